@@ -49,6 +49,10 @@ build:
 test *args:
     {{ if args == "" { ".ci/run test" } else { "cargo test --locked " + args } }}
 
+# Kill a simulator that keeps its data, under load, this often: `just crashes 200`. CI does it ten times.
+crashes times="200":
+    STOWAGE_CRASHES={{ times }} cargo test --locked -p stowage-sim --test up crash
+
 # Write crds/ and the chart's copy of it anew, after a change to crates/api/.
 crds:
     cargo build --quiet --locked -p stowage-operator

@@ -1,5 +1,6 @@
 //! The command line (spec §5).
 
+mod again;
 mod client;
 #[cfg(feature = "proof")]
 mod conformance;
@@ -78,6 +79,14 @@ enum Command {
     Clock {
         #[command(subcommand)]
         command: running::ClockCommand,
+    },
+    /// Empty a running simulator: it holds again what it began with, and its clock is the
+    /// machine's.
+    Reset(again::ResetArgs),
+    /// Take all that a running simulator holds along in a file, or go on from one.
+    Snapshot {
+        #[command(subcommand)]
+        command: again::SnapshotCommand,
     },
     /// Serve one of the simulated parts, or the faults, for an operator on a real cluster; until
     /// SIGTERM.
@@ -179,6 +188,8 @@ impl Cli {
             Command::Calls(args) => running::calls(&args)?,
             Command::Fault { command } => running::fault(&command)?,
             Command::Clock { command } => running::clock(&command)?,
+            Command::Reset(args) => again::reset(&args)?,
+            Command::Snapshot { command } => again::snapshot(&command)?,
             Command::Serve { command } => serve::run_serve(command)?,
             Command::Proof(command) => proof::run(command)?,
         }

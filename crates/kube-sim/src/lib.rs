@@ -109,6 +109,7 @@ mod fields;
 mod front;
 mod furnish;
 mod gc;
+mod kept;
 mod kind;
 mod list;
 mod managed;
@@ -128,6 +129,7 @@ mod status;
 mod store;
 mod strategic;
 mod structure;
+mod table;
 mod upgrade;
 mod validate;
 mod watch;
@@ -146,7 +148,8 @@ use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
 pub use disturbance::{Disturbance, LAG};
-pub use front::{Authorization, BODY_LIMIT, Front, FrontOptions, Identity, Random};
+pub use front::{Authorization, BODY_LIMIT, Front, FrontOptions, Identity, Issued, IssuedTo, Random};
+pub use kept::{Keeper, Kept};
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;
@@ -202,12 +205,7 @@ impl Cluster {
         for kind in builtin::kinds() {
             state.serve(kind.clone());
         }
-        let namespaces = state.kind("", "v1", "namespaces").expect("it was just served");
-        for name in namespace::INITIAL {
-            let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            write::create(&mut state, &namespaces, object, Ownership::Creator, &own_writes())
-                .expect("the initial namespaces are valid");
-        }
+        create_namespaces(&mut state);
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
@@ -351,6 +349,16 @@ impl Cluster {
         let mut state = self.state.lock();
         state.author = author;
         state
+    }
+}
+
+/// Makes the namespaces that every cluster has.
+fn create_namespaces(state: &mut State) {
+    let namespaces = state.kind("", "v1", "namespaces").expect("it is always served");
+    for name in namespace::INITIAL {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        write::create(state, &namespaces, object, Ownership::Creator, &own_writes())
+            .expect("the initial namespaces are valid");
     }
 }
 

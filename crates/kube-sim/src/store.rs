@@ -4,7 +4,7 @@
 //! from a version on, and old history is forgotten. Objects are immutable values behind `Arc`, so
 //! that lists, histories and watches share them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -14,32 +14,13 @@ use tokio::sync::Notify;
 
 use super::WallClock;
 use super::builtin;
+use super::kept::{self, Keeper};
 use super::kind::{Kind, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
+use super::table::Table;
 
 pub(crate) use super::shared::{Change, Place, Shared};
-
-/// How many changes of one kind are remembered.
-const HISTORY: usize = 10_000;
-
-/// All objects of one kind with their history.
-#[derive(Debug)]
-struct Table {
-    kind: SharedKind,
-    /// Not of a kind whose definition is gone: running watches know it still.
-    served: bool,
-    objects: BTreeMap<Place, Shared>,
-    history: VecDeque<Change>,
-    /// Changes up to this version can't be told any more.
-    forgotten: u64,
-    /// Objects of which defaults are not stored but filled in by every read: those of a status that
-    /// a create dropped. The next write stores them, so it is one even if it changes nothing.
-    completed_on_read: BTreeSet<Place>,
-    /// Tells watches of this kind that there is news, in the order in which they wait: tokio's
-    /// `watch` wakes in an order that it draws, and from what no seed of ours decides.
-    news: Arc<Notify>,
-}
 
 /// Everything that the simulated API server keeps.
 pub(crate) struct State {
@@ -53,6 +34,8 @@ pub(crate) struct State {
     drawn: u64,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// Told of what outlives the process.
+    pub(crate) keeper: Option<Arc<dyn Keeper>>,
     /// Who makes the changes now.
     pub(crate) author: Option<Author>,
     /// Tells who waits for any change.
@@ -62,7 +45,18 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(clock: WallClock, seed: u64) -> Self {
         let (tables, written) = (Vec::new(), Arc::default());
-        Self { tables, revision: 0, version: 1, clock, seed, drawn: 0, observer: None, author: None, written }
+        Self {
+            tables,
+            revision: 0,
+            version: 1,
+            clock,
+            seed,
+            drawn: 0,
+            observer: None,
+            keeper: None,
+            author: None,
+            written,
+        }
     }
 
     /// A state of its own that stands as this one does: nobody watches or observes it yet. Objects
@@ -103,10 +97,18 @@ impl State {
     /// No watch is told, as nothing that it shows changes.
     pub(crate) fn restamp(&mut self, kind: &Kind) {
         let api_version = Value::from(kind.api_version());
-        for object in self.table_mut(kind).objects.values_mut().filter(|object| object["apiVersion"] != api_version) {
+        let mut stamped = Vec::new();
+        for (place, object) in &mut self.table_mut(kind).objects {
+            if object["apiVersion"] == api_version {
+                continue;
+            }
             let mut value = Value::clone(object);
             value["apiVersion"] = api_version.clone();
             *object = Shared::new(value);
+            stamped.push((place.clone(), object.clone()));
+        }
+        for (place, object) in &stamped {
+            kept::told(self, kind, place, Some(object));
         }
     }
 
@@ -247,13 +249,15 @@ impl State {
         let old = table.objects.insert(place.clone(), object.clone());
         let change = Change { version, place: place.clone(), old: old.clone(), new: object.clone(), removed: false };
         table.record(change);
+        kept::told(self, kind, &place, Some(&object));
         self.tell(kind, place, old, Some(object.clone()));
         object
     }
 
     /// Notes that the object was just stored without all the defaults that reads show.
     pub(crate) fn complete_on_read(&mut self, kind: &Kind, place: Place) {
-        self.table_mut(kind).completed_on_read.insert(place);
+        self.table_mut(kind).completed_on_read.insert(place.clone());
+        kept::told(self, kind, &place, self.get(kind, &place));
     }
 
     /// Whether reads of the object show defaults that are not stored.
@@ -273,6 +277,7 @@ impl State {
         let new = Shared::new(last);
         let change = Change { version, place: place.clone(), old: Some(old.clone()), new: new.clone(), removed: true };
         self.table_mut(kind).record(change);
+        kept::told(self, kind, place, None);
         self.tell(kind, place.clone(), Some(old), None);
         Some(new)
     }
@@ -295,6 +300,49 @@ impl State {
     pub(crate) fn past(&self, plural: &str) -> impl Iterator<Item = &Shared> {
         let tables = self.tables.iter().filter(move |table| table.kind.plural == plural);
         tables.flat_map(|table| table.history.iter().map(|change| &change.new))
+    }
+
+    /// A state that serves and holds nothing, and goes on from this one's version and draws.
+    pub(crate) fn emptied(&self) -> Self {
+        let (revision, version, drawn) = (self.revision + 1, self.version, self.drawn);
+        Self { revision, version, drawn, ..Self::new(self.clock.clone(), self.seed) }
+    }
+
+    /// Holds and serves what another state does, which has gone on from this one. Whoever watches
+    /// finds that what they know is forgotten.
+    pub(crate) fn become_another(&mut self, other: Self) {
+        let before = std::mem::take(&mut self.tables);
+        (self.tables, self.version, self.drawn) = (other.tables, other.version, other.drawn);
+        self.revision = other.revision.max(self.revision) + 1;
+        let forgotten = self.version;
+        for table in before {
+            let news = table.news.clone();
+            match self.place_of(table.kind.key()) {
+                Ok(place) => self.tables[place].news = table.news,
+                Err(place) => {
+                    let nothing = Table { served: false, news: table.news, ..Table::new(table.kind, forgotten) };
+                    self.tables.insert(place, nothing);
+                }
+            }
+            news.notify_waiters();
+        }
+        kept::told_all(self);
+        self.written.notify_waiters();
+    }
+
+    /// Puts an object where it stood, as it was; nobody is told.
+    pub(crate) fn restore(&mut self, kind: &Kind, place: Place, object: Shared, completed_on_read: bool) {
+        let table = self.table_mut(kind);
+        if completed_on_read {
+            table.completed_on_read.insert(place.clone());
+        }
+        table.objects.insert(place, object);
+    }
+
+    /// Goes on from this version, before which nothing can be told of.
+    pub(crate) fn settle_at(&mut self, version: u64) {
+        self.version = version;
+        self.compact();
     }
 
     /// Forgets all history: a watch or a continued list from before gets 410.
@@ -330,43 +378,6 @@ impl State {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let bytes = self.draw("suffix");
         bytes[..5].iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
-    }
-}
-
-impl Table {
-    /// An empty table, of which nothing up to this version can be told.
-    fn new(kind: SharedKind, forgotten: u64) -> Self {
-        Self {
-            kind,
-            served: true,
-            objects: BTreeMap::new(),
-            history: VecDeque::new(),
-            forgotten,
-            completed_on_read: BTreeSet::new(),
-            news: Arc::default(),
-        }
-    }
-
-    fn copy(&self) -> Self {
-        Self {
-            kind: self.kind.clone(),
-            served: self.served,
-            objects: self.objects.clone(),
-            history: self.history.clone(),
-            forgotten: self.forgotten,
-            completed_on_read: self.completed_on_read.clone(),
-            news: Arc::default(),
-        }
-    }
-
-    fn record(&mut self, change: Change) {
-        self.history.push_back(change);
-        if self.history.len() > HISTORY
-            && let Some(oldest) = self.history.pop_front()
-        {
-            self.forgotten = oldest.version;
-        }
-        self.news.notify_waiters();
     }
 }
 

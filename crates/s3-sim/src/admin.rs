@@ -9,10 +9,12 @@ use jiff::Timestamp;
 use s3s::auth::SecretKey;
 
 use super::Store;
+use super::data::Data;
 use super::lock::{LockConfiguration, Protection};
 use super::multipart::upload_id;
 use super::payload::Payload;
 use super::state::{AccountKey, Bucket, Content, Object, Upload, Version, Versioning};
+use super::touched::{Before, Touched};
 
 /// A bucket as it was when asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,12 +75,14 @@ impl Store {
         self.state().buckets.get(name).map(snapshot)
     }
 
-    /// The data of all live objects of a bucket by key; empty for a missing bucket.
+    /// The data of all live objects of a bucket by key; empty for a missing bucket. What a keeper
+    /// can't read is left out.
     #[must_use]
     pub fn objects(&self, bucket: &str) -> BTreeMap<String, Bytes> {
         let state = self.state();
         let keys = state.buckets.get(bucket).into_iter().flat_map(|bucket| &bucket.keys);
-        let live = keys.filter_map(|(key, versions)| Some((key.clone(), versions.last()?.object()?.bytes.clone())));
+        let live =
+            keys.filter_map(|(key, versions)| Some((key.clone(), versions.last()?.object()?.data.bytes().ok()?)));
         live.collect()
     }
 
@@ -87,7 +91,7 @@ impl Store {
     pub fn versions(&self, bucket: &str) -> BTreeMap<String, Vec<VersionSnapshot>> {
         let version = |version: &Version| VersionSnapshot {
             id: version.id(),
-            bytes: version.object().map(|object| object.bytes.clone()),
+            bytes: version.object().and_then(|object| object.data.bytes().ok()),
             protection: version.object().map(|object| object.protection).unwrap_or_default(),
         };
         let state = self.state();
@@ -99,47 +103,63 @@ impl Store {
     pub fn put_bucket(&self, account: &str, name: &str) -> bool {
         let created = (self.shared.clock)();
         let bucket = Bucket::new(account, &self.shared.dialect.region, created);
-        self.state().buckets.insert(name.to_owned(), bucket).is_none()
+        let mut state = self.state();
+        let existed = state.buckets.remove(name).is_some();
+        let gone = self.home().filter(|_| existed).map(|_| Before::new(&state, vec![Touched::Bucket(name.to_owned())]));
+        self.tell(&state, gone);
+        let before = self.home().map(|_| Before::new(&state, vec![Touched::Bucket(name.to_owned())]));
+        state.buckets.insert(name.to_owned(), bucket);
+        self.tell(&state, before);
+        !existed
     }
 
     /// Has a bucket let another account in, as its owner may by a policy.
     pub fn let_in(&self, bucket: &str, account: &str) -> bool {
-        self.change(bucket, |bucket, _, _| bucket.guest = Some(account.to_owned())).is_some()
+        self.change(bucket, Touch::Bucket, |bucket, _, _| bucket.guest = Some(account.to_owned())).is_some()
     }
 
     /// Removes a bucket with all that is in it, locked or not.
     pub fn remove_bucket(&self, name: &str) -> bool {
-        self.state().buckets.remove(name).is_some()
+        let mut state = self.state();
+        let before = self.home().map(|_| Before::new(&state, vec![Touched::Bucket(name.to_owned())]));
+        let existed = state.buckets.remove(name).is_some();
+        self.tell(&state, before);
+        existed
     }
 
     /// Replaces the tag set of a bucket; `None` takes it away.
     pub fn set_tags(&self, bucket: &str, tags: Option<BTreeMap<String, String>>) -> bool {
-        self.change(bucket, |bucket, _, _| bucket.tags = tags).is_some()
+        self.change(bucket, Touch::Bucket, |bucket, _, _| bucket.tags = tags).is_some()
     }
 
     /// Sets the versioning state of a bucket.
     pub fn set_versioning(&self, bucket: &str, versioning: Versioning) -> bool {
-        self.change(bucket, |bucket, _, _| bucket.versioning = versioning).is_some()
+        self.change(bucket, Touch::Bucket, |bucket, _, _| bucket.versioning = versioning).is_some()
     }
 
     /// Writes an object as a client would; returns the id of the new version.
     pub fn put_object(&self, bucket: &str, key: &str, bytes: impl Into<Bytes>) -> Option<String> {
-        let Payload { bytes, etag, checksum } = Payload::trusted(bytes.into());
-        let object = Object { bytes, etag, checksum, ..Object::default() };
-        self.change(bucket, |bucket, sequence, now| {
+        let bytes = bytes.into();
+        let data = match self.home() {
+            Some(home) => home.store(&bytes).ok()?,
+            None => Data::Memory(bytes),
+        };
+        let Payload { data, etag, checksum } = Payload::trusted(data).ok()?;
+        let object = Object { data, etag, checksum, ..Object::default() };
+        self.change(bucket, Touch::Key(key), |bucket, sequence, now| {
             bucket.put(key, Content::Object(Box::new(object)), sequence, now).id()
         })
     }
 
     /// Removes a key with all its versions, locked or not.
     pub fn remove_object(&self, bucket: &str, key: &str) -> bool {
-        self.change(bucket, |bucket, _, _| bucket.keys.remove(key).is_some()).unwrap_or(false)
+        self.change(bucket, Touch::Key(key), |bucket, _, _| bucket.keys.remove(key).is_some()).unwrap_or(false)
     }
 
     /// Sets what protects the newest version of a key, and turns object lock on for its bucket
     /// (which needs versioning: that is turned on too). `false` where there is no such object.
     pub fn protect(&self, bucket: &str, key: &str, protection: Protection) -> bool {
-        let changed = self.change(bucket, |bucket, _, _| {
+        let changed = self.change(bucket, Touch::Versions(key), |bucket, _, _| {
             let Ok(object) = bucket.object_mut(key, None) else { return false };
             object.protection = protection;
             bucket.versioning = Versioning::Enabled;
@@ -151,21 +171,50 @@ impl Store {
 
     /// Begins a multipart upload; returns its id.
     pub fn start_upload(&self, bucket: &str, key: &str) -> Option<String> {
-        self.change(bucket, |bucket, sequence, now| {
+        self.change(bucket, Touch::Uploads(key), |bucket, sequence, now| {
             let upload = Upload { initiated: now, template: Object::default(), parts: BTreeMap::new() };
             bucket.uploads.insert((key.to_owned(), sequence), upload);
             upload_id(sequence)
         })
     }
 
-    fn change<R>(&self, name: &str, change: impl FnOnce(&mut Bucket, u64, Timestamp) -> R) -> Option<R> {
+    fn change<R>(
+        &self,
+        name: &str,
+        touch: Touch<'_>,
+        change: impl FnOnce(&mut Bucket, u64, Timestamp) -> R,
+    ) -> Option<R> {
         let now = (self.shared.clock)();
         let mut state = self.state();
         if !state.buckets.contains_key(name) {
             return None;
         }
+        let before = self.home().map(|_| Before::new(&state, touch.places(name)));
         let sequence = state.next_sequence();
-        state.buckets.get_mut(name).map(|bucket| change(bucket, sequence, now))
+        let changed = state.buckets.get_mut(name).map(|bucket| change(bucket, sequence, now));
+        self.tell(&state, before);
+        changed
+    }
+}
+
+/// What of a bucket is changed.
+enum Touch<'a> {
+    Bucket,
+    Key(&'a str),
+    /// The bucket, too.
+    Versions(&'a str),
+    Uploads(&'a str),
+}
+
+impl Touch<'_> {
+    fn places(&self, bucket: &str) -> Vec<Touched> {
+        let name = bucket.to_owned();
+        match *self {
+            Self::Bucket => vec![Touched::Bucket(name)],
+            Self::Key(key) => vec![Touched::Key(name, key.to_owned())],
+            Self::Versions(key) => vec![Touched::Bucket(name.clone()), Touched::Versions(name, key.to_owned())],
+            Self::Uploads(key) => vec![Touched::Uploads(name, key.to_owned())],
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::disturbance::Disturbance;
 use super::errors::{refuse, refuse_because};
 use super::payload::Payload;
 use super::state::{Bucket, State};
+use super::touched::{Before, Touches};
 use super::{Store, buckets, locks, multipart, objects, pages};
 
 /// The store as an [`S3`] implementation.
@@ -61,11 +62,17 @@ impl Face {
         }
     }
 
-    fn write<I, O>(&self, request: S3Request<I>, handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>) -> S3Result<O> {
+    fn write<I: Touches, O>(
+        &self,
+        request: S3Request<I>,
+        handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
+    ) -> S3Result<O> {
         let mut state = self.store.state();
         let past = self.store.past_of(&state);
+        let before = self.store.home().map(|_| Before::new(&state, request.input.touches()));
         let answer = self.serve(&mut state, request, handler);
         if answer.is_ok() {
+            self.store.tell(&state, before);
             self.store.keep_past(past);
         }
         answer
@@ -136,7 +143,7 @@ macro_rules! operations {
             )*
             $(
                 async fn $body(&self, mut request: S3Request<$body_input>) -> S3Result<S3Response<$body_output>> {
-                    let payload = Payload::receive(&mut request).await?;
+                    let payload = Payload::receive(&mut request, self.store.home()).await?;
                     self.write(request, |call, input| $body_handler(call, input, payload)).map(S3Response::new)
                 }
             )*

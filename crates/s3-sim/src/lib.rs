@@ -22,6 +22,9 @@
 //! Equal sequences of requests get equal answers: the clock is passed in, ids come from counters,
 //! and nothing iterates a hash map. Nothing runs by itself and no socket is opened.
 //!
+//! A store with a [`Keeper`] outlives the process: the keeper holds the bytes of objects and is
+//! told of every change. That is how a store on sockets is used; in a simulation there is none.
+//!
 //! # Limits
 //!
 //! - Policies, ACLs, lifecycle, encryption, storage classes, replication and the other bucket
@@ -40,10 +43,12 @@ mod conditions;
 #[cfg(feature = "sdk")]
 mod connector;
 mod convert;
+mod data;
 mod dialect;
 mod disturbance;
 mod errors;
 mod face;
+mod keeper;
 mod listing;
 mod lock;
 #[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
@@ -54,13 +59,16 @@ mod multipart;
 mod objects;
 mod pages;
 mod payload;
+mod record;
+mod restore;
 mod service;
 mod state;
 #[cfg(test)]
 mod tests;
+mod touched;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use s3s::S3;
@@ -70,7 +78,10 @@ pub use self::admin::{BucketSnapshot, VersionSnapshot};
 pub use self::connector::InProcess;
 pub use self::dialect::{Dialect, ExistingOwnBucket};
 pub use self::disturbance::Disturbance;
+pub use self::keeper::{BlobReader, BlobWriter, Keeper};
 pub use self::lock::{Protection, Retention, RetentionMode};
+pub use self::record::{KeptBlob, Whole};
+pub use self::restore::Sources;
 pub use self::service::StoreService;
 pub use self::state::Versioning;
 
@@ -81,6 +92,7 @@ struct Readme;
 
 use self::disturbance::Past;
 use self::face::{Face, Identity};
+use self::keeper::Home;
 use self::state::State;
 
 /// Where a store reads the time from.
@@ -99,6 +111,8 @@ struct Shared {
     state: Mutex<State>,
     /// The state before the last write, if that is to be remembered.
     past: Mutex<Past>,
+    /// Where it is kept, if it outlives the process.
+    home: OnceLock<Arc<Home>>,
 }
 
 impl Store {
@@ -107,7 +121,8 @@ impl Store {
     pub fn new(clock: WallClock, dialect: Dialect) -> Self {
         let state = Mutex::new(State::default());
         let past = Mutex::new(Past::default());
-        Self { shared: Arc::new(Shared { clock, dialect, requests: AtomicU64::new(0), state, past }) }
+        let (requests, home) = (AtomicU64::new(0), OnceLock::new());
+        Self { shared: Arc::new(Shared { clock, dialect, requests, state, past, home }) }
     }
 
     /// The reading of the protocol that this store follows.

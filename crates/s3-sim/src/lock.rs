@@ -2,11 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 use s3s::{S3ErrorCode, S3Result};
+use serde::{Deserialize, Serialize};
 
 use super::errors::{invalid_argument, refuse_because};
 
 /// How strictly a retention holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetentionMode {
     /// May be lifted by requests that say so (`x-amz-bypass-governance-retention`).
     Governance,
@@ -15,7 +16,7 @@ pub enum RetentionMode {
 }
 
 /// A time until which a version may not be removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
     /// How strictly it holds.
     pub mode: RetentionMode,
@@ -24,7 +25,7 @@ pub struct Retention {
 }
 
 /// What keeps a version from being removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protection {
     /// The retention set on it, ended or not.
     pub retention: Option<Retention>,
@@ -46,20 +47,20 @@ impl Release {
 }
 
 /// The object lock configuration of a bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LockConfiguration {
     pub(super) default: Option<DefaultRetention>,
 }
 
 /// The retention that new objects of a bucket get.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DefaultRetention {
     pub(super) mode: RetentionMode,
     pub(super) period: Period,
 }
 
 /// How long a default retention lasts, kept as it was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Period {
     Days(i32),
     Years(i32),

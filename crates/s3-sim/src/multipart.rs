@@ -1,12 +1,12 @@
 //! Multipart uploads.
 
-use bytes::{Bytes, BytesMut};
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result};
 
 use super::conditions::{ReadConditions, check_write};
 use super::convert::{self, attributes, etag, length, owner, to_wire};
+use super::data::Data;
 use super::errors::{invalid_argument, refuse, refuse_because};
 use super::face::Call;
 use super::payload::Payload;
@@ -57,8 +57,8 @@ pub(super) fn create(
 
 pub(super) fn upload_part(call: &mut Call<'_>, input: UploadPartInput, payload: Payload) -> S3Result<UploadPartOutput> {
     let place = Place { bucket: &input.bucket, key: &input.key, id: &input.upload_id, number: input.part_number };
-    let Payload { bytes, etag: tag, checksum } = payload;
-    store_part(call, &place, bytes, &tag)?;
+    let Payload { data, etag: tag, checksum } = payload;
+    store_part(call, &place, data, &tag)?;
     Ok(UploadPartOutput {
         e_tag: Some(etag(&tag)),
         checksum_crc32: checksum.checksum_crc32,
@@ -78,13 +78,13 @@ struct Place<'a> {
     number: i32,
 }
 
-fn store_part(call: &mut Call<'_>, place: &Place<'_>, bytes: Bytes, etag: &str) -> S3Result<()> {
+fn store_part(call: &mut Call<'_>, place: &Place<'_>, data: Data, etag: &str) -> S3Result<()> {
     if !(1..=10_000).contains(&place.number) {
         return Err(invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
     }
     let now = call.now;
     let upload = upload(call, place.bucket, place.key, place.id)?;
-    upload.parts.insert(place.number, Stored { bytes, etag: etag.to_owned(), modified: now });
+    upload.parts.insert(place.number, Stored { data, etag: etag.to_owned(), modified: now });
     Ok(())
 }
 
@@ -96,10 +96,10 @@ pub(super) fn copy_part(call: &mut Call<'_>, input: UploadPartCopyInput) -> S3Re
         if_unmodified_since: input.copy_source_if_unmodified_since.as_ref(),
     };
     let source = objects::source(call, &input.copy_source, &conditions)?;
-    let part = part_of(&source.object.bytes, input.copy_source_range.as_deref())?;
-    let Payload { bytes, etag: tag, .. } = Payload::trusted(part);
+    let part = part_of(&source.object.data, input.copy_source_range.as_deref())?;
+    let Payload { data, etag: tag, .. } = Payload::trusted(part)?;
     let place = Place { bucket: &input.bucket, key: &input.key, id: &input.upload_id, number: input.part_number };
-    store_part(call, &place, bytes, &tag)?;
+    store_part(call, &place, data, &tag)?;
     let result =
         CopyPartResult { e_tag: Some(etag(&tag)), last_modified: Some(to_wire(call.now)), ..CopyPartResult::default() };
     Ok(UploadPartCopyOutput {
@@ -110,8 +110,8 @@ pub(super) fn copy_part(call: &mut Call<'_>, input: UploadPartCopyInput) -> S3Re
 }
 
 /// The range of a source; unlike a read, one that goes beyond the end is refused.
-fn part_of(bytes: &Bytes, range: Option<&str>) -> S3Result<Bytes> {
-    let Some(range) = range else { return Ok(bytes.clone()) };
+fn part_of(data: &Data, range: Option<&str>) -> S3Result<Data> {
+    let Some(range) = range else { return Ok(data.clone()) };
     let invalid = || {
         invalid_argument(
             "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy",
@@ -121,11 +121,11 @@ fn part_of(bytes: &Bytes, range: Option<&str>) -> S3Result<Bytes> {
     let Range::Int { first, last: Some(last) } = parsed else { return Err(invalid()) };
     let (first, last) = (usize::try_from(first), usize::try_from(last));
     let (Ok(first), Ok(last)) = (first, last) else { return Err(invalid()) };
-    if last >= bytes.len() {
-        let message = format!("Range specified is not valid for source object of size: {}", bytes.len());
+    if last >= data.len() {
+        let message = format!("Range specified is not valid for source object of size: {}", data.len());
         return Err(invalid_argument(message));
     }
-    Ok(bytes.slice(first..=last))
+    Ok(data.slice(first..last + 1))
 }
 
 pub(super) fn complete(
@@ -135,12 +135,12 @@ pub(super) fn complete(
     let least = call.dialect.minimum_part_size;
     let listed = input.multipart_upload.and_then(|upload| upload.parts).unwrap_or_default();
     let upload = upload(call, &input.bucket, &input.key, &input.upload_id)?;
-    let (bytes, tag) = assemble(upload, &listed, least)?;
-    if input.mpu_object_size.is_some_and(|size| size != length(bytes.len())) {
+    let (data, tag) = assemble(upload, &listed, least)?;
+    if input.mpu_object_size.is_some_and(|size| size != length(data.len())) {
         let message = "The provided 'x-amz-mp-object-size' header does not match what was computed.";
         return Err(refuse_because(S3ErrorCode::InvalidRequest, message));
     }
-    let object = Object { bytes, etag: tag.clone(), ..upload.template.clone() };
+    let object = Object { data, etag: tag.clone(), ..upload.template.clone() };
     let bucket = call.bucket(&input.bucket)?;
     let current = objects::current(bucket, &input.key);
     check_write(current, input.if_match.as_ref(), input.if_none_match.as_ref())?;
@@ -157,7 +157,7 @@ pub(super) fn complete(
 }
 
 /// Puts the listed parts together: the data and the entity tag.
-fn assemble(upload: &Upload, listed: &[CompletedPart], least: usize) -> S3Result<(Bytes, String)> {
+fn assemble(upload: &Upload, listed: &[CompletedPart], least: usize) -> S3Result<(Data, String)> {
     if listed.is_empty() {
         return Err(refuse(S3ErrorCode::MalformedXML));
     }
@@ -172,16 +172,15 @@ fn assemble(upload: &Upload, listed: &[CompletedPart], least: usize) -> S3Result
         parts.push(part.filter(same).ok_or_else(|| refuse(S3ErrorCode::InvalidPart))?);
     }
     let all_but_last = &parts[..parts.len() - 1];
-    if all_but_last.iter().any(|part| part.bytes.len() < least) {
+    if all_but_last.iter().any(|part| part.data.len() < least) {
         return Err(refuse(S3ErrorCode::EntityTooSmall));
     }
-    let mut bytes = BytesMut::new();
     let mut digest = Md5::new();
     for part in &parts {
-        bytes.extend_from_slice(&part.bytes);
         digest.update(&hex::decode(&part.etag).expect("the store made this tag by encoding a digest"));
     }
-    Ok((bytes.freeze(), format!("{}-{}", hex::encode(digest.finalize()), parts.len())))
+    let data = Data::joined(parts.iter().map(|part| &part.data));
+    Ok((data, format!("{}-{}", hex::encode(digest.finalize()), parts.len())))
 }
 
 pub(super) fn abort(call: &mut Call<'_>, input: AbortMultipartUploadInput) -> S3Result<AbortMultipartUploadOutput> {
@@ -205,7 +204,7 @@ pub(super) fn parts(call: &mut Call<'_>, input: ListPartsInput) -> S3Result<List
         e_tag: Some(etag(&part.etag)),
         last_modified: Some(to_wire(part.modified)),
         part_number: Some(*number),
-        size: Some(length(part.bytes.len())),
+        size: Some(length(part.data.len())),
         ..Part::default()
     };
     let parts: Vec<Part> = page.map(entry).collect();

@@ -1,11 +1,11 @@
 //! Operations on objects: put, get, head, copy, delete, tags.
 
-use bytes::Bytes;
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Response, S3Result};
 
 use super::conditions::{ReadConditions, check_write};
 use super::convert::{self, OBJECT_TAGS, attributes, length, mode_name, tag_set, to_wire};
+use super::data::Data;
 use super::disturbance::Disturbance;
 use super::errors::{refuse, refuse_because};
 use super::face::Call;
@@ -25,7 +25,7 @@ pub(super) fn put(call: &mut Call<'_>, mut input: PutObjectInput, payload: Paylo
     let bucket = call.bucket(&input.bucket)?;
     check_write(current(bucket, &input.key), input.if_match.as_ref(), input.if_none_match.as_ref())?;
     let object = Object {
-        bytes: payload.bytes,
+        data: payload.data,
         etag: payload.etag.clone(),
         checksum: payload.checksum.clone(),
         attributes: attributes!(input),
@@ -65,7 +65,7 @@ struct Found<'b> {
     version: &'b Version,
     object: &'b Object,
     version_id: Option<String>,
-    bytes: Bytes,
+    data: Data,
     content_range: Option<String>,
     /// Checksums are of the whole object, so they are sent only with all of it.
     checksum: Checksum,
@@ -83,23 +83,23 @@ fn find<'b>(bucket: &'b Bucket, input: &GetObjectInput) -> S3Result<Found<'b>> {
     if input.part_number.is_some() {
         return Err(refuse(S3ErrorCode::NotImplemented));
     }
-    let (bytes, content_range) = slice(&object.bytes, input.range)?;
+    let (data, content_range) = slice(&object.data, input.range)?;
     let wanted = input.checksum_mode.is_some() && content_range.is_none();
     let checksum = if wanted { object.checksum.clone() } else { Checksum::default() };
-    Ok(Found { version, object, version_id: bucket.shown_id(version), bytes, content_range, checksum })
+    Ok(Found { version, object, version_id: bucket.shown_id(version), data, content_range, checksum })
 }
 
 /// The bytes of a range and the header that says which they are.
-fn slice(bytes: &Bytes, range: Option<Range>) -> S3Result<(Bytes, Option<String>)> {
-    let Some(range) = range else { return Ok((bytes.clone(), None)) };
-    let total = bytes.len();
+fn slice(data: &Data, range: Option<Range>) -> S3Result<(Data, Option<String>)> {
+    let Some(range) = range else { return Ok((data.clone(), None)) };
+    let total = data.len();
     let unsatisfiable = || refuse(S3ErrorCode::InvalidRange);
     if total == 0 {
         return Err(unsatisfiable());
     }
     let found = range.check(total as u64).map_err(|_| unsatisfiable())?;
     let position = |at: u64| usize::try_from(at).map_err(|_| unsatisfiable());
-    let part = bytes.slice(position(found.start)?..position(found.end)?);
+    let part = data.slice(position(found.start)?..position(found.end)?);
     Ok((part, Some(format!("bytes {}-{}/{total}", found.start, found.end - 1))))
 }
 
@@ -109,7 +109,7 @@ const DEFAULT_CONTENT_TYPE: &str = "binary/octet-stream";
 /// The answer to a read: GetObject and HeadObject name all fields alike, but are two types.
 macro_rules! read_output {
     ($output:ident, $found:expr) => {{
-        let Found { version, object, version_id, bytes, content_range, checksum } = $found;
+        let Found { version, object, version_id, data, content_range, checksum } = $found;
         let attributes = &object.attributes;
         let protection = &object.protection;
         let content_type = attributes.content_type.as_deref().unwrap_or(DEFAULT_CONTENT_TYPE);
@@ -121,7 +121,7 @@ macro_rules! read_output {
             content_disposition: attributes.content_disposition.clone(),
             content_encoding: attributes.content_encoding.clone(),
             content_language: attributes.content_language.clone(),
-            content_length: Some(length(bytes.len())),
+            content_length: Some(length(data.len())),
             content_range,
             content_type: Some(content_type.to_owned()),
             e_tag: Some(convert::etag(&object.etag)),
@@ -145,7 +145,7 @@ macro_rules! read_output {
 pub(super) fn get(call: &mut Call<'_>, input: GetObjectInput) -> S3Result<GetObjectOutput> {
     let found = find(call.bucket(&input.bucket)?, &input)?;
     let tag_count = i32::try_from(found.object.tags.len()).ok().filter(|count| *count > 0);
-    let body = StreamingBlob::from(s3s::Body::from(found.bytes.clone()));
+    let body = found.data.body()?;
     Ok(GetObjectOutput { body: Some(body), tag_count, ..read_output!(GetObjectOutput, found) })
 }
 
@@ -233,9 +233,9 @@ pub(super) fn copy(call: &mut Call<'_>, mut input: CopyObjectInput) -> S3Result<
     let now = call.now;
     let protection = locks::protection_of_new(call.bucket(&input.bucket)?, asked, now)?;
     // The entity tag of a copy is that of one write, also where the source came in parts.
-    let Payload { bytes, etag, checksum } = Payload::trusted(source.object.bytes);
+    let Payload { data, etag, checksum } = Payload::trusted(source.object.data)?;
     let has_hold = input.object_lock_legal_hold_status.is_some();
-    let object = Object { bytes, etag: etag.clone(), checksum, attributes, tags, protection, has_hold };
+    let object = Object { data, etag: etag.clone(), checksum, attributes, tags, protection, has_hold };
     let version_id = store(call, &input.bucket, &input.key, object)?;
     let result = CopyObjectResult {
         e_tag: Some(convert::etag(&etag)),

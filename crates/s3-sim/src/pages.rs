@@ -59,7 +59,7 @@ fn object_entry(key: String, version: &Version, object: &Stored, owner: Option<O
         key: Some(key),
         last_modified: Some(to_wire(version.modified)),
         owner,
-        size: Some(length(object.bytes.len())),
+        size: Some(length(object.data.len())),
         storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
         ..Object::default()
     }
@@ -231,7 +231,7 @@ fn split_versions(
                 key,
                 last_modified,
                 owner,
-                size: Some(length(object.bytes.len())),
+                size: Some(length(object.data.len())),
                 storage_class: Some(ObjectVersionStorageClass::from_static(ObjectVersionStorageClass::STANDARD)),
                 version_id,
                 ..ObjectVersion::default()

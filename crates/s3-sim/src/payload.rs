@@ -1,5 +1,8 @@
 //! Bodies of uploads: received whole, then checked against what the client said about them.
 
+use std::io;
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
@@ -10,11 +13,13 @@ use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::{Checksum, PutObjectInput, StreamingBlob, UploadPartInput};
 use s3s::{S3ErrorCode, S3Request, S3Result};
 
+use super::data::{Data, unreadable};
 use super::errors::{refuse, refuse_because};
+use super::keeper::Home;
 
 /// A received body.
 pub(super) struct Payload {
-    pub(super) bytes: Bytes,
+    pub(super) data: Data,
     /// The entity tag without quotes: the MD5 digest in hexadecimal.
     pub(super) etag: String,
     /// The checksums that the client gave, or else the one that Amazon S3 adds by itself.
@@ -68,29 +73,40 @@ impl Payload {
     /// # Errors
     /// `IncompleteBody` where it breaks off or has another length than announced, `InvalidDigest`
     /// and `BadDigest` where a checksum from header or trailer is malformed or another.
-    pub(super) async fn receive<I: Upload>(request: &mut S3Request<I>) -> S3Result<Self> {
-        let bytes = collect(request.input.take_body()).await?;
+    pub(super) async fn receive<I: Upload>(request: &mut S3Request<I>, home: Option<&Arc<Home>>) -> S3Result<Self> {
+        let body = request.input.take_body();
+        let data = match home {
+            None => Data::Memory(collect(body).await?),
+            Some(home) => home.receive(body).await?,
+        };
         let mut claims = request.input.claims();
         if let Some(trailers) = &request.trailing_headers {
             trailers.read(|trailers| claims.add_trailers(trailers));
         }
-        Self::check(bytes, &claims)
+        if home.is_none() {
+            return Self::check(data, &claims);
+        }
+        // To read it back may take a while.
+        let checked = tokio::task::spawn_blocking(move || Self::check(data, &claims)).await;
+        checked.map_err(|error| unreadable(io::Error::other(error)))?
     }
 
     /// A body that comes from the store itself; nothing is claimed about it.
-    pub(super) fn trusted(bytes: Bytes) -> Self {
-        let etag = hex::encode(md5(&bytes));
-        let checksum = digest(&bytes, &Checksum::default());
-        Self { bytes, etag, checksum }
+    ///
+    /// # Errors
+    /// `InternalError` where its bytes can't be read.
+    pub(super) fn trusted(data: Data) -> S3Result<Self> {
+        let (md5, checksum) = digests(&data, &Checksum::default())?;
+        Ok(Self { data, etag: hex::encode(md5), checksum })
     }
 
-    fn check(bytes: Bytes, claims: &Claims) -> S3Result<Self> {
+    fn check(data: Data, claims: &Claims) -> S3Result<Self> {
         if let Some(length) = claims.length
-            && usize::try_from(length) != Ok(bytes.len())
+            && usize::try_from(length) != Ok(data.len())
         {
             return Err(refuse(S3ErrorCode::IncompleteBody));
         }
-        let md5 = md5(&bytes);
+        let (md5, checksum) = digests(&data, &claims.checksum)?;
         if let Some(claimed) = &claims.md5 {
             let claimed = STANDARD.decode(claimed).ok().filter(|claimed| claimed.len() == md5.len());
             let Some(claimed) = claimed else { return Err(refuse(S3ErrorCode::InvalidDigest)) };
@@ -99,14 +115,13 @@ impl Payload {
                 return Err(refuse_because(S3ErrorCode::BadDigest, message));
             }
         }
-        let checksum = digest(&bytes, &claims.checksum);
         for (algorithm, claimed, actual) in pairs(&claims.checksum, &checksum) {
             if claimed.is_some() && claimed != actual {
                 let message = format!("The {algorithm} you specified did not match the calculated checksum.");
                 return Err(refuse_because(S3ErrorCode::BadDigest, message));
             }
         }
-        Ok(Self { bytes, etag: hex::encode(md5), checksum })
+        Ok(Self { data, etag: hex::encode(md5), checksum })
     }
 }
 
@@ -142,14 +157,12 @@ async fn collect(body: Option<StreamingBlob>) -> S3Result<Bytes> {
     Ok(bytes.freeze())
 }
 
-fn md5(bytes: &[u8]) -> [u8; 16] {
-    let mut hasher = Md5::new();
-    hasher.update(bytes);
-    hasher.finalize()
-}
-
-/// Calculates the checksums that are wanted; CRC64NVME where none is, as Amazon S3 does.
-fn digest(bytes: &[u8], wanted: &Checksum) -> Checksum {
+/// Calculates MD5 and the checksums that are wanted; CRC64NVME where none is, as Amazon S3 does.
+///
+/// # Errors
+/// `InternalError` where the bytes can't be read.
+fn digests(data: &Data, wanted: &Checksum) -> S3Result<([u8; 16], Checksum)> {
+    let mut md5 = Md5::new();
     let mut hasher = ChecksumHasher {
         crc32: wanted.checksum_crc32.as_ref().map(|_| Default::default()),
         crc32c: wanted.checksum_crc32c.as_ref().map(|_| Default::default()),
@@ -161,8 +174,12 @@ fn digest(bytes: &[u8], wanted: &Checksum) -> Checksum {
     if none {
         hasher.crc64nvme = Some(Default::default());
     }
-    hasher.update(bytes);
-    hasher.finalize()
+    let read = data.read(|chunk| {
+        md5.update(chunk);
+        hasher.update(chunk);
+    });
+    read.map_err(unreadable)?;
+    Ok((md5.finalize(), hasher.finalize()))
 }
 
 type Pair<'a> = (&'static str, Option<&'a str>, Option<&'a str>);
@@ -182,7 +199,7 @@ mod tests {
     use super::*;
 
     fn code(claims: &Claims) -> Option<S3ErrorCode> {
-        let checked = Payload::check(Bytes::from_static(b"hello"), claims);
+        let checked = Payload::check(Data::Memory(Bytes::from_static(b"hello")), claims);
         checked.err().map(|error| error.code().clone())
     }
 
@@ -215,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_body_without_claims_gets_the_checksum_of_the_store() {
-        let payload = Payload::trusted(Bytes::from_static(b"hello"));
+        let payload = Payload::trusted(Data::Memory(Bytes::from_static(b"hello"))).expect("it is in memory");
         assert_eq!(payload.etag, "5d41402abc4b2a76b9719d911017c592");
         assert!(payload.checksum.checksum_crc64nvme.is_some());
         assert!(payload.checksum.checksum_crc32.is_none());

@@ -57,6 +57,9 @@ impl tower::Service<Request<Body>> for StoreService {
             let method = request.method().clone();
             let disturbance = request.extensions().get::<Disturbance>().copied();
             let mut response = inner.call(request).await.map_err(BoxError::from)?;
+            if let Some(home) = store.home() {
+                home.keeper.kept().await;
+            }
             complete_error(&mut response, &id);
             let id = HeaderValue::try_from(id).expect("hexadecimal digits are a valid header value");
             response.headers_mut().insert("x-amz-request-id", id);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use jiff::Timestamp;
 use s3s::auth::SecretKey;
 use s3s::dto::Checksum;
 use s3s::{S3ErrorCode, S3Result};
+use serde::{Deserialize, Serialize};
 
+use super::data::{Data, Piece};
 use super::errors::{refuse, refuse_marker};
 use super::lock::{LockConfiguration, Protection, Release};
 
@@ -27,6 +28,29 @@ impl State {
         self.sequence += 1;
         self.sequence
     }
+
+    /// The last number that was given.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Gives none up to this number any more.
+    pub(super) fn reach(&mut self, sequence: u64) {
+        self.sequence = self.sequence.max(sequence);
+    }
+
+    /// Every piece of a blob that anything here refers to.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        let buckets = || self.buckets.values();
+        let versions = buckets().flat_map(|bucket| bucket.keys.values().flatten());
+        let objects = versions.filter_map(|version| version.object().map(|object| &object.data));
+        let uploads = buckets().flat_map(|bucket| bucket.uploads.values());
+        let parts = uploads.flat_map(|upload| upload.parts.values().map(|part| &part.data));
+        objects.chain(parts).flat_map(|data| match data {
+            Data::Kept(pieces) => pieces.as_slice(),
+            Data::Memory(_) => &[],
+        })
+    }
 }
 
 /// A pair of keys of an account.
@@ -37,7 +61,7 @@ pub(super) struct AccountKey {
 }
 
 /// The versioning state of a bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Versioning {
     /// Never turned on.
     #[default]
@@ -86,7 +110,7 @@ pub(super) enum Content {
 /// An object's data and all that is kept with it.
 #[derive(Clone, Default)]
 pub(super) struct Object {
-    pub(super) bytes: Bytes,
+    pub(super) data: Data,
     /// The entity tag without quotes.
     pub(super) etag: String,
     pub(super) checksum: Checksum,
@@ -98,13 +122,20 @@ pub(super) struct Object {
 }
 
 /// The headers that are stored with an object and sent back with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Attributes {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache_control: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_disposition: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_encoding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_language: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content_type: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) metadata: BTreeMap<String, String>,
 }
 
@@ -120,7 +151,7 @@ pub(super) struct Upload {
 /// An uploaded part.
 #[derive(Clone)]
 pub(super) struct Part {
-    pub(super) bytes: Bytes,
+    pub(super) data: Data,
     pub(super) etag: String,
     pub(super) modified: Timestamp,
 }

@@ -128,7 +128,8 @@ async fn simulator(folder: &Path) -> Result<Up> {
     let listen = Listen { kube: anywhere, s3: anywhere, store: anywhere, admin: anywhere };
     let kubeconfig = folder.join("simulator/kubeconfig");
     let (authorization, manifests) = (Authorization::Rbac, Vec::new());
-    let options = Options { listen, kubeconfig, operator: false, authorization, manifests };
+    let options =
+        Options { listen, kubeconfig, operator: false, authorization, workloads_ready: false, data: None, manifests };
     Up::start(options).await.map_err(|error| anyhow!(error))
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Simulator {
 }
 
 impl Simulator {
-    fn client(&self) -> Result<Client, String> {
+    pub(super) fn client(&self) -> Result<Client, String> {
         Client::new(&self.simulator)
     }
 }
@@ -115,7 +115,7 @@ pub(super) enum ClockCommand {
 }
 
 /// A runtime for one command.
-fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| format!("can't start: {error}"))?.block_on(work)
 }
@@ -162,12 +162,12 @@ async fn connection(args: &EnvArgs, namespace: &str, name: &str) -> Result<BTree
     }
 }
 
-fn error_of(answer: &Value) -> String {
+pub(super) fn error_of(answer: &Value) -> String {
     answer["error"].as_str().unwrap_or("the simulator refuses without a word").to_owned()
 }
 
 /// An answer that has to be good.
-async fn expect(client: &Client, method: Method, path: &str, body: Option<Value>) -> Result<Value, Failure> {
+pub(super) async fn expect(client: &Client, method: Method, path: &str, body: Option<Value>) -> Result<Value, Failure> {
     let (status, answer) = client.ask(method, path, body).await?;
     if status.is_success() { Ok(answer) } else { Err(Failure::Found(error_of(&answer))) }
 }

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use clap::Args;
 use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
+use clap::{Args, ValueEnum};
 use tokio::process::Command;
 use tracing_subscriber::EnvFilter;
 
@@ -23,7 +23,7 @@ Examples:
     --admin-address 127.0.0.1:0
 
 Once everything is served it prints one line. With -o json that is {kubeconfig, kubernetes, s3, store, admin}.
-Everything is kept in memory, and gone when it ends. Beside it:
+Everything is kept in memory, and gone when it ends, unless --data names a directory for it. Beside it:
   stowage-sim env team-a/photos         how a claim's bucket is reached, for a shell
   stowage-sim calls -f                  what the operator calls
   stowage-sim fault add '…'             have a call to come go wrong
@@ -46,10 +46,18 @@ pub(super) struct UpArgs {
     /// Leave the operator out: run one of your own with the kubeconfig.
     #[arg(long, env = "STOWAGE_NO_OPERATOR", value_parser = BoolishValueParser::new())]
     no_operator: bool,
+    /// What becomes of Deployments, StatefulSets and Jobs, of which nothing runs: `kept` as they
+    /// are, or told to be `ready`, so that `helm --wait` comes to an end.
+    #[arg(long, env = "STOWAGE_WORKLOADS", value_name = "HOW", default_value = "kept")]
+    workloads: Workloads,
     /// Go by roles and their bindings: `kubectl --as somebody` may do what these say. Without it
     /// everybody may do everything.
     #[arg(long, env = "STOWAGE_RBAC", value_parser = BoolishValueParser::new())]
     rbac: bool,
+    /// Directory in which everything outlives the end of the process, however that comes; made if
+    /// it isn't there. Without it everything is in memory and gone with the process.
+    #[arg(long, env = "STOWAGE_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
     /// File to write the kubeconfig to; no other kubeconfig is touched.
     #[arg(long, env = "STOWAGE_KUBECONFIG_OUT", value_name = "FILE", default_value = KUBECONFIG)]
     kubeconfig_out: PathBuf,
@@ -58,6 +66,14 @@ pub(super) struct UpArgs {
     /// What to print once everything is served: a line for people, or one of JSON.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Workloads {
+    /// As they are.
+    Kept,
+    /// Told to be ready.
+    Ready,
 }
 
 #[derive(Debug, Args)]
@@ -99,8 +115,9 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     let listen = args.addresses.listen().map_err(Failure::Usage)?;
     let manifests = Source::Paths(args.filename).read()?;
     let authorization = if args.rbac { Authorization::Rbac } else { Authorization::AllowAll };
-    let (kubeconfig, operator) = (args.kubeconfig_out, !args.no_operator);
-    let options = Options { listen, kubeconfig, operator, authorization, manifests };
+    let (kubeconfig, operator, data) = (args.kubeconfig_out, !args.no_operator, args.data);
+    let workloads_ready = args.workloads == Workloads::Ready;
+    let options = Options { listen, kubeconfig, operator, authorization, workloads_ready, data, manifests };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("can't start: {error}"))?;
     runtime.block_on(async {
@@ -108,7 +125,11 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
         // Who has read that it serves may tell it to stop at once.
         let terminated = terminated();
         announce(up.served(), args.output)?;
-        let outcome = until_the_end(terminated, args.on_ready, up.served()).await;
+        let outcome = tokio::select! {
+            outcome = until_the_end(terminated, args.on_ready, up.served()) => outcome,
+            // Nobody can be answered any more.
+            why = up.failure() => return Err(Failure::Found(why)),
+        };
         up.stop().await;
         outcome.map_err(Failure::Found)
     })

@@ -13,18 +13,21 @@
 //! | `POST /faults` `{"plan": "…"}` | adds faults |
 //! | `DELETE /faults` | nothing goes wrong any more |
 //! | `POST /clock` `{"advanceSeconds": N}` | moves time ahead: `{"now", "aheadSeconds"}` |
+//! | `POST /reset` | begins anew, with what `up` was given |
+//! | `GET /snapshot` | everything, as a file of [`SNAPSHOT`] |
+//! | `POST /snapshot` | goes on from such a file |
 //!
 //! It is for the user of this machine. A page of another origin that the user's browser shows must
 //! not use it: `Host` has to be a name of this machine, `Origin`, where there is one, this very
-//! server, and what changes something has to say `content-type: application/json`, which a browser
-//! asks about first.
+//! server, and what changes something has to say `content-type: application/json`, or that it is a
+//! snapshot, which a browser asks about first.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -38,6 +41,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Served;
+use super::again::Beginning;
+use super::data::Data;
+use super::lives::{self, SNAPSHOT};
 use super::simulator::{Connection, Simulator};
 use crate::effects::{Line, Plan};
 
@@ -51,13 +57,14 @@ const CALLS_SHOWN: u64 = 100;
 const FURTHEST: u32 = 10 * 366 * 24 * 3600;
 
 #[derive(Clone)]
-struct Admin {
-    simulator: Simulator,
-    served: Arc<Served>,
+pub(super) struct Admin {
+    pub(super) simulator: Simulator,
+    pub(super) served: Arc<Served>,
+    pub(super) beginning: Arc<Beginning>,
 }
 
-/// The admin API of a simulator, whose addresses these are.
-pub(super) fn router(simulator: Simulator, served: Arc<Served>) -> Router {
+/// The admin API of a simulator, whose addresses these are, and which begins so.
+pub(super) fn router(simulator: Simulator, served: Arc<Served>, beginning: Arc<Beginning>) -> Router {
     Router::new()
         .route("/readyz", get(|| std::future::ready("ok\n")))
         .route("/status", get(status))
@@ -68,11 +75,14 @@ pub(super) fn router(simulator: Simulator, served: Arc<Served>) -> Router {
         .route("/stream", get(stream_of_page))
         .route("/faults", get(armed).post(arm).delete(calm))
         .route("/clock", post(advance))
+        .route("/reset", post(lives::reset))
+        .route("/snapshot", get(lives::save).post(lives::load).layer(DefaultBodyLimit::disable()))
+        .layer(middleware::from_fn_with_state(simulator.data().cloned(), hold))
         .layer(middleware::from_fn(guard))
-        .with_state(Admin { simulator, served })
+        .with_state(Admin { simulator, served, beginning })
 }
 
-fn refused(code: StatusCode, why: impl Into<String>) -> Response {
+pub(super) fn refused(code: StatusCode, why: impl Into<String>) -> Response {
     (code, Json(json!({"error": why.into()}))).into_response()
 }
 
@@ -82,6 +92,15 @@ async fn guard(request: Request, next: Next) -> Response {
         Some(why) => refused(StatusCode::FORBIDDEN, why),
         None => next.run(request).await,
     }
+}
+
+/// Tells nothing before it is kept. What the page's events show may be ahead of that.
+async fn hold(State(data): State<Option<Data>>, request: Request, next: Next) -> Response {
+    let answer = next.run(request).await;
+    if let Some(data) = data {
+        data.settled().await;
+    }
+    answer
 }
 
 /// Why a request isn't one of the user's own, if it seems not to be.
@@ -94,8 +113,9 @@ fn foreign(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
     if text(header::ORIGIN).is_some_and(|origin| origin != format!("http://{host}")) {
         return Some("a page of another origin has sent this");
     }
-    let is_json = text(header::CONTENT_TYPE).is_some_and(|it| it.split(';').next() == Some("application/json"));
-    (*method != Method::GET && !is_json)
+    let of_type = text(header::CONTENT_TYPE).and_then(|it| it.split(';').next());
+    let is_told = matches!(of_type, Some("application/json" | SNAPSHOT));
+    (*method != Method::GET && !is_told)
         .then_some("a request that changes something says content-type: application/json")
 }
 

@@ -11,10 +11,9 @@ use seeded::WallClock;
 pub(super) struct Clock(Arc<AtomicI64>);
 
 impl Clock {
-    /// Moves it ahead by so many seconds; says how many it is ahead of the machine's then.
-    pub(super) fn advance(&self, seconds: u32) -> i64 {
-        let seconds = i64::from(seconds);
-        self.0.fetch_add(seconds, Ordering::Relaxed).saturating_add(seconds)
+    /// Sets it so many seconds ahead of the machine's.
+    pub(super) fn set(&self, ahead: i64) {
+        self.0.store(ahead, Ordering::Relaxed);
     }
 
     /// Seconds that it is ahead of the machine's.
@@ -39,10 +38,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_is_moved_by_adds_up_and_shows() {
+    fn what_it_is_set_to_shows() {
         let clock = Clock::default();
         let read = clock.clock();
-        assert_eq!((clock.advance(60), clock.advance(3600)), (60, 3660));
+        clock.set(3660);
+        assert_eq!(clock.ahead(), 3660);
         let ahead = read().duration_since(Timestamp::now());
         assert!((3655..=3660).contains(&ahead.as_secs()), "{ahead}");
     }

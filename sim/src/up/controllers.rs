@@ -1,13 +1,15 @@
 //! The controllers that every cluster runs, as steps that are taken whenever something was written:
 //! garbage collection, the end of namespaces and what is in each of them, definitions that come and
-//! go; and the end of Events.
+//! go; the end of Events; and, where that is asked for, workloads that are told to be ready.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use kube_sim::Cluster;
+use seeded::WallClock;
 use tokio::time::Instant;
 
+use super::workloads;
 use crate::world::ControllersRest;
 
 /// How long writes are gathered at least.
@@ -24,16 +26,17 @@ const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
 const EXPIRED_EVERY: Duration = Duration::from_secs(60);
 
 /// How many objects one round of all has changed.
-fn round(cluster: &Cluster, authority: &str) -> usize {
-    cluster.collect_garbage()
+fn round(cluster: &Cluster, authority: &str, ready: Option<&WallClock>) -> usize {
+    let told = ready.map_or(0, |clock| workloads::make_ready(cluster, clock()));
+    told + cluster.collect_garbage()
         + cluster.finalize_namespaces()
         + cluster.settle_definitions()
         + cluster.furnish_namespaces(authority)
 }
 
-/// Runs them for ever.
-pub(super) async fn run(cluster: Cluster, rest: ControllersRest, authority: &str) {
-    tokio::join!(react(&cluster, &rest, authority), expire(&cluster));
+/// Runs them for ever. Workloads are told to be ready by this clock, if there is one.
+pub(super) async fn run(cluster: Cluster, rest: ControllersRest, authority: &str, ready: Option<WallClock>) {
+    tokio::join!(react(&cluster, &rest, authority, ready.as_ref()), expire(&cluster));
 }
 
 /// Deletes Events that are old, as every server does.
@@ -44,7 +47,7 @@ async fn expire(cluster: &Cluster) {
     }
 }
 
-async fn react(cluster: &Cluster, rest: &ControllersRest, authority: &str) {
+async fn react(cluster: &Cluster, rest: &ControllersRest, authority: &str, ready: Option<&WallClock>) {
     loop {
         while rest.is_on() {
             tokio::time::sleep(GLANCE).await;
@@ -52,7 +55,7 @@ async fn react(cluster: &Cluster, rest: &ControllersRest, authority: &str) {
         let version = cluster.resource_version();
         let began = Instant::now();
         // What goes may be what something else waited for.
-        while round(cluster, authority) > 0 {
+        while round(cluster, authority, ready) > 0 {
             tokio::task::yield_now().await;
         }
         let took = began.elapsed();

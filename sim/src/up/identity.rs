@@ -4,10 +4,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde::{Deserialize, Serialize};
 
 /// Names that clients may reach it by, besides its address.
 const NAMES: [&str; 6] =
@@ -26,19 +27,60 @@ pub(super) struct Identity {
     pub(super) tls: Arc<ServerConfig>,
 }
 
-impl Identity {
-    /// A new one, for a server at this address.
+/// What of it outlives the process: whoever was told of it goes on by it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Lasting {
+    /// The authority's certificate and its key, in PEM.
+    authority: String,
+    key: String,
+    token: String,
+}
+
+fn failed(error: rcgen::Error) -> String {
+    format!("can't make a certificate: {error}")
+}
+
+/// What the authority says of itself.
+fn authority() -> Result<CertificateParams, String> {
+    let mut authority = CertificateParams::new(Vec::new()).map_err(failed)?;
+    authority.distinguished_name.push(DnType::CommonName, "stowage-sim authority");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    Ok(authority)
+}
+
+impl Lasting {
+    /// A new one.
     ///
     /// # Errors
-    /// In one sentence, when there are no random numbers or TLS can't be spoken.
-    pub(super) fn new(address: IpAddr) -> Result<Self, String> {
-        let failed = |error: rcgen::Error| format!("can't make a certificate: {error}");
-        let mut authority = CertificateParams::new(Vec::new()).map_err(failed)?;
-        authority.distinguished_name.push(DnType::CommonName, "stowage-sim authority");
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().map_err(failed)?);
-        let authority = authority.map_err(failed)?;
+    /// In one sentence, when there are no random numbers.
+    pub(super) fn new() -> Result<Self, String> {
+        let key = KeyPair::generate().map_err(failed)?;
+        let certificate = authority()?.self_signed(&key).map_err(failed)?;
+        Ok(Self { authority: certificate.pem(), key: key.serialize_pem(), token: token()? })
+    }
+
+    /// As a file.
+    pub(super) fn text(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("texts are JSON")
+    }
+
+    /// Reads such a file.
+    ///
+    /// # Errors
+    /// In one sentence, when it is none.
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).map_err(|error| format!("the identity of the data can't be read: {error}"))
+    }
+}
+
+impl Identity {
+    /// One that lasts, for a server at this address.
+    ///
+    /// # Errors
+    /// In one sentence, when TLS can't be spoken.
+    pub(super) fn new(lasting: Lasting, address: IpAddr) -> Result<Self, String> {
+        let authority = Issuer::new(authority()?, KeyPair::from_pem(&lasting.key).map_err(failed)?);
         let key = KeyPair::generate().map_err(failed)?;
         let mut names: Vec<String> = NAMES.map(str::to_owned).into();
         if !names.contains(&address.to_string()) {
@@ -56,7 +98,7 @@ impl Identity {
             .and_then(|builder| builder.with_single_cert(vec![server.der().clone()], key));
         let mut config = config.map_err(|error| format!("can't speak TLS: {error}"))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { authority: authority.pem(), token: token()?, tls: Arc::new(config) })
+        Ok(Self { authority: lasting.authority, token: lasting.token, tls: Arc::new(config) })
     }
 }
 

@@ -7,19 +7,25 @@
 //! - `simulator`: the parts, and what is done to them by hand;
 //! - `controllers`, `stores`: what goes on beside: the cluster's own controllers, a store for each
 //!   backend that is applied;
+//! - `data`: what of it outlives the process, where it is given a directory;
 //! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it;
-//! - `admin`: the API behind `stowage-sim env`, `calls`, `fault` and `clock`.
+//! - `admin`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`, `reset` and
+//!   `snapshot`; `again`: what the last two do.
 
 mod admin;
+mod again;
 mod clock;
 mod controllers;
+mod data;
 mod identity;
 mod kubeconfig;
 mod listener;
+mod lives;
 mod simulator;
 mod stores;
 mod traffic;
 mod view;
+mod workloads;
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,7 +37,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use kube::client::Body;
 pub use kube_sim::Authorization;
-use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions};
+use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued};
 use serde::Serialize;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
@@ -39,10 +45,12 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower::{BoxError, ServiceExt, service_fn};
 
-use self::identity::Identity;
+use self::again::Beginning;
+use self::data::{Data, Held};
+use self::identity::{Identity, Lasting};
 use self::simulator::Simulator;
 use crate::serve::{self, RequestLog, Server};
-use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, apply, parse};
+use crate::world::Document;
 
 /// Where it listens; port 0 is any that is free.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +76,10 @@ pub struct Options {
     pub operator: bool,
     /// Who may do what in the cluster. The kubeconfig's user may do everything in any case.
     pub authorization: Authorization,
+    /// Whether workloads are told to be ready, though nothing runs.
+    pub workloads_ready: bool,
+    /// Directory that it outlives the process in.
+    pub data: Option<PathBuf>,
     /// What is applied at the start. Without an S3Backend among them there is one, `main`, for the
     /// store that is served.
     pub manifests: Vec<Document>,
@@ -117,30 +129,38 @@ impl Up {
             admin: url("http", &admin_listener)?,
         });
         let endpoint = |url: &str| Endpoint::parse(url).map_err(|error| format!("{url} is no endpoint: {error}"));
-        let simulator = Simulator::new(endpoint(&served.s3)?, &endpoint(&served.store)?);
-        let simulator = simulator.map_err(|error| format!("can't start a thread: {error}"))?;
-        let identity = Identity::new(kube.ip())?;
+        let directory = options.data.as_deref();
+        let (simulator, before) = Simulator::new(endpoint(&served.s3)?, &endpoint(&served.store)?, directory)?;
+        let identity = Identity::new(lasting(simulator.data())?, kube.ip())?;
         let text = kubeconfig::text(&served.kubernetes, &identity.authority, &identity.token);
         let unwritable = |error| format!("can't write {}: {error}", served.kubeconfig.display());
         kubeconfig::write(&served.kubeconfig, &text).map_err(unwritable)?;
         let mut work = JoinSet::new();
         let (runs, authority) = (simulator.clone(), identity.authority.clone());
-        work.spawn(async move { runs.run(&authority).await });
-        let front = simulator.cluster().front(front_options(&identity, options.authorization));
-        work.spawn(listener::serve(
-            kube_listener,
-            identity.tls,
-            service_fn(move |request| ask(front.clone(), request)),
-        ));
+        work.spawn(async move { runs.run(&authority, options.workloads_ready).await });
+        work.spawn(simulator.clone().compact());
+        let data = simulator.data().cloned();
+        let front = front_options(&identity, options.authorization, before.tokens, data.clone());
+        let front = simulator.cluster().front(front);
+        simulator.hand_over(front.clone());
+        let service = service_fn(move |request| ask(front.clone(), data.clone(), request));
+        work.spawn(listener::serve(kube_listener, identity.tls, service));
         work.spawn(gateway(s3_listener, simulator.gateway().production()));
         let broken = |error: io::Error| format!("a listener has no address: {error}");
         let store = serve::store_on(store_listener, simulator.store(), &RequestLog::default()).map_err(broken)?;
-        let admin = admin::router(simulator.clone(), served.clone());
+        let beginning = Arc::new(Beginning::new(options.manifests, &served.store)?);
+        let admin = admin::router(simulator.clone(), served.clone(), beginning.clone());
         let admin = Server::on(admin_listener, admin).map_err(broken)?;
         let up = Self { served, simulator, servers: [store, admin], work };
-        up.furnish(&options.manifests).await?;
+        beginning.bring(&up.simulator, !before.furnished).await?;
         if options.operator {
             up.simulator.start_operator().await;
+        }
+        if let Some(data) = up.simulator.data() {
+            tokio::select! {
+                () = data.settled() => {}
+                why = data.failure() => return Err(why),
+            }
         }
         Ok(up)
     }
@@ -150,36 +170,32 @@ impl Up {
         &self.served
     }
 
+    /// Waits for the sentence that says why it can't go on: what it holds can't be kept any more.
+    pub async fn failure(&self) -> String {
+        match self.simulator.data() {
+            Some(data) => data.failure().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Stops the operator in good order, and then everything else.
     pub async fn stop(self) {
         self.simulator.stop_operator().await;
         let [store, admin] = self.servers;
         tokio::join!(store.stop(), admin.stop());
         drop(self.work);
-    }
-
-    /// Applies what the simulator begins with.
-    async fn furnish(&self, manifests: &[Document]) -> Result<(), String> {
-        let namespace = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {OPERATOR_NAMESPACE}}}}}");
-        let mut first = parse("namespace", &namespace).map_err(|error| error.to_string())?;
-        if !manifests.iter().any(|it| it.object.types.as_ref().is_some_and(|types| types.kind == "S3Backend")) {
-            first.extend(backend(&self.served.store)?);
+        if let Some(data) = self.simulator.data() {
+            data.close().await;
         }
-        let client = self.simulator.cluster().client("default");
-        for document in first.iter().chain(manifests) {
-            apply(&client, document).await.map_err(|error| error.to_string())?;
-        }
-        Ok(())
     }
 }
 
-/// The backend for the store that is served.
-fn backend(endpoint: &str) -> Result<Vec<Document>, String> {
-    let text = include_str!("backend.yaml")
-        .replace("STORE_ENDPOINT", endpoint)
-        .replace("STORE_ACCESS_KEY", ADMIN_ACCESS_KEY)
-        .replace("STORE_SECRET_KEY", ADMIN_SECRET_KEY);
-    parse("the first backend", &text).map_err(|error| error.to_string())
+/// Who the server is to its clients: the same as before, where it is kept.
+fn lasting(data: Option<&Data>) -> Result<Lasting, String> {
+    match data {
+        Some(data) => Lasting::read(&data.file("identity", || Lasting::new().map(|new| new.text()))?),
+        None => Lasting::new(),
+    }
 }
 
 fn url(scheme: &str, listener: &TcpListener) -> Result<String, String> {
@@ -188,21 +204,38 @@ fn url(scheme: &str, listener: &TcpListener) -> Result<String, String> {
 }
 
 /// Asks the Kubernetes API, once the request's body is there. One byte over the limit comes along,
-/// so that it can say that there were too many.
-async fn ask(front: Front, request: Request<Incoming>) -> Result<Response<ApiBody>, BoxError> {
+/// so that it can say that there were too many. Nothing is told before it is kept.
+async fn ask(
+    front: Front,
+    data: Option<Data>,
+    request: Request<Incoming>,
+) -> Result<Response<Held<ApiBody>>, BoxError> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_LIMIT + 1).collect().await?.to_bytes();
-    Ok(front.oneshot(Request::from_parts(head, Body::from(body))).await?)
+    let answer = front.oneshot(Request::from_parts(head, Body::from(body))).await?;
+    if let Some(data) = &data {
+        data.settled().await;
+    }
+    Ok(answer.map(|body| Held::new(body, data)))
 }
 
 /// How the Kubernetes API knows its clients: whoever has the kubeconfig may do everything, whoever
 /// hasn't nothing.
-fn front_options(identity: &Identity, authorization: Authorization) -> FrontOptions {
+fn front_options(
+    identity: &Identity,
+    authorization: Authorization,
+    issued: Vec<Issued>,
+    data: Option<Data>,
+) -> FrontOptions {
     let admin = kube_sim::Identity::new("admin", &["system:masters"]);
     FrontOptions {
         tokens: [(identity.token.clone(), admin)].into(),
         anonymous: None,
         authorization,
+        issued,
+        keep_issued: data.map(|data| -> Arc<dyn Fn(&Issued) + Send + Sync> {
+            Arc::new(move |issued: &Issued| data.keep_token(issued))
+        }),
         ..FrontOptions::open(Arc::new(identity::random))
     }
 }
@@ -213,6 +246,8 @@ async fn gateway(listener: TcpListener, gateway: stowage_gateway::front::Gateway
         tracing::error!(%error, "the gateway serves no more");
     }
 }
+
+pub use self::lives::SNAPSHOT;
 
 /// The kubeconfig that a simulator writes unless it is told another place.
 pub const KUBECONFIG: &str = ".stowage/kubeconfig";

@@ -1,25 +1,27 @@
 //! What runs in a simulator, without its sockets.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use kube::core::GroupVersionResource;
-use kube_sim::Cluster;
+use kube_sim::{Cluster, Front, Issued};
 use s3_sim::{BucketSnapshot, Dialect, Store};
 use serde_json::Value;
 use stowage_gateway::audit::Log;
 use stowage_operator::Uptime;
 use stowage_operator::api::{BucketClaim, Endpoint, GROUP, VERSION};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::clock::Clock;
+use super::data::{All, Data, SERVED, Stored, StoredStore};
+use super::stores::New;
 use super::traffic::Traffic;
 use super::view::{self, Beside, Bucket, View};
 use super::{controllers, stores};
@@ -36,6 +38,8 @@ const CALLS_KEPT: usize = 20_000;
 const YOUNG_MS: u64 = 1000;
 /// Requests of the gateway that a view shows.
 const SHOWN: usize = 50;
+/// How long nothing is tried after an error, which is mostly a lack of room.
+const AFTER_ERROR: Duration = Duration::from_secs(10);
 /// Longest that the operator has for what is under way when it is told to end.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
@@ -47,7 +51,15 @@ struct Shared {
     clock: Clock,
     cluster: Cluster,
     store: Store,
+    /// By which hosts backends know it.
+    hosts: parking_lot::Mutex<BTreeSet<String>>,
     stores: Stores,
+    new: New,
+    /// Where it is kept, if it outlives the process.
+    data: Option<Data>,
+    front: OnceLock<Front>,
+    /// Tells that the cluster has become another.
+    begun_again: Notify,
     effects: Effects,
     gateway: Gateway,
     traffic: Traffic,
@@ -74,22 +86,71 @@ pub(super) enum Connection {
     Ready(BTreeMap<String, String>),
 }
 
+/// What there was before the process.
+pub(super) struct Before {
+    /// Tokens of ServiceAccounts.
+    pub(super) tokens: Vec<Issued>,
+    /// What a simulator begins with.
+    pub(super) furnished: bool,
+}
+
+/// The cluster that was kept, or a new one.
+fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>) -> Result<Cluster, String> {
+    let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
+    if !stored.is_empty() {
+        cluster.restore(stored.objects(), stored.version())?;
+    }
+    if let Some(data) = data {
+        data.keep_cluster(&cluster, stored.is_empty());
+    }
+    for definition in world::definitions() {
+        cluster.serve(definition).expect("the project's own CRDs are valid");
+    }
+    Ok(cluster)
+}
+
 impl Simulator {
     /// A simulator in which nothing works yet. Tenants reach its gateway at the first endpoint, and
-    /// whoever administers the store reaches that at the second.
+    /// whoever administers the store reaches that at the second. It is what this directory holds,
+    /// and outlives the process in it. Says what was in there.
     ///
     /// # Errors
-    /// When no thread can be started.
-    pub(super) fn new(gateway_endpoint: Endpoint, store_endpoint: &Endpoint) -> io::Result<Self> {
+    /// In one sentence: a directory that can't be used, a thread that can't be started.
+    pub(super) fn new(
+        gateway_endpoint: Endpoint,
+        store_endpoint: &Endpoint,
+        directory: Option<&Path>,
+    ) -> Result<(Self, Before), String> {
         let (clock, clocks) = (Clock::default(), Clocks::default());
         let of = |actor| clocks.of(actor, clock.clock());
-        let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
-        for definition in world::definitions() {
-            cluster.serve(definition).expect("the project's own CRDs are valid");
+        let timed = of(Actor::Store);
+        let make =
+            move |region: &str| Store::new(timed.clone(), Dialect { region: region.to_owned(), ..Dialect::default() });
+        let make: Arc<dyn Fn(&str) -> Store + Send + Sync> = Arc::new(make);
+        let (data, stored) = match directory {
+            Some(directory) => {
+                Data::open(directory, |region| make(region)).map(|(data, stored)| (Some(data), stored))?
+            }
+            None => (None, Stored::default()),
+        };
+        let new = New { make, data: data.clone() };
+        clock.set(stored.ahead);
+        let cluster = cluster(&clock, &stored, data.as_ref())?;
+        let others = stored.stores.iter().filter(|(name, _)| *name != SERVED);
+        let stores = Stores::new(others.map(|(name, it)| (name.clone(), it.store.clone())));
+        let served = stored.stores.get(SERVED).map(|it| it.store.clone());
+        let store = served.unwrap_or_else(|| new.store(SERVED, &Dialect::default().region));
+        let mut hosts = stored.hosts.clone();
+        if hosts.is_empty() {
+            // Backends know it by that for good, whatever address it is served at later.
+            let host = authority(store_endpoint.as_str());
+            data.iter().for_each(|data| data.keep_host(&host));
+            hosts.insert(host);
         }
-        let store = Store::new(of(Actor::Store), Dialect::default());
+        hosts.iter().for_each(|host| stores.add(host.clone(), store.clone()));
+        let hosts = parking_lot::Mutex::new(hosts);
         store.add_account(ADMIN_ACCOUNT, ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY);
-        let stores = Stores::new([(authority(store_endpoint.as_str()), store.clone())]);
+        stores::bring(&cluster, &stores, &new);
         let client = cluster.client(OPERATOR_NAMESPACE);
         let traffic = Traffic::default();
         let gateway = Gateway::new(Given {
@@ -100,7 +161,7 @@ impl Simulator {
             // However far time was moved, clients have the machine's.
             clock_of_clients: Arc::new(Timestamp::now),
             stores: stores.clone(),
-            log: Some(Log::to(traffic.clone())?),
+            log: Some(Log::to(traffic.clone()).map_err(|error| format!("can't start a thread: {error}"))?),
         });
         let rest = ControllersRest::default();
         let others = ThirdParties {
@@ -126,8 +187,67 @@ impl Simulator {
             uptime: Uptime::new(move || began.elapsed()),
         };
         let operator = Mutex::new(None);
-        let shared = Shared { clock, cluster, store, stores, effects, gateway, traffic, rest, circumstances, operator };
-        Ok(Self(Arc::new(shared)))
+        let (front, before) = (OnceLock::new(), Before { tokens: stored.tokens(), furnished: stored.furnished });
+        let shared = Shared {
+            clock,
+            cluster,
+            store,
+            hosts,
+            stores,
+            new,
+            data,
+            front,
+            begun_again: Notify::new(),
+            effects,
+            gateway,
+            traffic,
+            rest,
+            circumstances,
+            operator,
+        };
+        Ok((Self(Arc::new(shared)), before))
+    }
+
+    /// Where it is kept, if it outlives the process.
+    pub(super) fn data(&self) -> Option<&Data> {
+        self.0.data.as_ref()
+    }
+
+    /// What knows the tokens that clients were handed out.
+    pub(super) fn hand_over(&self, front: Front) {
+        let _ = self.0.front.set(front);
+    }
+
+    /// Keeps the journal short, for ever.
+    pub(super) async fn compact(self) {
+        let Some(data) = self.0.data.clone() else { return };
+        loop {
+            data.outgrown().await;
+            let simulator = self.clone();
+            if let Err(error) = data.compact(move |take| take(&simulator.all())).await {
+                tracing::warn!(error, "the journal grows");
+                tokio::time::sleep(AFTER_ERROR).await;
+            }
+        }
+    }
+
+    /// Everything that outlives the process.
+    pub(super) fn all(&self) -> All<'_> {
+        let hosts = self.0.hosts.lock().clone();
+        let others = self.0.stores.all().into_iter().filter(|(name, _)| !hosts.contains(name));
+        let named = |(name, store): (String, Store)| {
+            let region = store.dialect().region.clone();
+            (name, StoredStore { region, store })
+        };
+        let served = (SERVED.to_owned(), self.0.store.clone());
+        All {
+            cluster: &self.0.cluster,
+            stores: others.chain([served]).map(named).collect(),
+            tokens: self.0.front.get().map(Front::issued).unwrap_or_default(),
+            ahead: self.0.clock.ahead(),
+            hosts,
+            furnished: true,
+        }
     }
 
     /// The cluster.
@@ -151,14 +271,30 @@ impl Simulator {
     }
 
     /// What has to be done for as long as the simulator is there: gateway, controllers, stores.
-    /// Pods are told to trust this authority, in PEM.
-    pub(super) async fn run(&self, authority: &str) {
-        let Shared { cluster, stores, clock, rest, gateway, .. } = &*self.0;
+    /// Pods are told to trust this authority, in PEM; workloads are told to be ready, or not.
+    pub(super) async fn run(&self, authority: &str, workloads_ready: bool) {
+        let Shared { cluster, stores, new, rest, clock, .. } = &*self.0;
+        let ready = workloads_ready.then(|| clock.clock());
         tokio::join!(
-            gateway.run(),
-            controllers::run(cluster.clone(), rest.clone(), authority),
-            stores::follow(cluster.clone(), stores.clone(), clock.clock()),
+            self.follow(),
+            controllers::run(cluster.clone(), rest.clone(), authority, ready),
+            stores::follow(cluster.clone(), stores.clone(), new.clone()),
         );
+    }
+
+    /// Has the gateway follow the cluster, from the beginning whenever that has begun again.
+    async fn follow(&self) {
+        loop {
+            tokio::select! {
+                () = self.0.gateway.run() => {}
+                () = self.0.begun_again.notified() => {}
+            }
+        }
+    }
+
+    /// Has whoever follows the cluster look at it from the beginning.
+    pub(super) fn tell_anew(&self) {
+        self.0.begun_again.notify_one();
     }
 
     /// Starts the operator, and waits until its caches are filled.
@@ -186,6 +322,16 @@ impl Simulator {
     /// started again under the new time: what it waits for, it waits for by a clock that nobody
     /// moves.
     pub(super) async fn advance(&self, seconds: u32) -> i64 {
+        self.without_operator(async {
+            let ahead = self.0.clock.ahead().saturating_add(i64::from(seconds));
+            self.set_clock(ahead);
+            ahead
+        })
+        .await
+    }
+
+    /// Does something while the operator rests, if it is at work.
+    pub(super) async fn without_operator<T>(&self, work: impl Future<Output = T>) -> T {
         let mut at_work = self.0.operator.lock().await;
         let was_at_work = match at_work.take() {
             Some(before) => {
@@ -194,11 +340,43 @@ impl Simulator {
             }
             None => false,
         };
-        let ahead = self.0.clock.advance(seconds);
+        let outcome = work.await;
         if was_at_work {
             *at_work = Some(self.start().await);
         }
-        ahead
+        outcome
+    }
+
+    /// Has the clock be so many seconds ahead of the machine's.
+    pub(super) fn set_clock(&self, ahead: i64) {
+        // What is written under the new time comes after that.
+        if let Some(data) = &self.0.data {
+            data.keep_clock(ahead);
+        }
+        self.0.clock.set(ahead);
+    }
+
+    /// The stores that backends can lead to, by host.
+    pub(super) fn stores(&self) -> &Stores {
+        &self.0.stores
+    }
+
+    /// How others are made.
+    pub(super) fn new_stores(&self) -> &New {
+        &self.0.new
+    }
+
+    /// What knows the tokens that clients were handed out, once there is one.
+    pub(super) fn front(&self) -> Option<&Front> {
+        self.0.front.get()
+    }
+
+    /// Has backends know the served store by this host too.
+    pub(super) fn serve_as(&self, host: &str) {
+        if self.0.hosts.lock().insert(host.to_owned()) {
+            self.0.data.iter().for_each(|data| data.keep_host(host));
+            self.0.stores.add(host.to_owned(), self.0.store.clone());
+        }
     }
 
     /// The operator's calls after the one of this number, oldest first, so many at most. A call
@@ -233,7 +411,9 @@ impl Simulator {
 
     /// How all stands, as the page shows it.
     pub(super) fn view(&self) -> View {
-        let buckets = self.0.stores.all().into_iter().flat_map(|(store, behind)| {
+        let aliases: BTreeSet<String> = self.0.hosts.lock().iter().skip(1).cloned().collect();
+        let stores = self.0.stores.all().into_iter().filter(|(host, _)| !aliases.contains(host));
+        let buckets = stores.flat_map(|(store, behind)| {
             let bucket =
                 move |(name, it): (String, BucketSnapshot)| Bucket { store: store.clone(), name, objects: it.objects };
             behind.buckets().into_iter().map(bucket)

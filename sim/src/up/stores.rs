@@ -7,12 +7,12 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{GroupVersionResource, Resource};
 use kube_sim::Cluster;
-use s3_sim::{Dialect, Store};
-use seeded::WallClock;
+use s3_sim::Store;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stowage_operator::api::S3Backend;
 
+use super::data::Data;
 use crate::world::{ADMIN_ACCOUNT, BackendStore, Stores, authority};
 
 /// How long changes are gathered.
@@ -23,14 +23,39 @@ const MOST: usize = 256;
 
 /// Keeps the network as the backends have it, for ever. Stores stay when their backends go, as
 /// real ones do.
-pub(super) async fn follow(cluster: Cluster, stores: Stores, clock: WallClock) {
+pub(super) async fn follow(cluster: Cluster, stores: Stores, new: New) {
     loop {
         let version = cluster.resource_version();
-        for backend in backends(&cluster) {
-            add(&stores, &backend, &clock);
-        }
+        bring(&cluster, &stores, &new);
         cluster.written_after(version).await;
         tokio::time::sleep(GATHERED).await;
+    }
+}
+
+/// How stores are made.
+#[derive(Clone)]
+pub(super) struct New {
+    /// Makes one for a region.
+    pub(super) make: Arc<dyn Fn(&str) -> Store + Send + Sync>,
+    /// Where they are kept, if they are.
+    pub(super) data: Option<Data>,
+}
+
+impl New {
+    /// Makes the store of this name.
+    pub(super) fn store(&self, name: &str, region: &str) -> Store {
+        let store = (self.make)(region);
+        if let Some(data) = &self.data {
+            data.add_store(name, region, &store);
+        }
+        store
+    }
+}
+
+/// Makes the network what the backends say now.
+pub(super) fn bring(cluster: &Cluster, stores: &Stores, new: &New) {
+    for backend in backends(cluster) {
+        add(stores, &backend, new);
     }
 }
 
@@ -47,12 +72,11 @@ fn backends(cluster: &Cluster) -> Vec<BackendStore> {
 
 /// Makes the store of a backend, unless it is there, and has it accept the backend's keys. All keys
 /// are one account's: in a simulator nobody is a stranger.
-fn add(stores: &Stores, backend: &BackendStore, clock: &WallClock) {
+fn add(stores: &Stores, backend: &BackendStore, new: &New) {
     let host = authority(backend.endpoint.as_str());
     let store = stores.get(&host).or_else(|| {
         let room = stores.all().len() < MOST;
-        let dialect = Dialect { region: backend.region.clone(), ..Dialect::default() };
-        let store = room.then(|| Store::new(clock.clone(), dialect))?;
+        let store = room.then(|| new.store(&host, &backend.region))?;
         stores.add(host, store.clone());
         Some(store)
     });
@@ -73,6 +97,7 @@ fn typed<T: DeserializeOwned>(object: &Arc<Value>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use s3_sim::Dialect;
     use serde_json::json;
 
     use super::*;
@@ -88,9 +113,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_applied_backend_has_a_store_which_its_keys_open_whenever_they_come() {
         let (clock, stores) = (Clock::default().clock(), Stores::new([]));
-        let cluster = Cluster::new(clock.clone(), 1);
+        let timed = clock.clone();
+        let make =
+            move |region: &str| Store::new(timed.clone(), Dialect { region: region.to_owned(), ..Dialect::default() });
+        let new = New { make: Arc::new(make), data: None };
+        let cluster = Cluster::new(clock, 1);
         definitions().iter().for_each(|definition| cluster.serve(definition).expect("it is valid"));
-        let follows = tokio::spawn(follow(cluster.clone(), stores.clone(), clock));
+        let follows = tokio::spawn(follow(cluster.clone(), stores.clone(), new));
         let put = |name: &str, endpoint: &str| {
             cluster.put(&resource::<S3Backend>(&()), "", name, backend(endpoint)).expect("it is valid");
         };

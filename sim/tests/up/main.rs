@@ -1,8 +1,12 @@
 //! The simulator as its users meet it: over its sockets.
 
+mod again;
+mod crash;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::primitives::ByteStream;
 use bytes::Bytes;
@@ -33,7 +37,15 @@ fn anywhere() -> SocketAddr {
 fn options(folder: &TempDir) -> Options {
     let listen = Listen { kube: anywhere(), s3: anywhere(), store: anywhere(), admin: anywhere() };
     let (kubeconfig, manifests) = (folder.path().join("kubeconfig"), Vec::new());
-    Options { listen, kubeconfig, operator: true, authorization: Authorization::AllowAll, manifests }
+    Options {
+        listen,
+        kubeconfig,
+        operator: true,
+        authorization: Authorization::AllowAll,
+        workloads_ready: false,
+        data: None,
+        manifests,
+    }
 }
 
 impl Bench {
@@ -51,16 +63,7 @@ impl Bench {
     }
 
     async fn admin(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
-        let http = Http::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.up.served().admin))
-            .header("content-type", "application/json")
-            .body(Full::from(body.map(|body| body.to_string()).unwrap_or_default()))
-            .expect("it is a request");
-        let (head, body) = http.request(request).await.expect("an answer").into_parts();
-        let body = body.collect().await.expect("a whole answer").to_bytes();
-        (head.status.as_u16(), serde_json::from_slice(&body).unwrap_or_default())
+        admin(&self.up.served().admin, method, path, body).await
     }
 
     /// Makes a claim in namespace default.
@@ -74,14 +77,32 @@ impl Bench {
 
     /// What its Secret holds, once it is ready.
     async fn connection(&self, name: &str) -> Value {
-        let begun = Instant::now();
-        loop {
-            let path = format!("/claims/default/{name}/connection");
-            match self.admin(Method::GET, &path, None).await {
-                (200, connection) => return connection,
-                (code, why) if begun.elapsed() > PATIENCE => panic!("{code} {why}"),
-                _ => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
+        connection_at(&self.up.served().admin, name).await
+    }
+}
+
+async fn admin(url: &str, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+    let http = Http::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+    let request = Request::builder()
+        .method(method)
+        .uri(format!("{url}{path}"))
+        .header("content-type", "application/json")
+        .body(Full::from(body.map(|body| body.to_string()).unwrap_or_default()))
+        .expect("it is a request");
+    let (head, body) = http.request(request).await.expect("an answer").into_parts();
+    let body = body.collect().await.expect("a whole answer").to_bytes();
+    (head.status.as_u16(), serde_json::from_slice(&body).unwrap_or_default())
+}
+
+/// What the Secret of a claim in namespace default holds, once it is ready.
+async fn connection_at(url: &str, name: &str) -> Value {
+    let begun = Instant::now();
+    loop {
+        let path = format!("/claims/default/{name}/connection");
+        match admin(url, Method::GET, &path, None).await {
+            (200, connection) => return connection,
+            (code, why) if begun.elapsed() > PATIENCE => panic!("{code} {why}"),
+            _ => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
 }
@@ -96,6 +117,7 @@ fn s3(connection: &Value) -> aws_sdk_s3::Client {
         .endpoint_url(text("AWS_ENDPOINT_URL_S3"))
         .credentials_provider(keys)
         .force_path_style(true)
+        .retry_config(RetryConfig::disabled())
         .http_client(RustlsConnect.connect(&Trust::Anything).expect("it can be made"))
         .build();
     aws_sdk_s3::Client::from_conf(config)

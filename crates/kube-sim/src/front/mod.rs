@@ -38,6 +38,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kube::client::Body;
 
 pub use identity::Identity;
+pub use tokens::{Issued, IssuedTo};
 
 use super::Cluster;
 use super::builtin;
@@ -75,6 +76,10 @@ pub struct FrontOptions {
     pub authorization: Authorization,
     /// For the tokens of ServiceAccounts.
     pub random: Random,
+    /// Tokens of ServiceAccounts that were handed out before.
+    pub issued: Vec<Issued>,
+    /// Told of each further one before it is handed out; it has to be quick.
+    pub keep_issued: Option<Arc<dyn Fn(&Issued) + Send + Sync>>,
     /// The Kubernetes version that clients are told, without its `v`, such as `1.34.4`.
     pub server_version: String,
 }
@@ -89,6 +94,8 @@ impl FrontOptions {
             anonymous: Some(admin),
             authorization: Authorization::AllowAll,
             random,
+            issued: Vec::new(),
+            keep_issued: None,
             server_version: "1.34.4".to_owned(),
         }
     }
@@ -116,6 +123,18 @@ pub struct Front {
 impl std::fmt::Debug for Front {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Front").finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    /// The tokens of ServiceAccounts that it knows.
+    pub fn issued(&self) -> Vec<Issued> {
+        self.inner.issued()
+    }
+
+    /// From now on it knows these, and no others.
+    pub fn reissue(&self, issued: Vec<Issued>) {
+        self.inner.reissue(issued);
     }
 }
 

@@ -13,7 +13,7 @@ use super::authorize::{self, Authorizer};
 use super::catalog::{Backing, Resource};
 use super::identity::{self, Identity};
 use super::known::{Knowledge, Known};
-use super::tokens::Tokens;
+use super::tokens::{Issued, Tokens};
 use super::{FrontOptions, body, discovery, health, refusal, reviews, scale, stored};
 use crate::Cluster;
 use crate::kind::Family;
@@ -30,8 +30,19 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(cluster: Cluster, options: FrontOptions) -> Self {
-        Self { cluster, options, knowledge: Knowledge::default(), tokens: Tokens::default() }
+    pub(super) fn new(cluster: Cluster, mut options: FrontOptions) -> Self {
+        let tokens = Tokens::new(std::mem::take(&mut options.issued), options.keep_issued.clone());
+        Self { cluster, options, knowledge: Knowledge::default(), tokens }
+    }
+
+    /// The tokens of ServiceAccounts that it knows.
+    pub(super) fn issued(&self) -> Vec<Issued> {
+        self.tokens.all()
+    }
+
+    /// From now on it knows these, and no others.
+    pub(super) fn reissue(&self, issued: Vec<Issued>) {
+        self.tokens.replace(issued);
     }
 
     /// Answers a request.

@@ -2,9 +2,11 @@
 //! read out of one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -23,19 +25,36 @@ const LONGEST: i64 = 1 << 32;
 /// Most tokens that are known at a time; of more, those go first that end first.
 const MOST: usize = 10_000;
 
-/// Whose a token is, and until when.
-#[derive(Clone)]
-struct Issued {
-    namespace: String,
-    name: String,
-    uid: String,
-    ends: Timestamp,
+/// The ServiceAccount that a token is of, and until when it is good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuedTo {
+    /// The account's namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID: an account that is made anew has other tokens.
+    pub uid: String,
+    /// When it ends, by the cluster's clock.
+    pub ends: Timestamp,
 }
+
+/// A token that was handed out, by its hash: the token itself is known to its bearer alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issued {
+    /// SHA-256 of the token's text.
+    pub hash: [u8; 32],
+    /// Whose it is.
+    pub to: IssuedTo,
+}
+
+/// Told of each token before it is handed out.
+pub(super) type KeepIssued = Arc<dyn Fn(&Issued) + Send + Sync>;
 
 /// The tokens that were handed out, by their hashes.
 #[derive(Default)]
 pub(super) struct Tokens {
-    issued: Mutex<BTreeMap<[u8; 32], Issued>>,
+    issued: Mutex<BTreeMap<[u8; 32], IssuedTo>>,
+    keep: Option<KeepIssued>,
 }
 
 fn hash(token: &str) -> [u8; 32] {
@@ -50,6 +69,26 @@ fn account(cluster: &Cluster, namespace: &str, name: &str) -> Result<Shared, Fai
 }
 
 impl Tokens {
+    /// Those that were handed out before, and who is told of others.
+    pub(super) fn new(issued: Vec<Issued>, keep: Option<KeepIssued>) -> Self {
+        let issued = issued.into_iter().map(|Issued { hash, to }| (hash, to)).collect();
+        Self { issued: Mutex::new(issued), keep }
+    }
+
+    /// From now on these are known, and no others.
+    pub(super) fn replace(&self, issued: Vec<Issued>) {
+        let mut all = self.issued.lock();
+        if let Some(keep) = &self.keep {
+            issued.iter().for_each(|issued| keep(issued));
+        }
+        *all = issued.into_iter().map(|Issued { hash, to }| (hash, to)).collect();
+    }
+
+    /// All that are known.
+    pub(super) fn all(&self) -> Vec<Issued> {
+        self.issued.lock().iter().map(|(hash, to)| Issued { hash: *hash, to: to.clone() }).collect()
+    }
+
     /// Answers a `TokenRequest` for a ServiceAccount, with a token made of these random bytes.
     ///
     /// # Errors
@@ -78,7 +117,7 @@ impl Tokens {
         let ends = now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
         let token = hex::encode(random);
         let uid = meta::uid(&account).to_owned();
-        let issued = Issued { namespace: namespace.to_owned(), name: name.to_owned(), uid, ends };
+        let issued = IssuedTo { namespace: namespace.to_owned(), name: name.to_owned(), uid, ends };
         self.keep(hash(&token), issued, now);
         request["apiVersion"] = "authentication.k8s.io/v1".into();
         request["kind"] = "TokenRequest".into();
@@ -89,8 +128,11 @@ impl Tokens {
         Ok(request)
     }
 
-    fn keep(&self, hash: [u8; 32], issued: Issued, now: Timestamp) {
+    fn keep(&self, hash: [u8; 32], issued: IssuedTo, now: Timestamp) {
         let mut all = self.issued.lock();
+        if let Some(keep) = &self.keep {
+            keep(&Issued { hash, to: issued.clone() });
+        }
         all.retain(|_, issued| issued.ends > now);
         while all.len() >= MOST {
             let Some(first) = all.iter().min_by_key(|(_, issued)| issued.ends).map(|(hash, _)| *hash) else { break };

@@ -1,0 +1,226 @@
+//! The bytes of objects and parts: in memory, or with whoever keeps them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::Stream;
+use s3s::dto::StreamingBlob;
+use s3s::{S3Error, S3ErrorCode, S3Result};
+use tokio::task::JoinHandle;
+
+use super::errors::refuse;
+use super::keeper::{BlobReader, Home};
+
+/// Bytes read at once.
+const CHUNK: usize = 256 << 10;
+
+/// The bytes of an object or of a part; cheap to clone.
+#[derive(Clone)]
+pub(super) enum Data {
+    Memory(Bytes),
+    /// Pieces of blobs, one after the other.
+    Kept(Vec<Piece>),
+}
+
+/// A part of a blob.
+#[derive(Clone)]
+pub(super) struct Piece {
+    pub(super) blob: Arc<Blob>,
+    pub(super) from: u64,
+    pub(super) length: u64,
+}
+
+/// A blob that is kept; when nothing refers to it any more it can go.
+pub(super) struct Blob {
+    pub(super) id: u64,
+    home: Arc<Home>,
+}
+
+impl Blob {
+    pub(super) fn new(id: u64, home: Arc<Home>) -> Self {
+        Self { id, home }
+    }
+}
+
+impl Drop for Blob {
+    fn drop(&mut self) {
+        self.home.dropped(self.id);
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self::Memory(Bytes::new())
+    }
+}
+
+/// What a client is told of bytes that can't be read.
+pub(super) fn unreadable(error: io::Error) -> S3Error {
+    let mut refusal = refuse(S3ErrorCode::InternalError);
+    refusal.set_source(Box::new(error));
+    refusal
+}
+
+impl Data {
+    /// How many bytes these are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Memory(bytes) => bytes.len(),
+            Self::Kept(pieces) => {
+                let total: u64 = pieces.iter().map(|piece| piece.length).sum();
+                usize::try_from(total).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// Some of the bytes; the range has to lie within them.
+    pub(super) fn slice(&self, range: Range<usize>) -> Self {
+        let pieces = match self {
+            Self::Memory(bytes) => return Self::Memory(bytes.slice(range)),
+            Self::Kept(pieces) => pieces,
+        };
+        let (first, end) = (range.start as u64, range.end as u64);
+        let (mut at, mut kept) = (0, Vec::new());
+        for piece in pieces {
+            let (from, to) = (first.max(at), end.min(at + piece.length));
+            if from < to {
+                kept.push(Piece { blob: piece.blob.clone(), from: piece.from + (from - at), length: to - from });
+            }
+            at += piece.length;
+        }
+        Self::Kept(kept)
+    }
+
+    /// Several, one after the other.
+    pub(super) fn joined<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let mut pieces = Vec::new();
+        let mut bytes = bytes::BytesMut::new();
+        for part in parts {
+            match part {
+                Self::Memory(part) => bytes.extend_from_slice(part),
+                Self::Kept(part) => pieces.extend_from_slice(part),
+            }
+        }
+        if pieces.is_empty() { Self::Memory(bytes.freeze()) } else { Self::Kept(pieces) }
+    }
+
+    /// Hands out all bytes in order, a part at a time.
+    ///
+    /// # Errors
+    /// When a blob can't be read.
+    pub(super) fn read(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let pieces = match self {
+            Self::Memory(bytes) => {
+                take(bytes);
+                return Ok(());
+            }
+            Self::Kept(pieces) => pieces,
+        };
+        for piece in pieces {
+            let mut open = Open::new(piece)?;
+            while let Some(chunk) = open.next_chunk()? {
+                take(&chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// All bytes at once.
+    ///
+    /// # Errors
+    /// When a blob can't be read.
+    pub(super) fn bytes(&self) -> io::Result<Bytes> {
+        if let Self::Memory(bytes) = self {
+            return Ok(bytes.clone());
+        }
+        let mut all = bytes::BytesMut::with_capacity(self.len());
+        self.read(|chunk| all.extend_from_slice(chunk))?;
+        Ok(all.freeze())
+    }
+
+    /// All bytes as an answer's body. Blobs are opened now, so that they can be read to their end
+    /// whatever becomes of the object.
+    ///
+    /// # Errors
+    /// `InternalError` when a blob can't be read.
+    pub(super) fn body(&self) -> S3Result<StreamingBlob> {
+        let pieces = match self {
+            Self::Kept(pieces) if self.len() > CHUNK => pieces,
+            _ => return Ok(StreamingBlob::from(s3s::Body::from(self.bytes().map_err(unreadable)?))),
+        };
+        let open: io::Result<VecDeque<Open>> = pieces.iter().map(Open::new).collect();
+        Ok(StreamingBlob::wrap(Chunks { open: open.map_err(unreadable)?, reading: None }))
+    }
+}
+
+/// What reading a chunk has come to, and the piece that it is of.
+type Read = (io::Result<Option<Bytes>>, Open);
+
+/// Pieces while they are sent.
+struct Chunks {
+    open: VecDeque<Open>,
+    /// The chunk that is being read, which may take a while.
+    reading: Option<JoinHandle<Read>>,
+}
+
+impl Stream for Chunks {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let Some(reading) = &mut self.reading else {
+                let Some(mut open) = self.open.pop_front() else { return Poll::Ready(None) };
+                self.reading = Some(tokio::task::spawn_blocking(move || (open.next_chunk(), open)));
+                continue;
+            };
+            let read = ready!(Pin::new(reading).poll(context));
+            self.reading = None;
+            match read {
+                Ok((Ok(None), _)) => {}
+                Ok((Ok(Some(chunk)), open)) => {
+                    self.open.push_front(open);
+                    return Poll::Ready(Some(Ok(chunk)));
+                }
+                Ok((Err(error), _)) => {
+                    self.open.clear();
+                    return Poll::Ready(Some(Err(error)));
+                }
+                Err(error) => {
+                    self.open.clear();
+                    return Poll::Ready(Some(Err(io::Error::other(error))));
+                }
+            }
+        }
+    }
+}
+
+/// A piece while it is read.
+struct Open {
+    reader: Arc<dyn BlobReader>,
+    at: u64,
+    left: u64,
+}
+
+impl Open {
+    fn new(piece: &Piece) -> io::Result<Self> {
+        let reader = piece.blob.home.keeper.open(piece.blob.id)?;
+        Ok(Self { reader, at: piece.from, left: piece.length })
+    }
+
+    fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let length = usize::try_from(self.left).unwrap_or(CHUNK).min(CHUNK);
+        let mut chunk = vec![0; length];
+        self.reader.read_at(self.at, &mut chunk)?;
+        self.at += length as u64;
+        self.left -= length as u64;
+        Ok(Some(chunk.into()))
+    }
+}

@@ -1,0 +1,247 @@
+//! What a keeper is told of changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use s3s::dto::Checksum;
+use serde::{Deserialize, Serialize};
+
+use super::Store;
+use super::data::{Blob, Data};
+use super::lock::{LockConfiguration, Protection};
+use super::state::{Attributes, Bucket, Object, Part, State, Upload, Version, Versioning};
+
+/// Most changes in one document of a whole store.
+const AT_ONCE: usize = 200;
+
+/// Everything that one operation has changed.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Document {
+    pub(super) sequence: u64,
+    pub(super) changes: Vec<Change>,
+}
+
+/// A place as it is from now on. Told again, it changes nothing.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Change {
+    /// A bucket is there with these settings.
+    Bucket(String, BucketRecord),
+    /// A bucket is gone with all that is in it.
+    NoBucket(String),
+    /// A version of a key of a bucket.
+    Version(String, String, VersionRecord),
+    /// The version of this number is gone.
+    NoVersion(String, String, u64),
+    /// An upload to a key; its parts stay.
+    Upload(String, String, u64, UploadRecord),
+    /// An upload is over.
+    NoUpload(String, String, u64),
+    /// A part of an upload.
+    Part(String, String, u64, i32, PartRecord),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct BucketRecord {
+    pub(super) owner: String,
+    pub(super) guest: Option<String>,
+    pub(super) region: String,
+    pub(super) created: Timestamp,
+    pub(super) tags: Option<BTreeMap<String, String>>,
+    pub(super) versioning: Versioning,
+    pub(super) lock: Option<LockConfiguration>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct VersionRecord {
+    pub(super) sequence: u64,
+    pub(super) is_null: bool,
+    pub(super) modified: Timestamp,
+    /// Absent for a delete marker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) object: Option<ObjectRecord>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct ObjectRecord {
+    pub(super) data: Vec<PieceRecord>,
+    pub(super) etag: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) checksum: BTreeMap<String, String>,
+    pub(super) attributes: Attributes,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) protection: Protection,
+    pub(super) has_hold: bool,
+}
+
+/// Blob, first byte, length.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PieceRecord(pub(super) u64, pub(super) u64, pub(super) u64);
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct UploadRecord {
+    pub(super) initiated: Timestamp,
+    pub(super) template: ObjectRecord,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct PartRecord {
+    pub(super) data: Vec<PieceRecord>,
+    pub(super) etag: String,
+    pub(super) modified: Timestamp,
+}
+
+/// Gives the bytes that are not kept yet a blob's number each, in the order in which they are met.
+pub(super) struct Numbers<'a> {
+    /// Bytes by number.
+    pub(super) loose: &'a mut Vec<(u64, Bytes)>,
+    pub(super) next: u64,
+}
+
+impl Numbers<'_> {
+    fn pieces(&mut self, data: &Data) -> Vec<PieceRecord> {
+        match data {
+            Data::Kept(pieces) => {
+                pieces.iter().map(|piece| PieceRecord(piece.blob.id, piece.from, piece.length)).collect()
+            }
+            Data::Memory(bytes) if bytes.is_empty() => Vec::new(),
+            Data::Memory(bytes) => {
+                let id = self.next;
+                self.next += 1;
+                self.loose.push((id, bytes.clone()));
+                vec![PieceRecord(id, 0, bytes.len() as u64)]
+            }
+        }
+    }
+
+    fn object(&mut self, object: &Object) -> ObjectRecord {
+        ObjectRecord {
+            data: self.pieces(&object.data),
+            etag: object.etag.clone(),
+            checksum: checksum_out(&object.checksum),
+            attributes: object.attributes.clone(),
+            tags: object.tags.clone(),
+            protection: object.protection,
+            has_hold: object.has_hold,
+        }
+    }
+
+    pub(super) fn version(&mut self, version: &Version) -> VersionRecord {
+        VersionRecord {
+            sequence: version.sequence,
+            is_null: version.is_null,
+            modified: version.modified,
+            object: version.object().map(|object| self.object(object)),
+        }
+    }
+
+    pub(super) fn upload(&mut self, upload: &Upload) -> UploadRecord {
+        UploadRecord { initiated: upload.initiated, template: self.object(&upload.template) }
+    }
+
+    pub(super) fn part(&mut self, part: &Part) -> PartRecord {
+        PartRecord { data: self.pieces(&part.data), etag: part.etag.clone(), modified: part.modified }
+    }
+}
+
+pub(super) fn bucket_out(bucket: &Bucket) -> BucketRecord {
+    BucketRecord {
+        owner: bucket.owner.clone(),
+        guest: bucket.guest.clone(),
+        region: bucket.region.clone(),
+        created: bucket.created,
+        tags: bucket.tags.clone(),
+        versioning: bucket.versioning,
+        lock: bucket.lock,
+    }
+}
+
+/// A document of these changes.
+pub(super) fn document(sequence: u64, changes: Vec<Change>) -> Vec<u8> {
+    serde_json::to_vec(&Document { sequence, changes }).expect("it is JSON")
+}
+
+fn checksum_out(checksum: &Checksum) -> BTreeMap<String, String> {
+    let pairs = [
+        ("crc32", &checksum.checksum_crc32),
+        ("crc32c", &checksum.checksum_crc32c),
+        ("crc64nvme", &checksum.checksum_crc64nvme),
+        ("sha1", &checksum.checksum_sha1),
+        ("sha256", &checksum.checksum_sha256),
+    ];
+    pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
+}
+
+/// Everything that a bucket is and holds.
+fn everything(name: &str, bucket: &Bucket, numbers: &mut Numbers<'_>) -> Vec<Change> {
+    let mut changes = vec![Change::Bucket(name.to_owned(), bucket_out(bucket))];
+    for (key, versions) in &bucket.keys {
+        let version = |version| Change::Version(name.to_owned(), key.clone(), numbers.version(version));
+        changes.extend(versions.iter().map(version));
+    }
+    for ((key, sequence), upload) in &bucket.uploads {
+        changes.push(Change::Upload(name.to_owned(), key.clone(), *sequence, numbers.upload(upload)));
+        for (number, part) in &upload.parts {
+            changes.push(Change::Part(name.to_owned(), key.clone(), *sequence, *number, numbers.part(part)));
+        }
+    }
+    changes
+}
+
+/// A blob of a keeper, which stays as long as there is one of these.
+#[derive(Clone)]
+pub struct KeptBlob(Arc<Blob>);
+
+impl std::fmt::Debug for KeptBlob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("KeptBlob").field(&self.0.id).finish()
+    }
+}
+
+/// A whole store, as documents that [`Store::restore`] reads and what they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Whole {
+    /// To be read in this order.
+    pub documents: Vec<Vec<u8>>,
+    /// Blobs of the store's keeper, which stay as long as this does.
+    pub blobs: BTreeMap<u64, KeptBlob>,
+    /// The bytes of blobs that nobody keeps, by number: from the one that was asked for on.
+    pub loose: Vec<(u64, Bytes)>,
+}
+
+impl Store {
+    /// Everything that the store holds, its accounts apart. Bytes that only memory holds are given
+    /// numbers from this one on.
+    pub fn whole(&self, first: u64) -> Whole {
+        whole(&self.state(), first)
+    }
+
+    /// Takes everything out of the store, accounts apart.
+    pub fn clear(&self) {
+        let mut state = self.state();
+        let names = state.buckets.keys().cloned().map(Change::NoBucket).collect();
+        state.buckets.clear();
+        if let Some(home) = self.home() {
+            home.keeper.keep(document(state.sequence(), names));
+            home.sweep();
+        }
+    }
+}
+
+/// Everything that a store holds.
+pub(super) fn whole(state: &State, first: u64) -> Whole {
+    let mut loose = Vec::new();
+    let mut numbers = Numbers { loose: &mut loose, next: first };
+    let mut documents = vec![document(state.sequence(), Vec::new())];
+    for (name, bucket) in &state.buckets {
+        let mut changes = everything(name, bucket, &mut numbers).into_iter().peekable();
+        while changes.peek().is_some() {
+            documents.push(document(state.sequence(), changes.by_ref().take(AT_ONCE).collect()));
+        }
+    }
+    let blobs = state.pieces().map(|piece| (piece.blob.id, KeptBlob(piece.blob.clone()))).collect();
+    Whole { documents, blobs, loose }
+}

@@ -1,0 +1,164 @@
+//! What an operation may change of a store, known before it is carried out, so that a keeper is
+//! told of that alone.
+
+use s3s::dto::*;
+
+use super::multipart::upload_sequence;
+use super::record::{Change, Numbers, bucket_out};
+use super::state::{Bucket, State};
+
+/// A place that an operation may change.
+pub(super) enum Touched {
+    /// A bucket's being there, and its settings.
+    Bucket(String),
+    /// Which versions a key has.
+    Key(String, String),
+    /// What stands at the versions of a key, beside their data.
+    Versions(String, String),
+    /// Which uploads to a key there are.
+    Uploads(String, String),
+    /// A part of an upload.
+    Part(String, String, String, i32),
+}
+
+/// An operation's input, as far as it says what is touched.
+pub(super) trait Touches {
+    /// Every place that the operation may change.
+    fn touches(&self) -> Vec<Touched>;
+}
+
+macro_rules! touches {
+    ($($input:ty: $of:ident => $touched:expr;)*) => {
+        $(impl Touches for $input {
+            fn touches(&self) -> Vec<Touched> {
+                let $of = self;
+                $touched
+            }
+        })*
+    };
+}
+
+macro_rules! bucket {
+    ($of:ident) => {
+        vec![Touched::Bucket($of.bucket.clone())]
+    };
+}
+
+macro_rules! at_key {
+    ($of:ident: $($what:ident)*) => {
+        vec![$(Touched::$what($of.bucket.clone(), $of.key.clone())),*]
+    };
+}
+
+macro_rules! part {
+    ($of:ident) => {
+        vec![Touched::Part($of.bucket.clone(), $of.key.clone(), $of.upload_id.clone(), $of.part_number)]
+    };
+}
+
+touches! {
+    CreateBucketInput: of => bucket!(of);
+    DeleteBucketInput: of => bucket!(of);
+    PutBucketTaggingInput: of => bucket!(of);
+    DeleteBucketTaggingInput: of => bucket!(of);
+    PutBucketVersioningInput: of => bucket!(of);
+    PutObjectLockConfigurationInput: of => bucket!(of);
+    PutObjectInput: of => at_key!(of: Key);
+    CopyObjectInput: of => at_key!(of: Key);
+    DeleteObjectInput: of => at_key!(of: Key);
+    DeleteObjectsInput: of => {
+        let keys = of.delete.objects.iter().map(|object| object.key.clone());
+        keys.map(|key| Touched::Key(of.bucket.clone(), key)).collect()
+    };
+    PutObjectTaggingInput: of => at_key!(of: Versions);
+    DeleteObjectTaggingInput: of => at_key!(of: Versions);
+    PutObjectRetentionInput: of => at_key!(of: Versions);
+    PutObjectLegalHoldInput: of => at_key!(of: Versions);
+    CreateMultipartUploadInput: of => at_key!(of: Uploads);
+    CompleteMultipartUploadInput: of => at_key!(of: Key Uploads);
+    AbortMultipartUploadInput: of => at_key!(of: Uploads);
+    UploadPartInput: of => part!(of);
+    UploadPartCopyInput: of => part!(of);
+}
+
+/// What the touched places held before: of keys and uploads their numbers.
+pub(super) struct Before {
+    touched: Vec<Touched>,
+    numbers: Vec<Vec<u64>>,
+}
+
+fn numbers(state: &State, touched: &Touched) -> Vec<u64> {
+    let found = |name: &String| state.buckets.get(name);
+    match touched {
+        Touched::Key(name, key) => {
+            let versions = found(name).and_then(|bucket| bucket.keys.get(key)).into_iter().flatten();
+            versions.map(|version| version.sequence).collect()
+        }
+        Touched::Uploads(name, key) => found(name).map(|bucket| uploads(bucket, key).collect()).unwrap_or_default(),
+        Touched::Bucket(_) | Touched::Versions(..) | Touched::Part(..) => Vec::new(),
+    }
+}
+
+fn uploads(bucket: &Bucket, key: &str) -> impl Iterator<Item = u64> {
+    let of_key = (key.to_owned(), 0)..=(key.to_owned(), u64::MAX);
+    bucket.uploads.range(of_key).map(|((_, sequence), _)| *sequence)
+}
+
+impl Before {
+    /// Looks at the places before they are touched.
+    pub(super) fn new(state: &State, touched: Vec<Touched>) -> Self {
+        let numbers = touched.iter().map(|touched| numbers(state, touched)).collect();
+        Self { touched, numbers }
+    }
+
+    /// What has become of them.
+    pub(super) fn changes(&self, state: &State) -> Vec<Change> {
+        // Whoever has a keeper holds no loose bytes.
+        let mut loose = Vec::new();
+        let mut as_kept = Numbers { loose: &mut loose, next: 0 };
+        let mut changes = Vec::new();
+        for (touched, before) in self.touched.iter().zip(&self.numbers) {
+            match touched {
+                Touched::Bucket(name) => changes.push(match state.buckets.get(name) {
+                    Some(bucket) => Change::Bucket(name.clone(), bucket_out(bucket)),
+                    None => Change::NoBucket(name.clone()),
+                }),
+                Touched::Key(name, key) => {
+                    let now = numbers(state, touched);
+                    let gone = before.iter().filter(|sequence| !now.contains(sequence));
+                    changes.extend(gone.map(|sequence| Change::NoVersion(name.clone(), key.clone(), *sequence)));
+                    let versions =
+                        state.buckets.get(name).and_then(|bucket| bucket.keys.get(key)).into_iter().flatten();
+                    let new = versions.filter(|version| !before.contains(&version.sequence));
+                    changes.extend(
+                        new.map(|version| Change::Version(name.clone(), key.clone(), as_kept.version(version))),
+                    );
+                }
+                Touched::Versions(name, key) => {
+                    let versions =
+                        state.buckets.get(name).and_then(|bucket| bucket.keys.get(key)).into_iter().flatten();
+                    changes.extend(
+                        versions.map(|version| Change::Version(name.clone(), key.clone(), as_kept.version(version))),
+                    );
+                }
+                Touched::Uploads(name, key) => {
+                    let Some(bucket) = state.buckets.get(name) else { continue };
+                    let now: Vec<u64> = uploads(bucket, key).collect();
+                    let gone = before.iter().filter(|sequence| !now.contains(sequence));
+                    changes.extend(gone.map(|sequence| Change::NoUpload(name.clone(), key.clone(), *sequence)));
+                    for sequence in now.iter().filter(|sequence| !before.contains(sequence)) {
+                        let Some(upload) = bucket.uploads.get(&(key.clone(), *sequence)) else { continue };
+                        changes.push(Change::Upload(name.clone(), key.clone(), *sequence, as_kept.upload(upload)));
+                    }
+                }
+                Touched::Part(name, key, id, number) => {
+                    let Some(sequence) = upload_sequence(id) else { continue };
+                    let upload = state.buckets.get(name).and_then(|it| it.uploads.get(&(key.clone(), sequence)));
+                    let Some(part) = upload.and_then(|upload| upload.parts.get(number)) else { continue };
+                    changes.push(Change::Part(name.clone(), key.clone(), sequence, *number, as_kept.part(part)));
+                }
+            }
+        }
+        changes
+    }
+}

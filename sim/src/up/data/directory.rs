@@ -1,0 +1,138 @@
+//! The files of a data directory.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `lock` | nothing; it is locked by whoever uses the directory |
+//! | `identity` | who the server is to its clients |
+//! | `journal-N` | what was changed since snapshot N |
+//! | `snapshot-N` | everything, as it stood once journal N was begun or a moment later |
+//! | `blobs/XX/ID` | the bytes of an object or of a part |
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A data directory that nobody else uses.
+#[derive(Debug)]
+pub(super) struct Directory {
+    path: PathBuf,
+    /// Locked until it is let go of.
+    lock: File,
+}
+
+/// A sentence about a file.
+pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("can't {what} {}: {error}", path.display())
+}
+
+impl Directory {
+    /// Takes a directory, which is made if it isn't there.
+    ///
+    /// # Errors
+    /// In one sentence, also where another simulator uses it.
+    pub(super) fn open(path: &Path) -> Result<Self, String> {
+        if !path.exists() {
+            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+            made.and_then(|()| fs::write(path.join(".gitignore"), "*\n"))
+                .map_err(|error| failed("make", path, &error))?;
+        }
+        let file = path.join("lock");
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&file);
+        let lock = lock.map_err(|error| failed("open", &file, &error))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), lock }),
+            Err(TryLockError::WouldBlock) => {
+                Err(format!("another simulator uses {}; end it, or give another --data", path.display()))
+            }
+            Err(TryLockError::Error(error)) => Err(failed("lock", &file, &error)),
+        }
+    }
+
+    /// Lets go of it. Nothing may be written to it any more.
+    pub(super) fn release(&self) {
+        // If that can't be done, it ends with the process.
+        let _ = self.lock.unlock();
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    pub(super) fn journal(&self, number: u64) -> PathBuf {
+        self.path.join(format!("journal-{number}"))
+    }
+
+    pub(super) fn snapshot(&self, number: u64) -> PathBuf {
+        self.path.join(format!("snapshot-{number}"))
+    }
+
+    /// The numbers of the files of this sort, lowest first.
+    ///
+    /// # Errors
+    /// When the directory can't be read.
+    pub(super) fn numbers(&self, sort: &str) -> Result<Vec<u64>, String> {
+        let unreadable = |error: io::Error| failed("read", &self.path, &error);
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
+            let name = entry.map_err(unreadable)?.file_name();
+            let number: Option<u64> =
+                name.to_str().and_then(|name| name.strip_prefix(sort)?.strip_prefix('-')?.parse().ok());
+            numbers.extend(number);
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Makes the names in the directory outlive a loss of power.
+    ///
+    /// # Errors
+    /// When that can't be done.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.path)?.sync_all()
+    }
+
+    /// Begins a file for its owner's eyes only; one of that name is replaced.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub(super) fn begin(&self, path: &Path) -> io::Result<File> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    }
+
+    /// Writes a file, whole or not at all.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(super) fn write(&self, path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+        let mut unfinished = path.as_os_str().to_owned();
+        unfinished.push(".new");
+        let unfinished = PathBuf::from(unfinished);
+        let mut file = self.begin(&unfinished)?;
+        write(&mut file)?;
+        file.flush()?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)?;
+        self.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_used_by_one() {
+        let folder = tempfile::TempDir::new().expect("there is room");
+        let path = folder.path().join("deep/data");
+        let first = Directory::open(&path).expect("it is free");
+        let refusal = Directory::open(&path).err().expect("it is taken");
+        assert!(refusal.contains("another simulator uses"), "{refusal}");
+        drop(first);
+        assert!(Directory::open(&path).is_ok());
+    }
+}

@@ -1,0 +1,58 @@
+//! Answers that are held back until what they tell of is safe: a client that has seen something
+//! sees it after a crash as well.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http_body::{Body, Frame};
+
+use super::Data;
+
+/// A body of which each part is held back until all that was there when it was made is safe.
+pub(in crate::up) struct Held<B> {
+    inner: B,
+    data: Option<Data>,
+    /// A part, and what it waits for.
+    waiting: Option<(Frame<Bytes>, BoxFuture<'static, ()>)>,
+}
+
+impl<B> Held<B> {
+    /// Holds back nothing if nothing is kept.
+    pub(in crate::up) fn new(inner: B, data: Option<Data>) -> Self {
+        Self { inner, data, waiting: None }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Held<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let this = &mut *self;
+        if this.waiting.is_none() {
+            let frame = match ready!(Pin::new(&mut this.inner).poll_frame(context)) {
+                Some(Ok(frame)) => frame,
+                other => return Poll::Ready(other),
+            };
+            match &this.data {
+                Some(data) if !data.journal.is_settled() => this.waiting = Some((frame, data.settled().boxed())),
+                _ => return Poll::Ready(Some(Ok(frame))),
+            }
+        }
+        if let Some((_, safe)) = &mut this.waiting {
+            ready!(safe.poll_unpin(context));
+        }
+        Poll::Ready(this.waiting.take().map(|(frame, _)| Ok(frame)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.waiting.is_none() && self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        if self.waiting.is_none() { self.inner.size_hint() } else { http_body::SizeHint::default() }
+    }
+}

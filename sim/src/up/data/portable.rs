@@ -1,0 +1,244 @@
+//! A snapshot in one file, which any simulator takes: the bytes of objects as frames that begin
+//! with `b`, a blob's number and a place in it, and then the records of everything else.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use kube_sim::{Issued, Kept};
+use s3_sim::{BlobReader, BlobWriter, Sources, Store, Whole};
+
+use super::blobs::{Blobs, Writer};
+use super::frame::{self, Flaw, Incoming};
+use super::record::Record;
+use super::{All, Data};
+
+/// Bytes of a blob, or of records, in one frame.
+const AT_ONCE: usize = 1 << 20;
+
+/// Everything that a snapshot takes along, as it stood at one moment.
+pub(in crate::up) struct Portable {
+    records: Vec<Record>,
+    stores: Vec<(Record, String, Whole)>,
+    blobs: Option<Blobs>,
+}
+
+impl Portable {
+    /// Of a simulator in which nothing happens meanwhile. The bytes of its objects are with this,
+    /// if they are kept.
+    pub(in crate::up) fn new(all: &All<'_>, data: Option<&Data>) -> Self {
+        let mut records = vec![Record::Clock(all.ahead), Record::Furnished(all.furnished)];
+        records.extend(all.hosts.iter().cloned().map(Record::Main));
+        records.extend(all.cluster.kept().into_iter().map(Record::Object));
+        records.extend(all.tokens.iter().cloned().map(Record::Token));
+        let mut first = 1;
+        let stores = all.stores.iter().map(|(name, stored)| {
+            let whole = stored.store.whole(first);
+            first += whole.loose.len() as u64;
+            (Record::Store { name: name.clone(), region: stored.region.clone() }, name.clone(), whole)
+        });
+        let stores = stores.collect();
+        Self { records, stores, blobs: data.map(|data| data.blobs.clone()) }
+    }
+
+    /// Hands out the file in parts, until it is told that nobody wants more.
+    ///
+    /// # Errors
+    /// When the bytes of an object can't be read.
+    pub(in crate::up) fn write(self, mut out: impl FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        out(frame::opening())?;
+        for (_, _, whole) in &self.stores {
+            for id in whole.blobs.keys() {
+                self.blob(*id, &mut out)?;
+            }
+            for (id, bytes) in &whole.loose {
+                for (part, chunk) in bytes.chunks(AT_ONCE).enumerate() {
+                    out(blob_frame(*id, (part * AT_ONCE) as u64, chunk))?;
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        let of_stores = self.stores.iter().flat_map(|(store, name, whole)| {
+            let change = |document: &Vec<u8>| Record::Change { store: name.clone(), document: document.clone() };
+            std::iter::once(store.clone()).chain(whole.documents.iter().map(change))
+        });
+        for record in self.records.iter().cloned().chain(of_stores).chain([Record::End]) {
+            lines.extend_from_slice(&record.line());
+            lines.push(b'\n');
+            if lines.len() >= AT_ONCE {
+                out(frame::frame(&std::mem::take(&mut lines)))?;
+            }
+        }
+        if lines.is_empty() { Ok(()) } else { out(frame::frame(&lines)) }
+    }
+
+    fn blob(&self, id: u64, out: &mut impl FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
+        let Some(blobs) = &self.blobs else { return Ok(()) };
+        let (reader, length) = blobs.measure(id)?;
+        let mut at = 0;
+        while at < length {
+            let part = usize::try_from(length - at).unwrap_or(AT_ONCE).min(AT_ONCE);
+            let mut chunk = vec![0; part];
+            reader.read_at(at, &mut chunk)?;
+            out(blob_frame(id, at, &chunk))?;
+            at += part as u64;
+        }
+        Ok(())
+    }
+}
+
+fn blob_frame(id: u64, at: u64, bytes: &[u8]) -> Vec<u8> {
+    frame::frame(&[format!("b {id} {at}\n").as_bytes(), bytes].concat())
+}
+
+/// A store of a snapshot.
+#[derive(Debug, Default)]
+pub(in crate::up) struct Brought {
+    pub(in crate::up) region: String,
+    pub(in crate::up) documents: Vec<Vec<u8>>,
+}
+
+/// A snapshot while it is read, and once it is.
+pub(in crate::up) struct Reading {
+    incoming: Incoming,
+    blobs: Option<Blobs>,
+    /// The blob that is being written, with its number there.
+    writing: Option<(u64, Writer)>,
+    /// New numbers of blobs.
+    renamed: BTreeMap<u64, u64>,
+    /// Blobs in memory.
+    loose: BTreeMap<u64, BytesMut>,
+    /// The same once all are whole.
+    frozen: BTreeMap<u64, Bytes>,
+    pub(in crate::up) objects: Vec<Kept>,
+    pub(in crate::up) tokens: Vec<Issued>,
+    pub(in crate::up) stores: BTreeMap<String, Brought>,
+    pub(in crate::up) hosts: Vec<String>,
+    pub(in crate::up) ahead: i64,
+    ended: bool,
+}
+
+fn told(flaw: &Flaw) -> String {
+    match flaw {
+        Flaw::Foreign => "it isn't a snapshot of a simulator".to_owned(),
+        Flaw::Newer(version) => {
+            format!(
+                "it was written by a newer stowage-sim, in form {version} of data; this one reads form {}",
+                frame::VERSION
+            )
+        }
+        Flaw::Broken(at) => format!("it is damaged at byte {at}"),
+    }
+}
+
+impl Reading {
+    /// Begins to read; the bytes of objects go to this, if they are to be kept.
+    pub(in crate::up) fn new(data: Option<&Data>) -> Self {
+        Self {
+            incoming: Incoming::default(),
+            blobs: data.map(|data| data.blobs.clone()),
+            writing: None,
+            renamed: BTreeMap::new(),
+            loose: BTreeMap::new(),
+            frozen: BTreeMap::new(),
+            objects: Vec::new(),
+            tokens: Vec::new(),
+            stores: BTreeMap::new(),
+            hosts: Vec::new(),
+            ahead: 0,
+            ended: false,
+        }
+    }
+
+    /// Takes in some bytes of the file.
+    ///
+    /// # Errors
+    /// In one sentence.
+    pub(in crate::up) fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.incoming.push(bytes);
+        while let Some(content) = self.incoming.next_content().map_err(|flaw| told(&flaw))? {
+            if self.ended {
+                return Err("something follows its end".to_owned());
+            }
+            if let Some(rest) = content.strip_prefix(b"b ") {
+                self.blob(rest)?;
+                continue;
+            }
+            for line in content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                self.take(Record::read(line)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, content: &[u8]) -> Result<(), String> {
+        let no_blob = || "a blob in it makes no sense".to_owned();
+        let end = content.iter().position(|byte| *byte == b'\n').ok_or_else(no_blob)?;
+        let head = std::str::from_utf8(&content[..end]).ok().and_then(|head| head.split_once(' '));
+        let (id, at) =
+            head.and_then(|(id, at)| Some((id.parse::<u64>().ok()?, at.parse::<u64>().ok()?))).ok_or_else(no_blob)?;
+        let bytes = &content[end + 1..];
+        let Some(blobs) = self.blobs.clone() else {
+            let loose = self.loose.entry(id).or_default();
+            if loose.len() as u64 != at {
+                return Err(no_blob());
+            }
+            loose.extend_from_slice(bytes);
+            return Ok(());
+        };
+        let no_room = |error: io::Error| format!("its blobs can't be written: {error}");
+        if self.writing.as_ref().is_none_or(|(open, _)| *open != id) {
+            self.finish().map_err(no_room)?;
+            self.writing = Some((id, blobs.begin().map_err(no_room)?));
+        }
+        match &mut self.writing {
+            Some((_, writer)) => writer.write(bytes).map_err(no_room),
+            None => Ok(()),
+        }
+    }
+
+    /// Finishes the blob that is being written.
+    fn finish(&mut self) -> io::Result<()> {
+        if let Some((id, writer)) = self.writing.take() {
+            self.renamed.insert(id, Box::new(writer).finish()?);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Object(kept) => self.objects.push(kept),
+            Record::Store { name, region } => self.stores.entry(name).or_default().region = region,
+            Record::Change { store, document } => self.stores.entry(store).or_default().documents.push(document),
+            Record::Token(issued) => self.tokens.push(issued),
+            Record::Clock(ahead) => self.ahead = ahead,
+            Record::Main(host) => self.hosts.push(host),
+            Record::Furnished(_) => {}
+            Record::End => self.ended = true,
+            Record::Nothing => return Err("a record of it makes no sense".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Whether it was the whole file.
+    ///
+    /// # Errors
+    /// In one sentence.
+    pub(in crate::up) fn whole(mut self) -> Result<Self, String> {
+        self.finish().map_err(|error| format!("its blobs can't be written: {error}"))?;
+        self.frozen = std::mem::take(&mut self.loose).into_iter().map(|(id, bytes)| (id, bytes.freeze())).collect();
+        if self.ended { Ok(self) } else { Err("it is cut off".to_owned()) }
+    }
+
+    /// Fills a store, which is empty, with what the snapshot says of it.
+    ///
+    /// # Errors
+    /// In one sentence.
+    pub(in crate::up) fn fill(&self, store: &Store, brought: &Brought) -> Result<(), String> {
+        let documents = brought.documents.iter().map(Vec::as_slice);
+        if self.blobs.is_some() {
+            return store.restore(documents, Sources::Renamed(&self.renamed));
+        }
+        store.restore(documents, Sources::Loose(&self.frozen))
+    }
+}

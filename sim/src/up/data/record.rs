@@ -1,0 +1,161 @@
+//! What a record says: a line of text that begins with a letter. Pure.
+//!
+//! | letter | what it says |
+//! |---|---|
+//! | `o` | an object of the cluster is so, as `[group, plural, version, completed, namespace, name]` and itself |
+//! | `r` | an object is gone, as `[group, plural, version, namespace, name]` |
+//! | `S` | there is a store, as `[name, region]` |
+//! | `s` | a store was changed: its name, and a document of its own |
+//! | `t` | a token was handed out |
+//! | `c` | how many seconds the clock is ahead |
+//! | `m` | a host and port that backends know the served store by |
+//! | `f` | whether there is what a simulator begins with |
+//! | `x` | there is no object and no token any more, nor what a simulator begins with |
+//! | `e` | a snapshot ends |
+
+use kube_sim::{Issued, Kept};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Deserializer;
+
+/// A record.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Record {
+    Object(Kept),
+    Store { name: String, region: String },
+    Change { store: String, document: Vec<u8> },
+    Token(Issued),
+    Clock(i64),
+    Main(String),
+    Furnished(bool),
+    Nothing,
+    End,
+}
+
+fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("texts and numbers are JSON")
+}
+
+impl Record {
+    /// Its line, without the end.
+    pub(super) fn line(&self) -> Vec<u8> {
+        let (letter, rest): (&[u8], Vec<u8>) = match self {
+            Self::Object(kept) => return object(kept),
+            Self::Store { name, region } => (b"S", json(&(name, region))),
+            Self::Change { store, document } => (b"s", [&json(store)[..], b" ", document].concat()),
+            Self::Token(issued) => (b"t", json(issued)),
+            Self::Clock(ahead) => (b"c", json(ahead)),
+            Self::Main(name) => (b"m", json(name)),
+            Self::Furnished(is) => (b"f", json(is)),
+            Self::Nothing => (b"x", Vec::new()),
+            Self::End => (b"e", Vec::new()),
+        };
+        [letter, b" ", &rest].concat()
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn read(line: &[u8]) -> Result<Self, String> {
+        let (letter, rest) = line.split_at_checked(2).ok_or("a record is too short")?;
+        Ok(match letter {
+            b"o " => {
+                let ((group, plural, version, completed_on_read, namespace, name), object) = first(rest)?;
+                let object = Some(object.to_vec().into());
+                Self::Object(Kept { group, plural, namespace, name, version, object, completed_on_read })
+            }
+            b"r " => {
+                let (group, plural, version, namespace, name) = whole(rest)?;
+                let (object, completed_on_read) = (None, false);
+                Self::Object(Kept { group, plural, namespace, name, version, object, completed_on_read })
+            }
+            b"S " => {
+                let (name, region) = whole(rest)?;
+                Self::Store { name, region }
+            }
+            b"s " => {
+                let (store, document) = first(rest)?;
+                Self::Change { store, document: document.to_vec() }
+            }
+            b"t " => Self::Token(whole(rest)?),
+            b"c " => Self::Clock(whole(rest)?),
+            b"m " => Self::Main(whole(rest)?),
+            b"f " => Self::Furnished(whole(rest)?),
+            b"x " => Self::Nothing,
+            b"e " => Self::End,
+            _ => return Err("a record is of an unknown sort".to_owned()),
+        })
+    }
+}
+
+fn object(kept: &Kept) -> Vec<u8> {
+    let Kept { group, plural, namespace, name, version, object, completed_on_read } = kept;
+    match object {
+        Some(object) => {
+            let head = json(&(group, plural, version, completed_on_read, namespace, name));
+            [b"o ", &head[..], b" ", object].concat()
+        }
+        None => [b"r ", &json(&(group, plural, version, namespace, name))[..]].concat(),
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> String {
+    format!("a record can't be read: {error}")
+}
+
+fn whole<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(text).map_err(|error| unreadable(&error))
+}
+
+/// A value, and the text after it and a space.
+fn first<T: DeserializeOwned>(text: &[u8]) -> Result<(T, &[u8]), String> {
+    let mut values = Deserializer::from_slice(text).into_iter();
+    let value = values.next().ok_or("a record holds nothing")?.map_err(|error| unreadable(&error))?;
+    Ok((value, text.get(values.byte_offset() + 1..).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(object: Option<&'static [u8]>) -> Kept {
+        let [group, plural, namespace, name] = ["rbac", "roles", "a b", "name \" of\nmany"].map(str::to_owned);
+        let object = object.map(bytes::Bytes::from_static);
+        Kept { group, plural, namespace, name, version: 7, object, completed_on_read: false }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let to = kube_sim::IssuedTo {
+            namespace: "a".to_owned(),
+            name: "b".to_owned(),
+            uid: "c".to_owned(),
+            ends: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let records = [
+            Record::Object(kept(Some(br#"{"a":"b c"}"#))),
+            Record::Object(kept(None)),
+            Record::Store { name: "one:9000".to_owned(), region: "eu-west-1".to_owned() },
+            Record::Change { store: "one:9000".to_owned(), document: br#"{"a": 1}"#.to_vec() },
+            Record::Token(Issued { hash: [7; 32], to }),
+            Record::Clock(-3),
+            Record::Main("one:9000".to_owned()),
+            Record::Furnished(true),
+            Record::Nothing,
+            Record::End,
+        ];
+        for record in records {
+            let line = record.line();
+            assert!(!line.contains(&b'\n'), "{record:?}");
+            assert_eq!(Record::read(&line), Ok(record));
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_told_of() {
+        for line in [&b""[..], b"o", b"o {}", b"q []", b"c x", b"r [1]"] {
+            assert!(Record::read(line).is_err(), "{}", String::from_utf8_lossy(line));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Everything at once: into the directory when the journal has become long.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::frame;
+use super::record::Record;
+use super::{All, Data};
+
+/// Bytes of a journal that are always left alone.
+const LEAST: u64 = 16 << 20;
+/// Bytes of records in one frame of a snapshot.
+const AT_ONCE: usize = 1 << 20;
+
+/// Writes records as frames of some size.
+struct Records<W> {
+    out: W,
+    lines: Vec<u8>,
+}
+
+impl<W: Write> Records<W> {
+    fn begin(mut out: W) -> io::Result<Self> {
+        out.write_all(&frame::opening())?;
+        Ok(Self { out, lines: Vec::new() })
+    }
+
+    fn add(&mut self, record: &Record) -> io::Result<()> {
+        self.lines.extend_from_slice(&record.line());
+        self.lines.push(b'\n');
+        if self.lines.len() < AT_ONCE { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = self.out.write_all(&frame::frame(&self.lines));
+        self.lines.clear();
+        written
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.add(&Record::End)?;
+        self.flush()
+    }
+}
+
+/// Writes everything.
+fn write(all: &All<'_>, out: impl Write) -> io::Result<()> {
+    let mut records = Records::begin(out)?;
+    records.add(&Record::Clock(all.ahead))?;
+    for host in &all.hosts {
+        records.add(&Record::Main(host.clone()))?;
+    }
+    records.add(&Record::Furnished(all.furnished))?;
+    for kept in all.cluster.kept() {
+        records.add(&Record::Object(kept))?;
+    }
+    for (name, stored) in &all.stores {
+        records.add(&Record::Store { name: name.clone(), region: stored.region.clone() })?;
+        for document in stored.store.whole(0).documents {
+            records.add(&Record::Change { store: name.clone(), document })?;
+        }
+    }
+    for issued in &all.tokens {
+        records.add(&Record::Token(issued.clone()))?;
+    }
+    records.end()
+}
+
+impl Data {
+    /// Waits until the journal is long for what a snapshot would hold.
+    pub(in crate::up) async fn outgrown(&self) {
+        let last = self.directory.numbers("snapshot").ok().and_then(|numbers| numbers.last().copied());
+        let length =
+            last.and_then(|number| fs::metadata(self.directory.snapshot(number)).ok()).map_or(0, |it| it.len());
+        self.journal.longer_than(LEAST.max(length)).await;
+    }
+
+    /// Writes everything to a snapshot, from which a new journal goes on, and removes what is old.
+    ///
+    /// Records say how things are, so those that come while the snapshot is written may stand in it
+    /// already: read after it, they make no difference. It counts once they are safe.
+    ///
+    /// # Errors
+    /// In one sentence; what was kept before still counts then.
+    pub(in crate::up) async fn compact(
+        &self,
+        all: impl FnOnce(&mut dyn FnMut(&All<'_>)) + Send + 'static,
+    ) -> Result<(), String> {
+        let failed = |error: io::Error| format!("can't write a snapshot: {error}");
+        let number = self.journal.turn().await.map_err(failed)?;
+        let (data, runtime) = (self.clone(), tokio::runtime::Handle::current());
+        let written = tokio::task::spawn_blocking(move || {
+            let path = data.directory.snapshot(number);
+            data.directory.write(&path, |file| {
+                let mut outcome = Ok(());
+                all(&mut |all| outcome = write(all, io::BufWriter::new(&mut *file)));
+                outcome?;
+                runtime.block_on(data.journal.settled());
+                Ok(())
+            })?;
+            data.remove_before(number)
+        });
+        written.await.map_err(io::Error::other).and_then(|written| written).map_err(failed)
+    }
+
+    fn remove_before(&self, number: u64) -> io::Result<()> {
+        type Named = fn(&super::directory::Directory, u64) -> std::path::PathBuf;
+        let sorts: [(&str, Named); 2] =
+            [("snapshot", super::directory::Directory::snapshot), ("journal", super::directory::Directory::journal)];
+        for (sort, path) in sorts {
+            let numbers = self.directory.numbers(sort).map_err(io::Error::other)?;
+            let old = numbers.into_iter().filter(|it| *it < number);
+            old.map(|it| path(&self.directory, it))
+                .try_for_each(|path: std::path::PathBuf| fs::remove_file::<&Path>(&path))?;
+        }
+        self.directory.sync()
+    }
+}
