@@ -168,8 +168,7 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
 
 /// Accesses: fills store and cache, wakes the claims that are named, and the access itself where
 /// that isn't the echo of our own write. A cluster that doesn't have the kind, because its
-/// definition comes with the next upgrade, is asked again now and then: nobody waits for it.
-/// `None` where accesses are not served.
+/// definition comes later, is asked now and then: nobody waits. `None` where none are served.
 pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Access>> {
     if !shared.config.accesses {
         return None;

@@ -262,6 +262,9 @@ fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_lim
         }
         story.begin_deletion();
         story.end_accesses();
+        if operators > 1 {
+            story.by_another();
+        }
         story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(2));
         if operators > 1 {
             story.by_another();
