@@ -225,14 +225,14 @@ async fn an_address_that_is_taken_is_named_with_what_to_do() {
 impl Bench {
     /// What a GET answers at first, as text: so many bytes at least.
     async fn text(&self, path: &str, least: usize) -> (http::HeaderMap, String) {
-        self.text_after(path, least, 0).await
+        self.text_after(path, least, None).await
     }
 
     /// The same, for a client that has seen the event of this number.
-    async fn text_after(&self, path: &str, least: usize, last: u64) -> (http::HeaderMap, String) {
+    async fn text_after(&self, path: &str, least: usize, last: Option<u64>) -> (http::HeaderMap, String) {
         let http = Http::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
         let uri = format!("{}{path}", self.up.served().admin);
-        let request = Request::get(uri).header("last-event-id", last.to_string());
+        let request = last.into_iter().fold(Request::get(uri), |request, last| request.header("last-event-id", last));
         let request = request.body(Full::default()).expect("it is a request");
         let (head, mut body) = http.request(request).await.expect("an answer").into_parts();
         let mut read = Vec::new();
@@ -287,7 +287,7 @@ async fn the_page_hears_of_claims_and_calls_and_of_no_secret() {
 #[tokio::test]
 async fn a_page_that_knows_calls_to_come_is_told_of_those_that_there_were() {
     let bench = Bench::new().await;
-    let (_, events) = bench.text_after("/stream", 1500, 1_000_000).await;
+    let (_, events) = bench.text_after("/stream", 1500, Some(1_000_000)).await;
     assert!(events.contains("event: call\n"), "{events}");
 }
 
