@@ -47,7 +47,7 @@ impl Actor {
                 Answer::FinalizerRemoved
             }
             Act::CreateRecord(record) => {
-                Answer::RecordPosted(record.clone(), self.create(&record.content(namespace)).await?)
+                Answer::RecordPosted((**record).clone(), self.create(&record.content(namespace)).await?)
             }
             Act::CreateBinding(binding) => Answer::BindingPosted(self.create(&binding.content(namespace)).await?),
             Act::CreateConsumer(content) => Answer::ConsumerPosted(content.name.clone(), self.create(content).await?),

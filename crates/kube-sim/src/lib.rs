@@ -148,7 +148,7 @@ use serde_json::{Value, json};
 
 pub use definition::ReadDefinition;
 pub use disturbance::{Disturbance, LAG};
-pub use front::{Authorization, BODY_LIMIT, Front, FrontOptions, Identity, Issued, IssuedTo, Random};
+pub use front::{Authorization, BODY_LIMIT, Front, FrontOptions, Identity, Issued, IssuedTo, KeepIssued, Random};
 pub use kept::{Keeper, Kept};
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;

@@ -46,7 +46,7 @@ pub use config::{Config, Parts};
 use backoff::Backoff;
 use clues::Orphans;
 use gauges::Gauges;
-use shared::Shared;
+use shared::{Shared, Told};
 use wakes::Wakes;
 
 /// How long passes under way may go on after the signal to stop: then those that wait for a store
@@ -123,17 +123,8 @@ async fn work(
     let accesses = Arc::new(AccessCache::default());
     let (orphans, clues) = Orphans::new(store.clone(), accesses.clone());
     let (recoveries, recovered) = unbounded_channel();
-    let shared = Arc::new(Shared::new(
-        config,
-        &parts,
-        mandate,
-        installation,
-        Arc::new(wakes),
-        orphans,
-        recoveries,
-        store.clone(),
-        accesses,
-    ));
+    let told = Told { wakes: Arc::new(wakes), orphans, recoveries, claims: store.clone(), accesses };
+    let shared = Arc::new(Shared::new(config, &parts, mandate, installation, told));
     let (mut feeds, backends) = feeds::start(&shared, recovered);
     let accesses = feeds::feed_accesses(&shared, &mut feeds);
     if unless(&shutdown, feeds.ready()).await.is_none() {

@@ -45,18 +45,18 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
 }
 
+/// What is there before the controllers are, because others tell it.
+pub(super) struct Told {
+    pub(super) wakes: Arc<Wakes>,
+    pub(super) orphans: Orphans,
+    pub(super) recoveries: UnboundedSender<String>,
+    pub(super) claims: Store<Claim>,
+    pub(super) accesses: Arc<AccessCache>,
+}
+
 impl Shared {
-    pub(super) fn new(
-        config: Config,
-        parts: &Parts,
-        mandate: Mandate,
-        installation: String,
-        wakes: Arc<Wakes>,
-        orphans: Orphans,
-        recoveries: UnboundedSender<String>,
-        claims: Store<Claim>,
-        accesses: Arc<AccessCache>,
-    ) -> Self {
+    pub(super) fn new(config: Config, parts: &Parts, mandate: Mandate, installation: String, told: Told) -> Self {
+        let Told { wakes, orphans, recoveries, claims, accesses } = told;
         let client = parts.client.clone();
         let mut namespaces: Vec<String> = config.trusted_namespaces.iter().cloned().collect();
         namespaces.push(config.operator_namespace.clone());
@@ -145,7 +145,7 @@ impl Shared {
         let owner = claim.0.as_ref().ok().and_then(|raw| controlling_obc(raw.owner_references()));
         let named = owner.map(|(name, _)| name.to_owned()).or_else(|| at.name.strip_prefix(SHADOW).map(str::to_owned));
         if let Some(name) = named {
-            self.wakes.obc(&ClaimRef { namespace: at.namespace.clone(), name });
+            self.wakes.obc(&ClaimRef { namespace: at.namespace, name });
         }
     }
 

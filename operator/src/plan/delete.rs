@@ -196,7 +196,8 @@ fn note_end(view: &View) -> Result<(), Halt> {
     let Some((current, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
     let settles = bound && view.claim().deletion != Deletion::Retain && !current.adopted;
-    for (record, stored) in view.records().filter(|(record, _)| !record.ending || !record.accesses.is_empty()) {
+    let open = view.records().find(|(record, _)| !record.ending || !record.accesses.is_empty());
+    if let Some((record, stored)) = open {
         let is_current = record.is_of_bucket_of(current);
         let ending = BucketRecord {
             ending: true,

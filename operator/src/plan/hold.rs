@@ -55,7 +55,7 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     }
     record.another = view.records().next().is_some();
     note_another(view)?;
-    Ok(Act::CreateRecord(record))
+    Ok(Act::CreateRecord(Box::new(record)))
 }
 
 /// Of a record that is made again for the endpoint that its key notes: whether the bucket carries
@@ -81,7 +81,8 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     }
     view.require_live_claim()?;
     note_another(view)?;
-    Err(Act::CreateRecord(BucketRecord { another: true, ending: false, ..closed(&record) }).into())
+    let record = BucketRecord { another: true, ending: false, ..closed(&record) };
+    Err(Act::CreateRecord(Box::new(record)).into())
 }
 
 /// Before there is one more record of the claim, each that it has notes so: whoever reads one of

@@ -327,9 +327,8 @@ fn every_access_to_the_bucket_ends_before_anything_goes() {
     let (record, key) = (stored(&open.content(NAMESPACE)), credential(1));
     let mut sweep = Sweep::new(uid(), &[record.clone(), key.clone()], BTreeSet::new(), false);
     let mut steps = Vec::new();
-    loop {
-        let ControlFlow::Continue(step) = sweep.next(Timestamp::UNIX_EPOCH) else { break };
-        let answer = match step.clone() {
+    while let ControlFlow::Continue(step) = sweep.next(Timestamp::UNIX_EPOCH) {
+        let answer = match step {
             SweepStep::Owner(asked) => SweepAnswer::Owner(asked, None),
             SweepStep::Owners => SweepAnswer::Owners(false),
             SweepStep::Own => SweepAnswer::Own(vec![record.clone(), key.clone()]),
@@ -339,7 +338,7 @@ fn every_access_to_the_bucket_ends_before_anything_goes() {
                 SweepAnswer::Ended(stored(&bucket_record(false, 1).content(NAMESPACE)))
             }
             SweepStep::Delete(secret) => {
-                steps.push(secret.name.clone());
+                steps.push(secret.name);
                 break;
             }
         };
@@ -374,7 +373,7 @@ fn what_an_access_left_goes_key_first_once_two_reads_do_not_find_it(#[case] foun
     let [record, key] = of_access(3);
     // No label leads to the key.
     let mut secrets = vec![record.clone(), without_labels(&key)];
-    let mut sweep = Sweep::<OfAccess>::new(AccessUid::new("a-1"), &[record.clone()], BTreeSet::new(), true);
+    let mut sweep = Sweep::<OfAccess>::new(AccessUid::new("a-1"), std::slice::from_ref(&record), BTreeSet::new(), true);
     let (mut deleted, mut asked) = (Vec::new(), 0);
     let end = loop {
         let answer = match sweep.next(Timestamp::UNIX_EPOCH) {

@@ -85,7 +85,7 @@ pub enum Act {
     /// PATCH the claim: take our finalizer off.
     RemoveFinalizer(ObjectId),
     /// POST the bucket record.
-    CreateRecord(BucketRecord),
+    CreateRecord(Box<BucketRecord>),
     /// CreateBucket.
     CreateBucket(Target),
     /// Delete what the bucket holds, at most this many versions, delete markers and unfinished

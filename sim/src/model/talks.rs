@@ -355,7 +355,7 @@ impl Talks {
             (Act::AddFinalizer(_), Reply::Claim(Some(number))) => Answer::FinalizerAdded(self.claim(*number)),
             (Act::RemoveFinalizer(_), Reply::Claim(_)) => Answer::FinalizerRemoved,
             (Act::WriteStatus(..), Reply::Claim(Some(number))) => Answer::StatusWritten(self.claim(*number)),
-            (Act::CreateRecord(record), reply) => Answer::RecordPosted(record.clone(), self.posted(reply)),
+            (Act::CreateRecord(record), reply) => Answer::RecordPosted((**record).clone(), self.posted(reply)),
             (Act::Mint(facts), reply) => Answer::CredentialPosted(facts.clone(), self.posted(reply)),
             (Act::CreateConsumer(content), reply) => Answer::ConsumerPosted(content.name.clone(), self.posted(reply)),
             (Act::CreateBinding(_), reply) => Answer::BindingPosted(self.posted(reply)),

@@ -66,8 +66,7 @@ impl<'a> Accesses<'a> {
     }
 
     fn take_in(&mut self, stored: &'a Stored, at: Timestamp) {
-        let matters = |prefix: &&str| stored.name.starts_with(prefix);
-        if !["va-", "ar-", "br-"].iter().any(|prefix| matters(prefix)) {
+        if !["va-", "ar-", "br-"].iter().any(|prefix| stored.name.starts_with(prefix)) {
             return;
         }
         match stored.new.as_deref() {

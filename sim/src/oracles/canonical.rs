@@ -4,8 +4,7 @@
 //!
 //! Left out are events, which are best effort (spec §3), definitions, which nobody can change, what
 //! gateways tell each other, which follows from what tenants do, Leases, which tell who lives, and
-//! versions of objects; of
-//! `managedFields` it is told who manages what part, not which field.
+//! versions of objects; of `managedFields` it is told who manages what part, not which field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,6 +15,7 @@ use jiff::Timestamp;
 use memchr::memmem::Finder;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
+use stowage_operator::api::{AccessRecord, AccessUid};
 
 use crate::history::Facts;
 use crate::history::facts::{field, label};
@@ -30,6 +30,14 @@ pub(super) const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_AC
 /// What is not told.
 const UNTOLD: [&str; 3] = ["events", "customresourcedefinitions", "leases"];
 
+/// Objects whose UID stands in others.
+const KINDS: [(&str, &str); 4] = [
+    ("bucketclaims", "claim"),
+    ("bucketaccesses", "access"),
+    ("objectbucketclaims", "ObjectBucketClaim"),
+    ("objectbuckets", "ObjectBucket"),
+];
+
 /// Most differences that are told.
 const MOST_TOLD: usize = 5;
 
@@ -38,7 +46,7 @@ const MOST_TOLD: usize = 5;
 struct Names {
     /// Text that is replaced wherever it stands.
     texts: Vec<Name>,
-    /// Generations of the keys of a claim, by its UID: their numbers may be skipped, their order
+    /// Generations of the keys of a claim or access, by its UID: their numbers may be skipped, their order
     /// tells.
     generations: BTreeMap<String, Vec<u64>>,
 }
@@ -112,24 +120,31 @@ impl Names {
     fn of(facts: &Facts) -> Self {
         let mut names = Self::default();
         let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-        for (namespace, name, claim) in facts.all("bucketclaims") {
-            names.add(&uid(claim), format!("<uid of claim {namespace}/{name}>"));
+        for (plural, kind) in KINDS {
+            for (namespace, name, object) in facts.all(plural) {
+                names.add(&uid(object), format!("<uid of {kind} {namespace}/{name}>"));
+            }
         }
         for (_, name, namespace) in facts.all("namespaces") {
             names.add(&uid(namespace), format!("<uid of namespace {name}>"));
         }
         let mut keys: BTreeMap<String, Vec<(u64, &Value)>> = BTreeMap::new();
-        for (_, _, secret) in facts.secrets(Role::VirtualCredential) {
+        let credentials = [Role::VirtualCredential, Role::AccessCredential];
+        for (_, _, secret) in credentials.into_iter().flat_map(|role| facts.secrets(role)) {
             let generation = label(secret, wire::ROTATION_GENERATION).and_then(|text| text.parse().ok());
-            let owner = label(secret, wire::CLAIM_UID).unwrap_or_default().to_owned();
+            let owner = owner(secret).unwrap_or_default().to_owned();
             keys.entry(owner).or_default().push((generation.unwrap_or_default(), secret));
         }
-        for (owner, mut of_claim) in keys {
-            of_claim.sort_by_key(|(generation, _)| *generation);
-            for (number, (_, secret)) in (1..).zip(&of_claim) {
+        for (owner, mut its) in keys {
+            its.sort_by_key(|(generation, _)| *generation);
+            for (number, (_, secret)) in (1..).zip(&its) {
                 names.add_key(number, secret);
             }
-            names.generations.insert(owner, of_claim.iter().map(|(generation, _)| *generation).collect());
+            names.generations.insert(owner, its.iter().map(|(generation, _)| *generation).collect());
+        }
+        for (namespace, name, access) in facts.all("bucketaccesses") {
+            let record = AccessRecord::name(&AccessUid::new(uid(access)));
+            names.add(&record, format!("<record of access {namespace}/{name}>"));
         }
         names
     }
@@ -143,8 +158,11 @@ impl Names {
     }
 
     fn add_key(&mut self, number: usize, secret: &Value) {
-        let part = |name: &str| label(secret, name).unwrap_or_default();
-        let key = format!("key #{number} of {}/{}", part(wire::CLAIM_NAMESPACE), part(wire::CLAIM_NAME));
+        let part = |claims: &str, accesses: &str| {
+            label(secret, claims).or_else(|| label(secret, accesses)).unwrap_or_default().to_owned()
+        };
+        let namespace = part(wire::CLAIM_NAMESPACE, wire::ACCESS_NAMESPACE);
+        let key = format!("key #{number} of {namespace}/{}", part(wire::CLAIM_NAME, wire::ACCESS_NAME));
         let id = field(secret, "access_key_id").unwrap_or_default();
         let key_text = field(secret, "secret_access_key").unwrap_or_default();
         self.add(&id.to_lowercase(), format!("<{key}>"));
@@ -173,7 +191,7 @@ impl Names {
     }
 
     fn tell_object(&self, place: &str, object: &Value, lines: &mut Vec<String>) {
-        let uid = match label(object, wire::CLAIM_UID) {
+        let uid = match owner(object) {
             Some(uid) => uid,
             None => object["metadata"]["uid"].as_str().unwrap_or_default(),
         };
@@ -181,6 +199,11 @@ impl Names {
         let teller = Teller { names: self, uid, object };
         teller.tell(place, &mut String::new(), object, lines);
     }
+}
+
+/// UID of the claim or access that a Secret is of, as its labels tell.
+fn owner(secret: &Value) -> Option<&str> {
+    label(secret, wire::CLAIM_UID).or_else(|| label(secret, wire::ACCESS_UID))
 }
 
 /// Who manages an object, in order.
@@ -195,7 +218,7 @@ fn managers(object: &Value) -> String {
 /// Tells one object.
 struct Teller<'a> {
     names: &'a Names,
-    /// The claim that it belongs to.
+    /// The claim or access that it belongs to.
     uid: &'a str,
     object: &'a Value,
 }

@@ -37,7 +37,7 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use kube::client::Body;
 pub use kube_sim::Authorization;
-use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued};
+use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued, KeepIssued};
 use serde::Serialize;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
@@ -233,9 +233,7 @@ fn front_options(
         anonymous: None,
         authorization,
         issued,
-        keep_issued: data.map(|data| -> Arc<dyn Fn(&Issued) + Send + Sync> {
-            Arc::new(move |issued: &Issued| data.keep_token(issued))
-        }),
+        keep_issued: data.map(|data| -> KeepIssued { Arc::new(move |issued: &Issued| data.keep_token(issued)) }),
         ..FrontOptions::open(Arc::new(identity::random))
     }
 }

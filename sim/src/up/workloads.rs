@@ -10,9 +10,12 @@ use kube_sim::Cluster;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+/// The status that an object comes to, if it is to have another one.
+type Ready = fn(&Value, &str) -> Option<Value>;
+
 /// Takes one step with everything; returns how many objects it made or changed.
 pub(super) fn make_ready(cluster: &Cluster, now: Timestamp) -> usize {
-    let kinds: [(&str, &str, fn(&Value, &str) -> Option<Value>); 6] = [
+    let kinds: [(&str, &str, Ready); 6] = [
         ("apps", "deployments", deployment),
         ("apps", "replicasets", replica_set),
         ("apps", "statefulsets", stateful_set),

@@ -65,6 +65,9 @@ pub enum Authorization {
     Rbac,
 }
 
+/// Is told of each token that is handed out.
+pub type KeepIssued = Arc<dyn Fn(&Issued) + Send + Sync>;
+
 /// How a [`Front`] is set up.
 #[derive(Clone)]
 pub struct FrontOptions {
@@ -79,7 +82,7 @@ pub struct FrontOptions {
     /// Tokens of ServiceAccounts that were handed out before.
     pub issued: Vec<Issued>,
     /// Told of each further one before it is handed out; it has to be quick.
-    pub keep_issued: Option<Arc<dyn Fn(&Issued) + Send + Sync>>,
+    pub keep_issued: Option<KeepIssued>,
     /// The Kubernetes version that clients are told, without its `v`, such as `1.34.4`.
     pub server_version: String,
 }

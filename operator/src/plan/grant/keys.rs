@@ -233,8 +233,8 @@ pub(super) fn rotate(
     grant.require_live()?;
     let scopes = entries::scopes_of_next(grant, current)?;
     let is_timed = !requested && rotation.interval_days.is_some();
-    if !requested && !has_new(&scopes) && !(is_timed && self::due(made, rotation, false).is_some_and(|due| due <= now))
-    {
+    let its_time_has_come = is_timed && self::due(made, rotation, false).is_some_and(|due| due <= now);
+    if !(requested || has_new(&scopes) || its_time_has_come) {
         return Ok(None);
     }
     // Two keys at most: what the cache does not show may live all the same.

@@ -125,68 +125,35 @@ impl Cluster {
         }
     }
 
+    /// An object as it is once it was made.
+    fn stamped(&mut self, mut object: Value, uid: &str) -> Value {
+        object["metadata"]["uid"] = uid.into();
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        object
+    }
+
     fn act(&mut self, act: &ObcAct) -> ObcAnswer {
         self.version += 1;
-        let version = self.version.to_string();
-        let stamped = |mut object: Value, uid: &str| {
-            object["metadata"]["uid"] = uid.into();
-            object["metadata"]["resourceVersion"] = version.clone().into();
-            object
-        };
-        let set = |object: &mut Value, id: &ObjectId, change: &dyn Fn(&mut Value)| {
-            assert_eq!(object["metadata"]["resourceVersion"], json!(id.resource_version), "{act:?}");
-            change(object);
-            object["metadata"]["resourceVersion"] = version.clone().into();
-        };
-        let written = |cluster: &Self| ObcAnswer::ObcWritten(Box::new(cluster.obc()));
         match act {
-            ObcAct::AddFinalizer(id) => {
-                set(&mut self.obc, id, &|it| {
-                    it["metadata"]["finalizers"] = json!(["objectbucket.io/finalizer"]);
-                    it["metadata"]["labels"] = json!({"bucket-provisioner": setting().label()});
-                });
-                written(self)
-            }
-            ObcAct::RemoveFinalizer(id) => {
-                set(&mut self.obc, id, &|it| it["metadata"]["finalizers"] = json!([]));
-                ObcAnswer::FinalizerRemoved
-            }
-            ObcAct::WriteNames(id, names) => {
-                set(&mut self.obc, id, &|it| names.iter().for_each(|(field, name)| it["spec"][field] = json!(name)));
-                written(self)
-            }
-            ObcAct::WritePhase(id, phase) => {
-                set(&mut self.obc, id, &|it| it["status"] = json!({"phase": phase}));
-                written(self)
-            }
-            ObcAct::CreateBucket(content) => {
-                let made = stamped(serde_json::to_value(content).expect("JSON"), "ob-1");
-                self.buckets.push(made.clone());
-                ObcAnswer::BucketPosted(bucket(&made).map(Box::new))
-            }
-            ObcAct::PatchBucket(name, id, operations, _) => {
-                let it = self.buckets.iter_mut().find(|it| it["metadata"]["name"] == **name).expect("it is there");
-                set(it, id, &|it| operations.iter().for_each(|operation| apply(it, operation)));
-                ObcAnswer::BucketWritten(Box::new(bucket(it).expect("it")))
-            }
-            ObcAct::WriteBucketPhase(name, id, phase) => {
-                let it = self.buckets.iter_mut().find(|it| it["metadata"]["name"] == **name).expect("it is there");
-                set(it, id, &|it| it["status"] = json!({"phase": phase}));
-                ObcAnswer::BucketWritten(Box::new(bucket(it).expect("it")))
-            }
-            ObcAct::DeleteBucket(name, _) => {
-                self.buckets.retain(|it| it["metadata"]["name"] != **name);
-                ObcAnswer::BucketDeleted(None)
-            }
+            ObcAct::AddFinalizer(..)
+            | ObcAct::RemoveFinalizer(..)
+            | ObcAct::WriteNames(..)
+            | ObcAct::WritePhase(..)
+            | ObcAct::CreateBucket(..)
+            | ObcAct::PatchBucket(..)
+            | ObcAct::WriteBucketPhase(..)
+            | ObcAct::DeleteBucket(..) => self.act_on_pair(act),
             ObcAct::CreateShadow(content) => {
                 if !self.shadow.is_null() {
                     return ObcAnswer::ShadowPosted(None);
                 }
-                self.shadow = stamped(serde_json::to_value(content).expect("JSON"), &format!("bc-{version}"));
+                let uid = format!("bc-{}", self.version);
+                self.shadow = self.stamped(serde_json::to_value(content).expect("JSON"), &uid);
                 ObcAnswer::ShadowPosted(shadow(&self.shadow).map(Box::new))
             }
             ObcAct::PatchShadow(_, id, spec) => {
-                set(&mut self.shadow, id, &|it| it["spec"] = serde_json::to_value(spec).expect("JSON"));
+                let spec = serde_json::to_value(spec).expect("JSON");
+                set(&mut self.shadow, self.version, id, &|it| it["spec"] = spec.clone());
                 ObcAnswer::ShadowWritten(Box::new(shadow(&self.shadow).expect("it")))
             }
             ObcAct::DeleteShadow(_, id) => {
@@ -198,13 +165,64 @@ impl Cluster {
                 if !self.config_map.is_null() {
                     return ObcAnswer::ConfigMapPosted(None);
                 }
-                self.config_map = stamped(serde_json::to_value(content).expect("JSON"), "cm-1");
+                self.config_map = self.stamped(serde_json::to_value(content).expect("JSON"), "cm-1");
                 ObcAnswer::ConfigMapPosted(told(&self.config_map))
             }
             ObcAct::PatchConfigMap(id, operations) => {
-                set(&mut self.config_map, id, &|it| operations.iter().for_each(|operation| apply(it, operation)));
+                let change = |it: &mut Value| operations.iter().for_each(|operation| apply(it, operation));
+                set(&mut self.config_map, self.version, id, &change);
                 ObcAnswer::ConfigMapWritten(told(&self.config_map).expect("it"))
             }
+        }
+    }
+
+    /// The same of what is done to the ObjectBucketClaim and its ObjectBucket.
+    fn act_on_pair(&mut self, act: &ObcAct) -> ObcAnswer {
+        let version = self.version;
+        let written = |cluster: &Self| ObcAnswer::ObcWritten(Box::new(cluster.obc()));
+        let named = |buckets: &mut Vec<Value>, name: &str, id: &ObjectId, change: &dyn Fn(&mut Value)| {
+            let it = buckets.iter_mut().find(|it| it["metadata"]["name"] == *name).expect("it is there");
+            set(it, version, id, change);
+            ObcAnswer::BucketWritten(Box::new(bucket(it).expect("it")))
+        };
+        match act {
+            ObcAct::AddFinalizer(id) => {
+                set(&mut self.obc, version, id, &|it| {
+                    it["metadata"]["finalizers"] = json!(["objectbucket.io/finalizer"]);
+                    it["metadata"]["labels"] = json!({"bucket-provisioner": setting().label()});
+                });
+                written(self)
+            }
+            ObcAct::RemoveFinalizer(id) => {
+                set(&mut self.obc, version, id, &|it| it["metadata"]["finalizers"] = json!([]));
+                ObcAnswer::FinalizerRemoved
+            }
+            ObcAct::WriteNames(id, names) => {
+                let change = |it: &mut Value| names.iter().for_each(|(field, name)| it["spec"][field] = json!(name));
+                set(&mut self.obc, version, id, &change);
+                written(self)
+            }
+            ObcAct::WritePhase(id, phase) => {
+                set(&mut self.obc, version, id, &|it| it["status"] = json!({"phase": phase}));
+                written(self)
+            }
+            ObcAct::CreateBucket(content) => {
+                let made = self.stamped(serde_json::to_value(content).expect("JSON"), "ob-1");
+                self.buckets.push(made.clone());
+                ObcAnswer::BucketPosted(bucket(&made).map(Box::new))
+            }
+            ObcAct::PatchBucket(name, id, operations, _) => {
+                let change = |it: &mut Value| operations.iter().for_each(|operation| apply(it, operation));
+                named(&mut self.buckets, name, id, &change)
+            }
+            ObcAct::WriteBucketPhase(name, id, phase) => {
+                named(&mut self.buckets, name, id, &|it| it["status"] = json!({"phase": phase}))
+            }
+            ObcAct::DeleteBucket(name, _) => {
+                self.buckets.retain(|it| it["metadata"]["name"] != **name);
+                ObcAnswer::BucketDeleted(None)
+            }
+            other => panic!("{other:?} is done to others"),
         }
     }
 
@@ -222,6 +240,13 @@ impl Cluster {
     fn delete(&mut self) {
         self.obc["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     }
+}
+
+/// Changes an object of this version, and gives it the next one.
+fn set(object: &mut Value, version: u64, id: &ObjectId, change: &dyn Fn(&mut Value)) {
+    assert_eq!(object["metadata"]["resourceVersion"], json!(id.resource_version));
+    change(object);
+    object["metadata"]["resourceVersion"] = version.to_string().into();
 }
 
 fn read<K: k8s_openapi::serde::de::DeserializeOwned>(object: &Value) -> Option<K> {

@@ -145,7 +145,7 @@ fn records_of_other_spellings_are_read_before_the_own_is_made_and_again_after() 
     ask(&mut view, &Look::Claim, &given);
     ask(&mut view, &Look::Own, &given);
     let Step::Act(Act::CreateRecord(made)) = step(&view) else { panic!("{}", step(&view)) };
-    view.learn(Answer::RecordPosted(made.clone(), Posted::Stored(record_secret(&made))));
+    view.learn(Answer::RecordPosted((*made).clone(), Posted::Stored(record_secret(&made))));
     let mut alone = view.clone();
     ask(&mut alone, &look, &given);
     assert_eq!(step(&alone), Step::Look(Look::Bucket(at())));

@@ -270,7 +270,7 @@ fn a_claim_that_has_moved_finds_its_key_and_its_record_by_their_names() {
             Step::Look(look @ (Look::Holder(_) | Look::CredentialsFor(_))) => given.answer(look),
             Step::Look(Look::Internal(name)) if name == record => given.answer(Look::Internal(name)),
             Step::Act(Act::CreateRecord(made)) if made.name().as_str() == record => {
-                Answer::RecordPosted(made, Posted::NameTaken)
+                Answer::RecordPosted(*made, Posted::NameTaken)
             }
             Step::Look(_) | Step::Act(_) | Step::Rest(_) => break,
         };

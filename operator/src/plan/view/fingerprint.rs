@@ -16,7 +16,7 @@ impl View {
         let Self {
             setting: _,
             claim: KnownClaim { claim, freshness, newborn, status_before: _ },
-            backends,
+            backends: _, // Told by themselves.
             internal,
             consumers,
             holder,
@@ -67,19 +67,26 @@ impl View {
         if asking.as_ref().is_some_and(|asking| !asking.accesses.is_empty()) || *consent_settled {
             let _ = write!(text, " {asking:?} {consent:?} {consent_settled}");
         }
-        for (name, seen) in backends {
-            let _ = write!(text, " {name} {}", backend_fingerprint(seen));
-        }
-        // Nothing else goes by that.
-        if backends.values().any(|seen| matches!(seen, BackendSeen::Present { spellings, .. } if !spellings.is_empty()))
-        {
-            let _ = write!(text, " {:?}", internal.absent_since_held());
-        }
+        self.tell_backends(&mut text);
         if let Some((at, secrets)) = others_credentials {
             let versions: Vec<String> = secrets.iter().map(version).collect();
             let _ = write!(text, " {at:?} {versions:?}");
         }
         text
+    }
+
+    fn tell_backends(&self, text: &mut String) {
+        for (name, seen) in &self.backends {
+            let _ = write!(text, " {name} {}", backend_fingerprint(seen));
+        }
+        let is_spelled = |seen: &BackendSeen| match seen {
+            BackendSeen::Present { spellings, .. } => !spellings.is_empty(),
+            BackendSeen::Missing | BackendSeen::Invalid(_) => false,
+        };
+        if self.backends.values().any(is_spelled) {
+            // Nothing else goes by that.
+            let _ = write!(text, " {:?}", self.internal.absent_since_held());
+        }
     }
 }
 

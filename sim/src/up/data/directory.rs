@@ -130,7 +130,7 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("there is room");
         let path = folder.path().join("deep/data");
         let first = Directory::open(&path).expect("it is free");
-        let refusal = Directory::open(&path).err().expect("it is taken");
+        let Err(refusal) = Directory::open(&path) else { panic!("it is open twice") };
         assert!(refusal.contains("another simulator uses"), "{refusal}");
         drop(first);
         assert!(Directory::open(&path).is_ok());

@@ -118,7 +118,7 @@ impl Journal {
         let mut safe = self.0.safe.subscribe();
         async move {
             if *safe.borrow() < count && safe.wait_for(|safe| *safe >= count).await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
     }
@@ -131,7 +131,7 @@ impl Journal {
     /// Waits until the file has more bytes than this.
     pub(super) async fn longer_than(&self, bytes: u64) {
         if self.0.length.subscribe().wait_for(|length| *length > bytes).await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a data directory holds, read back.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -78,9 +79,9 @@ impl Stored {
                 }
             }
             Record::Store { name, region } => {
-                if !self.stores.contains_key(&name) {
-                    let store = make(&name, &region);
-                    self.stores.insert(name, StoredStore { region, store });
+                if let Entry::Vacant(place) = self.stores.entry(name) {
+                    let store = make(place.key(), &region);
+                    place.insert(StoredStore { region, store });
                 }
             }
             Record::Change { store, document } => {
