@@ -115,6 +115,7 @@ impl Observer {
                 BackendSeen::Present {
                     allowed: backend.access.allows(&claim.namespace, labels.as_ref()),
                     spellings: self.backends.spellings(&backend.endpoint),
+                    shared: self.backends.shared(&backend.endpoint),
                     backend,
                 }
             }

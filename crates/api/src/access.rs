@@ -76,10 +76,14 @@ pub struct AccessEntry {
 pub struct AccessClaimRef {
     /// Name of the BucketClaim.
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("name must be of a-z 0-9 - . and begin and end with a letter or digit"))]
     pub name: String,
     /// Its namespace; that of the access when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("namespace must be of a-z 0-9 - . and begin and end with a letter or digit"))]
     pub namespace: Option<String>,
 }
 
@@ -88,6 +92,8 @@ pub struct AccessClaimRef {
 pub struct AccessBucketRef {
     /// Name of the S3Backend.
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("backend must be of a-z 0-9 - . and begin and end with a letter or digit"))]
     pub backend: String,
     /// Name of the bucket.
     #[schemars(length(min = 3, max = 63))]

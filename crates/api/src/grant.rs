@@ -10,7 +10,7 @@ use kube::core::{Selector, SelectorExt};
 use serde::{Deserialize, Serialize};
 
 use super::access::{AccessEntry, AccessMode, BucketAccess, BucketAccessStatus, SharedSelector, SharingRule};
-use super::names::{BucketName, ClaimRef, InvalidName, ServedBy};
+use super::names::{BucketName, ClaimRef, InvalidName, ServedBy, is_object_name};
 use super::parsed::{InvalidSpec, ObjectId, Rotation};
 use super::{ACCESS_FINALIZER, kept, wire};
 
@@ -258,6 +258,9 @@ impl Entry {
         match (&raw.claim_ref, &raw.bucket_ref) {
             (Some(claim), None) => {
                 let namespace = claim.namespace.clone().unwrap_or_else(|| namespace.to_owned());
+                if !is_object_name(&namespace) || !is_object_name(&claim.name) {
+                    return Err(InvalidSpec::of("spec.buckets[].claimRef", &"no claim is called so"));
+                }
                 Ok(EntryOf::Claim(ClaimRef { namespace, name: claim.name.clone() }))
             }
             (None, Some(bucket)) => {

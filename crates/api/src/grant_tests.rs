@@ -25,6 +25,22 @@ fn a_prefix_has_512_bytes_at_most() {
     assert!(Prefix::parse(&format!("{}/", "x".repeat(512))).is_err());
 }
 
+/// What stands in a path of the API server is a name there, or the request would be another one.
+// covers: 8.entry.name
+#[rstest]
+#[case("photos", None, true)]
+#[case("photos.of-a", Some("team-a"), true)]
+#[case("?watch=true&timeoutSeconds=99999999", None, false)]
+#[case("photos", Some("team-a/secrets/x?y="), false)]
+#[case("../../secrets", None, false)]
+#[case("photos%2f", None, false)]
+#[case("", None, false)]
+fn only_what_can_be_a_name_is_a_claims(#[case] name: &str, #[case] namespace: Option<&str>, #[case] valid: bool) {
+    let raw = json!({"claimRef": {"name": name, "namespace": namespace}});
+    let raw: AccessEntry = serde_json::from_value(raw).expect("an entry");
+    assert_eq!(Entry::parse(&raw, "team-b").of.is_ok(), valid);
+}
+
 fn agreed(mode: AccessMode, prefixes: &[&str]) -> Consent {
     let prefixes = prefixes.iter().map(|text| Prefix::parse(text).expect("a prefix")).collect();
     Consent { max_mode: mode, prefixes }

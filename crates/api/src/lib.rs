@@ -66,7 +66,9 @@ pub use claim::{
 pub use condition::{AccessReason, BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
 pub use crd::{bucket_access_crd, bucket_claim_crd, crds, s3_backend_crd};
 pub use grant::{Access, AccessRef, AccessUid, Consent, Entry, EntryOf, NamespaceUid, Prefix, Sharing};
-pub use names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy};
+pub use names::{
+    AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy, is_object_name,
+};
 pub use obc::{
     BucketClass, OBC_PROVISIONER, OBC_VERSION, Obc, ObjectBucket, ObjectBucketClaim, ObjectBucketClaimRef,
     ObjectBucketClaimSpec, ObjectBucketEndpoint, ObjectBucketSpec, ObjectBucketStatus, controlling_obc, kept_class,

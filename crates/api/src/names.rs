@@ -342,6 +342,15 @@ impl fmt::Display for ServedBy {
     }
 }
 
+/// Whether an object can be called so: 1 to 253 of `a-z 0-9 - .`, and no dot first (Kubernetes,
+/// "Object Names and IDs"). What is no name is never asked for: it would be read as something else
+/// of a URL.
+#[must_use]
+pub fn is_object_name(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    (1..=253).contains(&text.len()) && text.bytes().all(is_inner) && !text.starts_with('.')
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

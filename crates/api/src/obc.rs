@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::kept;
-use super::names::ClaimRef;
+use super::names::{ClaimRef, is_object_name};
 use super::parsed::ObjectId;
 use super::{OBC_FINALIZER, OBC_GROUP};
 
@@ -263,7 +263,11 @@ impl Obc {
             finalizers: raw.finalizers().to_vec(),
             label: raw.labels().get(OBC_PROVISIONER).cloned(),
             labelled: raw.metadata.labels.is_some(),
-            spec: raw.spec.clone(),
+            spec: ObjectBucketClaimSpec {
+                // A class of another name is none.
+                storage_class_name: raw.spec.storage_class_name.clone().filter(|name| is_object_name(name)),
+                ..raw.spec.clone()
+            },
             phase: raw.status.as_ref().and_then(|status| status.phase.clone()),
             has_status: raw.status.is_some(),
         }

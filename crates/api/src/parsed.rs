@@ -93,6 +93,9 @@ pub struct Claim {
     pub deletion: Deletion,
     /// Name of the consumer Secret.
     pub consumer_secret: String,
+    /// Whose accesses the bucket is open to besides the own namespace's: what is taken back counts
+    /// also where the rest of the spec can't be read.
+    pub sharing: Sharing,
     /// What else the spec asks for.
     pub desired: Result<Desired, InvalidSpec>,
     /// The status as it stands: compared with the one that should stand there. What else it is
@@ -128,8 +131,6 @@ pub struct Desired {
     pub quota_hard: Option<Bytes>,
     /// Versioning, unless it is to be left alone.
     pub versioning: Option<Versioning>,
-    /// Whose accesses the bucket is open to besides the own namespace's.
-    pub sharing: Sharing,
 }
 
 /// When credentials are replaced.
@@ -182,6 +183,7 @@ impl Claim {
                 (Some(DeletionPolicy::Delete), true) => Deletion::Force,
             },
             consumer_secret: secret.unwrap_or_else(|| format!("{name}-s3")),
+            sharing: Sharing::parse(raw.spec.sharing.as_ref()),
             desired: Desired::parse(raw),
             status: raw.status.clone().unwrap_or_default(),
             at: ClaimRef { namespace: raw.namespace().unwrap_or_default(), name },
@@ -215,7 +217,6 @@ impl Desired {
             quota_soft: bytes("spec.quota.soft", quota.soft)?,
             quota_hard: bytes("spec.quota.hard", quota.hard)?,
             versioning: spec.versioning.map(|versioning| word("spec.versioning", versioning)).transpose()?,
-            sharing: Sharing::parse(spec.sharing.as_ref()),
         })
     }
 }

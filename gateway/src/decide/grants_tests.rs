@@ -265,7 +265,6 @@ fn a_reader_is_shown_no_version_that_is_past() {
 // covers: 8.prefix.covered, 8.prefix.lists, 8.prefix.deleteObjects
 #[rstest]
 #[case(Some("in/"), &[])]
-#[case(None, &["in/"])]
 #[case(Some("in/"), &["out/", "in/"])]
 fn below_a_prefix_is_what_begins_with_it_byte_by_byte(#[case] asked: Option<&str>, #[case] agreed: &[&str]) {
     let known = Known {
@@ -278,6 +277,22 @@ fn below_a_prefix_is_what_begins_with_it_byte_by_byte(#[case] asked: Option<&str
     assert!(!all.contains(&"DeleteObjects"), "the keys of its body aren't read");
     for (prefixed, key) in [(None, "other"), (Some(""), "in"), (Some("in"), "In/a"), (Some("i"), "x/in/a")] {
         assert_eq!(allowed(&known, prefixed, key), ["GetBucketLocation", "HeadBucket"], "{prefixed:?} {key}");
+    }
+}
+
+// covers: 8.gateway.weaker
+#[rstest]
+#[case(None, &["in/"])]
+#[case(Some("in/"), &["in/deep/"])]
+#[case(Some("in/"), &["out/"])]
+fn a_scope_that_consent_does_not_cover_is_closed(#[case] asked: Option<&str>, #[case] agreed: &[&str]) {
+    let known = Known {
+        scopes: vec![scope("photos", Some("c-1"), AccessMode::ReadWrite, asked)],
+        consent: vec![("n-1", consent(AccessMode::ReadWrite, agreed))],
+        ..Known::default()
+    };
+    for place in ["in/deep/a", "in/a", "out/a"] {
+        assert_eq!(allowed(&known, Some(place), place), [] as [&str; 0], "{place}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a key of an access opens: the weaker of what it asks for and of what whose bucket it is
-//! consents to, as both are known now (spec §8).
+//! What a key of an access opens: as far as it asks, and as whose bucket it is consents to, as both
+//! are known now (spec §8).
 
 use std::sync::Arc;
 
@@ -17,23 +17,21 @@ pub struct Granted {
     pub backend: Arc<Backend>,
     /// What may be done there.
     pub mode: AccessMode,
-    /// What keys of objects begin with: as the access asks, and as is consented to.
-    asked: Option<Prefix>,
-    consented: Vec<Prefix>,
+    /// What keys of objects begin with; `None` = all objects.
+    prefix: Option<Prefix>,
 }
 
 impl Granted {
     /// Whether it is for all objects of the bucket.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.asked.is_none() && self.consented.is_empty()
+        self.prefix.is_none()
     }
 
     /// Whether it is for the object of this key, or for all whose keys begin so.
     #[must_use]
     pub fn covers(&self, key: &[u8]) -> bool {
-        self.asked.as_ref().is_none_or(|prefix| prefix.covers(key))
-            && (self.consented.is_empty() || self.consented.iter().any(|prefix| prefix.covers(key)))
+        self.prefix.as_ref().is_none_or(|prefix| prefix.covers(key))
     }
 }
 
@@ -54,10 +52,10 @@ impl Tables {
             Some(_) => self.owners_word(access, scope),
             None => self.administrators_word(access, scope, backend),
         };
-        let Consent { max_mode, prefixes } = consent.ok_or(Unreachable::Closed)?;
-        let mode = scope.mode.and(*max_mode).ok_or(Unreachable::Closed)?;
-        let (asked, consented) = (scope.prefix.clone(), prefixes.clone());
-        Ok(Granted { backend: backend.clone(), mode, asked, consented })
+        let admits = |consent: &&Consent| consent.admits(scope.prefix.as_ref());
+        let consent = consent.filter(admits).ok_or(Unreachable::Closed)?;
+        let mode = scope.mode.and(consent.max_mode).ok_or(Unreachable::Closed)?;
+        Ok(Granted { backend: backend.clone(), mode, prefix: scope.prefix.clone() })
     }
 
     /// What the claim consents to that holds the bucket, if it is the one that the key is for.

@@ -8,7 +8,7 @@ use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{Backend, Endpoint, S3Backend};
+use crate::api::{Backend, BucketName, Endpoint, S3Backend};
 
 /// Most spellings of an endpoint that are told of.
 const MOST_SPELLINGS: usize = 8;
@@ -24,6 +24,8 @@ struct Backends {
     parsed: BTreeMap<String, Parsed>,
     /// Endpoints of backends, and those that they had, by the store that they are known to be.
     spellings: BTreeMap<String, BTreeSet<Endpoint>>,
+    /// Buckets that backends share, by the store that they are known to be of.
+    shared: BTreeMap<String, BTreeSet<BucketName>>,
     listing: Option<BTreeSet<String>>,
 }
 
@@ -46,6 +48,11 @@ impl BackendCache {
         let backends = self.0.lock();
         let known = backends.spellings.get(&endpoint.plain());
         known.into_iter().flatten().filter(|other| *other != endpoint).take(MOST_SPELLINGS).cloned().collect()
+    }
+
+    /// The buckets that backends of this store share, at whatever address of it.
+    pub(crate) fn shared(&self, endpoint: &Endpoint) -> BTreeSet<BucketName> {
+        self.0.lock().shared.get(&endpoint.plain()).cloned().unwrap_or_default()
     }
 
     /// The backend of this name.
@@ -81,9 +88,14 @@ impl Backends {
 
     fn spell(&mut self) {
         self.spellings.clear();
+        self.shared.clear();
         for backend in self.parsed.values().flatten() {
             for endpoint in backend.former_endpoints.iter().chain([&backend.endpoint]) {
                 self.spellings.entry(endpoint.plain()).or_default().insert(endpoint.clone());
+                if !backend.shared_buckets.is_empty() {
+                    let shared = self.shared.entry(endpoint.plain()).or_default();
+                    shared.extend(backend.shared_buckets.keys().cloned());
+                }
             }
         }
     }

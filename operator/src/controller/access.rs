@@ -106,6 +106,7 @@ impl CarryOut<Grant> for Hands<'_> {
 impl Context {
     async fn pass(&self, raw: &BucketAccess) -> Rest {
         let mut grant = self.shared.observer.begin_grant(raw);
+        self.shared.memory.begin_access(&grant.access().at);
         let rest = converse(&mut grant, &self.shared.clock, &mut Hands(self)).await;
         for event in &rest.events {
             let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
@@ -144,8 +145,12 @@ impl Context {
         if !grant.access().deleting {
             self.shared.memory.pace.did(grant.access().uid.as_str(), Instant::now());
         }
-        if let GrantAnswer::Patched(Change::RaiseGeneration(trigger), _) = &answer {
-            self.shared.metrics.rotated(*trigger);
+        match &answer {
+            GrantAnswer::Patched(Change::RaiseGeneration(trigger), _) => self.shared.metrics.rotated(*trigger),
+            GrantAnswer::Failed(GrantStep::Act(GrantAct::Patch(_)), Failure::Kubernetes(_)) => {
+                self.shared.memory.access_patch_unanswered(grant.access().at.clone());
+            }
+            _ => {}
         }
         answer
     }

@@ -16,12 +16,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::{AccessRef, ClaimRef, RecordName, kept, wire};
+use crate::api::{RecordName, kept, wire};
 use crate::cache::SecretCache;
 use crate::plan::Stored;
 
 use super::backoff::Patience;
-use super::objects::{Access, Backend, Claim, claim_ref, keep};
+use super::objects::{Access, Backend, Claim, access_ref, claim_ref, keep};
 use super::shared::Shared;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
@@ -135,24 +135,27 @@ fn internal_seen(shared: &Shared, event: &Event<Secret>) {
 fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
     for secret in cache.apply(event) {
         if let Some(claim) = Stored(secret.clone()).claim()
-            && is_of_its_place(shared, &secret, &claim)
+            && is_at(shared, &secret, &claim.namespace)
             && !shared.memory.is_patch_unanswered(&claim)
         {
             shared.wakes.claim(&claim);
             shared.wake_accesses_of(&claim);
         }
-        if let Some(access) = Stored(secret.clone()).access() {
+        if let Some(access) = Stored(secret.clone()).access()
+            && is_at(shared, &secret, &access.namespace)
+            && !shared.memory.is_access_patch_unanswered(&access)
+        {
             shared.wakes.access(&access);
         }
         shared.internal_changed(&Stored(secret));
     }
 }
 
-/// Whether a Secret may be one of this claim's: internal, or in its namespace. Labels are for
-/// anybody to write.
-fn is_of_its_place(shared: &Shared, secret: &Secret, claim: &ClaimRef) -> bool {
+/// Whether a Secret may be of a claim or access of this namespace: internal, or there as well.
+/// Labels are for anybody to write.
+fn is_at(shared: &Shared, secret: &Secret, place: &str) -> bool {
     let namespace = secret.metadata.namespace.as_deref();
-    namespace == Some(&shared.config.operator_namespace) || namespace == Some(&claim.namespace)
+    namespace == Some(&shared.config.operator_namespace) || namespace == Some(place)
 }
 
 fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
@@ -186,7 +189,7 @@ pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<S
             match event {
                 Ok(event) => accesses_seen(&shared, &mut shown, &filled, &event),
                 Err(error) if is_unknown_kind(&error) => {
-                    tracing::debug!("the cluster doesn't know BucketAccesses yet");
+                    tracing::debug!(%error, "no BucketAccess is to be seen yet");
                     sender.send_replace(true);
                     continue;
                 }
@@ -208,10 +211,7 @@ fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Acce
         shared.wakes.claim(&claim);
     }
     if let Event::Delete(access) = event {
-        let (namespace, name) = (access.namespace().unwrap_or_default(), access.name_any());
-        shared.actor.written_accesses.forget(&namespace, &name);
-        shared.memory.pace.forget(&access.uid().unwrap_or_default());
-        shared.orphans.access_gone(&access.uid().unwrap_or_default());
+        shared.forget_access(access);
     }
     if let Event::InitDone = event {
         // What went while nobody watched is no longer in the list.
@@ -219,18 +219,17 @@ fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Acce
     }
     for access in shown.take(event, filled) {
         if !access.0.as_ref().is_ok_and(|access| shared.actor.written_accesses.is_echo(access)) {
-            shared
-                .wakes
-                .access(&AccessRef { namespace: access.namespace().unwrap_or_default(), name: access.name_any() });
+            shared.wakes.access(&access_ref(access.as_ref()));
         }
     }
 }
 
-/// Whether the API server has no such kind.
+/// Whether the API server has no such kind, or not for this operator: what rights an earlier
+/// version was given may come to it before the definition and the rights of today do.
 pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => matches!(status.code, 403 | 404),
         _ => false,
     }
 }

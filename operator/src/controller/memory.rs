@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube::ResourceExt;
 use parking_lot::Mutex;
 
-use crate::api::{BucketClaim, ClaimRef};
+use crate::api::{AccessRef, BucketClaim, ClaimRef};
 
 use super::backoff::Backoff;
 use super::completions::Completions;
@@ -29,6 +29,8 @@ pub(super) struct Memory {
     pub(super) completions: Completions,
     /// Claims whose last pass patched a Secret and got no answer.
     patch_unanswered: Mutex<BTreeSet<ClaimRef>>,
+    /// The same of accesses.
+    access_patch_unanswered: Mutex<BTreeSet<AccessRef>>,
 }
 
 impl Memory {
@@ -65,6 +67,28 @@ impl Memory {
     /// Notes that a pass over the claim patched a Secret and got no answer.
     pub(super) fn patch_unanswered(&self, claim: ClaimRef) {
         self.patch_unanswered.lock().insert(claim);
+    }
+
+    /// The same of an access.
+    pub(super) fn is_access_patch_unanswered(&self, access: &AccessRef) -> bool {
+        self.access_patch_unanswered.lock().contains(access)
+    }
+
+    /// Notes that a pass over the access patched a Secret and got no answer.
+    pub(super) fn access_patch_unanswered(&self, access: AccessRef) {
+        self.access_patch_unanswered.lock().insert(access);
+    }
+
+    /// Notes that a pass over the access begins.
+    pub(super) fn begin_access(&self, access: &AccessRef) {
+        self.access_patch_unanswered.lock().remove(access);
+    }
+
+    /// Forgets an access that is gone.
+    pub(super) fn forget_access(&self, uid: &str, access: &AccessRef) {
+        self.backoff.reset(uid);
+        self.pace.forget(uid);
+        self.access_patch_unanswered.lock().remove(access);
     }
 
     /// Notes that a pass over the claim begins.

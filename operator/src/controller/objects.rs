@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 use kube::core::DeserializeGuard;
 
-use crate::api::{BucketAccess, BucketClaim, ClaimRef, ObjectBucketClaim, S3Backend, kept};
+use crate::api::{AccessRef, BucketAccess, BucketClaim, ClaimRef, ObjectBucketClaim, S3Backend, kept};
 
 /// A claim, or why it can't be decoded: one such object must not stop the watch of all.
 pub(crate) type Claim = DeserializeGuard<BucketClaim>;
@@ -19,6 +19,11 @@ pub(crate) type ObcObject = DeserializeGuard<ObjectBucketClaim>;
 /// Namespace and name of a claim, whether it can be decoded or not.
 pub(crate) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
     ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
+}
+
+/// The same of an access.
+pub(crate) fn access_ref(access: &impl ResourceExt) -> AccessRef {
+    AccessRef { namespace: access.namespace().unwrap_or_default(), name: access.name_any() }
 }
 
 /// Most characters of why an object can't be decoded: it quotes what stands there.

@@ -23,7 +23,7 @@ use super::announcer::Announcer;
 use super::clues::Orphans;
 use super::config::{Config, Parts};
 use super::memory::Memory;
-use super::objects::{Claim, claim_ref};
+use super::objects::{self, Claim, access_ref, claim_ref};
 use super::secret_watches::SecretWatches;
 use super::wakes::Wakes;
 
@@ -178,6 +178,14 @@ impl Shared {
         self.written.forget(&name.namespace, &name.name);
         self.wakes.forget_claim(&name);
         self.memory.forget(&claim.uid().unwrap_or_default(), &name);
+    }
+
+    /// Nothing is kept of an access that is gone.
+    pub(super) fn forget_access(&self, access: &objects::Access) {
+        let (at, uid) = (access_ref(access), access.uid().unwrap_or_default());
+        self.actor.written_accesses.forget(&at.namespace, &at.name);
+        self.memory.forget_access(&uid, &at);
+        self.orphans.access_gone(&uid);
     }
 
     /// Nothing is kept of a backend that is gone.

@@ -10,8 +10,8 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 
 use crate::api::{
-    Access, AccessRef, AccessUid, Backend, BucketAccess, BucketName, BucketRecord, Claim, ClaimRef, Desired, Endpoint,
-    Entry, EntryOf, NamespaceUid, S3Backend, kept, wire,
+    Access, AccessRef, AccessUid, Backend, BucketAccess, BucketName, BucketRecord, Claim, ClaimRef, Endpoint, Entry,
+    EntryOf, NamespaceUid, S3Backend, kept, wire,
 };
 use crate::kubernetes;
 use crate::plan::grant::{BucketWord, ClaimWord, EntrySeen, Grant, GrantCached, Place};
@@ -122,8 +122,7 @@ impl Observer {
         let is_own = |claim: &Claim| claim.at.namespace == at.namespace;
         let Some(claim) = claim.filter(|claim| !claim.deleting) else { return ClaimWord::default() };
         let labels = asker.map(|asker| &asker.labels);
-        let is_shared = |desired: &Desired| desired.sharing.consent(&at.namespace, labels).is_some();
-        let shared = is_own(claim) || claim.desired.as_ref().is_ok_and(is_shared);
+        let shared = is_own(claim) || claim.sharing.consent(&at.namespace, labels).is_some();
         let record = opened_record(&claim.uid, own);
         let opened = |record: &BucketRecord| record.accesses.get(&asker?.uid).filter(|_| !record.ending).cloned();
         ClaimWord {

@@ -1,11 +1,11 @@
 //! What a pass learns from: each answer carries the question that it answers, so that none can be
 //! taken for the answer to another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{Backend, BucketRecord, Claim, ClaimRef, CredentialFacts, Endpoint, Versioning};
+use crate::api::{Backend, BucketName, BucketRecord, Claim, ClaimRef, CredentialFacts, Endpoint, Versioning};
 
 use super::asking::{ConsentQuestion, ConsentSeen};
 use super::patch::Change;
@@ -28,6 +28,8 @@ pub enum BackendSeen {
         allowed: bool,
         /// Its endpoint as other backends spell it.
         spellings: Vec<Endpoint>,
+        /// Buckets that it shares, or another backend of its store, which are for accesses alone.
+        shared: BTreeSet<BucketName>,
     },
 }
 

@@ -28,10 +28,9 @@ type Map = BTreeMap<NamespaceUid, Consent>;
 /// Takes out of every record of the claim what its owner, or the backend, does not consent to any
 /// more. Also of a claim that is paused.
 pub(super) fn narrow(view: &View) -> Result<(), Halt> {
-    let Ok(desired) = &view.claim().desired else { return Ok(()) };
     for (record, stored) in view.records().filter(|(record, _)| !record.accesses.is_empty()) {
         let access = backend_access(view, &record.backend)?;
-        let word = |asker: &Asker| word(view, desired, access.as_ref(), asker);
+        let word = |asker: &Asker| word(view, access.as_ref(), asker);
         let known = |uid: &NamespaceUid| view.asking().and_then(|asking| asking.namespaces.get(uid));
         let narrowed = |(uid, now): (&NamespaceUid, &Consent)| {
             if view.asking().is_none() {
@@ -45,7 +44,12 @@ pub(super) fn narrow(view: &View) -> Result<(), Halt> {
         };
         let narrowed: Map = record.accesses.iter().filter_map(narrowed).collect();
         if narrowed != record.accesses {
-            return Err(rewrite(view, &with(record, narrowed, desired), stored, Change::Consent));
+            let limits = match &view.claim().desired {
+                Ok(desired) => limits(&narrowed, desired),
+                Err(_) => record.limits,
+            };
+            let record = BucketRecord { accesses: narrowed, limits, ..record.clone() };
+            return Err(rewrite(view, &record, stored, Change::Consent));
         }
     }
     Ok(())
@@ -69,7 +73,7 @@ pub(super) fn settle(view: &View) -> Result<(), Halt> {
     let access = backend_access(view, &record.backend)?;
     let asks = |asker: &&Asker| asking.accesses.iter().any(|access| access.namespace == asker.namespace);
     let askers = asking.namespaces.values().filter(asks);
-    let wanted = bounded(askers.filter_map(|it| Some((it.uid.clone(), word(view, desired, access.as_ref(), it)?))));
+    let wanted = bounded(askers.filter_map(|it| Some((it.uid.clone(), word(view, access.as_ref(), it)?))));
     let is_so = wanted == record.accesses && limits(&wanted, desired) == record.limits;
     if is_so || view.is_consent_settled() {
         return Ok(());
@@ -95,7 +99,7 @@ fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
         let word = if is_own {
             Some(Consent::full())
         } else {
-            desired.sharing.consent(&asker.namespace, Some(&asker.labels)).cloned()
+            claim.sharing.consent(&asker.namespace, Some(&asker.labels)).cloned()
         };
         let is_let_in = backend.is_some_and(|access| access.allows(&asker.namespace, Some(&asker.labels)));
         word.filter(|_| is_let_in && !view.setting().trusts(&asker.namespace))
@@ -132,17 +136,18 @@ pub(super) fn closed(record: &BucketRecord) -> BucketRecord {
 }
 
 /// What a namespace may be let do, by the claim's owner and by the backend's administrator.
-fn word(view: &View, desired: &Desired, access: Option<&BackendAccess>, asker: &Asker) -> Option<Consent> {
+fn word(view: &View, access: Option<&BackendAccess>, asker: &Asker) -> Option<Consent> {
     let is_own = asker.namespace == view.claim().at.namespace;
     let consent = match is_own {
         true => Some(Consent::full()),
-        false => desired.sharing.consent(&asker.namespace, Some(&asker.labels)).cloned(),
+        false => view.claim().sharing.consent(&asker.namespace, Some(&asker.labels)).cloned(),
     };
     let is_let_in = access.is_none_or(|access| access.allows(&asker.namespace, Some(&asker.labels)));
     consent.filter(|_| is_let_in && !view.setting().trusts(&asker.namespace))
 }
 
-/// Whom the backend lets in; `None` where there is none: nothing is open through it then.
+/// Whom the backend lets in; `None` where there is none, through which nothing is open, and where
+/// that can't be read: then the owner's word alone takes something back.
 fn backend_access(view: &View, name: &str) -> Result<Option<BackendAccess>, Halt> {
     Ok(match view.backend(name)? {
         BackendSeen::Present { backend, .. } => Some(backend.access.clone()),
@@ -152,8 +157,8 @@ fn backend_access(view: &View, name: &str) -> Result<Option<BackendAccess>, Halt
 
 /// As many as a record has room for.
 fn bounded(all: impl Iterator<Item = (NamespaceUid, Consent)>) -> Map {
-    let mut map: Map = all.take(MOST_NAMESPACES).collect();
-    while BucketRecord::accesses_text(&map).len() > BucketRecord::LONGEST_ACCESSES {
+    let mut map: Map = all.collect();
+    while map.len() > MOST_NAMESPACES || BucketRecord::accesses_text(&map).len() > BucketRecord::LONGEST_ACCESSES {
         map.pop_last();
     }
     map

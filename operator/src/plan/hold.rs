@@ -138,10 +138,11 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     Ok(suspicious)
 }
 
-/// What an administrator shares is for accesses: a claim that held it would end them.
+/// What an administrator shares is for accesses: a claim that held it would end them, by whatever
+/// backend of the store.
 fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match view.backend(&record.backend)? {
-        BackendSeen::Present { backend, .. } if backend.shared_buckets.contains_key(&record.bucket) => {
+        BackendSeen::Present { shared, .. } if shared.contains(&record.bucket) => {
             let (bucket, backend) = (record.bucket.clone(), record.backend.clone());
             Err(Stop::new(BucketCause::Shared { bucket, backend }).into())
         }

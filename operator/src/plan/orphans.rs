@@ -12,6 +12,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 
 use k8s_openapi::jiff::Timestamp;
 
+use crate::api::is_object_name;
 use crate::api::wire::Role;
 
 use super::cause::SecretCause;
@@ -257,11 +258,7 @@ impl<K: Kind> Sweep<K> {
 
 fn can_be_asked_for<K: Kind>(owner: &K::At) -> bool {
     let (namespace, own) = K::parts(owner);
-    let name = |text: &str| {
-        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.');
-        (1..=253).contains(&text.len()) && text.bytes().all(inner) && !text.starts_with('.')
-    };
-    name(namespace) && name(own)
+    is_object_name(namespace) && is_object_name(own)
 }
 
 impl<K: Kind> Conversation for Sweep<K> {

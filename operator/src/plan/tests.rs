@@ -10,6 +10,8 @@ mod given;
 mod moves;
 mod places;
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
 use serde_json::json;
@@ -133,7 +135,7 @@ fn a_bound_claim_keeps_its_keys_whatever_becomes_of_the_backend() {
         (
             match backend(AdoptionPolicy::Owned) {
                 BackendSeen::Present { backend, .. } => {
-                    BackendSeen::Present { backend, allowed: false, spellings: Vec::new() }
+                    BackendSeen::Present { backend, allowed: false, spellings: Vec::new(), shared: BTreeSet::new() }
                 }
                 other => other,
             },

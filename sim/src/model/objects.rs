@@ -462,6 +462,7 @@ fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
             Policy::Force => Deletion::Force,
         },
         consumer_secret: consumer_name(slot, facts.spec.renamed),
+        sharing: Sharing::default(),
         desired: Ok(Desired {
             backend: backend_name(facts.spec.backend).to_owned(),
             bucket: None,
@@ -470,7 +471,6 @@ fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
             quota_soft: None,
             quota_hard: None,
             versioning: None,
-            sharing: Sharing::default(),
         }),
         status: status.clone(),
     }
@@ -507,5 +507,6 @@ fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
         ready: facts.ready,
         was_ready: facts.ready,
     };
-    BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new() }
+    let shared = backend.shared_buckets.keys().cloned().collect();
+    BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new(), shared }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use stowage_operator::api::wire;
 
 use super::findings::Findings;
-use super::state::{Hand, HistoryStep};
+use super::state::{Hand, HistoryStep, are_alone};
 use super::{Case, Promise};
 use crate::history::facts::{expires_at, field, label};
 use crate::history::{Event, Stored, Used, What};
@@ -22,8 +22,10 @@ use crate::installation::OPERATOR_NAMESPACE;
 type Pair = (String, String);
 
 /// What is remembered of accesses.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Accesses<'a> {
+    /// Whether no two operators ever ran at once.
+    alone: bool,
     /// Internal Secrets that matter, by name.
     secrets: BTreeMap<&'a str, &'a Value>,
     open: BTreeSet<Pair>,
@@ -34,12 +36,23 @@ pub(super) struct Accesses<'a> {
 }
 
 impl<'a> Accesses<'a> {
+    /// Nothing is seen yet.
+    pub(super) fn new(case: &Case<'_>) -> Self {
+        Self {
+            alone: are_alone(case),
+            secrets: BTreeMap::new(),
+            open: BTreeSet::new(),
+            going: BTreeSet::new(),
+            closed: BTreeMap::new(),
+        }
+    }
+
     /// Looks at an event.
     pub(super) fn see(&mut self, case: &Case<'_>, event: &'a Event, step: &HistoryStep<'_>, found: &mut Findings) {
         match &event.what {
             What::Stored(stored) if stored.plural == "secrets" && stored.namespace == OPERATOR_NAMESPACE => {
                 self.take_in(stored, event.at);
-                self.count(case, stored, step, found);
+                self.count(stored, step, found);
                 self.look_at_end(stored, step, found);
             }
             What::Stored(stored) if stored.plural == "bucketclaims" => {
@@ -175,7 +188,7 @@ impl<'a> Accesses<'a> {
     }
 
     /// How many keys of an access live, when one was made.
-    fn count(&self, case: &Case<'_>, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
+    fn count(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         if stored.old.is_some() || !stored.name.starts_with("va-") {
             return;
         }
@@ -186,7 +199,7 @@ impl<'a> Accesses<'a> {
         let role = stored.new.as_deref().and_then(|new| new["metadata"]["labels"][wire::ROLE].as_str());
         if live > 2 && role.is_some() {
             let message = format!("{live} keys of the access {uid} live at once");
-            if case.setting.operators > 1 {
+            if !self.alone {
                 found.limit(Promise::A3, step, message);
             } else {
                 found.broken(Promise::A3, step, message);

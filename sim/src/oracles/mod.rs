@@ -115,7 +115,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
     let mut rest = rest::Quiescence::default();
     let mut pace = pace::Pace::default();
     let mut rotation = rotation::Rotation::default();
-    let mut accesses = accesses::Accesses::default();
+    let mut accesses = accesses::Accesses::new(case);
     for (index, event) in case.history.events.iter().enumerate() {
         let step = state.read(index, event);
         buckets.see(&state, &step, &mut findings);

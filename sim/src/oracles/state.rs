@@ -205,7 +205,7 @@ impl<'a> State<'a> {
         Self {
             setting: case.setting,
             trace: &case.history.trace,
-            alone: case.setting.elects || (case.setting.operators < 2 && is_one_after_the_other(&case.history.trace)),
+            alone: are_alone(case),
             lives: BTreeMap::new(),
             secrets: BTreeMap::new(),
             clocks: Clocks::default(),
@@ -448,6 +448,11 @@ pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
 /// Whether the operator stood still at this call.
 pub(super) fn is_standstill(line: &Line) -> bool {
     matches!(line.fault, Some(Fault::Process(ProcessFault::Pause { .. } | ProcessFault::Twin)))
+}
+
+/// Whether no two operators ever ran at once, to get into each other's way.
+pub(super) fn are_alone(case: &Case<'_>) -> bool {
+    case.setting.elects || (case.setting.operators < 2 && is_one_after_the_other(&case.history.trace))
 }
 
 /// Whether each life of the operator made its calls after those of the life before.

@@ -8,7 +8,9 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 
-use crate::support::{Stage, access_with, claim, claim_with, condition, data, decoded, object, secrets, works};
+use crate::support::{
+    Stage, access_with, claim, claim_on, claim_with, condition, data, decoded, object, secrets, works,
+};
 
 fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(Options { accesses: Accesses::Served, ..Options::default() }, test)
@@ -319,6 +321,28 @@ fn a_secret_of_somebody_elses_is_left_alone() {
     });
 }
 
+// covers: 8.ending.kept
+#[test]
+fn a_key_that_somebody_keeps_keeps_no_other_from_its_end() {
+    run(async |stage| {
+        let world = &stage.world;
+        open(&stage, "", "team-a", OWN).await;
+        let [first] = secrets(world, OPERATOR_NAMESPACE, "access-credential").try_into().expect("there is one");
+        let keep = json!({"metadata": {"finalizers": ["example.com/keep"]}});
+        stage.patch("secrets", OPERATOR_NAMESPACE, &first, keep).await;
+        let rotate = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}});
+        stage.patch("bucketaccesses", "team-a", "reader", rotate).await;
+        stage.until("there are two keys", |world| keys(world).len() == 2).await;
+        stage.delete("bucketaccesses", "team-a", "reader").await;
+        stage.until("it is told", |world| reason(world, "team-a") == "DeletionBlocked").await;
+        assert_eq!(secrets(world, OPERATOR_NAMESPACE, "access-credential"), [first.clone()]);
+        let free = json!({"metadata": {"finalizers": null}});
+        stage.patch("secrets", OPERATOR_NAMESPACE, &first, free).await;
+        stage.until("it is gone", |world| access(world, "team-a").is_null()).await;
+        assert!(keys(world).is_empty());
+    });
+}
+
 // covers: 8.shared.gateway, 8.shared.void, 8.shared.claim
 #[test]
 fn an_administrator_shares_a_bucket_that_no_claim_can_have_then() {
@@ -335,6 +359,15 @@ fn an_administrator_shares_a_bucket_that_no_claim_can_have_then() {
         stage.apply(&claim_with("team-a", "photos", "bucketName: archive")).await;
         stage.until_ready_is("team-a", "photos", "BucketNameConflict").await;
         assert!(records(world).is_empty() && works(&reader, "archive").await);
+        let mut other = object(world, "s3backends", "", "main");
+        let endpoint = other["spec"]["endpoint"].clone();
+        other["metadata"] = json!({"name": "other"});
+        let credentials = other["spec"]["adminCredentialsSecretRef"].clone();
+        other["spec"] = json!({"endpoint": endpoint, "adminCredentialsSecretRef": credentials});
+        stage.apply(&other.to_string()).await;
+        stage.apply(&claim_on("other", "team-a", "second", "bucketName: archive")).await;
+        stage.until_ready_is("team-a", "second", "BucketNameConflict").await;
+        assert!(records(world).is_empty() && works(&reader, "archive").await, "by another backend of the store");
         stage.patch("s3backends", "", "main", json!({"spec": {"sharedBuckets": null}})).await;
         world.pass(Duration::from_secs(5)).await;
         assert!(!works(&reader, "archive").await);

@@ -77,7 +77,8 @@ fn of_this_namespace(grant: &Grant, record: &AccessRecord, stored: &Stored) -> R
     }
     grant.require_live()?;
     grant.require_list()?;
-    match grant.keys().first() {
+    let keys = grant.keys();
+    match keys.iter().find(|(_, key)| key.kept_by().is_none()).or_else(|| keys.first()) {
         Some((_, key)) => Err(delete(key)),
         None => Err(delete(stored)),
     }

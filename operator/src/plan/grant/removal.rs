@@ -3,6 +3,7 @@
 
 use crate::api::{AccessReason, AccessRecord};
 
+use super::super::secret::Stored;
 use super::consumer;
 use super::keys::delete;
 use super::step::{GrantAct, GrantLook};
@@ -24,7 +25,10 @@ pub(super) fn walk(grant: &Grant) -> Result<(), Halt> {
             None
         }
     };
-    if let Some((_, key)) = grant.keys().into_iter().next() {
+    // One that a finalizer of others keeps is deleted already, and keeps no other from that.
+    let keys = grant.keys();
+    let is_kept = |(_, key): &&(u64, &Stored)| key.kept_by().is_some();
+    if let Some((_, key)) = keys.iter().find(|key| !is_kept(key)).or_else(|| keys.first()) {
         return Err(delete(key));
     }
     // No list shows a key that lost its labels: the record, or the status, leads to it.

@@ -4,10 +4,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
-    AccessCredential, AccessCredentialFacts, AccessReason, BucketAccessStatus, ConditionType, merge_conditions,
+    AccessCredential, AccessCredentialFacts, AccessReason, AccessScope, BucketAccessStatus, ConditionType,
+    merge_conditions,
 };
 
 use super::super::aim::plus;
+use super::super::rotation;
 use super::super::step::Announcement;
 use super::super::view::Knowledge;
 use super::entries;
@@ -24,8 +26,11 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
         Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
     });
     let bound = key.as_ref().and_then(|(credential, _)| published(grant, credential));
-    let current = key.as_ref().filter(|_| bound.is_some()).map(|(_, scopes)| scopes.as_slice());
-    let told = if grant.access.deleting { Vec::new() } else { entries::told(grant, current) };
+    let opened = match key.as_ref().filter(|_| bound.is_some()) {
+        Some((_, scopes)) => Some(scopes.clone()),
+        None => opened_meanwhile(grant, now),
+    };
+    let told = if grant.access.deleting { Vec::new() } else { entries::told(grant, opened.as_deref()) };
     let closed = told.iter().enumerate().find_map(|(at, (_, why))| Some((at, (*why)?)));
     let (reason, message) = match (stop, closed) {
         (Some(stop), _) => (stop.reason, stop.message.clone()),
@@ -57,6 +62,21 @@ fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
     let Knowledge::Present(secret) = grant.consumers.get(&grant.access.consumer_secret) else { return None };
     let ours = secret.is_controlled_by_uid(grant.access.uid.as_str());
     (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+}
+
+/// What the key opens that tenants have as long as the current one is not published: an earlier
+/// one, which has not ended.
+fn opened_meanwhile(grant: &Grant, now: Timestamp) -> Option<Vec<AccessScope>> {
+    let names = [Some(&grant.access.consumer_secret), grant.access.status.bound_secret_name.as_ref()];
+    let read = names.into_iter().flatten().find_map(|name| match grant.consumers.get(name) {
+        Knowledge::Present(secret) if secret.is_controlled_by_uid(grant.access.uid.as_str()) => {
+            Some(secret.text("AWS_ACCESS_KEY_ID")?.to_owned())
+        }
+        Knowledge::Present(_) | Knowledge::Absent | Knowledge::Unknown | Knowledge::Taken => None,
+    })?;
+    let (_, key) = grant.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
+    let works = rotation::stamp(key) == Ok(None) || rotation::stamp(key).ok().flatten().is_some_and(|end| end > now);
+    works.then(|| AccessCredentialFacts::scopes_of(&key.0))
 }
 
 /// The one that tenants have as long as the current key is not published: by it alone an edit of

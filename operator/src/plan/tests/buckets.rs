@@ -2,7 +2,7 @@
 
 mod adoption;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::api::Versioning;
@@ -120,7 +120,7 @@ fn spelled_otherwise(given: &mut Given) -> BucketRecord {
     let there = Endpoint::parse("http://s3.example.").unwrap();
     let seen = match backend(AdoptionPolicy::Owned) {
         BackendSeen::Present { backend, allowed, .. } => {
-            BackendSeen::Present { backend, allowed, spellings: vec![there.clone()] }
+            BackendSeen::Present { backend, allowed, spellings: vec![there.clone()], shared: BTreeSet::new() }
         }
         other => other,
     };

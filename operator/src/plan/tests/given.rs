@@ -73,7 +73,8 @@ pub(super) fn edited_backend(adoption: AdoptionPolicy, edit: impl FnOnce(&mut Ba
     .unwrap();
     let mut backend = Backend::parse(&raw).unwrap();
     edit(&mut backend);
-    BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new() }
+    let shared = backend.shared_buckets.keys().cloned().collect();
+    BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new(), shared }
 }
 
 /// A record of the claim's bucket as it is made first.

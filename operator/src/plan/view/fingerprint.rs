@@ -96,8 +96,8 @@ fn version(secret: &Stored) -> String {
 
 fn backend_fingerprint(seen: &BackendSeen) -> String {
     match seen {
-        BackendSeen::Present { backend, allowed, spellings } => {
-            format!("{} {allowed} {spellings:?}", backend.id.resource_version)
+        BackendSeen::Present { backend, allowed, spellings, shared } => {
+            format!("{} {allowed} {spellings:?} {shared:?}", backend.id.resource_version)
         }
         BackendSeen::Missing => "missing".to_owned(),
         BackendSeen::Invalid(why) => why.clone(),

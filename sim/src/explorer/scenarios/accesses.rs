@@ -9,7 +9,7 @@ use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target
 use super::words::{PHOTOS, bound, nothing_more, pass, patch};
 use crate::effects::Fault;
 use crate::history::Facts;
-use crate::history::facts::field;
+use crate::history::facts::{condition, field};
 use crate::world::fixtures::access_with;
 use crate::world::{Accesses, Options};
 
@@ -51,12 +51,12 @@ pub(in super::super) static MADE: Scenario = Scenario {
         ];
         [bound(""), access].concat()
     },
-    goal: Goal::new("both requests are handled and the access is open with one key", |facts| {
+    goal: Goal::new("both requests are handled, the access is open with one key, and the claim tells of it", |facts| {
         let mut records = facts.secrets(Role::AccessRecord);
         let handled = records.any(|(_, _, it)| field(it, "handled-rotate-request").as_deref() == Some("again"));
         let generation = access(facts, NAMESPACE)["status"]["rotationGeneration"].as_i64();
         let keys = facts.secrets(Role::AccessCredential).count();
-        is_open(facts, NAMESPACE) && handled && generation >= Some(2) && keys == 1
+        is_open(facts, NAMESPACE) && handled && generation >= Some(2) && keys == 1 && is_told(facts)
     }),
     otherwise: |facts, faults| by_others_hands(facts, faults, NAMESPACE),
     ends_alike: true,
@@ -85,8 +85,11 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
         access(facts, NAMESPACE).is_null() && !left && is_shut(facts) && facts.is_bound(NAMESPACE, CLAIM)
     }),
     otherwise: |facts, faults| {
-        let stays = || is_going(access(facts, NAMESPACE)) || !facts.is_bound(NAMESPACE, CLAIM);
-        by_others_hands(facts, faults, NAMESPACE) && (is_shut(facts) || stays())
+        let reason = condition(access(facts, NAMESPACE), "Ready");
+        // One that never opened is not deleted.
+        let stays = is_going(access(facts, NAMESPACE)) || reason == "SecretConflict";
+        let is_explained = is_shut(facts) || stays || !facts.is_bound(NAMESPACE, CLAIM);
+        by_others_hands(facts, faults, NAMESPACE) && is_explained
     },
     ends_alike: true,
     check: nothing_more,
@@ -164,7 +167,7 @@ fn by_others_hands(facts: &Facts, faults: &[Fault], namespace: &str) -> bool {
         "NotShared",
         "Paused",
     ];
-    let reason = crate::history::facts::condition(access(facts, namespace), "Ready");
+    let reason = condition(access(facts, namespace), "Ready");
     faults.iter().any(|fault| is_somebodys_doing(*fault)) && told.contains(&reason)
 }
 
@@ -182,8 +185,7 @@ fn is_going(object: &Value) -> bool {
 
 fn is_open(facts: &Facts, namespace: &str) -> bool {
     let access = access(facts, namespace);
-    crate::history::facts::condition(access, "Ready") == "Open"
-        && access["status"]["observedGeneration"] == access["metadata"]["generation"]
+    condition(access, "Ready") == "Open" && access["status"]["observedGeneration"] == access["metadata"]["generation"]
 }
 
 /// Whether no record of the claim lets an access in.
@@ -191,13 +193,14 @@ fn is_shut(facts: &Facts) -> bool {
     facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).iter().all(|(_, record)| record["data"]["accesses"].is_null())
 }
 
-/// The claim tells of its access; there is one record of the access and one key.
-fn check_open(facts: &Facts, _: &[Fault]) -> Result<(), String> {
+/// Whether the claim tells of its access.
+fn is_told(facts: &Facts) -> bool {
     let accesses = &facts.claim(NAMESPACE, CLAIM)["status"]["accesses"];
+    accesses["count"] == 1 && accesses["first"][0] == format!("{NAMESPACE}/{READER}")
+}
+
+/// There is one record of the access.
+fn check_open(facts: &Facts, _: &[Fault]) -> Result<(), String> {
     let records = facts.secrets(Role::AccessRecord).count();
-    if accesses["count"] == 1 && accesses["first"][0] == format!("{NAMESPACE}/{READER}") && records == 1 {
-        Ok(())
-    } else {
-        Err(format!("the claim tells of the accesses {accesses}, and there are {records} records of accesses"))
-    }
+    if records == 1 { Ok(()) } else { Err(format!("there are {records} records of accesses")) }
 }
