@@ -46,8 +46,8 @@ const MOST_TOLD: usize = 5;
 struct Names {
     /// Text that is replaced wherever it stands.
     texts: Vec<Name>,
-    /// Generations of the keys of a claim or access, by its UID: their numbers may be skipped, their order
-    /// tells.
+    /// Generations of the keys of a claim or access, by its UID: their numbers may be skipped, and
+    /// their order tells.
     generations: BTreeMap<String, Vec<u64>>,
 }
 
