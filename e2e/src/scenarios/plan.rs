@@ -60,13 +60,13 @@ async fn edited(stage: &Stage<'_>) -> Result<[(&'static str, String); 5]> {
     stage.patch("limited", json!({"spec": {"quota": {"hard": "1Gi"}}})).await?;
     stage.ask_to_delete("leaving").await?;
     stage.claim("new", json!({})).await?;
-    let bucket = format!("{}-new", stage.tenant);
+    let bucket = |claim: &str| format!("bucket {}-{claim} at S3Backend {}", stage.tenant, stage.backend);
     Ok([
         ("revoked", "revoke every key, and make another".to_owned()),
         ("mended", "write the connection into Secret mended-s3".to_owned()),
         ("limited", "bring the key of generation 1 up to date".to_owned()),
-        ("leaving", "revoke the key of generation 1: the claim is deleted".to_owned()),
-        ("new", format!("begin to serve the claim: bucket {bucket} at S3Backend {}", stage.backend)),
+        ("leaving", format!("end every access to {}: the claim is deleted", bucket("leaving"))),
+        ("new", format!("begin to serve the claim: {}", bucket("new"))),
     ])
 }
 
