@@ -335,7 +335,7 @@ fn a_key_that_somebody_keeps_keeps_no_other_from_its_end() {
         stage.until("there are two keys", |world| keys(world).len() == 2).await;
         stage.delete("bucketaccesses", "team-a", "reader").await;
         stage.until("it is told", |world| reason(world, "team-a") == "DeletionBlocked").await;
-        assert_eq!(secrets(world, OPERATOR_NAMESPACE, "access-credential"), [first.clone()]);
+        assert_eq!(secrets(world, OPERATOR_NAMESPACE, "access-credential"), std::slice::from_ref(&first));
         let free = json!({"metadata": {"finalizers": null}});
         stage.patch("secrets", OPERATOR_NAMESPACE, &first, free).await;
         stage.until("it is gone", |world| access(world, "team-a").is_null()).await;
