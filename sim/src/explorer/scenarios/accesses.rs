@@ -87,7 +87,8 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
     otherwise: |facts, faults| {
         let reason = condition(access(facts, NAMESPACE), "Ready");
         // One that never opened is not deleted.
-        let stays = is_going(access(facts, NAMESPACE)) || reason == "SecretConflict";
+        let never_opened = matches!(reason, "SecretConflict" | "CreationInconsistent");
+        let stays = is_going(access(facts, NAMESPACE)) || never_opened;
         let is_explained = is_shut(facts) || stays || !facts.is_bound(NAMESPACE, CLAIM);
         by_others_hands(facts, faults, NAMESPACE) && is_explained
     },
