@@ -9,7 +9,7 @@ use serde_json::json;
 use stowage_api::wire::{self, Role};
 use stowage_api::{
     AddressingStyle, AnonymousBinding, BucketClaim, BucketName, BucketRecord, Claim, ClaimUid, ConsumerContent,
-    Credential, CredentialFacts, Desired, Endpoint, Gateway, RecordName, SecretContent, SecretKey,
+    Credential, CredentialFacts, Desired, Endpoint, Gateway, RecordName, SecretContent, SecretKey, Shaped,
 };
 
 const NAMESPACE: &str = "stowage-system";
@@ -107,8 +107,10 @@ fn published(facts: &CredentialFacts, credential: &Credential) {
         endpoint: Endpoint::parse("http://gateway.example").expect("a URL"),
         region: "us-east-1".to_owned(),
         addressing_style: AddressingStyle::Path,
+        ca: None,
     };
-    let content = ConsumerContent { facts, credential, gateway: &gateway, name: "photos-s3" }.content();
+    let content = ConsumerContent { facts, credential, gateway: &gateway, name: "photos-s3", shaped: Shaped::PLAIN };
+    let content = content.content().expect("nobody asks for more");
     let secret = stored(&content);
     assert!(content.data.keys().all(|key| ConsumerContent::KEYS.contains(key)));
     assert_eq!(text(&secret, "AWS_ACCESS_KEY_ID"), Some(credential.id.as_str()));

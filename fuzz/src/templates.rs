@@ -1,21 +1,27 @@
 //! Templates of bucket names: the first line of the input. The next two are the namespace and the
-//! name of a claim.
+//! name of a claim. And the whole of it as a template of a Secret's value.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use sha2::{Digest, Sha256};
-use stowage_api::{BucketName, InvalidTemplate, NameTemplate};
+use stowage_api::{
+    AccessKeyId, AddressingStyle, BucketName, Endpoint, Gateway, InvalidTemplate, NameTemplate, Publishing, SecretKey,
+    SecretShape, SecretTemplate, SecretValues, Shaped,
+};
 
 use super::definitions::Rules;
 use super::names::pattern;
 
 static TEMPLATE: LazyLock<Rules> = LazyLock::new(|| Rules::of_backend("bucketNameTemplate"));
+static VALUE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)\{\{(.*?)\}\}"));
 static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r"\{\{ *\.(Namespace|Name|Hash) *\}\}"));
 
 /// Reads a template as the definition does, and renders it.
 pub(crate) fn play(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
+    value(text);
     let mut lines = text.split('\n');
     let template = lines.next().unwrap_or_default();
     let namespace = lines.next().unwrap_or("team-a");
@@ -35,6 +41,49 @@ pub(crate) fn play(input: &[u8]) {
         }
         Err(error) => points_at_it(template, &error),
     }
+}
+
+/// A template of a Secret's value is taken where nothing but fields stands between braces, and
+/// gives what it says (spec §10).
+fn value(text: &str) {
+    let template = SecretTemplate {
+        data: Some(BTreeMap::from([("key".to_owned(), text.to_owned())])),
+        ..SecretTemplate::default()
+    };
+    let fields = [
+        (".AccessKeyId", "AKIAQ"),
+        (".SecretAccessKey", "s3cr3t"),
+        (".Bucket", "photos"),
+        (".Buckets", "photos"),
+        (".Endpoint", "https://s3.example"),
+        (".Host", "s3.example"),
+        (".Port", "443"),
+        (".Region", "eu"),
+        (".AddressingStyle", "path"),
+        (".CABundle", "PEM"),
+    ];
+    let stands_for = |inner: &str| fields.iter().find(|(name, _)| *name == inner.trim_matches(' ')).map(|(_, it)| *it);
+    let is_known = VALUE.captures_iter(text).all(|field| stands_for(&field[1]).is_some());
+    let is_closed = !VALUE.replace_all(text, "").contains("{{");
+    let shape = SecretShape::parse(Some(&template));
+    assert_eq!(shape.is_ok(), is_known && is_closed && text.len() <= SecretShape::LONGEST_TEMPLATE, "{shape:?}");
+    let Ok(shape) = shape else { return };
+    let gateway = Gateway {
+        endpoint: Endpoint::parse("https://s3.example").expect("a URL"),
+        region: "eu".to_owned(),
+        addressing_style: AddressingStyle::Path,
+        ca: Some("PEM".into()),
+    };
+    let (id, secret) = (AccessKeyId::of(&stowage_api::ClaimUid::new("u"), 1), SecretKey::new("s3cr3t".to_owned()));
+    let buckets = [BucketName::parse("photos").expect("a name")];
+    let values = SecretValues { id: &id, secret: &secret, buckets: &buckets, gateway: &gateway };
+    let shaped = Shaped { publishing: &Publishing::default(), shape: &shape };
+    let extra = shaped.extra(values).expect("it is small");
+    let expected = VALUE.replace_all(text, |field: &Captures<'_>| match stands_for(&field[1]) {
+        Some("AKIAQ") => id.to_string(),
+        other => other.unwrap_or_default().to_owned(),
+    });
+    assert_eq!(String::from_utf8_lossy(&extra.data["key"]), expected);
 }
 
 /// The template with its fields filled in, as the contract words it.

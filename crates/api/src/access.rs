@@ -7,8 +7,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::claim::RotationPolicy;
+use super::claim::{Binding, RotationPolicy};
 use super::schema;
+use super::secret_template::SecretTemplate;
 use super::word::Word;
 
 /// Which buckets are to be opened, how far, and where the key to them goes.
@@ -40,6 +41,9 @@ pub struct BucketAccessSpec {
     pub buckets: Vec<AccessEntry>,
     /// The Secret that receives the connection, in the namespace of the access.
     pub write_connection_secret_to_ref: AccessSecretRef,
+    /// What that Secret has besides the connection, or in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_template: Option<SecretTemplate>,
     /// When the credentials are replaced, and how long the old ones go on working.
     #[serde(default)]
     pub rotation_policy: RotationPolicy,
@@ -241,6 +245,9 @@ pub struct BucketAccessStatus {
     /// The Secret that holds the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_secret_name: Option<String>,
+    /// The same Secret, where Service Binding looks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Binding>,
     /// Access key id of the current credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::access::{ClaimAccesses, SharingRule};
 use super::quantity::Quantity;
 use super::schema;
+use super::secret_template::SecretTemplate;
 use super::word::Word;
 
 /// What a claim asks for: a bucket on a backend, credentials to it, and what becomes of them.
@@ -72,6 +73,9 @@ pub struct BucketClaimSpec {
     /// The Secret that receives the connection; `<claim>-s3` when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_connection_secret_to_ref: Option<ConnectionSecretRef>,
+    /// What that Secret has besides the connection, or in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_template: Option<SecretTemplate>,
     /// When the credentials are replaced, and how long the old ones go on working.
     #[serde(default)]
     pub rotation_policy: RotationPolicy,
@@ -259,6 +263,9 @@ pub struct BucketClaimStatus {
     /// The Secret that holds the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_secret_name: Option<String>,
+    /// The same Secret, where Service Binding looks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Binding>,
     /// Access key id of the current credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,
@@ -312,6 +319,14 @@ impl BucketClaimStatus {
 fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let word = Option::<serde_json::Value>::deserialize(deserializer)?;
     Ok(word.and_then(|word| serde_json::from_value(word).ok()))
+}
+
+/// A Provisioned Service's Secret (Service Binding Specification for Kubernetes 1.0, "Provisioned
+/// Service").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Binding {
+    /// Its name.
+    pub name: String,
 }
 
 /// Where in its life a claim is. The first that fits: `Deleting`, `Bound`, `Failed`, `Creating`,

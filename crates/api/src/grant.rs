@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::access::{AccessEntry, AccessMode, BucketAccess, BucketAccessStatus, SharedSelector, SharingRule};
 use super::names::{BucketName, ClaimRef, InvalidName, ServedBy, is_object_name};
 use super::parsed::{InvalidSpec, ObjectId, Rotation};
+use super::secrets::SecretShape;
 use super::{ACCESS_FINALIZER, kept, wire};
 
 /// What keys of objects begin with: segments that each end with a slash, none of them empty, `.` or
@@ -186,6 +187,8 @@ pub struct Access {
     pub revoke_request: Option<String>,
     /// Name of the consumer Secret.
     pub consumer_secret: String,
+    /// What that Secret has besides.
+    pub shape: Result<SecretShape, InvalidSpec>,
     /// When credentials are replaced.
     pub rotation: Result<Rotation, InvalidSpec>,
     /// The entries, in order.
@@ -228,6 +231,7 @@ impl Access {
             rotate_request: kept::receipt(raw.annotations(), wire::ROTATE),
             revoke_request: kept::receipt(raw.annotations(), wire::REVOKE),
             consumer_secret: raw.spec.write_connection_secret_to_ref.name.clone(),
+            shape: SecretShape::parse(raw.spec.secret_template.as_ref()),
             rotation: Rotation::parse(&raw.spec.rotation_policy),
             entries: raw.spec.buckets.iter().map(|entry| Entry::parse(entry, &at.namespace)).collect(),
             status: raw.status.clone().unwrap_or_default(),

@@ -132,6 +132,7 @@ fn access_status(of: &BucketAccessStatus) -> BucketAccessStatus {
     for text in [&mut kept.bound_secret_name, &mut kept.access_key_id] {
         *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
     }
+    kept.binding = kept.binding.filter(|binding| binding.name.len() <= LONGEST_TEXT);
     let is_ours = |text: &Option<String>| text.as_ref().is_none_or(|text| text.len() <= LONGEST);
     kept.buckets.truncate(MOST_ENTRIES);
     kept.buckets.retain(|entry| {
@@ -162,6 +163,7 @@ fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
     ] {
         *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
     }
+    kept.binding = kept.binding.filter(|binding| binding.name.len() <= LONGEST_TEXT);
     kept.backend = kept.backend.filter(|backend| backend.name.len().max(backend.endpoint.len()) <= LONGEST_TEXT);
     kept.accesses = kept.accesses.filter(|all| all.first.iter().map(String::len).sum::<usize>() <= LONGEST_ACCESSES);
     kept.conditions = conditions(&of.conditions);

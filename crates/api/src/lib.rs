@@ -42,6 +42,7 @@ mod obc;
 mod parsed;
 mod quantity;
 mod schema;
+mod secret_template;
 mod secrets;
 mod template;
 mod usage;
@@ -59,7 +60,7 @@ pub use backend::{
     S3BackendStatus,
 };
 pub use claim::{
-    AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
+    AnonymousAccess, AnonymousMode, BackendRef, Binding, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
     BucketUsage, ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode,
     RotationPolicy, Versioning,
 };
@@ -78,11 +79,12 @@ pub use parsed::{
     Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints, shared_buckets,
 };
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
+pub use secret_template::SecretTemplate;
 pub use secrets::{
     AccessConsumer, AccessCredential, AccessCredentialFacts, AccessRecord, AccessScope, AdminKey, AdminSecretError,
-    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Gateway, Lack, Limits,
-    NotServed, Scope, SecretContent, SecretKey, ServedAccess, ServedAccessRecord, ServedBinding, ServedCredential,
-    ServedRecord, Unlabelled,
+    AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Extra, Gateway, Lack,
+    Limits, NotServed, Publishing, Scope, SecretContent, SecretKey, SecretShape, SecretValues, ServedAccess,
+    ServedAccessRecord, ServedBinding, ServedCredential, ServedRecord, Shaped, TooLarge, Unlabelled, Written, digest,
 };
 pub use template::{InvalidTemplate, NameTemplate};
 pub use usage::{Counters, Figures, Measured, NoUsage, Scanning, Snapshot, used};

@@ -124,6 +124,14 @@ impl Endpoint {
         &self.0
     }
 
+    /// Its host, an IPv6 address without brackets, and its port.
+    pub fn host_and_port(&self) -> (String, u16) {
+        let url = Url::parse(&self.0).ok();
+        let port = url.as_ref().and_then(Url::port_or_known_default).unwrap_or_default();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        (host.trim_matches(['[', ']']).to_owned(), port)
+    }
+
     /// Whether the other is known to be the same store, in whatever spelling.
     pub fn is_alias_of(&self, other: &Self) -> bool {
         self == other || self.plain() == other.plain()

@@ -18,6 +18,7 @@ use super::condition::ConditionType;
 use super::grant::{Consent, Sharing, consent};
 use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, ServedBy};
 use super::quantity::{Bytes, Quantity};
+use super::secrets::SecretShape;
 use super::template::NameTemplate;
 use super::word::Word;
 use super::{FINALIZER, kept, wire};
@@ -121,6 +122,8 @@ pub struct Desired {
     pub backend: String,
     /// Name of the bucket, if the claim gives one.
     pub bucket: Option<BucketName>,
+    /// What the consumer Secret has besides.
+    pub shape: SecretShape,
     /// When credentials are replaced.
     pub rotation: Rotation,
     /// Requests per second of one source address, if the bucket may be read without credentials.
@@ -212,6 +215,7 @@ impl Desired {
         Ok(Self {
             backend: spec.backend_ref.name.clone(),
             bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", &error))?,
+            shape: SecretShape::parse(spec.secret_template.as_ref())?,
             rotation,
             anonymous: (access == AnonymousMode::ReadOnly).then_some(rps),
             quota_soft: bytes("spec.quota.soft", quota.soft)?,

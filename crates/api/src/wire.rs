@@ -33,6 +33,9 @@ pub const ACCESS_UID: &str = "broker.stowage.io/access-uid";
 /// accepted.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
+/// Annotation of a consumer Secret: the names of what templates have written into it.
+pub const TEMPLATE: &str = "broker.stowage.io/template";
+
 /// Label: what a gateway's ConfigMap or Lease is for, by which it keeps count of what is stored;
 /// see [`Usage`].
 pub const USAGE: &str = "broker.stowage.io/usage";

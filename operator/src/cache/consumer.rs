@@ -1,10 +1,12 @@
 //! What is kept of a Secret: of one that a tenant may write to, what is ours (spec §3.5).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 
-use crate::api::{ConsumerContent, kept, wire};
+use crate::api::{ConsumerContent, Written, digest, kept, wire};
 
 /// The annotations of an internal Secret that are read: those of its labels, and its end.
 const INTERNAL_ANNOTATIONS: [&str; wire::LABELS.len() + 1] = {
@@ -40,21 +42,44 @@ impl Whose {
 }
 
 fn consumer(secret: &Secret) -> Secret {
-    let data = |data: &std::collections::BTreeMap<String, ByteString>| {
-        let of = |key: &str| Some((key.to_owned(), beginning(data.get(key)?, longest(key))));
-        ConsumerContent::KEYS.iter().filter_map(|key| of(key)).collect()
+    let written = Written::of(secret);
+    let data = |data: &BTreeMap<String, ByteString>| {
+        let own = |key: &&str| Some(((*key).to_owned(), beginning(data.get(*key)?, longest(key))));
+        let of_template = |key: &String| Some((key.clone(), ByteString(digest(&data.get(key)?.0))));
+        let own = ConsumerContent::KEYS.iter().filter_map(own);
+        own.chain(written.data.iter().filter_map(of_template)).collect()
     };
     let kind = |kind: &String| if kind.len() > kept::LONGEST { "too long".to_owned() } else { kind.clone() };
+    let mut metadata = ObjectMeta {
+        owner_references: secret.metadata.owner_references.as_deref().map(controllers),
+        finalizers: None,
+        ..kept::metadata(&secret.metadata, &wire::LABELS, &wire::LABELS)
+    };
+    add(&mut metadata.labels, secret.metadata.labels.as_ref(), written.labels.iter(), kept::LONGEST);
+    let annotations = secret.metadata.annotations.as_ref();
+    add(&mut metadata.annotations, annotations, written.annotations.iter(), kept::LONGEST);
+    let told = [wire::TEMPLATE.to_owned()];
+    add(&mut metadata.annotations, annotations, told.iter(), Written::LONGEST);
     Secret {
-        metadata: ObjectMeta {
-            owner_references: secret.metadata.owner_references.as_deref().map(controllers),
-            finalizers: None,
-            ..kept::metadata(&secret.metadata, &wire::LABELS, &wire::LABELS)
-        },
+        metadata,
         data: secret.data.as_ref().map(data),
         type_: secret.type_.as_ref().map(kind),
         immutable: secret.immutable,
         string_data: None,
+    }
+}
+
+/// Keeps what templates have written as well. What is longer than they write is not theirs.
+fn add<'a>(
+    kept: &mut Option<BTreeMap<String, String>>,
+    all: Option<&BTreeMap<String, String>>,
+    names: impl Iterator<Item = &'a String>,
+    longest: usize,
+) {
+    let entry = |name: &String| all?.get_key_value(name).filter(|(_, value)| value.len() <= longest);
+    let found = names.filter_map(entry).map(|(name, value)| (name.clone(), value.clone()));
+    if let Some(kept) = kept {
+        kept.extend(found);
     }
 }
 
@@ -86,8 +111,6 @@ fn controllers(owners: &[OwnerReference]) -> Vec<OwnerReference> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     /// As full as a tenant can make it, and more.
@@ -152,11 +175,32 @@ mod tests {
     #[test]
     fn what_is_kept_of_a_tenants_secret_has_a_bound_by_capacity() {
         let most = |secret: Secret| size(&Whose::Tenants.kept(secret));
-        let bound = 16 << 10;
+        let bound = 32 << 10;
         for secret in [full(1 << 20, 0), full(kept::LONGEST, 5000), full(1100, 100), full(1, 100_000)] {
-            let taken = most(secret);
-            assert!(taken < bound, "{taken} bytes");
+            let told = Written {
+                data: (0..100_000).map(|number| number.to_string()).collect(),
+                labels: secret.metadata.labels.iter().flatten().map(|(key, _)| key.clone()).collect(),
+                annotations: secret.metadata.annotations.iter().flatten().map(|(key, _)| key.clone()).collect(),
+            };
+            let mut told_of = secret.clone();
+            told_of.metadata.annotations.get_or_insert_default().insert(wire::TEMPLATE.to_owned(), told.text());
+            for taken in [most(secret), most(told_of)] {
+                assert!(taken < bound, "{taken} bytes");
+            }
         }
+        let names: Vec<String> = (0..24).map(|number| format!("{number:02}{}", "k".repeat(40))).collect();
+        let map = || Some(names.iter().map(|name| (name.clone(), "v".repeat(kept::LONGEST))).collect());
+        let mut secret = full(kept::LONGEST, 0);
+        secret.metadata.labels = map();
+        secret.metadata.annotations = map();
+        secret.data = Some(names.iter().map(|name| (name.clone(), ByteString(vec![b'x'; 30_000]))).collect());
+        let all: std::collections::BTreeSet<String> = names.into_iter().collect();
+        let told = Written { labels: all.clone(), annotations: all.clone(), data: all };
+        secret.metadata.annotations.get_or_insert_default().insert(wire::TEMPLATE.to_owned(), told.text());
+        let kept = Whose::Tenants.kept(secret.clone());
+        assert_eq!(kept.data.as_ref().map(BTreeMap::len), Some(24), "as much as a template may have");
+        let taken = most(secret);
+        assert!((16 << 10..bound).contains(&taken), "{taken} bytes");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::api::ClaimRef;
 use crate::preview::{self, GivenGateway, Means, Paint, Plan, Scope, Setup};
 use crate::upstream::{Limits, RustlsConnect};
 
-use super::args::{ClusterArgs, GivenGatewayArgs, LimitArgs};
+use super::args::{ClusterArgs, GivenGatewayArgs, LimitArgs, PublishingArgs};
 
 /// The exit code that says that there is something to do.
 const SOMETHING: u8 = 2;
@@ -99,6 +99,8 @@ struct SetupArgs {
     cluster: ClusterArgs,
     #[command(flatten, next_help_heading = "Gateway, as the operator is told")]
     gateway: GivenGatewayArgs,
+    #[command(flatten, next_help_heading = "Secrets, as the operator is told")]
+    publishing: PublishingArgs,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
 }
@@ -182,6 +184,7 @@ async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means
     let (client, own_namespace) =
         cluster::client_of_user(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
     let unlabelled_credentials = args.cluster.unlabelled();
+    let (publishing, ca) = args.publishing.read()?;
     let setup = Setup {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect(),
@@ -191,7 +194,9 @@ async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means
             endpoint: args.gateway.gateway_endpoint,
             region: args.gateway.gateway_region,
             addressing_style: args.gateway.gateway_addressing_style,
+            ca,
         },
+        publishing,
         limits: Limits {
             calls: usize::from(args.limits.max_upstream_calls),
             timeout: Duration::from_secs(args.limits.upstream_timeout),

@@ -1,12 +1,15 @@
 //! Flags that several commands have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use daemon::cluster;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
-use crate::api::{AddressingStyle, ConsumerContent, Endpoint, Unlabelled};
+use crate::api::{AddressingStyle, ConsumerContent, Endpoint, Publishing, Unlabelled};
 
 /// How the cluster is reached, and what the operator is in it.
 #[derive(Debug, Args)]
@@ -57,6 +60,52 @@ pub(super) struct GatewayArgs {
     /// How the gateway wants a bucket's name in a request's URL.
     #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path", value_parser = addressing_style())]
     pub(super) gateway_addressing_style: AddressingStyle,
+}
+
+/// What stands in the Secrets that tenants read.
+#[derive(Debug, Args)]
+pub(super) struct PublishingArgs {
+    /// File with the certificates (PEM) of the authorities that vouch for the gateway, where they
+    /// are not those that everybody trusts: it is put into Secrets as ca.crt. Read at start.
+    #[arg(long, env = "STOWAGE_GATEWAY_CA_FILE", value_name = "FILE")]
+    pub(super) gateway_ca_file: Option<PathBuf>,
+    /// What labels and annotations that claims' secretTemplates write may begin with, such as
+    /// reloader.stakater.com/; repeatable, or separated by commas. None may be written without it.
+    #[arg(long, env = "STOWAGE_SECRET_METADATA_PREFIX", value_name = "PREFIX", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
+    pub(super) secret_metadata_prefix: Vec<String>,
+    /// Put the keys into Secrets that runtimes of Service Binding look for: type, provider, host,
+    /// port, uri, and certificates with --gateway-ca-file. Every Secret is written once more.
+    #[arg(long, env = "STOWAGE_SERVICE_BINDING")]
+    pub(super) service_binding: bool,
+}
+
+/// Most bytes of the certificates that every Secret gets.
+const LONGEST_CA: usize = 64 << 10;
+
+impl PublishingArgs {
+    /// What they say, and the certificates.
+    ///
+    /// # Errors
+    /// When the file can't be read, or is none of certificates.
+    pub(super) fn read(self) -> Result<(Publishing, Option<Arc<str>>), String> {
+        let ca = self.gateway_ca_file.as_deref().map(ca).transpose()?;
+        let publishing =
+            Publishing { metadata_prefixes: self.secret_metadata_prefix, service_binding: self.service_binding };
+        Ok((publishing, ca))
+    }
+}
+
+fn ca(file: &Path) -> Result<Arc<str>, String> {
+    let wrong = |why: &dyn std::fmt::Display| format!("--gateway-ca-file {}: {why}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    if text.len() > LONGEST_CA {
+        return Err(wrong(&format!("it has more than {LONGEST_CA} bytes")));
+    }
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    if certificates.map_err(|error| wrong(&error))?.is_empty() {
+        return Err(wrong(&"there is no certificate (PEM) in it"));
+    }
+    Ok(text.into())
 }
 
 /// The gateway, for a command that finds out what it is not told.

@@ -21,7 +21,7 @@ use crate::upstream::{Limits, RustlsConnect};
 use crate::{Clock, Config, Election, Metrics, Parts, Terms, Uptime};
 
 use ahead::{PlanArgs, WhyArgs};
-use args::{ClusterArgs, GatewayArgs, LimitArgs};
+use args::{ClusterArgs, GatewayArgs, LimitArgs, PublishingArgs};
 
 /// The name by which kubectl finds a plugin that is called as `kubectl stowage`.
 const PLUGIN: &str = "kubectl-stowage";
@@ -56,6 +56,8 @@ struct RunArgs {
     obc: ObcArgs,
     #[command(flatten, next_help_heading = "Gateway")]
     gateway: GatewayArgs,
+    #[command(flatten, next_help_heading = "Secrets")]
+    publishing: PublishingArgs,
     #[command(flatten, next_help_heading = "Limits")]
     limits: LimitArgs,
     #[command(flatten, next_help_heading = "Limits")]
@@ -176,6 +178,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     descriptors::raise();
     let unlabelled_credentials = unlabelled(&args.cluster);
     let timeout = Duration::from_secs(args.limits.upstream_timeout);
+    let (publishing, ca) = args.publishing.read()?;
     let config = Config {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
@@ -184,7 +187,9 @@ async fn run(args: RunArgs) -> Result<(), String> {
             endpoint: args.gateway.gateway_endpoint,
             region: args.gateway.gateway_region,
             addressing_style: args.gateway.gateway_addressing_style,
+            ca,
         },
+        publishing,
         installation: args.cluster.installation_id,
         read_only: args.conduct.read_only,
         election: if args.conduct.leader_elect { Some(election(timeout)?) } else { None },

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::Client;
 
-use crate::api::{Gateway, Unlabelled};
+use crate::api::{Gateway, Publishing, Unlabelled};
 use crate::metrics::Metrics;
 use crate::upstream::{Connect, Limits};
 use crate::{Clock, Election, Uptime};
@@ -22,6 +22,8 @@ pub struct Config {
     pub unlabelled_credentials: Unlabelled,
     /// The gateway, as tenants reach it.
     pub gateway: Gateway,
+    /// What may stand in consumer Secrets.
+    pub publishing: Publishing,
     /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
     pub installation: Option<String>,
     /// Claims worked on at once.

@@ -76,6 +76,7 @@ impl Shared {
                 operator_namespace: config.operator_namespace.clone(),
                 trusted_namespaces: config.trusted_namespaces.clone(),
                 gateway: config.gateway.clone(),
+                publishing: config.publishing.clone(),
                 installation,
                 purge_slice: config.purge_slice,
             }),

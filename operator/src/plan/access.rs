@@ -23,7 +23,7 @@ pub(super) fn walk(
     let facts = CredentialFacts::of(desired, record);
     let credential = key::ensure_credential(view, &facts, record, stored)?;
     setback::refuse(view, desired, record, stored)?;
-    consumer::ensure_secret(view, record, &facts, &credential)?;
+    consumer::ensure_secret(view, desired, record, &credential)?;
     renamed::remove(view)?;
     public::ensure_binding(view, desired, record, stored)?;
     let keys = rotation::walk(view, desired, record, stored, now)?;

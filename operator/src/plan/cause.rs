@@ -1,7 +1,7 @@
 //! What can stand in a claim's way, as facts with types. The condition's reason is made from them
 //! here, its message in `message`, and both nowhere else.
 
-use crate::api::{BucketName, ClaimRef, Endpoint, Reason, ServedBy};
+use crate::api::{BucketName, ClaimRef, Endpoint, Reason, ServedBy, TooLarge};
 
 use super::step::Step;
 use super::target::Target;
@@ -133,6 +133,10 @@ pub(super) enum SecretCause {
     StampDamaged { secret: String },
     /// One that is deleted waits for these finalizers of others.
     Kept { secret: String, finalizers: String },
+    /// Its template has a label or annotation that none may write.
+    Forbidden { secret: String, key: String },
+    /// Its template asks for too much.
+    TooLarge { secret: String, too_large: TooLarge },
 }
 
 /// Why a Secret of the wanted name is not written.
@@ -232,6 +236,7 @@ impl Cause {
             Self::Secret(cause) => match cause {
                 SecretCause::Conflict { .. } => Reason::SecretConflict,
                 SecretCause::Kept { .. } => Reason::BackendError,
+                SecretCause::Forbidden { .. } | SecretCause::TooLarge { .. } => Reason::TemplateInvalid,
                 SecretCause::CredentialDamaged { .. }
                 | SecretCause::BindingDamaged { .. }
                 | SecretCause::NotACredential { .. }

@@ -1,6 +1,6 @@
 //! The Secret that the tenant reads (spec §2, §3.7).
 
-use crate::api::{BucketRecord, ConsumerContent, Credential, CredentialFacts, Reason};
+use crate::api::{BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, SecretContent, Shaped};
 
 use super::cause::{Foreign, SecretCause};
 use super::halt::Halt;
@@ -15,19 +15,20 @@ use super::write::repair;
 /// stranger's is left alone.
 pub(super) fn ensure_secret(
     view: &View,
+    desired: &Desired,
     record: &BucketRecord,
-    facts: &CredentialFacts,
     credential: &Credential,
 ) -> Result<(), Halt> {
     let name = &view.claim().consumer_secret;
-    let wanted = ConsumerContent { facts, credential, gateway: &view.setting().gateway, name }.content();
+    let shaped = Shaped { publishing: &view.setting().publishing, shape: &desired.shape };
+    let wanted = wanted(view, record, credential, shaped, desired)?;
     let known = view.consumer(name);
     if let Knowledge::Present(secret) = known {
         refuse_stranger(view, secret)?;
-        if secret.text("AWS_ACCESS_KEY_ID") != Some(credential.id.as_str()) {
+        if secret.published_key() != Some(credential.id.as_str()) {
             view.require_live_key(record, credential)?;
         }
-        let patch = SecretPatch::between(&secret.0, &wanted, &ConsumerContent::OPTIONAL_KEYS, Change::Repair);
+        let patch = SecretPatch::between(&secret.0, &wanted, shaped.removable(), Change::Repair);
         return repair(view, patch);
     }
     view.require_live_claim()?;
@@ -36,7 +37,25 @@ pub(super) fn ensure_secret(
     let conflict = Reason::SecretConflict.to_string();
     let was_taken = || view.status_before().conditions.iter().any(|c| c.reason == conflict);
     let look = known == Knowledge::Taken || (known == Knowledge::Unknown && was_taken());
-    Err(if look { Look::Consumer(name.clone()).into() } else { Act::CreateConsumer(wanted).into() })
+    Err(if look { Look::Consumer(name.clone()).into() } else { Act::CreateConsumer(Box::new(wanted)).into() })
+}
+
+/// The Secret as it should be. What the template asks for is refused before anything is stamped: as
+/// long as it can't be written, the key that tenants read goes on working.
+fn wanted(
+    view: &View,
+    record: &BucketRecord,
+    credential: &Credential,
+    shaped: Shaped<'_>,
+    desired: &Desired,
+) -> Result<SecretContent, Halt> {
+    let secret = view.claim().consumer_secret.clone();
+    if let Some(key) = shaped.shape.forbidden(&shaped.publishing.metadata_prefixes) {
+        return Err(Stop::new(SecretCause::Forbidden { secret, key: key.to_owned() }).into());
+    }
+    let facts = &CredentialFacts::of(desired, record);
+    let content = ConsumerContent { facts, credential, gateway: &view.setting().gateway, name: &secret, shaped };
+    content.content().map_err(|too_large| Stop::new(SecretCause::TooLarge { secret: secret.clone(), too_large }).into())
 }
 
 /// Why a Secret can't be the one that the object of this UID hands out, whoever's it is.

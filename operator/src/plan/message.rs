@@ -167,6 +167,14 @@ impl fmt::Display for SecretCause {
             Self::StampDamaged { secret } => {
                 write!(f, "annotation expires-at of Secret {secret} is damaged; delete that Secret")
             }
+            Self::Forbidden { secret, key } => write!(
+                f,
+                "Secret {secret} is not brought up to date: this operator lets spec.secretTemplate write no {key} \
+                 (--secret-metadata-prefix)"
+            ),
+            Self::TooLarge { secret, too_large } => {
+                write!(f, "Secret {secret} is not brought up to date: {too_large}")
+            }
             Self::Kept { secret, finalizers } => write!(
                 f,
                 "can't delete Secret {secret}: it waits for its finalizers ({finalizers}), which are not the operator's"

@@ -3,14 +3,15 @@
 //! The patch tests the UID, pins the resourceVersion and touches our keys alone: labels,
 //! annotations and data of others survive (spec §2).
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
-use crate::api::{ObjectId, SecretContent};
+use crate::api::{ObjectId, SecretContent, Written, digest, wire};
 
 use super::secret::SecretRef;
 
@@ -126,16 +127,21 @@ impl SecretPatch {
         change: Change,
     ) -> Option<SecretPatch> {
         let (metadata, data) = (&current.metadata, current.data.as_ref());
+        let (labels, annotations) = (wanted.all_labels(), wanted.all_annotations());
+        let own = wanted.data.iter().map(|(key, value)| (*key, Wanted::Whole(value)));
+        let extra = wanted.extra.data.iter().map(|(key, value)| (key.as_str(), Wanted::Digested(value)));
+        let wanted_data: BTreeMap<&str, Wanted<'_>> = own.chain(extra).collect();
         let mut operations = Vec::new();
-        diff(&mut operations, "/metadata/labels", metadata.labels.as_ref(), &wanted.labels);
-        diff(&mut operations, "/metadata/annotations", metadata.annotations.as_ref(), &wanted.annotations);
-        diff(&mut operations, "/data", data, &wanted.data);
-        let left_over = |key: &&&str| !wanted.data.contains_key(**key);
-        for key in removable.iter().filter(left_over) {
-            if data.is_some_and(|data| data.contains_key(*key)) {
-                operations.push(json!({ "op": "remove", "path": path("/data", key) }));
-            }
-        }
+        diff(&mut operations, "/metadata/labels", metadata.labels.as_ref(), &labels);
+        diff(&mut operations, "/metadata/annotations", metadata.annotations.as_ref(), &annotations);
+        diff(&mut operations, "/data", data, &wanted_data);
+        let written = Written::of(current);
+        let of_template = written.data.iter().map(String::as_str);
+        remove(&mut operations, "/data", data, &wanted_data, removable.iter().copied().chain(of_template));
+        let gone = written.labels.iter().map(String::as_str);
+        remove(&mut operations, "/metadata/labels", metadata.labels.as_ref(), &labels, gone);
+        let gone = written.annotations.iter().map(String::as_str).chain([wire::TEMPLATE]);
+        remove(&mut operations, "/metadata/annotations", metadata.annotations.as_ref(), &annotations, gone);
         if operations.is_empty() {
             return None;
         }
@@ -179,14 +185,24 @@ impl Entry<String> for String {
     }
 }
 
+/// A value of the data. Of what templates write a digest is kept (`cache::consumer`).
+enum Wanted<'a> {
+    Whole(&'a [u8]),
+    Digested(&'a [u8]),
+}
+
 /// Bytes are written in base64 with padding.
-impl Entry<ByteString> for Vec<u8> {
+impl Entry<ByteString> for Wanted<'_> {
     fn is(&self, stored: &ByteString) -> bool {
-        *self == stored.0
+        match self {
+            Self::Whole(value) => **value == stored.0,
+            Self::Digested(value) => digest(value) == stored.0,
+        }
     }
 
     fn text(&self) -> String {
-        data_encoding::BASE64.encode(self)
+        let (Self::Whole(value) | Self::Digested(value)) = self;
+        data_encoding::BASE64.encode(value)
     }
 }
 
@@ -212,6 +228,21 @@ fn diff<S, K: AsRef<str>, W: Entry<S>>(
     }
 }
 
+/// Operations that take these names out of the map at `at`, where they stand there and are not
+/// wanted.
+fn remove<'a, S, K: Borrow<str> + Ord, W>(
+    operations: &mut Vec<Value>,
+    at: &str,
+    current: Option<&BTreeMap<String, S>>,
+    wanted: &BTreeMap<K, W>,
+    names: impl Iterator<Item = &'a str>,
+) {
+    let names: BTreeSet<&str> = names.collect();
+    let is_left = |name: &&&str| current.is_some_and(|all| all.contains_key(**name)) && !wanted.contains_key(**name);
+    let removals = names.iter().filter(is_left).map(|name| json!({ "op": "remove", "path": path(at, name) }));
+    operations.extend(removals);
+}
+
 /// A JSON pointer (RFC 6901).
 fn path(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
@@ -220,6 +251,7 @@ fn path(at: &str, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Extra;
 
     fn wanted() -> SecretContent {
         let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
@@ -230,6 +262,7 @@ mod tests {
             annotations: BTreeMap::new(),
             data: BTreeMap::from([("BUCKET_NAME", b"photos".to_vec())]),
             owner: None,
+            extra: Extra::default(),
         }
     }
 
@@ -286,5 +319,59 @@ mod tests {
         assert_eq!(patch.json()[0], json!({"op": "test", "path": "/metadata/uid", "value": "u"}));
         assert_eq!(patch.json()[1], json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}));
         assert!(!format!("{patch:?}").contains("cGhvdG9z"));
+    }
+
+    /// A Secret as the cache keeps it, after templates wrote this into it.
+    fn templated(extra: &Extra) -> Secret {
+        let mut secret = SecretContent { extra: extra.clone(), ..wanted() }.to_secret();
+        secret.metadata.uid = Some("u".into());
+        secret.metadata.resource_version = Some("7".into());
+        for key in extra.data.keys() {
+            let data = secret.data.get_or_insert_default();
+            let kept = digest(&data[key].0);
+            data.insert(key.clone(), ByteString(kept));
+        }
+        secret
+    }
+
+    fn extra() -> Extra {
+        let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        Extra {
+            labels: map("example.com/app", "photos"),
+            annotations: map("example.com/reload", "true"),
+            data: BTreeMap::from([("rclone.conf".to_owned(), b"[s3]".to_vec())]),
+        }
+    }
+
+    fn of_template(current: &Secret, extra: Extra) -> Vec<Value> {
+        let wanted = SecretContent { extra, ..wanted() };
+        SecretPatch::between(current, &wanted, &[], Change::Repair).map(|patch| patch.operations).unwrap_or_default()
+    }
+
+    // covers: 10.kept
+    #[test]
+    fn what_a_template_wrote_is_compared_by_its_digest_and_goes_when_it_is_wanted_no_more() {
+        assert_eq!(of_template(&templated(&extra()), extra()), [] as [Value; 0]);
+        let mut other = extra();
+        other.data.insert("rclone.conf".to_owned(), b"[b2]".to_vec());
+        let added = json!({"op": "add", "path": "/data/rclone.conf", "value": "W2IyXQ=="});
+        assert_eq!(of_template(&templated(&extra()), other), [added]);
+        let gone: Vec<Value> = ["/data/rclone.conf", "/metadata/labels/example.com~1app"]
+            .into_iter()
+            .chain(["/metadata/annotations/broker.stowage.io~1template", "/metadata/annotations/example.com~1reload"])
+            .map(|path| json!({"op": "remove", "path": path}))
+            .collect();
+        assert_eq!(of_template(&templated(&extra()), Extra::default()), gone);
+    }
+
+    // covers: 10.written
+    #[test]
+    fn an_annotation_that_somebody_edited_takes_none_of_our_own_keys() {
+        let mut secret = templated(&extra());
+        let told = json!({"data": ["BUCKET_NAME"], "labels": ["broker.stowage.io/role"]}).to_string();
+        secret.metadata.annotations.get_or_insert_default().insert(wire::TEMPLATE.to_owned(), told);
+        let paths: Vec<String> =
+            of_template(&secret, extra()).iter().filter_map(|it| it["path"].as_str().map(str::to_owned)).collect();
+        assert_eq!(paths, ["/metadata/annotations/broker.stowage.io~1template"]);
     }
 }

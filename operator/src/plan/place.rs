@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::api::{BucketRecord, SecretContent, wire};
+use crate::api::{BucketRecord, Extra, SecretContent, wire};
 
 use super::aim::plus;
 use super::answer::{BackendSeen, BucketSeen, Checked};
@@ -86,6 +86,7 @@ pub(super) fn complete(view: &View, now: Timestamp) -> Result<Option<Timestamp>,
         annotations: BTreeMap::new(),
         data: BTreeMap::from([(wire::ENDPOINT, record.endpoint.as_str().as_bytes().to_vec())]),
         owner: None,
+        extra: Extra::default(),
     };
     repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Complete))?;
     Ok(None)

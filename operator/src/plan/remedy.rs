@@ -138,6 +138,11 @@ fn of_secret(cause: &SecretCause) -> Vec<String> {
             };
             vec![otherwise, "writeConnectionSecretToRef gives another name".to_owned()]
         }
+        SecretCause::Forbidden { key, .. } => vec![
+            format!("{key} is taken out of spec.secretTemplate"),
+            "whoever runs the operator allows it with --secret-metadata-prefix".to_owned(),
+        ],
+        SecretCause::TooLarge { .. } => vec!["spec.secretTemplate.data asks for less".to_owned()],
         SecretCause::BindingDamaged { .. } => {
             vec!["the Secret that gives public access is deleted: it is made anew".to_owned()]
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{AccessKeyId, BucketRecord, SecretContent, wire};
+use crate::api::{AccessKeyId, BucketRecord, Extra, SecretContent, wire};
 
 use super::aim::{self, GRACE, plus};
 use super::halt::{Halt, Outcome, tolerate};
@@ -52,6 +52,7 @@ fn end(view: &View, secret: &Stored) -> Result<(), Halt> {
             annotations: BTreeMap::from([(wire::EXPIRES_AT.to_owned(), Timestamp::UNIX_EPOCH.to_string())]),
             data: BTreeMap::new(),
             owner: None,
+            extra: Extra::default(),
         };
         repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Retire))?;
     }

@@ -176,5 +176,5 @@ pub(super) fn stamp(secret: &Stored) -> Result<Option<Timestamp>, ()> {
 /// Whether every consumer Secret of this claim was observed at the target.
 fn published_everywhere(view: &View, record: &BucketRecord) -> bool {
     let id = AccessKeyId::of(&record.uid, record.generation);
-    view.own_consumers().all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str()))
+    view.own_consumers().all(|secret| secret.published_key() == Some(id.as_str()))
 }

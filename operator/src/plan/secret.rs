@@ -69,6 +69,12 @@ impl Stored {
         std::str::from_utf8(&self.0.data.as_ref()?.get(key)?.0).ok()
     }
 
+    /// The access key id that a consumer Secret publishes. Where a template leaves the usual keys
+    /// out, its label tells.
+    pub(crate) fn published_key(&self) -> Option<&str> {
+        self.text("AWS_ACCESS_KEY_ID").or_else(|| self.label(wire::ACCESS_KEY_ID))
+    }
+
     /// Whether the controller owner reference has this UID: what makes a consumer Secret ours
     /// (spec §2).
     pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {

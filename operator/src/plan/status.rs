@@ -12,8 +12,8 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::wire::REVOKE;
 use crate::api::{
-    BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Deletion, Phase, PinnedBackend, PurgeProgress,
-    Reason, merge_conditions,
+    Binding, BucketClaimStatus, BucketOrigin, BucketRecord, ConditionType, Deletion, Phase, PinnedBackend,
+    PurgeProgress, Reason, merge_conditions,
 };
 
 use super::consent;
@@ -141,6 +141,7 @@ fn derive(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>, now: 
     let mut status = BucketClaimStatus {
         observed_generation: Some(view.claim().generation),
         phase: Some(facts.phase(view, stop, record.is_some())),
+        binding: facts.secret_name.clone().map(|name| Binding { name }),
         bound_secret_name: facts.secret_name.take(),
         // A pass that never came to know the record says nothing new about the bucket.
         ..previous_pins(view)
@@ -304,7 +305,7 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     let credential = view.target_credential(record)?;
     let Knowledge::Present(secret) = view.consumer(&view.claim().consumer_secret) else { return None };
     let ours = secret.is_controlled_by(&view.claim().uid);
-    (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+    (ours && secret.published_key() == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
 /// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may

@@ -100,7 +100,7 @@ pub enum Act {
     /// POST an internal Secret with a new secret key.
     Mint(CredentialFacts),
     /// POST the consumer Secret.
-    CreateConsumer(SecretContent),
+    CreateConsumer(Box<SecretContent>),
     /// POST the anonymous binding.
     CreateBinding(AnonymousBinding),
     /// PATCH a Secret of ours.

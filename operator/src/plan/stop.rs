@@ -85,7 +85,11 @@ fn concern(cause: &Cause) -> Concern {
         Cause::Bucket(BucketCause::RecordDamaged { .. } | BucketCause::OpenElsewhere { .. }) => Concern::Ready,
         Cause::Bucket(_) => Concern::Bucket,
         Cause::Secret(
-            SecretCause::CredentialDamaged { .. } | SecretCause::Conflict { .. } | SecretCause::StampDamaged { .. },
+            SecretCause::CredentialDamaged { .. }
+            | SecretCause::Conflict { .. }
+            | SecretCause::StampDamaged { .. }
+            | SecretCause::Forbidden { .. }
+            | SecretCause::TooLarge { .. },
         ) => Concern::Credentials,
         Cause::Secret(_) | Cause::Claim(_) | Cause::Backend(_) | Cause::Deletion(_) | Cause::Step(_) => Concern::Ready,
     }

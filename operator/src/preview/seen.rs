@@ -69,6 +69,7 @@ impl Seen {
             operator_namespace: setup.operator_namespace.clone(),
             trusted_namespaces: setup.trusted_namespaces.clone(),
             gateway,
+            publishing: setup.publishing.clone(),
             installation,
             purge_slice: setup.purge_slice,
         };
@@ -283,6 +284,7 @@ fn gateway(
         endpoint,
         region: region.unwrap_or_else(|| "us-east-1".to_owned()),
         addressing_style: given.addressing_style.or_else(styles).unwrap_or(AddressingStyle::Path),
+        ca: given.ca.clone(),
     };
     (gateway, assumed)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use crate::Clock;
-use crate::api::{AddressingStyle, ClaimRef, Endpoint, Unlabelled};
+use crate::api::{AddressingStyle, ClaimRef, Endpoint, Publishing, Unlabelled};
 use crate::upstream::{Connect, Limits};
 
 /// What the operator is told whose next steps are asked for.
@@ -22,6 +22,8 @@ pub struct Setup {
     pub installation: Option<String>,
     /// The gateway, as far as it is told.
     pub gateway: GivenGateway,
+    /// What may stand in consumer Secrets.
+    pub publishing: Publishing,
     /// Bounds on calls to each store.
     pub limits: Limits,
     /// Most objects that one pass deletes from a bucket.
@@ -41,6 +43,8 @@ pub struct GivenGateway {
     pub region: Option<String>,
     /// How it wants a bucket's name in a request's URL.
     pub addressing_style: Option<AddressingStyle>,
+    /// PEM of the authorities that vouch for it, where those that everybody trusts don't.
+    pub ca: Option<Arc<str>>,
 }
 
 /// What a look ahead works with.

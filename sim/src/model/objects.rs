@@ -15,7 +15,7 @@ use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{
     AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, Backend, BackendAccess,
     BackendTls, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint,
-    FINALIZER, Gateway, NameTemplate, ObjectId, Rotation, ServedBy, Sharing,
+    FINALIZER, Gateway, NameTemplate, ObjectId, Publishing, Rotation, SecretShape, ServedBy, Sharing,
 };
 use stowage_operator::plan::orphans::{Kind as _, OfClaim};
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
@@ -436,7 +436,9 @@ fn setting(purge_slice: u32) -> Setting {
             endpoint: parsed(Endpoint::parse("http://gateway.example")),
             region: "us-east-1".to_owned(),
             addressing_style: AddressingStyle::Path,
+            ca: None,
         },
+        publishing: Publishing::default(),
         installation: INSTALLATION.to_owned(),
         purge_slice,
     }
@@ -465,6 +467,7 @@ fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
         sharing: Sharing::default(),
         desired: Ok(Desired {
             backend: backend_name(facts.spec.backend).to_owned(),
+            shape: SecretShape::default(),
             bucket: None,
             rotation: Rotation { interval_days: facts.spec.interval, overlap_seconds: facts.spec.overlap },
             anonymous: facts.spec.public.then_some(0),

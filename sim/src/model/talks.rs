@@ -143,7 +143,7 @@ impl Talks {
             let content = match &self.planned(plan).step {
                 Step::Act(Act::CreateRecord(record)) => record.content(operator),
                 Step::Act(Act::CreateBinding(binding)) => binding.content(operator),
-                Step::Act(Act::CreateConsumer(content)) => content.clone(),
+                Step::Act(Act::CreateConsumer(content)) => (**content).clone(),
                 Step::Act(Act::Mint(facts)) => {
                     // Another secret each time that the name is given.
                     let key = stowage_operator::api::SecretKey::new(format!("key-{version}"));

@@ -13,8 +13,8 @@ use kube_sim::{Cluster, Front, Issued};
 use s3_sim::{BucketSnapshot, Dialect, Store};
 use serde_json::Value;
 use stowage_gateway::audit::Log;
-use stowage_operator::Uptime;
-use stowage_operator::api::{BucketClaim, Endpoint, GROUP, VERSION};
+use stowage_operator::api::{BucketClaim, Endpoint, GROUP, Publishing, VERSION};
+use stowage_operator::{Config, Uptime};
 use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -177,7 +177,11 @@ impl Simulator {
         effects.keep(CALLS_KEPT);
         let began = Instant::now();
         let circumstances = Circumstances {
-            config: world::config_for(gateway_endpoint),
+            // Whoever tries a template here is whoever runs the operator.
+            config: Config {
+                publishing: Publishing { metadata_prefixes: vec![String::new()], ..Publishing::default() },
+                ..world::config_for(gateway_endpoint)
+            },
             ends_after: None,
             elects: false,
             api: cluster.service(),

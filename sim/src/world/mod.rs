@@ -35,7 +35,7 @@ pub use operator::{Operator, operator_instance};
 use parking_lot::Mutex;
 use s3_sim::{Dialect, Store};
 use seeded::VirtualClock;
-use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, ServedBy, Unlabelled};
+use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, Publishing, ServedBy, Unlabelled};
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, Uptime, api};
 pub(crate) use third_parties::{Accounts, ControllersRest, ThirdParties};
@@ -82,6 +82,8 @@ pub struct Options {
     pub max_concurrent_reconciles: u16,
     /// How often the operator looks at what is at rest.
     pub resync_interval: Duration,
+    /// What may stand in consumer Secrets.
+    pub publishing: Publishing,
     /// How many writes the cluster has seen before: resourceVersions go on from there.
     pub writes_before: u64,
     /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
@@ -127,6 +129,7 @@ impl Default for Options {
             purge_slice: 10_000,
             max_concurrent_reconciles: 16,
             resync_interval: Duration::from_secs(600),
+            publishing: Publishing::default(),
             writes_before: 0,
             dialect: Dialect::default(),
             operator_ends_after: None,
@@ -385,6 +388,7 @@ fn config(options: &Options) -> Config {
         accesses: options.accesses != Accesses::Absent,
         obc: options.foreign.map(|_| PROVISIONER.to_owned()),
         resync_interval: options.resync_interval,
+        publishing: options.publishing.clone(),
         ..config_for(Endpoint::parse(GATEWAY_ENDPOINT).expect("it is a URL"))
     }
 }
@@ -399,7 +403,9 @@ pub(crate) fn config_for(gateway: Endpoint) -> Config {
             endpoint: gateway,
             region: "us-east-1".to_owned(),
             addressing_style: AddressingStyle::Path,
+            ca: None,
         },
+        publishing: Publishing::default(),
         installation: None,
         read_only: false,
         election: None,

@@ -32,6 +32,7 @@ fn setup() -> Setup {
         unlabelled_credentials: Unlabelled::Refused,
         installation: None,
         gateway: GivenGateway::default(),
+        publishing: stowage_operator::api::Publishing::default(),
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 10_000,
         at_once: 16,

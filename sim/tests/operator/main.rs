@@ -37,6 +37,7 @@ mod revocation;
 mod rotation;
 mod rotation_limits;
 mod secrecy;
+mod secrets;
 mod status;
 mod stops;
 mod support;

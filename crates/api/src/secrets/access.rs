@@ -1,5 +1,7 @@
 //! The Secrets of an access: its record, its credentials, and what its consumer reads (spec §8).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::Secret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -9,8 +11,9 @@ use super::super::grant::{AccessRef, AccessUid, NamespaceUid, Prefix};
 use super::super::names::{AccessKeyId, BucketName, ClaimUid, Endpoint};
 use super::super::wire::{self, Role};
 use super::super::{GROUP, VERSION};
-use super::consumer::{Connection, controller};
-use super::{DamagedSecret, Data, Fields, Gateway, SecretContent, SecretKey, Texts, labelled};
+use super::consumer::{Connection, Shaped, controller};
+use super::shape::SecretValues;
+use super::{DamagedSecret, Data, Extra, Fields, Gateway, SecretContent, SecretKey, Texts, TooLarge, labelled};
 
 /// All that the operator remembers of an access besides its credentials. While it is there the
 /// gateway opens them.
@@ -58,7 +61,7 @@ impl AccessRecord {
         data.text("lowest-generation", &self.lowest.to_string());
         let (labels, annotations) = labels(Role::AccessRecord, &self.access, &self.uid, &[]);
         let (namespace, name) = (operator_namespace.to_owned(), Self::name(&self.uid));
-        SecretContent { namespace, name, labels, annotations, data: data.0, owner: None }
+        SecretContent { namespace, name, labels, annotations, data: data.0, owner: None, extra: Extra::default() }
     }
 
     /// Reads a record.
@@ -201,7 +204,7 @@ impl AccessCredentialFacts {
         let own = [(wire::ACCESS_KEY_ID, id.as_str()), (wire::ROTATION_GENERATION, generation.as_str())];
         let (labels, annotations) = labels(Role::AccessCredential, &self.access, &self.uid, &own);
         let (namespace, name) = (operator_namespace.to_owned(), id.access_secret_name());
-        SecretContent { namespace, name, labels, annotations, data: data.0, owner: None }
+        SecretContent { namespace, name, labels, annotations, data: data.0, owner: None, extra: Extra::default() }
     }
 
     /// The scopes that stand in a credential of an access, as far as they can be read.
@@ -252,17 +255,20 @@ pub struct AccessConsumer<'a> {
     pub gateway: &'a Gateway,
     /// Name of the Secret.
     pub name: &'a str,
+    /// How it is to be.
+    pub shaped: Shaped<'a>,
 }
 
 impl AccessConsumer<'_> {
-    /// Keys that may be left over from an earlier spec and are then removed by name.
-    pub const OPTIONAL_KEYS: [&'static str; 2] = ["BUCKET_NAME", "BUCKET_NAMES"];
-
     /// The Secret to write. The one bucket of an access stands where a claim's does.
-    #[must_use]
-    pub fn content(&self) -> SecretContent {
-        let Self { access, uid, credential, buckets, gateway, name } = self;
-        let mut data = Connection { id: &credential.id, secret: &credential.secret, gateway }.data();
+    ///
+    /// # Errors
+    /// When what its template asks for is too large.
+    pub fn content(&self) -> Result<SecretContent, TooLarge> {
+        let Self { access, uid, credential, buckets, gateway, name, shaped } = self;
+        let (id, secret) = (&credential.id, &credential.secret);
+        let extra = shaped.extra(SecretValues { id, secret, buckets, gateway })?;
+        let mut data = Connection { id, secret, gateway }.data();
         let names: Vec<&str> = buckets.iter().map(BucketName::as_str).collect();
         match names.as_slice() {
             [only] => data.text("BUCKET_NAME", only),
@@ -271,14 +277,15 @@ impl AccessConsumer<'_> {
         let generation = credential.generation.to_string();
         let own = [(wire::ACCESS_KEY_ID, credential.id.as_str()), (wire::ROTATION_GENERATION, generation.as_str())];
         let (labels, annotations) = labels(Role::ConsumerSecret, access, uid, &own);
-        SecretContent {
+        Ok(SecretContent {
             namespace: access.namespace.clone(),
             name: (*name).to_owned(),
             labels,
             annotations,
-            data: data.0,
+            data: if shaped.shape.omits_defaults { BTreeMap::new() } else { data.0 },
             owner: Some(controller((GROUP, VERSION, "BucketAccess"), &access.name, uid.as_str())),
-        }
+            extra,
+        })
     }
 }
 

@@ -87,6 +87,7 @@ fn one_bucket_stands_where_a_claims_does_and_several_in_a_list() {
         endpoint: Endpoint::parse("http://gateway.example").expect("a URL"),
         region: "us-east-1".into(),
         addressing_style: crate::AddressingStyle::Path,
+        ca: None,
     };
     let secret = facts().content("stowage-system", Some(&SecretKey::new("x".into()))).to_secret();
     let credential = AccessCredential::read(&secret, &facts().uid, 2).expect("it is whole");
@@ -94,7 +95,18 @@ fn one_bucket_stands_where_a_claims_does_and_several_in_a_list() {
     let data = |buckets: &[BucketName]| {
         let facts = facts();
         let (access, uid) = (&facts.access, &facts.uid);
-        AccessConsumer { access, uid, credential: &credential, buckets, gateway: &gateway, name: "s" }.content().data
+        AccessConsumer {
+            access,
+            uid,
+            credential: &credential,
+            buckets,
+            gateway: &gateway,
+            name: "s",
+            shaped: Shaped::PLAIN,
+        }
+        .content()
+        .expect("it fits")
+        .data
     };
     let one = data(&names[..1]);
     assert_eq!((one["BUCKET_NAME"].as_slice(), one.get("BUCKET_NAMES")), (b"photos".as_slice(), None));

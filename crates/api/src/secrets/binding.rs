@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::super::wire::{self, Role};
-use super::{DamagedSecret, Data, Fields, SecretContent, labels};
+use super::{DamagedSecret, Data, Extra, Fields, SecretContent, labels};
 
 /// Public access to a bucket (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,7 @@ impl AnonymousBinding {
             annotations,
             data: data.0,
             owner: None,
+            extra: Extra::default(),
         }
     }
 }

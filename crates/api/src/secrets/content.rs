@@ -8,6 +8,9 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ObjectMeta;
 
+use super::super::wire;
+use super::Extra;
+
 /// A Secret as it should be: what is compared with the one that is there, and written where they
 /// differ.
 #[derive(Clone, PartialEq)]
@@ -24,21 +27,40 @@ pub struct SecretContent {
     pub data: BTreeMap<&'static str, Vec<u8>>,
     /// The controller, on a Secret that goes with its claim.
     pub owner: Option<OwnerReference>,
+    /// What templates ask for besides.
+    pub extra: Extra,
 }
 
 impl SecretContent {
+    /// Every label that it is to have.
+    #[must_use]
+    pub fn all_labels(&self) -> BTreeMap<String, String> {
+        self.extra.labels.iter().chain(&self.labels).map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// Every annotation that it is to have: also the one that tells what templates have written.
+    #[must_use]
+    pub fn all_annotations(&self) -> BTreeMap<String, String> {
+        let all = self.extra.annotations.iter().chain(&self.annotations);
+        let told = (!self.extra.is_empty()).then(|| (wire::TEMPLATE.to_owned(), self.extra.names().text()));
+        all.map(|(key, value)| (key.clone(), value.clone())).chain(told).collect()
+    }
+
     /// The object to POST.
     pub fn to_secret(&self) -> Secret {
+        let annotations = self.all_annotations();
+        let own = self.data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.clone())));
+        let extra = self.extra.data.iter().map(|(key, value)| (key.clone(), ByteString(value.clone())));
         Secret {
             metadata: ObjectMeta {
                 namespace: Some(self.namespace.clone()),
                 name: Some(self.name.clone()),
-                labels: Some(self.labels.clone()),
-                annotations: (!self.annotations.is_empty()).then(|| self.annotations.clone()),
+                labels: Some(self.all_labels()),
+                annotations: (!annotations.is_empty()).then_some(annotations),
                 owner_references: self.owner.clone().map(|owner| vec![owner]),
                 ..ObjectMeta::default()
             },
-            data: Some(self.data.iter().map(|(k, v)| ((*k).to_owned(), ByteString(v.clone()))).collect()),
+            data: Some(own.chain(extra).collect()),
             type_: Some("Opaque".to_owned()),
             ..Secret::default()
         }

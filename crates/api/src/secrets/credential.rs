@@ -7,7 +7,7 @@ use super::super::names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint}
 use super::super::parsed::Desired;
 use super::super::quantity::Bytes;
 use super::super::wire::{self, Role};
-use super::{BucketRecord, DamagedSecret, Data, Fields, SecretContent, SecretKey, labels};
+use super::{BucketRecord, DamagedSecret, Data, Extra, Fields, SecretContent, SecretKey, labels};
 
 /// What a credential is for: everything in an internal Secret that is derived and may be repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,7 @@ impl CredentialFacts {
             annotations,
             data: data.0,
             owner: None,
+            extra: Extra::default(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod content;
 mod credential;
 mod record;
 mod served;
+mod shape;
 #[cfg(test)]
 mod tests;
 
@@ -24,13 +25,14 @@ use super::wire::{self, Role};
 pub use access::{AccessConsumer, AccessCredential, AccessCredentialFacts, AccessRecord, AccessScope};
 pub use admin::{AdminKey, AdminSecretError, Lack, Unlabelled};
 pub use binding::AnonymousBinding;
-pub use consumer::{ConsumerContent, Gateway};
+pub use consumer::{BINDING_KEYS, CA_KEY, ConsumerContent, Gateway, Publishing, Shaped};
 pub use content::SecretContent;
 pub use credential::{Credential, CredentialFacts};
 pub use record::BucketRecord;
 pub use served::{
     Limits, NotServed, Scope, ServedAccess, ServedAccessRecord, ServedBinding, ServedCredential, ServedRecord,
 };
+pub use shape::{Extra, SecretShape, SecretValues, TooLarge, Written, digest};
 
 /// A secret key. Prints as `[REDACTED]`.
 #[derive(Clone, Debug)]

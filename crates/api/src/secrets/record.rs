@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::super::grant::{Consent, NamespaceUid};
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
 use super::super::wire::{self, Role};
-use super::{DamagedSecret, Data, Fields, Limits, SecretContent, labels};
+use super::{DamagedSecret, Data, Extra, Fields, Limits, SecretContent, labels};
 
 /// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec
 /// §2).
@@ -137,6 +137,7 @@ impl BucketRecord {
             annotations,
             data: data.0,
             owner: None,
+            extra: Extra::default(),
         }
     }
 

@@ -113,11 +113,18 @@ fn a_consumer_secret_has_no_other_keys_than_those_that_are_named() {
         endpoint: Endpoint::parse("http://gateway.example").unwrap(),
         region: "us-east-1".into(),
         addressing_style: AddressingStyle::Path,
+        ca: None,
     };
-    let content = ConsumerContent { facts: &facts, credential: &credential, gateway: &gateway, name: "photos-s3" };
+    let content = ConsumerContent {
+        facts: &facts,
+        credential: &credential,
+        gateway: &gateway,
+        name: "photos-s3",
+        shaped: Shaped::PLAIN,
+    };
     // The names of several buckets stand in the Secret of an access alone.
     let mut keys = ConsumerContent::KEYS.to_vec();
     keys.retain(|key| *key != "BUCKET_NAMES");
     keys.sort_unstable();
-    assert_eq!(content.content().data.into_keys().collect::<Vec<_>>(), keys);
+    assert_eq!(content.content().unwrap().data.into_keys().collect::<Vec<_>>(), keys);
 }

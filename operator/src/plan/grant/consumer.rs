@@ -1,6 +1,6 @@
 //! The Secret that the pods of an access read (spec §8).
 
-use crate::api::{AccessConsumer, AccessCredential, AccessReason, AccessScope, BucketName, wire};
+use crate::api::{AccessConsumer, AccessCredential, AccessReason, AccessScope, BucketName, Shaped, wire};
 
 use super::super::consumer::foreign;
 use super::super::patch::{Change, SecretPatch};
@@ -14,7 +14,15 @@ pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[Acc
     let name = &grant.access.consumer_secret;
     let buckets: Vec<BucketName> = scopes.iter().map(|scope| scope.bucket.clone()).collect();
     let (access, uid, gateway) = (&grant.access.at, &grant.access.uid, &grant.setting.gateway);
-    let wanted = AccessConsumer { access, uid, credential, buckets: &buckets, gateway, name }.content();
+    let shape = grant.access.shape.as_ref();
+    let shape = shape.map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
+    let shaped = Shaped { publishing: &grant.setting.publishing, shape };
+    if let Some(key) = shape.forbidden(&grant.setting.publishing.metadata_prefixes) {
+        let why = format!("this operator lets spec.secretTemplate write no {key} (--secret-metadata-prefix)");
+        return Err(Stop::new(AccessReason::SpecInvalid, why).into());
+    }
+    let content = AccessConsumer { access, uid, credential, buckets: &buckets, gateway, name, shaped }.content();
+    let wanted = content.map_err(|too_large| Stop::new(AccessReason::SpecInvalid, too_large.to_string()))?;
     let known = grant.consumers.get(name);
     if let Knowledge::Present(secret) = known {
         if let Some(why) = foreign(secret, uid.as_str()) {
@@ -24,10 +32,10 @@ pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[Acc
             let why = format!("Secret {name} is there, and is not this access's: {why:?}");
             return Err(Stop::new(AccessReason::SecretConflict, why).into());
         }
-        if secret.text("AWS_ACCESS_KEY_ID") != Some(credential.id.as_str()) {
+        if secret.published_key() != Some(credential.id.as_str()) {
             require_live_key(grant, credential)?;
         }
-        let patch = SecretPatch::between(&secret.0, &wanted, &AccessConsumer::OPTIONAL_KEYS, Change::Repair);
+        let patch = SecretPatch::between(&secret.0, &wanted, shaped.removable(), Change::Repair);
         return repair(grant, patch);
     }
     grant.require_live()?;
@@ -35,7 +43,7 @@ pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[Acc
     let conflict = AccessReason::SecretConflict.to_string();
     let was_taken = || grant.before.conditions.iter().any(|condition| condition.reason == conflict);
     let look = known == Knowledge::Taken || (known == Knowledge::Unknown && was_taken());
-    Err(if look { GrantLook::Consumer(name.clone()).into() } else { GrantAct::CreateConsumer(wanted).into() })
+    Err(if look { GrantLook::Consumer(name.clone()).into() } else { GrantAct::CreateConsumer(Box::new(wanted)).into() })
 }
 
 /// Before a key is published: this pass made it or read it live.
@@ -76,5 +84,5 @@ pub(super) fn is_published(grant: &Grant, credential: &AccessCredential) -> bool
             && secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str())
     };
     let mut ours = grant.consumers.all().filter(is_ours).peekable();
-    ours.peek().is_some() && ours.all(|secret| secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str()))
+    ours.peek().is_some() && ours.all(|secret| secret.published_key() == Some(credential.id.as_str()))
 }

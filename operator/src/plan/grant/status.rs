@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
-    AccessCredential, AccessCredentialFacts, AccessReason, AccessScope, BucketAccessStatus, ConditionType,
+    AccessCredential, AccessCredentialFacts, AccessReason, AccessScope, Binding, BucketAccessStatus, ConditionType,
     merge_conditions,
 };
 
@@ -44,9 +44,11 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
     let before = &grant.access.status;
     let id = key.as_ref().map(|(credential, _)| credential.id.to_string());
     let generation = key.as_ref().and_then(|(credential, _)| i64::try_from(credential.generation).ok());
+    let secret = bound.or_else(|| meanwhile(grant));
     BucketAccessStatus {
         observed_generation: Some(grant.access.generation),
-        bound_secret_name: bound.or_else(|| meanwhile(grant)),
+        binding: secret.clone().map(|name| Binding { name }),
+        bound_secret_name: secret,
         access_key_id: id,
         // Stays where the key is gone: no later one may have its number.
         rotation_generation: generation.or(before.rotation_generation),
@@ -61,7 +63,7 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
 fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
     let Knowledge::Present(secret) = grant.consumers.get(&grant.access.consumer_secret) else { return None };
     let ours = secret.is_controlled_by_uid(grant.access.uid.as_str());
-    (ours && secret.text("AWS_ACCESS_KEY_ID") == Some(credential.id.as_str())).then(|| secret.name().to_owned())
+    (ours && secret.published_key() == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
 /// What the key opens that tenants have as long as the current one is not published: an earlier
@@ -70,7 +72,7 @@ fn opened_meanwhile(grant: &Grant, now: Timestamp) -> Option<Vec<AccessScope>> {
     let names = [Some(&grant.access.consumer_secret), grant.access.status.bound_secret_name.as_ref()];
     let read = names.into_iter().flatten().find_map(|name| match grant.consumers.get(name) {
         Knowledge::Present(secret) if secret.is_controlled_by_uid(grant.access.uid.as_str()) => {
-            Some(secret.text("AWS_ACCESS_KEY_ID")?.to_owned())
+            Some(secret.published_key()?.to_owned())
         }
         Knowledge::Present(_) | Knowledge::Absent | Knowledge::Unknown | Knowledge::Taken => None,
     })?;

@@ -48,7 +48,7 @@ pub enum GrantAct {
     /// POST an internal Secret with a new secret key.
     Mint(AccessCredentialFacts),
     /// POST the consumer Secret.
-    CreateConsumer(SecretContent),
+    CreateConsumer(Box<SecretContent>),
     /// PATCH a Secret of ours.
     Patch(SecretPatch),
     /// DELETE a Secret of ours.

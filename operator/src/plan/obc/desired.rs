@@ -125,6 +125,7 @@ pub(super) fn shadow(obc: &Obc, pins: &Pins, quota: Option<Quota>, deletion: Del
         quota,
         versioning: None,
         sharing: None,
+        secret_template: None,
     }
 }
 

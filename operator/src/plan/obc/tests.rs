@@ -19,7 +19,7 @@ fn setting() -> Arc<ObcSetting> {
     let endpoint = Endpoint::parse("https://gateway.example").expect("a URL");
     Arc::new(ObcSetting {
         provisioner: "broker.stowage.io/bucket".to_owned(),
-        gateway: Gateway { endpoint, region: "eu".to_owned(), addressing_style: AddressingStyle::Path },
+        gateway: Gateway { endpoint, region: "eu".to_owned(), addressing_style: AddressingStyle::Path, ca: None },
         operator: ServedBy::operator("stowage-system", "i"),
     })
 }

@@ -257,8 +257,13 @@ impl ObcView {
             ObcAnswer::Buckets(found) => {
                 self.free = found.iter().find(|(_, bucket)| bucket.is_none()).map(|(name, _)| name.clone());
                 let own = found.into_iter().filter_map(|(_, bucket)| bucket).find(|bucket| self.is_own(bucket));
-                self.bucket = Seen::live(own);
+                if own.is_none() && matches!(self.bucket, Seen::Cached(_)) {
+                    self.contradicted();
+                } else {
+                    self.bucket = Seen::live(own);
+                }
             }
+            ObcAnswer::Shadow(None) if matches!(self.shadow, Seen::Cached(_)) => self.contradicted(),
             ObcAnswer::Shadow(shadow) | ObcAnswer::ShadowDeleted(shadow) => {
                 self.shadow = Seen::live(shadow.map(|it| *it));
             }
@@ -297,6 +302,12 @@ impl ObcView {
             }
             ObcAnswer::Failed(step, failure) => self.trouble = Some(Trouble::Failed(Box::new(step), failure)),
         }
+    }
+
+    /// A live read missed what a cache shows: one of the two tells of the past, and what is there
+    /// must not be taken for gone. The next pass comes once the watch has told, or a little later.
+    fn contradicted(&mut self) {
+        self.trouble = Some(Trouble::Stale);
     }
 
     /// The claim as it is: everything is decided anew on it.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::api::{
     AccessKeyId, AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketName, BucketRecord, Claim, ClaimRef,
-    ClaimUid, ConsumerContent, Credential, CredentialFacts, Endpoint, Gateway, S3Backend, SecretContent, SecretKey,
-    wire,
+    ClaimUid, ConsumerContent, Credential, CredentialFacts, Endpoint, Gateway, Publishing, S3Backend, SecretContent,
+    SecretKey, Shaped, wire,
 };
 
 use super::super::{
@@ -38,7 +38,9 @@ fn setting() -> Arc<Setting> {
             endpoint: Endpoint::parse("http://gateway.example").unwrap(),
             region: "us-east-1".into(),
             addressing_style: AddressingStyle::Path,
+            ca: None,
         },
+        publishing: Publishing::default(),
         installation: "cluster-1".into(),
         purge_slice: 10_000,
     })
@@ -170,7 +172,11 @@ pub(super) fn consumer_secret(facts: &CredentialFacts) -> Stored {
         generation: facts.generation,
     };
     let gateway = &setting().gateway;
-    stored(&ConsumerContent { facts, credential: &credential, gateway, name: CONSUMER }.content())
+    stored(
+        &ConsumerContent { facts, credential: &credential, gateway, name: CONSUMER, shaped: Shaped::PLAIN }
+            .content()
+            .unwrap(),
+    )
 }
 
 pub(super) fn tags(entries: &[(&str, &str)]) -> BTreeMap<String, String> {

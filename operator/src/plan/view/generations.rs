@@ -66,7 +66,7 @@ impl View {
     pub(in super::super) fn published_generation(&self, secret: &Stored) -> Option<u64> {
         let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
         let id = AccessKeyId::of(&self.claim().uid, generation);
-        (secret.text("AWS_ACCESS_KEY_ID") == Some(id.as_str())).then_some(generation)
+        (secret.published_key() == Some(id.as_str())).then_some(generation)
     }
 
     /// A generation above any that was aimed at or used, as far as this pass knows.

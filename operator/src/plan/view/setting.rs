@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::{Gateway, ServedBy};
+use crate::api::{Gateway, Publishing, ServedBy};
 
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Setting {
     pub trusted_namespaces: BTreeSet<String>,
     /// The gateway, as tenants reach it.
     pub gateway: Gateway,
+    /// What may stand in consumer Secrets.
+    pub publishing: Publishing,
     /// What tells our buckets from those of another cluster on the same store.
     pub installation: String,
     /// Most objects that one pass deletes from a bucket.

@@ -85,10 +85,7 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
         access(facts, NAMESPACE).is_null() && !left && is_shut(facts) && facts.is_bound(NAMESPACE, CLAIM)
     }),
     otherwise: |facts, faults| {
-        let reason = condition(access(facts, NAMESPACE), "Ready");
-        // One that never opened is not deleted.
-        let never_opened = matches!(reason, "SecretConflict" | "CreationInconsistent");
-        let stays = is_going(access(facts, NAMESPACE)) || never_opened;
+        let stays = is_going(access(facts, NAMESPACE)) || never_opened(facts, NAMESPACE);
         let is_explained = is_shut(facts) || stays || !facts.is_bound(NAMESPACE, CLAIM);
         by_others_hands(facts, faults, NAMESPACE) && is_explained
     },
@@ -113,10 +110,17 @@ pub(in super::super) static WITHDRAWN: Scenario = Scenario {
         let withdrawn = vec![patch(json!({"spec": {"sharing": Value::Null}}))];
         [bound(&shared), opened, withdrawn].concat()
     },
-    goal: Goal::new("the access is told that the bucket is not shared, and no record lets it in", |facts| {
-        entry(facts, READERS)["reason"] == "NotShared" && is_shut(facts)
-    }),
-    otherwise: |facts, faults| by_others_hands(facts, faults, READERS) && is_shut(facts),
+    goal: Goal::new(
+        "the access is told that the bucket is not shared, no record lets it in, and the claim tells",
+        |facts| {
+            let is_told_of_none = facts.claim(NAMESPACE, CLAIM)["status"]["accesses"].is_null();
+            let is_told = is_told_of_none && facts.is_bound(NAMESPACE, CLAIM);
+            entry(facts, READERS)["reason"] == "NotShared" && is_shut(facts) && is_told
+        },
+    ),
+    otherwise: |facts, faults| {
+        by_others_hands(facts, faults, READERS) && (is_shut(facts) || never_opened(facts, READERS))
+    },
     ends_alike: true,
     check: nothing_more,
 };
@@ -170,6 +174,12 @@ fn by_others_hands(facts: &Facts, faults: &[Fault], namespace: &str) -> bool {
     ];
     let reason = condition(access(facts, namespace), "Ready");
     faults.iter().any(|fault| is_somebodys_doing(*fault)) && told.contains(&reason)
+}
+
+/// Whether the access tells of what somebody put in the place of what is its own: then the script
+/// waits for it to open, and goes no further.
+fn never_opened(facts: &Facts, namespace: &str) -> bool {
+    matches!(condition(access(facts, namespace), "Ready"), "SecretConflict" | "CreationInconsistent")
 }
 
 fn access<'a>(facts: &'a Facts, namespace: &str) -> &'a Value {

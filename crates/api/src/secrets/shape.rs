@@ -1,0 +1,373 @@
+//! Secrets as apps want them: what `spec.secretTemplate` of a claim or an access adds to its
+//! consumer Secret, and what it leaves out (spec §10).
+//!
+//! Go's template language is not spoken: a template is text with fields in it, so that no template
+//! runs, loops or fails, and its size is known before it is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Secret;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::super::kept;
+use super::super::names::{AccessKeyId, BucketName};
+use super::super::parsed::InvalidSpec;
+use super::super::secret_template::SecretTemplate;
+use super::super::wire;
+use super::{BINDING_KEYS, CA_KEY, ConsumerContent, Gateway, SecretKey};
+
+/// A parsed `spec.secretTemplate`: the empty one asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecretShape {
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    data: BTreeMap<String, ValueTemplate>,
+    /// The keys that every consumer Secret has are left out.
+    pub omits_defaults: bool,
+}
+
+/// What is wanted of a Secret besides its own keys, labels and annotations. Prints without values.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Labels besides ours.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations besides ours.
+    pub annotations: BTreeMap<String, String>,
+    /// Data besides ours.
+    pub data: BTreeMap<String, Vec<u8>>,
+}
+
+/// What the templates' fields stand for.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretValues<'a> {
+    /// The access key id.
+    pub id: &'a AccessKeyId,
+    /// The secret key.
+    pub secret: &'a SecretKey,
+    /// The buckets, in order: one, or none, or those of an access.
+    pub buckets: &'a [BucketName],
+    /// Where they are reached.
+    pub gateway: &'a Gateway,
+}
+
+/// More than a Secret may hold by templates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what spec.secretTemplate.data asks for has {size} bytes; {} are the most", SecretShape::MOST_RENDERED)]
+pub struct TooLarge {
+    /// Bytes that it would have.
+    pub size: usize,
+}
+
+impl SecretShape {
+    /// Nothing is asked for.
+    pub const EMPTY: Self =
+        Self { labels: BTreeMap::new(), annotations: BTreeMap::new(), data: BTreeMap::new(), omits_defaults: false };
+
+    /// Most keys of `data`, and of labels and annotations each.
+    pub const MOST_KEYS: usize = 32;
+
+    /// Longest template of one key, in bytes.
+    pub const LONGEST_TEMPLATE: usize = 4 << 10;
+
+    /// Most bytes that the names of all keys have together.
+    pub const LONGEST_NAMES: usize = 4 << 10;
+
+    /// Most bytes of `data`, once it is rendered.
+    pub const MOST_RENDERED: usize = 256 << 10;
+
+    /// Parses a template.
+    ///
+    /// # Errors
+    /// When a key is none, or ours, or not allowed; when there is too much of anything; when
+    /// something other than the known fields stands in `{{ }}`.
+    pub fn parse(raw: Option<&SecretTemplate>) -> Result<Self, InvalidSpec> {
+        let Some(raw) = raw else { return Ok(Self::default()) };
+        let data = raw.data.iter().flatten().map(|(key, text)| {
+            data_key(key).map_err(|why| InvalidSpec::of(DATA, &why))?;
+            let template = ValueTemplate::parse(text).map_err(|why| InvalidSpec::of(DATA, &format!("{key}: {why}")))?;
+            Ok((key.clone(), template))
+        });
+        let shape = Self {
+            labels: metadata(LABELS, raw.labels.as_ref(), is_label_value)?,
+            annotations: metadata(ANNOTATIONS, raw.annotations.as_ref(), |text| text.len() <= LONGEST_ANNOTATION)?,
+            data: data.collect::<Result<_, InvalidSpec>>()?,
+            omits_defaults: raw.omit_defaults,
+        };
+        let names: [Vec<&String>; 3] =
+            [shape.labels.keys().collect(), shape.annotations.keys().collect(), shape.data.keys().collect()];
+        if names.iter().any(|keys| keys.len() > Self::MOST_KEYS) {
+            return Err(InvalidSpec::of(ALL, &"it has more than 32 keys of a kind"));
+        }
+        if names.iter().flatten().map(|name| name.len()).sum::<usize>() > Self::LONGEST_NAMES {
+            return Err(InvalidSpec::of(ALL, &"its keys have more than 4096 bytes together"));
+        }
+        Ok(shape)
+    }
+
+    /// A label or annotation that begins with none of these prefixes: who runs the operator says
+    /// which a tenant may write.
+    #[must_use]
+    pub fn forbidden(&self, allowed: &[String]) -> Option<&str> {
+        let mut keys = self.labels.keys().chain(self.annotations.keys());
+        keys.find(|key| !allowed.iter().any(|prefix| key.starts_with(prefix.as_str()))).map(String::as_str)
+    }
+
+    /// What the template asks for. Sizes are summed before anything is made.
+    ///
+    /// # Errors
+    /// When it would be too large.
+    pub(super) fn render(&self, values: SecretValues<'_>) -> Result<Extra, TooLarge> {
+        let values = values.texts();
+        let size = self.data.values().map(|template| template.texts(&values).map(str::len).sum::<usize>()).sum();
+        if size > Self::MOST_RENDERED {
+            return Err(TooLarge { size });
+        }
+        let data = self
+            .data
+            .iter()
+            .map(|(key, template)| (key.clone(), template.texts(&values).collect::<String>().into_bytes()));
+        Ok(Extra { labels: self.labels.clone(), annotations: self.annotations.clone(), data: data.collect() })
+    }
+}
+
+/// The names of what templates had written into a Secret, as its annotation tells: what is no
+/// longer wanted of it goes. Whoever can write the annotation can write the Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub labels: BTreeSet<String>,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub annotations: BTreeSet<String>,
+    /// Keys of the data.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub data: BTreeSet<String>,
+}
+
+impl Written {
+    /// Longest annotation that tells of it, in bytes.
+    pub const LONGEST: usize = SecretShape::LONGEST_NAMES + (3 * (SecretShape::MOST_KEYS + 2) * 3) + 64;
+
+    /// What a Secret tells; nothing, where that can't be ours.
+    #[must_use]
+    pub fn of(secret: &Secret) -> Self {
+        let told = secret.metadata.annotations.as_ref().and_then(|all| all.get(wire::TEMPLATE));
+        let read = told.filter(|text| text.len() <= Self::LONGEST).and_then(|text| serde_json::from_str(text).ok());
+        let mut read: Self = read.unwrap_or_default();
+        let is_ours = |name: &String| !name.starts_with(wire::PREFIX);
+        read.labels.retain(is_ours);
+        read.annotations.retain(is_ours);
+        read.data.retain(|key| !ConsumerContent::KEYS.contains(&key.as_str()));
+        read
+    }
+
+    /// The annotation's value.
+    #[must_use]
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("names are plain data")
+    }
+}
+
+impl fmt::Debug for Extra {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.names())
+    }
+}
+
+impl Extra {
+    /// Their names.
+    #[must_use]
+    pub fn names(&self) -> Written {
+        Written {
+            labels: self.labels.keys().cloned().collect(),
+            annotations: self.annotations.keys().cloned().collect(),
+            data: self.data.keys().cloned().collect(),
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.annotations.is_empty() && self.data.is_empty()
+    }
+}
+
+/// What is kept of a value that a template has written: a tenant's megabyte is as long as a byte.
+#[must_use]
+pub fn digest(value: &[u8]) -> Vec<u8> {
+    Sha256::digest(value).to_vec()
+}
+
+const ALL: &str = "spec.secretTemplate";
+const DATA: &str = "spec.secretTemplate.data";
+const LABELS: &str = "spec.secretTemplate.labels";
+const ANNOTATIONS: &str = "spec.secretTemplate.annotations";
+
+/// Longest value of an annotation, in bytes: as much as is kept of one.
+const LONGEST_ANNOTATION: usize = kept::LONGEST;
+
+/// Keys of a Secret's data (Kubernetes API, `Secret.data`), none of which may be ours.
+fn data_key(key: &str) -> Result<(), String> {
+    let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if key.is_empty() || key.len() > 253 || !key.bytes().all(is_one) || matches!(key, "." | "..") {
+        return Err(format!("{key:?} is no key of a Secret: 1 to 253 of a-z A-Z 0-9 - _ . are"));
+    }
+    if ConsumerContent::KEYS.contains(&key) || BINDING_KEYS.contains(&key) || key == CA_KEY {
+        return Err(format!("{key} is written by the operator, and has no template"));
+    }
+    Ok(())
+}
+
+/// Literal labels or annotations: names as Kubernetes wants them, none of them ours.
+fn metadata(
+    field: &'static str,
+    raw: Option<&BTreeMap<String, String>>,
+    is_value: fn(&str) -> bool,
+) -> Result<BTreeMap<String, String>, InvalidSpec> {
+    let entries = raw.into_iter().flatten().map(|(key, value)| {
+        if key.starts_with(wire::PREFIX) {
+            Err(InvalidSpec::of(field, &format!("{key} is the operator's")))
+        } else if !is_qualified_name(key) {
+            Err(InvalidSpec::of(field, &format!("{key:?} is no name of a label or annotation")))
+        } else if !is_value(value) {
+            Err(InvalidSpec::of(field, &format!("the value of {key} can't stand there")))
+        } else {
+            Ok((key.clone(), value.clone()))
+        }
+    });
+    entries.collect()
+}
+
+/// `[prefix/]name`: the prefix a DNS subdomain, the name 1 to 63 of `a-z A-Z 0-9 - _ .` that begins
+/// and ends with a letter or digit (Kubernetes, "Labels and Selectors").
+fn is_qualified_name(key: &str) -> bool {
+    let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
+    let is_domain = |prefix: &str| {
+        let part = |part: &str| {
+            let is_one = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            !part.is_empty() && part.bytes().all(is_one) && !part.starts_with('-') && !part.ends_with('-')
+        };
+        prefix.len() <= 253 && prefix.split('.').all(part)
+    };
+    !name.is_empty() && is_label_value(name) && prefix.is_none_or(is_domain)
+}
+
+fn is_label_value(value: &str) -> bool {
+    let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let ends = [value.bytes().next(), value.bytes().last()];
+    value.len() <= 63 && value.bytes().all(is_one) && ends.iter().flatten().all(u8::is_ascii_alphanumeric)
+}
+
+/// A template: literal text, and the fields that may stand in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ValueTemplate(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Field(Field),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    AccessKeyId,
+    SecretAccessKey,
+    Bucket,
+    Buckets,
+    Endpoint,
+    Host,
+    Port,
+    Region,
+    AddressingStyle,
+    CaBundle,
+}
+
+/// What every field stands for, by its place in [`Field::ALL`].
+type Texts = [String; Field::ALL.len()];
+
+impl Field {
+    const ALL: [(&'static str, Self); 10] = [
+        (".AccessKeyId", Self::AccessKeyId),
+        (".SecretAccessKey", Self::SecretAccessKey),
+        (".Bucket", Self::Bucket),
+        (".Buckets", Self::Buckets),
+        (".Endpoint", Self::Endpoint),
+        (".Host", Self::Host),
+        (".Port", Self::Port),
+        (".Region", Self::Region),
+        (".AddressingStyle", Self::AddressingStyle),
+        (".CABundle", Self::CaBundle),
+    ];
+
+    /// The field that stands between `{{` and `}}`.
+    fn parse(inner: &str) -> Result<Self, String> {
+        let name = inner.trim_matches(' ');
+        let known = Self::ALL.iter().find(|(known, _)| *known == name);
+        known.map(|(_, field)| *field).ok_or_else(|| {
+            let all: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            format!("{inner:?} is none of {}", all.join(" "))
+        })
+    }
+}
+
+impl SecretValues<'_> {
+    fn texts(&self) -> Texts {
+        let Self { id, secret, buckets, gateway } = *self;
+        let names: Vec<&str> = buckets.iter().map(BucketName::as_str).collect();
+        let (host, port) = gateway.endpoint.host_and_port();
+        Field::ALL.map(|(_, field)| match field {
+            Field::AccessKeyId => id.as_str().to_owned(),
+            Field::SecretAccessKey => secret.expose().to_owned(),
+            // As BUCKET_NAME: only where there is one.
+            Field::Bucket => {
+                if let [only] = names.as_slice() {
+                    (*only).to_owned()
+                } else {
+                    String::new()
+                }
+            }
+            Field::Buckets => names.join(","),
+            Field::Endpoint => gateway.endpoint.to_string(),
+            Field::Host => host.clone(),
+            Field::Port => port.to_string(),
+            Field::Region => gateway.region.clone(),
+            Field::AddressingStyle => gateway.addressing_style.as_str().to_owned(),
+            Field::CaBundle => gateway.ca.as_deref().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+impl ValueTemplate {
+    /// Reads a template. Positions in errors count bytes from 0.
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > SecretShape::LONGEST_TEMPLATE {
+            return Err(format!("{} bytes; {} are the most", text.len(), SecretShape::LONGEST_TEMPLATE));
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, opened)) = rest.split_once("{{") {
+            let at = text.len() - opened.len() - 2;
+            let (inner, after) = opened.split_once("}}").ok_or_else(|| format!("{{{{ at {at} is not closed"))?;
+            parts.push(Part::Literal(literal.to_owned()));
+            parts.push(Part::Field(Field::parse(inner).map_err(|why| format!("at {at}: {why}"))?));
+            rest = after;
+        }
+        parts.push(Part::Literal(rest.to_owned()));
+        Ok(Self(parts))
+    }
+
+    fn texts<'a>(&'a self, values: &'a Texts) -> impl Iterator<Item = &'a str> {
+        self.0.iter().map(|part| match part {
+            Part::Literal(text) => text.as_str(),
+            Part::Field(field) => values[*field as usize].as_str(),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "shape_tests.rs"]
+mod tests;
