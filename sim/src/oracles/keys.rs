@@ -356,9 +356,10 @@ fn withdrawn<'a>(
     }
 }
 
-/// A claim goes by the operator's own hand: with it everything that opens its bucket.
+/// A claim goes by the operator's own hand: with it everything that opens its bucket. One whose
+/// finalizer somebody took off goes by the deletion alone, whoever asks for that.
 fn nothing_works_after(state: &State<'_>, step: &HistoryStep<'_>, claim: &views::Claim<'_>, found: &mut Findings) {
-    if !state.alone {
+    if !state.alone || !claim.has_finalizer() {
         return;
     }
     for ((_, name), held) in state.of(claim.uid) {
