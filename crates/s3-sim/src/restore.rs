@@ -1,13 +1,13 @@
 //! A store made of what its keeper was told again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use s3s::dto::Checksum;
 
 use super::Store;
-use super::data::{Blob, Data, Piece};
+use super::data::{Data, Piece};
 use super::keeper::Home;
 use super::record::{self, Change, Document, ObjectRecord, PieceRecord, VersionRecord};
 use super::state::{Bucket, Content, Object, Part, State, Upload, Version};
@@ -25,27 +25,22 @@ pub enum Sources<'a> {
 
 /// The same while documents are read.
 enum Blobs<'a> {
-    Kept { home: &'a Arc<Home>, renamed: Option<&'a BTreeMap<u64, u64>>, known: BTreeMap<u64, Weak<Blob>> },
+    Kept { home: &'a Arc<Home>, renamed: Option<&'a BTreeMap<u64, u64>> },
     Loose(&'a BTreeMap<u64, Bytes>),
 }
 
 impl Blobs<'_> {
-    fn data(&mut self, pieces: &[PieceRecord]) -> Result<Data, String> {
+    fn data(&self, pieces: &[PieceRecord]) -> Result<Data, String> {
         match self {
-            Self::Kept { home, renamed, known } => {
-                let mut piece = |&PieceRecord(id, from, length): &PieceRecord| {
+            Self::Kept { home, renamed } => {
+                let piece = |&PieceRecord(id, from, length): &PieceRecord| {
                     let id = match renamed {
                         Some(renamed) => *renamed.get(&id).ok_or("the bytes of an object are missing")?,
                         None => id,
                     };
-                    let blob = known.get(&id).and_then(Weak::upgrade).unwrap_or_else(|| {
-                        let blob = Arc::new(Blob::new(id, (*home).clone()));
-                        known.insert(id, Arc::downgrade(&blob));
-                        blob
-                    });
-                    Ok(Piece { blob, from, length })
+                    Ok(Piece { blob: home.blob(id), from, length })
                 };
-                pieces.iter().map(&mut piece).collect::<Result<_, String>>().map(Data::Kept)
+                pieces.iter().map(piece).collect::<Result<_, String>>().map(Data::Kept)
             }
             Self::Loose(bytes) => {
                 let part = |&PieceRecord(id, from, length): &PieceRecord| {
@@ -61,7 +56,7 @@ impl Blobs<'_> {
         }
     }
 
-    fn object(&mut self, record: ObjectRecord) -> Result<Object, String> {
+    fn object(&self, record: ObjectRecord) -> Result<Object, String> {
         Ok(Object {
             data: self.data(&record.data)?,
             etag: record.etag,
@@ -86,7 +81,7 @@ fn checksum_in(mut of: BTreeMap<String, String>) -> Checksum {
 }
 
 impl State {
-    fn apply(&mut self, change: Change, blobs: &mut Blobs<'_>) -> Result<(), String> {
+    fn apply(&mut self, change: Change, blobs: &Blobs<'_>) -> Result<(), String> {
         // A change of what is gone by now, and will be told to be, has no place any more.
         let place = match &change {
             Change::Bucket(..) | Change::NoBucket(..) => None,
@@ -159,10 +154,9 @@ impl Store {
         sources: Sources<'_>,
     ) -> Result<(), String> {
         let mut state = self.state();
-        let known = BTreeMap::new();
-        let mut blobs = match (self.home(), sources) {
-            (Some(home), Sources::Own) => Blobs::Kept { home, renamed: None, known },
-            (Some(home), Sources::Renamed(renamed)) => Blobs::Kept { home, renamed: Some(renamed), known },
+        let blobs = match (self.home(), sources) {
+            (Some(home), Sources::Own) => Blobs::Kept { home, renamed: None },
+            (Some(home), Sources::Renamed(renamed)) => Blobs::Kept { home, renamed: Some(renamed) },
             (None, Sources::Loose(loose)) => Blobs::Loose(loose),
             _ => return Err("the bytes of objects are somewhere else".to_owned()),
         };
@@ -172,7 +166,7 @@ impl Store {
             let read: Result<Document, _> = serde_json::from_slice(text);
             let Document { sequence, changes } = read.map_err(|error| format!("a change isn't readable: {error}"))?;
             state.reach(sequence);
-            changes.into_iter().try_for_each(|change| state.apply(change, &mut blobs))?;
+            changes.into_iter().try_for_each(|change| state.apply(change, &blobs))?;
         }
         if let (Some(home), Some(dropped)) = (self.home(), dropped) {
             home.set_dropped(dropped);
