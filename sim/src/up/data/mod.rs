@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use kube_sim::{Cluster, Issued};
+use kube_sim::{Cluster, Issued, Kept};
 use s3_sim::Store;
 
 pub(super) use self::held::Held;
@@ -84,6 +84,16 @@ impl Data {
     /// Keeps a cluster from now on; all that it holds if nothing of it is kept yet.
     pub(super) fn keep_cluster(&self, cluster: &Cluster, is_new: bool) {
         cluster.keep_with(Arc::new(ClusterKeeper(self.journal.clone())), is_new);
+    }
+
+    /// Keeps that there are no such objects any more: nothing defines their kinds.
+    pub(super) fn leave_out(&self, objects: Vec<Kept>) {
+        if !objects.is_empty() {
+            tracing::warn!(objects = objects.len(), "objects of kinds that nothing defines any more are left out");
+        }
+        for kept in objects {
+            self.journal.add(&Record::Object(Kept { object: None, completed_on_read: false, ..kept }));
+        }
     }
 
     /// Keeps a store of this name that is new.
