@@ -157,10 +157,7 @@ impl Up {
             up.simulator.start_operator().await;
         }
         if let Some(data) = up.simulator.data() {
-            tokio::select! {
-                () = data.settled() => {}
-                why = data.failure() => return Err(why),
-            }
+            data.safe().await?;
         }
         Ok(up)
     }

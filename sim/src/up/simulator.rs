@@ -97,8 +97,7 @@ pub(super) struct Before {
 /// The cluster that was kept, or a new one.
 fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>) -> Result<Cluster, String> {
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
-    let left_out =
-        if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
+    let left_out = if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
     if let Some(data) = data {
         data.keep_cluster(&cluster, stored.is_empty());
         data.leave_out(left_out);

@@ -92,16 +92,18 @@ impl Data {
         all: impl FnOnce(&mut dyn FnMut(&All<'_>)) + Send + 'static,
     ) -> Result<(), String> {
         let failed = |error: io::Error| format!("can't write a snapshot: {error}");
+        let compacting = self.compacting.clone().lock_owned().await;
         let number = self.journal.turn().await.map_err(failed)?;
         let (data, runtime) = (self.clone(), tokio::runtime::Handle::current());
         let written = tokio::task::spawn_blocking(move || {
+            // Whoever waits for this goes on to its end.
+            let _compacting = compacting;
             let path = data.directory.snapshot(number);
             data.directory.write(&path, |file| {
                 let mut outcome = Ok(());
                 all(&mut |all| outcome = write(all, io::BufWriter::new(&mut *file)));
                 outcome?;
-                runtime.block_on(data.journal.settled());
-                Ok(())
+                runtime.block_on(data.journal.safe()).map_err(io::Error::other)
             })?;
             data.remove_before(number)
         });
