@@ -42,9 +42,10 @@ use serde_json::json;
 
 use super::Served;
 use super::again::Beginning;
+use super::connection::Connection;
 use super::data::Data;
 use super::lives::{self, SNAPSHOT};
-use super::simulator::{Connection, Simulator};
+use super::simulator::Simulator;
 use crate::effects::{Line, Plan};
 
 /// Most calls in one answer.

@@ -1,7 +1,7 @@
 //! A store that outlives the process: what its keeper was told makes it again, and blobs stay as
 //! long as something refers to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, MetadataDirective};
@@ -103,7 +103,7 @@ fn started(shelf: &Shelf) -> (Store, Client) {
     store.keep_with(Arc::new(shelf.clone()));
     let documents = shelf.0.lock().documents.clone();
     for document in &documents {
-        store.restore([&document[..]], Sources::Own).expect("it was told");
+        store.restore([&document[..]]).expect("it was told");
     }
     let client = client(&store, "acme");
     (store, client)
@@ -185,4 +185,43 @@ async fn an_object_that_is_deleted_while_it_is_read_is_read_to_its_end() {
     let got = client.get_object().bucket("photos").key("film").send().await.expect("an object");
     client.delete_object().bucket("photos").key("film").send().await.expect("a deletion");
     assert_eq!(got.body.collect().await.expect("a body").into_bytes().len(), 1_000_000);
+}
+
+/// A snapshot that doesn't fit is told of before anything is changed.
+#[tokio::test]
+async fn what_another_store_held_is_taken_whole_or_not_at_all() {
+    let (other, _) = with_bucket();
+    other.put_object("photos", "b", "other");
+    let whole = other.whole(7);
+    let documents = || whole.documents.iter().map(Vec::as_slice);
+    let (shelf, _) = with_an_object().await;
+    let (store, client) = started(&shelf);
+    let told = shelf.0.lock().documents.len();
+
+    let brought = shelved(&shelf, "other");
+    let (missing, short, fits) = ((8, (brought, 5)), (7, (brought, 4)), (7, (brought, 5)));
+    for bad in [missing, short] {
+        assert!(store.read(documents(), Sources::Renamed(&[bad].into())).is_err(), "{bad:?}");
+    }
+    let none = [(7, Bytes::from_static(b"other"))].into();
+    assert!(store.read(documents(), Sources::Loose(&none)).is_err(), "it would be nowhere after a restart");
+    assert_eq!(read(&client, "a").await, "shared");
+    assert_eq!(shelf.0.lock().documents.len(), told);
+
+    let contents = store.read(documents(), Sources::Renamed(&[fits].into())).expect("it fits");
+    assert_eq!(contents.blobs(), BTreeSet::from([brought]));
+    store.replace(contents);
+    let (again, _) = started(&shelf);
+    for store in [store, again] {
+        let holds = BTreeMap::from([("b".to_owned(), Bytes::from_static(b"other"))]);
+        assert_eq!(store.objects("photos"), holds);
+    }
+    assert_eq!(shelf.0.lock().blobs.len(), 1, "the one before is gone");
+}
+
+/// Puts a blob on the shelf; returns its number.
+fn shelved(shelf: &Shelf, text: &str) -> u64 {
+    let mut writer = shelf.begin().expect("there is room");
+    writer.write(text.as_bytes()).expect("there is room");
+    writer.finish().expect("there is room")
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kube_sim::{Issued, Kept};
-use s3_sim::{Sources, Store};
+use s3_sim::Store;
 
 use super::blobs::Blobs;
 use super::directory::{Directory, failed};
@@ -86,7 +86,7 @@ impl Stored {
             }
             Record::Change { store, document } => {
                 let found = self.stores.get(&store).ok_or_else(|| format!("there is no store {store}"))?;
-                found.store.restore([&document[..]], Sources::Own)?;
+                found.store.restore([&document[..]])?;
             }
             Record::Token(issued) => drop(self.tokens.insert(issued.hash, issued)),
             Record::Clock(ahead) => self.ahead = ahead,

@@ -95,21 +95,18 @@ impl Data {
 
     /// Keeps that there are no such objects any more: nothing defines their kinds.
     pub(super) fn leave_out(&self, objects: Vec<Kept>) {
-        if !objects.is_empty() {
-            tracing::warn!(objects = objects.len(), "objects of kinds that nothing defines any more are left out");
-        }
         for kept in objects {
             self.journal.add(&Record::Object(Kept { object: None, completed_on_read: false, ..kept }));
         }
     }
 
-    /// Keeps a store of this name that is new.
-    pub(super) fn add_store(&self, name: &str, region: &str, store: &Store) {
-        self.keep_store(name, store);
+    /// Keeps that there is a store of this name.
+    pub(super) fn add_store(&self, name: &str, region: &str) {
         self.journal.add(&Record::Store { name: name.to_owned(), region: region.to_owned() });
     }
 
-    fn keep_store(&self, name: &str, store: &Store) {
+    /// Keeps what a store of this name holds from now on.
+    pub(super) fn keep_store(&self, name: &str, store: &Store) {
         store.keep_with(Arc::new(StoreKeeper {
             name: name.to_owned(),
             journal: self.journal.clone(),
