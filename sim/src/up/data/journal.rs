@@ -2,10 +2,11 @@
 //! since the last time as one frame and makes it safe. Whoever answers somebody waits for that.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{oneshot, watch};
@@ -14,6 +15,11 @@ use super::blobs::Blobs;
 use super::directory::Directory;
 use super::frame;
 use super::record::Record;
+
+/// How often, and how long apart, is tried to write where there is no room: a snapshot that finds
+/// none lets go of what it has taken.
+const TRIES: usize = 50;
+const APART: Duration = Duration::from_millis(100);
 
 /// The journal of a data directory. Clones are the same.
 #[derive(Clone)]
@@ -212,9 +218,7 @@ impl Shared {
                 }
                 place.blobs.sync()?;
                 let frame = frame::frame(&work.lines);
-                place.file.write_all(&frame)?;
-                place.file.sync_data()?;
-                place.length += frame.len() as u64;
+                place.append(&frame)?;
                 self.length.send_replace(place.length);
                 self.safe.send_replace(work.count);
             }
@@ -230,6 +234,24 @@ impl Shared {
 }
 
 impl Place {
+    /// Adds a frame, which is safe then.
+    fn append(&mut self, frame: &[u8]) -> io::Result<()> {
+        let mut tries = 0;
+        while let Err(error) = self.file.write_all(frame) {
+            tries += 1;
+            if error.kind() != io::ErrorKind::StorageFull || tries == TRIES {
+                return Err(error);
+            }
+            // What of it was written is no frame.
+            self.file.set_len(self.length)?;
+            self.file.seek(SeekFrom::Start(self.length))?;
+            thread::sleep(APART);
+        }
+        self.file.sync_data()?;
+        self.length += frame.len() as u64;
+        Ok(())
+    }
+
     /// Goes on in a new file. If there can be none, the one before goes on.
     fn turn(&mut self) -> io::Result<u64> {
         let number = self.number + 1;
