@@ -62,16 +62,17 @@ impl Cluster {
 
     /// Makes the cluster what it was when these were told of, in place of all that it holds: UIDs
     /// and versions too. Its next version is higher than any before and than this one, and watches
-    /// of older ones get 410. The kinds of a [`crate::Front`] are served from now on.
+    /// of older ones get 410. The kinds of a [`crate::Front`] are served from now on. Objects of
+    /// kinds that nothing defines are left out, and returned.
     ///
     /// # Errors
     /// In one sentence, for what can't be an object here; the cluster is as it was, then.
-    pub fn restore(&self, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<(), String> {
+    pub fn restore(&self, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<Vec<Kept>, String> {
         let mut state = self.lock();
         let mut restored = state.emptied();
-        read_all(&mut restored, kept, version)?;
+        let left_out = read_all(&mut restored, kept, version)?;
         state.become_another(restored);
-        Ok(())
+        Ok(left_out)
     }
 
     /// Empties the cluster: it holds what a new one does, under versions and UIDs of its own.
@@ -86,8 +87,8 @@ impl Cluster {
     }
 }
 
-/// Puts everything into an empty state.
-fn read_all(state: &mut State, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<(), String> {
+/// Puts everything into an empty state; returns what has no place there.
+fn read_all(state: &mut State, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<Vec<Kept>, String> {
     builtin::kinds().iter().chain(builtin::extra_kinds()).for_each(|kind| state.serve(kind.clone()));
     let mut later = Vec::new();
     let mut version = state.version().max(version);
@@ -99,18 +100,19 @@ fn read_all(state: &mut State, kept: impl IntoIterator<Item = Kept>, version: u6
                 .map_err(|failure| format!("the definition {} is no good: {}", one.name, failure.message))?;
             state.serve(kind);
             insert(state, &one, object)?;
-        } else if served(state, &one).is_none() {
+        } else if !insert(state, &one, read(&one)?)? {
             // Its definition may be still to come.
             later.push(one);
-        } else {
-            insert(state, &one, read(&one)?)?;
         }
     }
-    for one in &later {
-        insert(state, one, read(one)?)?;
+    let mut left_out = Vec::new();
+    for one in later {
+        if !insert(state, &one, read(&one)?)? {
+            left_out.push(one);
+        }
     }
     state.settle_at(version + 1);
-    Ok(())
+    Ok(left_out)
 }
 
 fn all(state: &State) -> impl Iterator<Item = Kept> + '_ {
@@ -134,16 +136,15 @@ fn read(one: &Kept) -> Result<Value, String> {
     serde_json::from_slice(text).map_err(|error| format!("{} {} isn't JSON: {error}", one.plural, one.name))
 }
 
-fn insert(state: &mut State, one: &Kept, object: Value) -> Result<(), String> {
-    let Some(kind) = served(state, one) else {
-        return Err(format!("{} of group {:?} are served no more, and {} is one", one.plural, one.group, one.name));
-    };
+/// Puts an object where it stood, if its kind is served.
+fn insert(state: &mut State, one: &Kept, object: Value) -> Result<bool, String> {
+    let Some(kind) = served(state, one) else { return Ok(false) };
     let place = Place::new(&one.namespace, &one.name);
     if meta::name(&object) != one.name || meta::namespace(&object) != one.namespace {
         return Err(format!("{} {} has another name in it", one.plural, one.name));
     }
     state.restore(&kind, place, Shared::new(object), one.completed_on_read);
-    Ok(())
+    Ok(true)
 }
 
 /// What of a state a keeper has to be told after a change of an object.

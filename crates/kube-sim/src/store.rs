@@ -83,14 +83,18 @@ impl State {
         }
     }
 
-    /// Serves a resource no more; it has no objects left. Its watches end.
+    /// Serves a resource no more. Its watches end, and what is left of its objects is gone: nobody
+    /// could read or delete it.
     pub(crate) fn withdraw(&mut self, kind: &Kind) {
         self.revision += 1;
         let forgotten = self.version;
         let table = self.table_mut(kind);
         (table.served, table.forgotten) = (false, forgotten);
         table.history.clear();
+        table.completed_on_read.clear();
+        let left = std::mem::take(&mut table.objects);
         table.news.notify_waiters();
+        left.keys().for_each(|place| kept::told(self, kind, place, None));
     }
 
     /// Gives all objects of a kind its `apiVersion`: their definition has another storage version.

@@ -122,7 +122,7 @@ impl Data {
             Self::Kept(pieces) => pieces,
         };
         for piece in pieces {
-            let mut open = Open::new(piece)?;
+            let mut open = Open::new(piece);
             while let Some(chunk) = open.next_chunk()? {
                 take(&chunk);
             }
@@ -143,18 +143,21 @@ impl Data {
         Ok(all.freeze())
     }
 
-    /// All bytes as an answer's body. Blobs are opened now, so that they can be read to their end
-    /// whatever becomes of the object.
+    /// All bytes as an answer's body. They can be read to their end whatever becomes of the object:
+    /// until then its blobs are referred to.
     ///
     /// # Errors
-    /// `InternalError` when a blob can't be read.
+    /// `InternalError` when the first blob can't be read.
     pub(super) fn body(&self) -> S3Result<StreamingBlob> {
         let pieces = match self {
             Self::Kept(pieces) if self.len() > CHUNK => pieces,
             _ => return Ok(StreamingBlob::from(s3s::Body::from(self.bytes().map_err(unreadable)?))),
         };
-        let open: io::Result<VecDeque<Open>> = pieces.iter().map(Open::new).collect();
-        Ok(StreamingBlob::wrap(Chunks { open: open.map_err(unreadable)?, reading: None }))
+        let mut open: VecDeque<Open> = pieces.iter().map(Open::new).collect();
+        if let Some(first) = open.front_mut() {
+            first.reader().map_err(unreadable)?;
+        }
+        Ok(StreamingBlob::wrap(Chunks { open, reading: None }))
     }
 }
 
@@ -199,28 +202,38 @@ impl Stream for Chunks {
     }
 }
 
-/// A piece while it is read.
+/// A piece while it is read. Its blob is opened when its turn has come: an object of thousands of
+/// parts would need as many descriptors otherwise.
 struct Open {
-    reader: Arc<dyn BlobReader>,
-    at: u64,
-    left: u64,
+    piece: Piece,
+    reader: Option<Arc<dyn BlobReader>>,
+    /// How many of its bytes were read.
+    read: u64,
 }
 
 impl Open {
-    fn new(piece: &Piece) -> io::Result<Self> {
-        let reader = piece.blob.home.keeper.open(piece.blob.id)?;
-        Ok(Self { reader, at: piece.from, left: piece.length })
+    fn new(piece: &Piece) -> Self {
+        Self { piece: piece.clone(), reader: None, read: 0 }
+    }
+
+    fn reader(&mut self) -> io::Result<Arc<dyn BlobReader>> {
+        if let Some(reader) = &self.reader {
+            return Ok(reader.clone());
+        }
+        let blob = &self.piece.blob;
+        let reader = blob.home.keeper.open(blob.id)?;
+        Ok(self.reader.insert(reader).clone())
     }
 
     fn next_chunk(&mut self) -> io::Result<Option<Bytes>> {
-        if self.left == 0 {
+        let left = self.piece.length - self.read;
+        if left == 0 {
             return Ok(None);
         }
-        let length = usize::try_from(self.left).unwrap_or(CHUNK).min(CHUNK);
+        let length = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
         let mut chunk = vec![0; length];
-        self.reader.read_at(self.at, &mut chunk)?;
-        self.at += length as u64;
-        self.left -= length as u64;
+        self.reader()?.read_at(self.piece.from + self.read, &mut chunk)?;
+        self.read += length as u64;
         Ok(Some(chunk.into()))
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! A store without a keeper has everything in memory and pays nothing for this.
 
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -74,11 +75,34 @@ pub(super) struct Home {
     pub(super) keeper: Arc<dyn Keeper>,
     /// Blobs that nothing refers to any more, and that the keeper wasn't told of.
     dropped: Mutex<Vec<u64>>,
+    /// Those that something refers to, by number.
+    known: Mutex<BTreeMap<u64, Weak<Blob>>>,
 }
 
 impl Home {
+    fn new(keeper: Arc<dyn Keeper>) -> Self {
+        Self { keeper, dropped: Mutex::default(), known: Mutex::default() }
+    }
+
+    /// The blob of this number: one for all who refer to it, so that it stays until the last of
+    /// them lets go of it.
+    pub(super) fn blob(self: &Arc<Self>, id: u64) -> Arc<Blob> {
+        let mut known = self.known.lock();
+        if let Some(blob) = known.get(&id).and_then(Weak::upgrade) {
+            return blob;
+        }
+        let blob = Arc::new(Blob::new(id, self.clone()));
+        known.insert(id, Arc::downgrade(&blob));
+        blob
+    }
+
     /// Nothing refers to a blob any more.
     pub(super) fn dropped(&self, blob: u64) {
+        let mut known = self.known.lock();
+        if known.get(&blob).is_some_and(|known| known.strong_count() == 0) {
+            known.remove(&blob);
+        }
+        drop(known);
         self.dropped.lock().push(blob);
     }
 
@@ -146,8 +170,7 @@ impl Home {
     }
 
     fn whole(self: &Arc<Self>, id: u64, length: u64) -> Data {
-        let blob = Arc::new(Blob::new(id, self.clone()));
-        Data::Kept(vec![Piece { blob, from: 0, length }])
+        Data::Kept(vec![Piece { blob: self.blob(id), from: 0, length }])
     }
 }
 
@@ -155,8 +178,7 @@ impl Store {
     /// From now on this keeper keeps what the store holds. Has to be said before it holds anything;
     /// a keeper that is there stays.
     pub fn keep_with(&self, keeper: Arc<dyn Keeper>) {
-        let home = Home { keeper, dropped: Mutex::default() };
-        let _ = self.shared.home.set(Arc::new(home));
+        let _ = self.shared.home.set(Arc::new(Home::new(keeper)));
     }
 
     /// Tells the keeper, if there is one, what has become of places that were looked at before.

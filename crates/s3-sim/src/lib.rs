@@ -81,7 +81,7 @@ pub use self::disturbance::Disturbance;
 pub use self::keeper::{BlobReader, BlobWriter, Keeper};
 pub use self::lock::{Protection, Retention, RetentionMode};
 pub use self::record::{KeptBlob, Whole};
-pub use self::restore::Sources;
+pub use self::restore::{Contents, Sources};
 pub use self::service::StoreService;
 pub use self::state::Versioning;
 

@@ -201,7 +201,7 @@ impl std::fmt::Debug for KeptBlob {
     }
 }
 
-/// A whole store, as documents that [`Store::restore`] reads and what they refer to.
+/// A whole store, as documents that [`Store::read`] reads and what they refer to.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     /// To be read in this order.
@@ -217,17 +217,6 @@ impl Store {
     /// numbers from this one on.
     pub fn whole(&self, first: u64) -> Whole {
         whole(&self.state(), first)
-    }
-
-    /// Takes everything out of the store, accounts apart.
-    pub fn clear(&self) {
-        let mut state = self.state();
-        let names = state.buckets.keys().cloned().map(Change::NoBucket).collect();
-        state.buckets.clear();
-        if let Some(home) = self.home() {
-            home.keeper.keep(document(state.sequence(), names));
-            home.sweep();
-        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! A store made of what its keeper was told again.
+//! A store made again of what its keeper was told, or of what another store has told of.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use s3s::dto::Checksum;
@@ -9,43 +9,60 @@ use s3s::dto::Checksum;
 use super::Store;
 use super::data::{Blob, Data, Piece};
 use super::keeper::Home;
-use super::record::{self, Change, Document, ObjectRecord, PieceRecord, VersionRecord};
+use super::record::{Change, Document, ObjectRecord, PieceRecord, VersionRecord, document, whole};
 use super::state::{Bucket, Content, Object, Part, State, Upload, Version};
 
-/// Where the blobs are that documents refer to.
+/// Where the blobs are that documents of another store refer to.
 #[derive(Clone, Copy, Debug)]
 pub enum Sources<'a> {
-    /// With the store's keeper, under their numbers.
-    Own,
-    /// With the store's keeper, under other numbers.
-    Renamed(&'a BTreeMap<u64, u64>),
+    /// With the store's keeper, under other numbers: that of each, and how many bytes it has.
+    Renamed(&'a BTreeMap<u64, (u64, u64)>),
     /// In memory.
     Loose(&'a BTreeMap<u64, Bytes>),
 }
 
-/// The same while documents are read.
+/// What a store may come to hold, read from documents by [`Store::read`].
+#[derive(Default)]
+pub struct Contents(State);
+
+impl Contents {
+    /// The blobs of the store's keeper that are referred to.
+    pub fn blobs(&self) -> BTreeSet<u64> {
+        self.0.pieces().map(|piece| piece.blob.id).collect()
+    }
+}
+
+/// Where blobs are while documents are read.
 enum Blobs<'a> {
-    Kept { home: &'a Arc<Home>, renamed: Option<&'a BTreeMap<u64, u64>>, known: BTreeMap<u64, Weak<Blob>> },
+    Own(&'a Arc<Home>),
+    Renamed {
+        home: &'a Arc<Home>,
+        renamed: &'a BTreeMap<u64, (u64, u64)>,
+        /// Those that were met: what one document lets go of another one may refer to.
+        met: BTreeMap<u64, Arc<Blob>>,
+    },
     Loose(&'a BTreeMap<u64, Bytes>),
 }
+
+/// Said of pieces of what isn't there.
+const MISSING: &str = "the bytes of an object are missing";
 
 impl Blobs<'_> {
     fn data(&mut self, pieces: &[PieceRecord]) -> Result<Data, String> {
         match self {
-            Self::Kept { home, renamed, known } => {
-                let mut piece = |&PieceRecord(id, from, length): &PieceRecord| {
-                    let id = match renamed {
-                        Some(renamed) => *renamed.get(&id).ok_or("the bytes of an object are missing")?,
-                        None => id,
-                    };
-                    let blob = known.get(&id).and_then(Weak::upgrade).unwrap_or_else(|| {
-                        let blob = Arc::new(Blob::new(id, (*home).clone()));
-                        known.insert(id, Arc::downgrade(&blob));
-                        blob
-                    });
-                    Ok(Piece { blob, from, length })
-                };
-                pieces.iter().map(&mut piece).collect::<Result<_, String>>().map(Data::Kept)
+            Self::Own(home) => {
+                let piece = |&PieceRecord(id, from, length): &PieceRecord| Piece { blob: home.blob(id), from, length };
+                Ok(Data::Kept(pieces.iter().map(piece).collect()))
+            }
+            Self::Renamed { home, renamed, met } => {
+                let mut kept = Vec::with_capacity(pieces.len());
+                for &PieceRecord(id, from, length) in pieces {
+                    let &(own, whole) = renamed.get(&id).ok_or(MISSING)?;
+                    from.checked_add(length).filter(|end| *end <= whole).ok_or(MISSING)?;
+                    let blob = met.entry(own).or_insert_with(|| home.blob(own)).clone();
+                    kept.push(Piece { blob, from, length });
+                }
+                Ok(Data::Kept(kept))
             }
             Self::Loose(bytes) => {
                 let part = |&PieceRecord(id, from, length): &PieceRecord| {
@@ -55,8 +72,7 @@ impl Blobs<'_> {
                     Some(Data::Memory(whole.slice(from..end)))
                 };
                 let parts: Option<Vec<Data>> = pieces.iter().map(part).collect();
-                let parts = parts.ok_or("the bytes of an object are missing")?;
-                Ok(Data::joined(parts.iter()))
+                Ok(Data::joined(parts.ok_or(MISSING)?.iter()))
             }
         }
     }
@@ -86,6 +102,16 @@ fn checksum_in(mut of: BTreeMap<String, String>) -> Checksum {
 }
 
 impl State {
+    fn read<'d>(&mut self, documents: impl IntoIterator<Item = &'d [u8]>, blobs: &mut Blobs<'_>) -> Result<(), String> {
+        for text in documents {
+            let read: Result<Document, _> = serde_json::from_slice(text);
+            let Document { sequence, changes } = read.map_err(|error| format!("a change isn't readable: {error}"))?;
+            self.reach(sequence);
+            changes.into_iter().try_for_each(|change| self.apply(change, blobs))?;
+        }
+        Ok(())
+    }
+
     fn apply(&mut self, change: Change, blobs: &mut Blobs<'_>) -> Result<(), String> {
         // A change of what is gone by now, and will be told to be, has no place any more.
         let place = match &change {
@@ -148,39 +174,57 @@ impl State {
 }
 
 impl Store {
-    /// Makes of documents what they tell of, on top of what the store holds. A store with a keeper
-    /// takes blobs of that alone, one without none. The keeper is told of what is renamed.
+    /// Makes of documents that its keeper was told what they tell of, on top of what the store
+    /// holds.
     ///
     /// # Errors
     /// In one sentence, for what is no such document; the store then holds a part of it.
-    pub fn restore<'d>(
+    pub fn restore<'d>(&self, documents: impl IntoIterator<Item = &'d [u8]>) -> Result<(), String> {
+        let home = self.home().ok_or("nobody keeps this store")?;
+        let mut state = self.state();
+        // What was let go of on the way may be referred to again.
+        let dropped = home.take_dropped();
+        let read = state.read(documents, &mut Blobs::Own(home));
+        home.set_dropped(dropped);
+        read
+    }
+
+    /// Reads everything that another store has told of, see [`Whole`](super::Whole). A store with a
+    /// keeper takes blobs of that alone, one without none.
+    ///
+    /// # Errors
+    /// In one sentence, for what is no such document, and for bytes that aren't there.
+    pub fn read<'d>(
         &self,
         documents: impl IntoIterator<Item = &'d [u8]>,
         sources: Sources<'_>,
-    ) -> Result<(), String> {
-        let mut state = self.state();
-        let known = BTreeMap::new();
+    ) -> Result<Contents, String> {
         let mut blobs = match (self.home(), sources) {
-            (Some(home), Sources::Own) => Blobs::Kept { home, renamed: None, known },
-            (Some(home), Sources::Renamed(renamed)) => Blobs::Kept { home, renamed: Some(renamed), known },
+            (Some(home), Sources::Renamed(renamed)) => Blobs::Renamed { home, renamed, met: BTreeMap::new() },
             (None, Sources::Loose(loose)) => Blobs::Loose(loose),
             _ => return Err("the bytes of objects are somewhere else".to_owned()),
         };
-        // What was let go of on the way may be referred to again.
-        let dropped = self.home().map(|home| home.take_dropped());
-        for text in documents {
-            let read: Result<Document, _> = serde_json::from_slice(text);
-            let Document { sequence, changes } = read.map_err(|error| format!("a change isn't readable: {error}"))?;
-            state.reach(sequence);
-            changes.into_iter().try_for_each(|change| state.apply(change, &mut blobs))?;
+        let mut read = Contents::default();
+        read.0.read(documents, &mut blobs)?;
+        Ok(read)
+    }
+
+    /// Holds this in place of all that it holds, accounts apart.
+    pub fn replace(&self, contents: Contents) {
+        let mut state = self.state();
+        let before: Vec<Change> = state.buckets.keys().cloned().map(Change::NoBucket).collect();
+        state.reach(contents.0.sequence());
+        state.buckets = contents.0.buckets;
+        if let Some(home) = self.home() {
+            home.keeper.keep(document(state.sequence(), before));
+            whole(&state, 0).documents.into_iter().for_each(|document| home.keeper.keep(document));
+            home.sweep();
         }
-        if let (Some(home), Some(dropped)) = (self.home(), dropped) {
-            home.set_dropped(dropped);
-            if matches!(sources, Sources::Renamed(_)) {
-                record::whole(&state, 0).documents.into_iter().for_each(|document| home.keeper.keep(document));
-            }
-        }
-        Ok(())
+    }
+
+    /// Takes everything out of the store, accounts apart.
+    pub fn clear(&self) {
+        self.replace(Contents::default());
     }
 
     /// The blobs of its keeper that it refers to, with how many bytes each has at least.

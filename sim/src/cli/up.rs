@@ -7,6 +7,7 @@ use std::process::Stdio;
 
 use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
 use clap::{Args, ValueEnum};
+use daemon::descriptors;
 use tokio::process::Command;
 use tracing_subscriber::EnvFilter;
 
@@ -113,6 +114,7 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
     let listen = args.addresses.listen().map_err(Failure::Usage)?;
+    descriptors::raise();
     let manifests = Source::Paths(args.filename).read()?;
     let authorization = if args.rbac { Authorization::Rbac } else { Authorization::AllowAll };
     let (kubeconfig, operator, data) = (args.kubeconfig_out, !args.no_operator, args.data);

@@ -42,9 +42,10 @@ use serde_json::json;
 
 use super::Served;
 use super::again::Beginning;
+use super::connection::Connection;
 use super::data::Data;
 use super::lives::{self, SNAPSHOT};
-use super::simulator::{Connection, Simulator};
+use super::simulator::Simulator;
 use crate::effects::{Line, Plan};
 
 /// Most calls in one answer.
@@ -270,8 +271,11 @@ async fn advance(State(admin): State<Admin>, Json(Advance { advance_seconds }): 
     if advance_seconds > FURTHEST {
         return refused(StatusCode::UNPROCESSABLE_ENTITY, "time is moved by ten years at most in one step");
     }
-    let ahead = admin.simulator.advance(advance_seconds).await;
-    Json(json!({"now": admin.simulator.clock().now(), "aheadSeconds": ahead})).into_response()
+    let simulator = admin.simulator.clone();
+    match lives::to_the_end(async move { Ok(simulator.advance(advance_seconds).await) }).await {
+        Ok(ahead) => Json(json!({"now": admin.simulator.clock().now(), "aheadSeconds": ahead})).into_response(),
+        Err(why) => refused(StatusCode::INTERNAL_SERVER_ERROR, why),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,11 @@
 //! A simulator begun again: empty, or from a snapshot.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use s3_sim::{Contents, Store};
+
 use super::data::{Data, Portable, Reading, SERVED};
-use super::simulator::Simulator;
+use super::simulator::{Simulator, warn_of};
 use super::stores;
 use crate::world::{self, ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, apply, parse};
 
@@ -78,11 +82,11 @@ impl Simulator {
     /// Goes on from a snapshot.
     ///
     /// # Errors
-    /// In one sentence.
-    pub(super) async fn go_on_from(&self, snapshot: Reading) -> Result<(), String> {
+    /// In one sentence; it goes on as it was, then.
+    pub(super) async fn go_on_from(&self, mut snapshot: Reading) -> Result<(), String> {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
-            self.become_another(&snapshot)
+            self.become_another(&mut snapshot)
         })
         .await
     }
@@ -102,35 +106,67 @@ impl Simulator {
     /// Makes it what a snapshot says.
     ///
     /// # Errors
-    /// In one sentence. Where the cluster can't be it, nothing is changed; where a store can't be,
-    /// the rest is.
-    fn become_another(&self, snapshot: &Reading) -> Result<(), String> {
+    /// In one sentence; nothing is changed then.
+    fn become_another(&self, snapshot: &mut Reading) -> Result<(), String> {
+        let still = self.new_stores().still();
+        let (stores, taken) = self.read_stores(snapshot)?;
         let version = snapshot.objects.iter().map(|kept| kept.version).max().unwrap_or(0);
-        self.cluster().restore(snapshot.objects.iter().cloned(), version)?;
+        let left_out = self.cluster().restore(snapshot.objects.iter().cloned(), version)?;
+        warn_of(&left_out);
+        // From here on nothing can be refused.
         for definition in world::definitions() {
             self.cluster().serve(definition).expect("the project's own CRDs are valid");
         }
         self.front().iter().for_each(|front| front.reissue(snapshot.tokens.clone()));
-        self.set_clock(snapshot.ahead);
+        self.move_clock(snapshot.ahead);
         self.calm();
         self.stores().all().iter().for_each(|(_, store)| store.clear());
         snapshot.hosts.iter().for_each(|host| self.serve_as(host));
-        let mut outcome = Ok(());
-        for (name, brought) in &snapshot.stores {
-            let store = match self.stores().get(name) {
-                _ if name == SERVED => self.store().clone(),
-                Some(store) => store,
-                None => {
-                    let store = self.new_stores().store(name, &brought.region);
-                    self.stores().add(name.clone(), store.clone());
-                    store
-                }
-            };
-            outcome = outcome.and(snapshot.fill(&store, brought));
+        for Brings { name, store, is_new, contents } in stores {
+            if is_new {
+                self.new_stores().keep(&name, &store);
+                self.stores().add(name, store.clone());
+            }
+            store.replace(contents);
         }
+        snapshot.hand_over(&taken);
+        drop(still);
         stores::bring(self.cluster(), self.stores(), self.new_stores());
         self.data().iter().for_each(|data| data.keep_furnished());
         self.tell_anew();
-        outcome
+        Ok(())
     }
+
+    /// What the stores of a snapshot come to hold, and which blobs that takes.
+    fn read_stores(&self, snapshot: &Reading) -> Result<(Vec<Brings>, BTreeSet<u64>), String> {
+        let hosts = self.hosts();
+        let mut by_name: BTreeMap<&str, (&str, Vec<&[u8]>)> = BTreeMap::new();
+        for (name, brought) in &snapshot.stores {
+            // Here that host may lead to the store that is served.
+            let name = if hosts.contains(name) { SERVED } else { name.as_str() };
+            let (_, documents) = by_name.entry(name).or_insert((brought.region.as_str(), Vec::new()));
+            documents.extend(brought.documents.iter().map(Vec::as_slice));
+        }
+        let (mut stores, mut taken) = (Vec::new(), BTreeSet::new());
+        for (name, (region, documents)) in by_name {
+            let there = if name == SERVED { Some(self.store().clone()) } else { self.stores().get(name) };
+            let is_new = there.is_none();
+            let store = there.unwrap_or_else(|| self.new_stores().store(name, region));
+            let contents = snapshot.read(&store, documents)?;
+            if !contents.blobs().into_iter().all(|blob| taken.insert(blob)) {
+                return Err("two stores of it share the bytes of an object".to_owned());
+            }
+            stores.push(Brings { name: name.to_owned(), store, is_new, contents });
+        }
+        Ok((stores, taken))
+    }
+}
+
+/// What a store comes to hold.
+struct Brings {
+    name: String,
+    store: Store,
+    /// Nobody knows the store yet.
+    is_new: bool,
+    contents: Contents,
 }

@@ -20,10 +20,24 @@ pub const SNAPSHOT: &str = "application/vnd.stowage.snapshot";
 /// Parts of a snapshot that wait to be sent.
 const AHEAD: usize = 4;
 
+/// Does something to its end, also where whoever has asked for it goes away meanwhile: the operator
+/// rests during it, and has to come back.
+///
+/// # Errors
+/// Its own.
+pub(super) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, String>> + Send + 'static,
+) -> Result<T, String> {
+    tokio::spawn(work).await.map_err(|error| error.to_string())?
+}
+
 /// `POST /reset`.
 pub(super) async fn reset(State(admin): State<Admin>) -> Response {
-    let host = authority(&admin.served.store);
-    match admin.simulator.begin_anew(&admin.beginning, &host).await {
+    let begun = to_the_end(async move {
+        let host = authority(&admin.served.store);
+        admin.simulator.begin_anew(&admin.beginning, &host).await
+    });
+    match begun.await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(why) => refused(StatusCode::UNPROCESSABLE_ENTITY, why),
     }
@@ -31,7 +45,10 @@ pub(super) async fn reset(State(admin): State<Admin>) -> Response {
 
 /// `GET /snapshot`.
 pub(super) async fn save(State(admin): State<Admin>) -> Response {
-    let portable = admin.simulator.portable().await;
+    let portable = match to_the_end(async move { Ok(admin.simulator.portable().await) }).await {
+        Ok(portable) => portable,
+        Err(why) => return refused(StatusCode::INTERNAL_SERVER_ERROR, why),
+    };
     let (send, receive) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || write(portable, &send));
     let parts = stream::unfold(receive, |mut receive| async move { Some((receive.recv().await?, receive)) });
@@ -48,9 +65,9 @@ fn write(portable: Portable, send: &mpsc::Sender<io::Result<Vec<u8>>>) {
 
 /// `POST /snapshot`.
 pub(super) async fn load(State(admin): State<Admin>, request: Request<Body>) -> Response {
-    let loaded = async {
+    let loaded = async move {
         let reading = read(&admin, request.into_body()).await?;
-        admin.simulator.go_on_from(reading).await
+        to_the_end(async move { admin.simulator.go_on_from(reading).await }).await
     };
     match loaded.await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),

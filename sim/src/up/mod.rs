@@ -10,11 +10,12 @@
 //! - `data`: what of it outlives the process, where it is given a directory;
 //! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it;
 //! - `admin`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`, `reset` and
-//!   `snapshot`; `again`: what the last two do.
+//!   `snapshot`; `connection`: what the first, `again`: what the last two do.
 
 mod admin;
 mod again;
 mod clock;
+mod connection;
 mod controllers;
 mod data;
 mod identity;
@@ -138,11 +139,12 @@ impl Up {
         let mut work = JoinSet::new();
         let (runs, authority) = (simulator.clone(), identity.authority.clone());
         work.spawn(async move { runs.run(&authority, options.workloads_ready).await });
-        work.spawn(simulator.clone().compact());
         let data = simulator.data().cloned();
         let front = front_options(&identity, options.authorization, before.tokens, data.clone());
         let front = simulator.cluster().front(front);
         simulator.hand_over(front.clone());
+        // Tokens are a part of what it writes.
+        work.spawn(simulator.clone().compact());
         let service = service_fn(move |request| ask(front.clone(), data.clone(), request));
         work.spawn(listener::serve(kube_listener, identity.tls, service));
         work.spawn(gateway(s3_listener, simulator.gateway().production()));
@@ -157,10 +159,7 @@ impl Up {
             up.simulator.start_operator().await;
         }
         if let Some(data) = up.simulator.data() {
-            tokio::select! {
-                () = data.settled() => {}
-                why = data.failure() => return Err(why),
-            }
+            data.safe().await?;
         }
         Ok(up)
     }

@@ -1,19 +1,15 @@
 //! What runs in a simulator, without its sockets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use kube::core::GroupVersionResource;
-use kube_sim::{Cluster, Front, Issued};
+use kube_sim::{Cluster, Front, Issued, Kept};
 use s3_sim::{BucketSnapshot, Dialect, Store};
-use serde_json::Value;
 use stowage_gateway::audit::Log;
-use stowage_operator::api::{BucketClaim, Endpoint, GROUP, Publishing, VERSION};
+use stowage_operator::api::{Endpoint, Publishing};
 use stowage_operator::{Config, Uptime};
 use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
@@ -75,17 +71,6 @@ struct AtWork {
     life: JoinSet<()>,
 }
 
-/// What a claim's consumer Secret holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Connection {
-    /// There is no such claim.
-    NoClaim,
-    /// It isn't ready, and why, as far as that is told.
-    NotReady(String),
-    /// The Secret's keys and values.
-    Ready(BTreeMap<String, String>),
-}
-
 /// What there was before the process.
 pub(super) struct Before {
     /// Tokens of ServiceAccounts.
@@ -97,16 +82,23 @@ pub(super) struct Before {
 /// The cluster that was kept, or a new one.
 fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>) -> Result<Cluster, String> {
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
-    if !stored.is_empty() {
-        cluster.restore(stored.objects(), stored.version())?;
-    }
+    let left_out = if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
+    warn_of(&left_out);
     if let Some(data) = data {
         data.keep_cluster(&cluster, stored.is_empty());
+        data.leave_out(left_out);
     }
     for definition in world::definitions() {
         cluster.serve(definition).expect("the project's own CRDs are valid");
     }
     Ok(cluster)
+}
+
+/// Tells of objects that nothing defines the kind of any more.
+pub(super) fn warn_of(left_out: &[Kept]) {
+    if !left_out.is_empty() {
+        tracing::warn!(objects = left_out.len(), "objects of kinds that nothing defines any more are left out");
+    }
 }
 
 impl Simulator {
@@ -133,13 +125,17 @@ impl Simulator {
             }
             None => (None, Stored::default()),
         };
-        let new = New { make, data: data.clone() };
+        let new = New::new(make, data.clone());
         clock.set(stored.ahead);
         let cluster = cluster(&clock, &stored, data.as_ref())?;
         let others = stored.stores.iter().filter(|(name, _)| *name != SERVED);
         let stores = Stores::new(others.map(|(name, it)| (name.clone(), it.store.clone())));
         let served = stored.stores.get(SERVED).map(|it| it.store.clone());
-        let store = served.unwrap_or_else(|| new.store(SERVED, &Dialect::default().region));
+        let store = served.unwrap_or_else(|| {
+            let store = new.store(SERVED, &Dialect::default().region);
+            new.keep(SERVED, &store);
+            store
+        });
         let mut hosts = stored.hosts.clone();
         if hosts.is_empty() {
             // Backends know it by that for good, whatever address it is served at later.
@@ -237,6 +233,7 @@ impl Simulator {
 
     /// Everything that outlives the process.
     pub(super) fn all(&self) -> All<'_> {
+        let _still = self.0.new.still();
         let hosts = self.0.hosts.lock().clone();
         let others = self.0.stores.all().into_iter().filter(|(name, _)| !hosts.contains(name));
         let named = |(name, store): (String, Store)| {
@@ -353,6 +350,12 @@ impl Simulator {
 
     /// Has the clock be so many seconds ahead of the machine's.
     pub(super) fn set_clock(&self, ahead: i64) {
+        let _still = self.0.new.still();
+        self.move_clock(ahead);
+    }
+
+    /// The same for somebody who keeps all still.
+    pub(super) fn move_clock(&self, ahead: i64) {
         // What is written under the new time comes after that.
         if let Some(data) = &self.0.data {
             data.keep_clock(ahead);
@@ -373,6 +376,11 @@ impl Simulator {
     /// What knows the tokens that clients were handed out, once there is one.
     pub(super) fn front(&self) -> Option<&Front> {
         self.0.front.get()
+    }
+
+    /// By which hosts backends know the served store.
+    pub(super) fn hosts(&self) -> BTreeSet<String> {
+        self.0.hosts.lock().clone()
     }
 
     /// Has backends know the served store by this host too.
@@ -437,35 +445,10 @@ impl Simulator {
         let written = self.0.cluster.resource_version();
         (written, self.0.traffic.count(), self.armed().to_string(), self.0.clock.ahead())
     }
-
-    /// How a claim's bucket is reached.
-    pub(super) fn connection(&self, namespace: &str, name: &str) -> Connection {
-        let claims = GroupVersionResource::gvr(GROUP, VERSION, "bucketclaims");
-        let Ok(claim) = self.0.cluster.get(&claims, namespace, name) else { return Connection::NoClaim };
-        let status = serde_json::from_value::<BucketClaim>(Value::clone(&claim)).ok().and_then(|claim| claim.status);
-        let ready = status.iter().flat_map(|status| &status.conditions).find(|condition| condition.type_ == "Ready");
-        if let Some(ready) = ready.filter(|ready| ready.status != "True") {
-            return Connection::NotReady(format!("{}: {}", ready.reason, ready.message));
-        }
-        let secret = status.as_ref().and_then(|status| status.bound_secret_name.clone()).filter(|_| ready.is_some());
-        let Some(secret) = secret else { return Connection::NotReady("the operator hasn't come to it yet".to_owned()) };
-        let secrets = GroupVersionResource::gvr("", "v1", "secrets");
-        match self.0.cluster.get(&secrets, namespace, &secret) {
-            Ok(found) => Connection::Ready(texts(&found["data"])),
-            Err(_) => Connection::NotReady(format!("its Secret {secret} is gone")),
-        }
-    }
 }
 
 async fn stop(AtWork { operator, mut life }: AtWork) {
     operator.stop();
     // Who doesn't come to an end is ended with its task.
     let _ = timeout(LAST_CALLS, life.join_next()).await;
-}
-
-/// The data of a Secret, as far as it is text.
-fn texts(data: &Value) -> BTreeMap<String, String> {
-    let text = |value: &Value| String::from_utf8(BASE64_STANDARD.decode(value.as_str()?).ok()?).ok();
-    let fields = data.as_object().into_iter().flatten();
-    fields.filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect()
 }

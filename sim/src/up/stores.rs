@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::{GroupVersionResource, Resource};
 use kube_sim::Cluster;
+use parking_lot::{Mutex, MutexGuard};
 use s3_sim::Store;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -32,23 +33,56 @@ pub(super) async fn follow(cluster: Cluster, stores: Stores, new: New) {
     }
 }
 
-/// How stores are made.
+/// How stores are made. Clones are the same.
 #[derive(Clone)]
 pub(super) struct New {
     /// Makes one for a region.
-    pub(super) make: Arc<dyn Fn(&str) -> Store + Send + Sync>,
+    make: Arc<dyn Fn(&str) -> Store + Send + Sync>,
     /// Where they are kept, if they are.
-    pub(super) data: Option<Data>,
+    data: Option<Data>,
+    /// Taken by whoever changes what isn't kept at the moment at which it is changed, and by
+    /// whoever takes down everything: a snapshot must not miss what only the journal before it has.
+    still: Arc<Mutex<()>>,
 }
 
 impl New {
-    /// Makes the store of this name.
+    /// This makes them, and there they are kept.
+    pub(super) fn new(make: Arc<dyn Fn(&str) -> Store + Send + Sync>, data: Option<Data>) -> Self {
+        Self { make, data, still: Arc::default() }
+    }
+
+    /// Until it is dropped, no store is added, nobody sets the clock, and nobody takes down all.
+    pub(super) fn still(&self) -> MutexGuard<'_, ()> {
+        self.still.lock()
+    }
+
+    /// Makes a store for this name, of which nobody knows yet.
     pub(super) fn store(&self, name: &str, region: &str) -> Store {
         let store = (self.make)(region);
         if let Some(data) = &self.data {
-            data.add_store(name, region, &store);
+            data.keep_store(name, &store);
         }
         store
+    }
+
+    /// Keeps that the store of this name is there. Whoever says so adds it before others may go on.
+    pub(super) fn keep(&self, name: &str, store: &Store) {
+        if let Some(data) = &self.data {
+            data.add_store(name, &store.dialect().region);
+        }
+    }
+
+    /// The store of this name among these, added to them if there is room for one more.
+    fn among(&self, stores: &Stores, name: &str, region: &str) -> Option<Store> {
+        let _still = self.still();
+        // Somebody may have been faster.
+        stores.get(name).or_else(|| {
+            let room = stores.all().len() < MOST;
+            let store = room.then(|| self.store(name, region))?;
+            self.keep(name, &store);
+            stores.add(name.to_owned(), store.clone());
+            Some(store)
+        })
     }
 }
 
@@ -74,12 +108,7 @@ fn backends(cluster: &Cluster) -> Vec<BackendStore> {
 /// are one account's: in a simulator nobody is a stranger.
 fn add(stores: &Stores, backend: &BackendStore, new: &New) {
     let host = authority(backend.endpoint.as_str());
-    let store = stores.get(&host).or_else(|| {
-        let room = stores.all().len() < MOST;
-        let store = room.then(|| new.store(&host, &backend.region))?;
-        stores.add(host, store.clone());
-        Some(store)
-    });
+    let store = stores.get(&host).or_else(|| new.among(stores, &host, &backend.region));
     match (store, &backend.keys) {
         (Some(store), Some((id, secret))) => store.add_account(ADMIN_ACCOUNT, id, secret),
         (Some(_), None) => {}
@@ -116,7 +145,7 @@ mod tests {
         let timed = clock.clone();
         let make =
             move |region: &str| Store::new(timed.clone(), Dialect { region: region.to_owned(), ..Dialect::default() });
-        let new = New { make: Arc::new(make), data: None };
+        let new = New::new(Arc::new(make), None);
         let cluster = Cluster::new(clock, 1);
         definitions().iter().for_each(|definition| cluster.serve(definition).expect("it is valid"));
         let follows = tokio::spawn(follow(cluster.clone(), stores.clone(), new));

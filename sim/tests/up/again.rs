@@ -9,6 +9,8 @@ use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use stowage_sim::up::{Options, Up};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use super::{Bench, PATIENCE, options, put, s3};
 
@@ -63,9 +65,13 @@ impl Bench {
 
 /// What the object of the tests holds, once the gateway has heard of its key.
 async fn read(connection: &Value) -> Option<Vec<u8>> {
+    read_at(connection, "a").await
+}
+
+async fn read_at(connection: &Value, key: &str) -> Option<Vec<u8>> {
     let begun = Instant::now();
     loop {
-        let answer = s3(connection).get_object().bucket("default-photos").key("a").send().await;
+        let answer = s3(connection).get_object().bucket("default-photos").key(key).send().await;
         match answer {
             Ok(answer) => return Some(answer.body.collect().await.ok()?.to_vec()),
             Err(_) if begun.elapsed() < PATIENCE => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -97,6 +103,47 @@ async fn what_it_held_is_there_after_it_ended_and_at_other_addresses_too() {
     let events = maps.watch(&WatchParams::default(), "1").await.expect("it opens");
     let first = events.boxed().next().await.expect("there is an event").expect("it is one");
     assert!(matches!(&first, WatchEvent::Error(status) if status.code == 410), "{first:?}");
+}
+
+#[tokio::test]
+async fn a_copy_outlives_its_source_that_is_deleted_after_a_restart() {
+    let bench = Bench::keeping(TempDir::new().expect("there is room")).await;
+    let client = s3(&bench.photos().await);
+    let copy = client.copy_object().bucket("default-photos").key("b").copy_source("default-photos/a");
+    copy.send().await.expect("a copy");
+
+    let folder = bench.stop().await;
+    // What another process didn't come to the end of is gone.
+    let unfinished = folder.path().join("data/snapshot-9.new");
+    std::fs::write(&unfinished, "half of it").expect("there is room");
+    let bench = Bench::keeping(folder).await;
+    assert!(!unfinished.exists());
+    let connection = bench.connection_here().await;
+    assert_eq!(read(&connection).await.as_deref(), Some(&b"seen"[..]));
+    s3(&connection).delete_object().bucket("default-photos").key("a").send().await.expect("a deletion");
+    assert_eq!(read_at(&connection, "b").await.as_deref(), Some(&b"seen"[..]));
+
+    let bench = Bench::keeping(bench.stop().await).await;
+    assert_eq!(read_at(&bench.connection_here().await, "b").await.as_deref(), Some(&b"seen"[..]));
+}
+
+/// The operator rests while time is moved, and comes back whether or not anybody waits for that.
+#[tokio::test]
+async fn the_operator_works_on_though_a_client_goes_away_while_it_rests() {
+    let bench = Bench::new().await;
+    let address = bench.up.served().admin.trim_start_matches("http://").to_owned();
+    let body = json!({"advanceSeconds": 1}).to_string();
+    let length = body.len();
+    let request = format!(
+        "POST /clock HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    for wait in (0..20).step_by(2) {
+        let mut stream = TcpStream::connect(&address).await.expect("it listens");
+        stream.write_all(request.as_bytes()).await.expect("it reads");
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        drop(stream);
+    }
+    bench.photos().await;
 }
 
 /// What is written when the journal has become long is as good as the journal.

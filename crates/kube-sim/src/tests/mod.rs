@@ -7,6 +7,7 @@ mod builtins;
 mod controller;
 mod front;
 mod front_writes;
+mod kept;
 mod lists;
 mod mended;
 mod objects;

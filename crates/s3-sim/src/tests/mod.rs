@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod buckets;
+mod kept;
 mod locks;
 mod multipart;
 mod objects;

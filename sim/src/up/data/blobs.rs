@@ -1,6 +1,6 @@
 //! The bytes of objects: a file for each upload, which is never changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
@@ -24,8 +24,9 @@ pub(super) struct Blobs(Arc<Shared>);
 struct Shared {
     path: PathBuf,
     last: AtomicU64,
-    /// Directories in which names are new.
-    news: Mutex<BTreeSet<u64>>,
+    /// Directories in which names are new. They are open already, so that what follows needs no
+    /// descriptor: a lack of those is told to whoever brings a blob.
+    news: Mutex<BTreeMap<u64, File>>,
 }
 
 impl Blobs {
@@ -58,11 +59,11 @@ impl Blobs {
         self.0.last.fetch_max(id, Ordering::Relaxed);
     }
 
-    /// Removes all but these, of which each has to have so many bytes.
+    /// Looks whether these are there, of which each has to have so many bytes.
     ///
     /// # Errors
-    /// In one sentence, where one is missing or too short, before any is removed.
-    pub(super) fn keep(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
+    /// In one sentence, where one is missing or too short.
+    pub(super) fn check(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
         for (id, least) in wanted {
             let path = self.file(*id);
             let length = fs::metadata(&path).map_err(|error| failed("read", &path, &error))?.len();
@@ -70,6 +71,14 @@ impl Blobs {
                 return Err(format!("{} is broken: {length} bytes of {least} are there", path.display()));
             }
         }
+        Ok(())
+    }
+
+    /// Removes all but these. What says that the others aren't wanted has to be safe.
+    ///
+    /// # Errors
+    /// In one sentence, where that can't be done.
+    pub(super) fn keep(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
         for part in 0..SPREAD {
             let directory = self.directory(part);
             let unreadable = |error: io::Error| failed("read", &directory, &error);
@@ -121,7 +130,7 @@ impl Blobs {
     /// When that can't be done.
     pub(super) fn sync(&self) -> io::Result<()> {
         let news = std::mem::take(&mut *self.0.news.lock());
-        news.into_iter().try_for_each(|part| File::open(self.directory(part))?.sync_all())
+        news.into_values().try_for_each(|directory| directory.sync_all())
     }
 
     /// Removes blobs. One that can't be removed stays until the next start.
@@ -168,7 +177,9 @@ impl BlobWriter for Writer {
         if let Some(file) = &self.file {
             file.sync_all()?;
         }
-        self.blobs.0.news.lock().insert(self.id % SPREAD);
+        let part = self.id % SPREAD;
+        let directory = File::open(self.blobs.directory(part))?;
+        self.blobs.0.news.lock().insert(part, directory);
         self.file = None;
         Ok(self.id)
     }
@@ -206,11 +217,20 @@ mod tests {
         open.read_at(4, &mut part).expect("it is open");
         assert_eq!(&part, b"and ");
         assert!(blobs.read(one).is_err() && blobs.read(two).is_ok());
-        assert!(blobs.keep(&[(two, 4)].into()).expect_err("it is short").contains("3 bytes of 4"));
-        assert!(blobs.keep(&[(one, 1)].into()).is_err());
-        assert!(blobs.sync().is_ok());
+        assert!(blobs.check(&[(two, 4)].into()).expect_err("it is short").contains("3 bytes of 4"));
+        assert!(blobs.check(&[(one, 1)].into()).is_err() && blobs.check(&[(two, 3)].into()).is_ok());
         let again = Blobs::open(folder.path().join("blobs")).expect("there is room");
         again.keep(&[(two, 3)].into()).expect("it is there");
         assert!(write(&again, b"new") > two, "no number is given twice");
+    }
+
+    #[test]
+    fn names_are_made_safe_without_opening_anything() {
+        let folder = tempfile::TempDir::new().expect("there is room");
+        let blobs = Blobs::open(folder.path().join("blobs")).expect("there is room");
+        write(&blobs, b"one");
+        fs::rename(folder.path().join("blobs"), folder.path().join("elsewhere")).expect("there is room");
+        assert!(blobs.sync().is_ok());
+        assert!(blobs.begin().is_err(), "who brings another one is told");
     }
 }

@@ -26,6 +26,21 @@ pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> String {
     format!("can't {what} {}: {error}", path.display())
 }
 
+/// Makes a directory and those above it. Their names are to outlive a loss of power as well.
+fn make(path: &Path) -> io::Result<()> {
+    let new: Vec<&Path> = path.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists()).collect();
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    fs::write(path.join(".gitignore"), "*\n")?;
+    for made in new {
+        let above = made.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(above)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// What a file is called until it is whole.
+const UNFINISHED: &str = ".new";
+
 impl Directory {
     /// Takes a directory, which is made if it isn't there.
     ///
@@ -33,9 +48,7 @@ impl Directory {
     /// In one sentence, also where another simulator uses it.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         if !path.exists() {
-            let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-            made.and_then(|()| fs::write(path.join(".gitignore"), "*\n"))
-                .map_err(|error| failed("make", path, &error))?;
+            make(path).map_err(|error| failed("make", path, &error))?;
         }
         let file = path.join("lock");
         let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&file);
@@ -110,14 +123,35 @@ impl Directory {
     /// When it can't be written.
     pub(super) fn write(&self, path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(".new");
+        unfinished.push(UNFINISHED);
         let unfinished = PathBuf::from(unfinished);
         let mut file = self.begin(&unfinished)?;
-        write(&mut file)?;
-        file.flush()?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
+        let written = write(&mut file)
+            .and_then(|()| file.flush())
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&unfinished, path));
+        if written.is_err() {
+            // Where there is no room, what is half done takes up the last of it. The error is told.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written?;
         self.sync()
+    }
+
+    /// Removes what was never finished: snapshots, at whose writing a process ended.
+    ///
+    /// # Errors
+    /// When the directory can't be read, or a file not removed.
+    pub(super) fn remove_unfinished(&self) -> Result<(), String> {
+        let unreadable = |error: io::Error| failed("read", &self.path, &error);
+        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name();
+            if name.to_str().is_some_and(|name| name.starts_with("snapshot-") && name.ends_with(UNFINISHED)) {
+                fs::remove_file(entry.path()).map_err(|error| failed("remove", &entry.path(), &error))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -134,5 +168,29 @@ mod tests {
         assert!(refusal.contains("another simulator uses"), "{refusal}");
         drop(first);
         assert!(Directory::open(&path).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_finished_leaves_no_file() {
+        let folder = tempfile::TempDir::new().expect("there is room");
+        let directory = Directory::open(folder.path()).expect("it is free");
+        let full = |file: &mut File| -> io::Result<()> {
+            file.write_all(b"half of it")?;
+            Err(io::ErrorKind::StorageFull.into())
+        };
+        assert!(directory.write(&directory.snapshot(1), full).is_err());
+        assert_eq!(names(folder.path()), ["lock"]);
+        assert!(directory.write(&directory.snapshot(2), |file| file.write_all(b"all of it")).is_ok());
+        fs::write(folder.path().join("snapshot-3.new"), "half of it").expect("there is room");
+        directory.remove_unfinished().expect("it can be removed");
+        assert_eq!(names(folder.path()), ["lock", "snapshot-2"]);
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("it can be read");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
     }
 }

@@ -2,10 +2,11 @@
 //! since the last time as one frame and makes it safe. Whoever answers somebody waits for that.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{oneshot, watch};
@@ -14,6 +15,11 @@ use super::blobs::Blobs;
 use super::directory::Directory;
 use super::frame;
 use super::record::Record;
+
+/// How often, and how long apart, is tried to write where there is no room: a snapshot that finds
+/// none lets go of what it has taken.
+const TRIES: usize = 50;
+const APART: Duration = Duration::from_millis(100);
 
 /// The journal of a data directory. Clones are the same.
 #[derive(Clone)]
@@ -28,6 +34,8 @@ struct Shared {
     length: watch::Sender<u64>,
     /// Why nothing is written any more.
     failed: watch::Sender<Option<String>>,
+    /// Whether the thread has come to its end.
+    over: watch::Sender<bool>,
 }
 
 /// What is to be done.
@@ -70,22 +78,25 @@ pub(super) struct Place {
 impl Journal {
     /// One that gathers records. They are written once it is [`Journal::run`].
     pub(super) fn new() -> Self {
-        let (safe, length, failed) = (watch::Sender::new(0), watch::Sender::new(0), watch::Sender::new(None));
-        Self(Arc::new(Shared { pending: Mutex::default(), news: Condvar::new(), safe, length, failed }))
+        let (safe, length) = (watch::Sender::new(0), watch::Sender::new(0));
+        let (failed, over) = (watch::Sender::new(None), watch::Sender::new(false));
+        Self(Arc::new(Shared { pending: Mutex::default(), news: Condvar::new(), safe, length, failed, over }))
     }
 
     /// Starts to write.
     ///
     /// # Errors
     /// When there can be no thread.
-    pub(super) fn run(&self, place: Place) -> io::Result<()> {
+    pub(super) fn run(&self, mut place: Place) -> io::Result<()> {
         let shared = self.0.clone();
         self.0.length.send_replace(place.length);
         thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            let path = place.directory.journal(place.number);
-            if let Err(error) = shared.write_for_ever(place) {
+            if let Err(error) = shared.write_for_ever(&mut place) {
+                let path = place.directory.journal(place.number);
                 shared.failed.send_replace(Some(format!("can't write {}: {error}", path.display())));
             }
+            drop(place);
+            shared.over.send_replace(true);
         })?;
         Ok(())
     }
@@ -123,6 +134,18 @@ impl Journal {
         }
     }
 
+    /// Waits until all records so far are safe.
+    ///
+    /// # Errors
+    /// Why they can't be written.
+    pub(super) async fn safe(&self) -> Result<(), String> {
+        tokio::select! {
+            biased;
+            () = self.settled() => Ok(()),
+            why = self.failure() => Err(why),
+        }
+    }
+
     /// Whether all records so far are safe.
     pub(super) fn is_settled(&self) -> bool {
         *self.0.safe.borrow() >= self.0.pending.lock().count
@@ -152,13 +175,22 @@ impl Journal {
         let (told, number) = oneshot::channel();
         self.0.pending.lock().turn = Some(told);
         self.0.news.notify_one();
-        number.await.map_err(io::Error::other)?
+        tokio::select! {
+            number = number => number.map_err(io::Error::other)?,
+            why = self.failure() => Err(io::Error::other(why)),
+        }
     }
 
     /// Ends the thread once all is written.
     pub(super) fn end(&self) {
         self.0.pending.lock().ended = true;
         self.0.news.notify_one();
+    }
+
+    /// Waits until the thread, which runs, writes nothing any more.
+    pub(super) async fn over(&self) {
+        // There is a sender as long as there is this.
+        let _ = self.0.over.subscribe().wait_for(|over| *over).await;
     }
 }
 
@@ -178,7 +210,7 @@ impl Shared {
         Some(Pending { lines, garbage, count: pending.count, turn: pending.turn.take(), ..Pending::default() })
     }
 
-    fn write_for_ever(&self, mut place: Place) -> io::Result<()> {
+    fn write_for_ever(&self, place: &mut Place) -> io::Result<()> {
         while let Some(work) = self.next() {
             if !work.lines.is_empty() {
                 if u32::try_from(work.lines.len()).is_err() {
@@ -186,9 +218,7 @@ impl Shared {
                 }
                 place.blobs.sync()?;
                 let frame = frame::frame(&work.lines);
-                place.file.write_all(&frame)?;
-                place.file.sync_data()?;
-                place.length += frame.len() as u64;
+                place.append(&frame)?;
                 self.length.send_replace(place.length);
                 self.safe.send_replace(work.count);
             }
@@ -204,6 +234,24 @@ impl Shared {
 }
 
 impl Place {
+    /// Adds a frame, which is safe then.
+    fn append(&mut self, frame: &[u8]) -> io::Result<()> {
+        let mut tries = 0;
+        while let Err(error) = self.file.write_all(frame) {
+            tries += 1;
+            if error.kind() != io::ErrorKind::StorageFull || tries == TRIES {
+                return Err(error);
+            }
+            // What of it was written is no frame.
+            self.file.set_len(self.length)?;
+            self.file.seek(SeekFrom::Start(self.length))?;
+            thread::sleep(APART);
+        }
+        self.file.sync_data()?;
+        self.length += frame.len() as u64;
+        Ok(())
+    }
+
     /// Goes on in a new file. If there can be none, the one before goes on.
     fn turn(&mut self) -> io::Result<u64> {
         let number = self.number + 1;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kube_sim::{Issued, Kept};
-use s3_sim::{Sources, Store};
+use s3_sim::Store;
 
 use super::blobs::Blobs;
 use super::directory::{Directory, failed};
@@ -86,7 +86,7 @@ impl Stored {
             }
             Record::Change { store, document } => {
                 let found = self.stores.get(&store).ok_or_else(|| format!("there is no store {store}"))?;
-                found.store.restore([&document[..]], Sources::Own)?;
+                found.store.restore([&document[..]])?;
             }
             Record::Token(issued) => drop(self.tokens.insert(issued.hash, issued)),
             Record::Clock(ahead) => self.ahead = ahead,
@@ -173,13 +173,16 @@ pub(super) fn load(
         }
         end = Some((*number, read));
     }
-    let wanted = stored.stores.values().flat_map(|stored| stored.store.blobs());
-    blobs.keep(&wanted.collect())?;
+    let wanted = stored.stores.values().flat_map(|stored| stored.store.blobs()).collect();
+    blobs.check(&wanted)?;
     let place = open(directory, blobs, end)?;
+    blobs.keep(&wanted)?;
+    directory.remove_unfinished()?;
     Ok((stored, place))
 }
 
-/// Opens the last journal at its end, without what was never finished; or the first one.
+/// Opens the last journal at its end, without what was never finished; or the first one. All that
+/// was read of it is safe then: a process that was killed may have left it to the system to write.
 fn open(directory: &Arc<Directory>, blobs: &Blobs, end: Option<(u64, Whole)>) -> Result<Place, String> {
     let (number, read) = end.unwrap_or((0, Whole { whole: 0, all: 0 }));
     let path = directory.journal(number);
@@ -190,8 +193,9 @@ fn open(directory: &Arc<Directory>, blobs: &Blobs, end: Option<(u64, Whole)>) ->
         let file = OpenOptions::new().append(true).open(&path)?;
         if read.whole < read.all {
             file.set_len(read.whole)?;
-            file.sync_all()?;
         }
+        file.sync_all()?;
+        directory.sync()?;
         Ok((file, read.whole))
     };
     let (file, length) = opened().map_err(|error| failed("write", &path, &error))?;

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use kube_sim::{Cluster, Issued};
+use kube_sim::{Cluster, Issued, Kept};
 use s3_sim::Store;
 
 pub(super) use self::held::Held;
@@ -48,6 +48,8 @@ pub(super) struct Data {
     directory: Arc<Directory>,
     blobs: Blobs,
     journal: Journal,
+    /// Taken while a snapshot is written.
+    compacting: Arc<tokio::sync::Mutex<()>>,
     _end: Arc<End>,
 }
 
@@ -66,19 +68,24 @@ impl Data {
     /// # Errors
     /// In one sentence; what the directory holds is as it was, then.
     pub(super) fn open(path: &Path, make: impl Fn(&str) -> Store) -> Result<(Self, Stored), String> {
-        let directory = Arc::new(Directory::open(path)?);
+        let directory = Directory::open(path)?;
         let blobs = Blobs::open(directory.file("blobs"))?;
-        let journal = Journal::new();
-        let end = Arc::new(End(journal.clone()));
-        let data = Self { directory: directory.clone(), blobs: blobs.clone(), journal, _end: end };
+        let data = Self::new(directory, blobs);
         let kept = |name: &str, region: &str| {
             let store = make(region);
             data.keep_store(name, &store);
             store
         };
-        let (stored, place) = load::load(&directory, &blobs, &kept)?;
+        let (stored, place) = load::load(&data.directory, &data.blobs, &kept)?;
         data.journal.run(place).map_err(|error| format!("can't start a thread: {error}"))?;
         Ok((data, stored))
+    }
+
+    /// Gathers what is to be kept in a directory.
+    fn new(directory: Directory, blobs: Blobs) -> Self {
+        let (journal, compacting) = (Journal::new(), Arc::default());
+        let end = Arc::new(End(journal.clone()));
+        Self { directory: Arc::new(directory), blobs, journal, compacting, _end: end }
     }
 
     /// Keeps a cluster from now on; all that it holds if nothing of it is kept yet.
@@ -86,13 +93,20 @@ impl Data {
         cluster.keep_with(Arc::new(ClusterKeeper(self.journal.clone())), is_new);
     }
 
-    /// Keeps a store of this name that is new.
-    pub(super) fn add_store(&self, name: &str, region: &str, store: &Store) {
-        self.keep_store(name, store);
+    /// Keeps that there are no such objects any more: nothing defines their kinds.
+    pub(super) fn leave_out(&self, objects: Vec<Kept>) {
+        for kept in objects {
+            self.journal.add(&Record::Object(Kept { object: None, completed_on_read: false, ..kept }));
+        }
+    }
+
+    /// Keeps that there is a store of this name.
+    pub(super) fn add_store(&self, name: &str, region: &str) {
         self.journal.add(&Record::Store { name: name.to_owned(), region: region.to_owned() });
     }
 
-    fn keep_store(&self, name: &str, store: &Store) {
+    /// Keeps what a store of this name holds from now on.
+    pub(super) fn keep_store(&self, name: &str, store: &Store) {
         store.keep_with(Arc::new(StoreKeeper {
             name: name.to_owned(),
             journal: self.journal.clone(),
@@ -130,10 +144,23 @@ impl Data {
         self.journal.settled()
     }
 
-    /// Ends once everything is written; the directory is free then.
+    /// Waits until everything so far is safe.
+    ///
+    /// # Errors
+    /// Why it can't be.
+    pub(super) async fn safe(&self) -> Result<(), String> {
+        self.journal.safe().await
+    }
+
+    /// Ends once everything is written, or nothing can be any more; the directory is free then.
     pub(super) async fn close(&self) {
-        self.journal.settled().await;
+        if let Err(error) = self.journal.safe().await {
+            tracing::warn!(error, "not everything is kept");
+        }
+        // Until there is another one in the directory, nobody of this one may write to it.
+        let _no_more = self.compacting.lock().await;
         self.journal.end();
+        self.journal.over().await;
         self.directory.release();
     }
 
@@ -173,4 +200,72 @@ pub(super) struct All<'a> {
     /// By which hosts backends know the store that is served.
     pub(super) hosts: BTreeSet<String>,
     pub(super) furnished: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use s3_sim::Dialect;
+    use tempfile::TempDir;
+    use tokio::time::timeout;
+
+    use super::journal::Place;
+    use super::*;
+
+    async fn within<T>(work: impl Future<Output = T>) -> T {
+        timeout(Duration::from_secs(20), work).await.expect("it comes to an end")
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_kept_is_told_and_waited_for_by_nobody() {
+        let folder = TempDir::new().expect("there is room");
+        let directory = Directory::open(folder.path()).expect("it is free");
+        let blobs = Blobs::open(directory.file("blobs")).expect("there is room");
+        let data = Data::new(directory, blobs.clone());
+        let path = data.directory.journal(0);
+        std::fs::write(&path, frame::opening()).expect("there is room");
+        // It can't be written to.
+        let file = File::open(&path).expect("it is there");
+        let place = Place { directory: data.directory.clone(), blobs, number: 0, file, length: 0 };
+        data.journal.run(place).expect("there can be a thread");
+        data.keep_clock(1);
+        let why = within(data.safe()).await.expect_err("it can't be written");
+        assert!(why.contains("journal-0"), "{why}");
+        assert!(within(data.compact(|_| {})).await.is_err());
+        within(data.close()).await;
+        assert!(Directory::open(folder.path()).is_ok(), "it is free again");
+    }
+
+    #[tokio::test]
+    async fn a_directory_is_free_only_once_a_snapshot_that_is_being_written_is_there() {
+        let folder = TempDir::new().expect("there is room");
+        let make = |_: &str| Store::new(Arc::new(Timestamp::now), Dialect::default());
+        let (data, _) = Data::open(folder.path(), make).expect("it is free");
+        let (begins, begun) = mpsc::channel();
+        let (lets_go, let_go) = mpsc::channel::<()>();
+        let compacts = data.clone();
+        let compacted = tokio::spawn(async move {
+            let whole = move |_: &mut dyn FnMut(&All<'_>)| {
+                begins.send(()).expect("it is waited for");
+                let_go.recv().expect("it is told");
+            };
+            compacts.compact(whole).await
+        });
+        let begun = tokio::task::spawn_blocking(move || begun.recv());
+        within(begun).await.expect("it can be waited for").expect("it is told");
+        // As its task is, when a simulator stops: what it does beside goes on.
+        compacted.abort();
+        let closes = data.clone();
+        let closed = tokio::spawn(async move { closes.close().await });
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(!closed.is_finished() && Directory::open(folder.path()).is_err());
+        lets_go.send(()).expect("it waits");
+        within(closed).await.expect("it can be closed");
+        assert!(data.directory.snapshot(1).exists());
+        assert!(Directory::open(folder.path()).is_ok(), "it is free");
+    }
 }

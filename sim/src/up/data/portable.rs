@@ -1,12 +1,12 @@
 //! A snapshot in one file, which any simulator takes: the bytes of objects as frames that begin
 //! with `b`, a blob's number and a place in it, and then the records of everything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use bytes::{Bytes, BytesMut};
 use kube_sim::{Issued, Kept};
-use s3_sim::{BlobReader, BlobWriter, Sources, Store, Whole};
+use s3_sim::{BlobReader, BlobWriter, Contents, Sources, Store, Whole};
 
 use super::blobs::{Blobs, Writer};
 use super::frame::{self, Flaw, Incoming};
@@ -102,10 +102,11 @@ pub(in crate::up) struct Brought {
 pub(in crate::up) struct Reading {
     incoming: Incoming,
     blobs: Option<Blobs>,
-    /// The blob that is being written, with its number there.
-    writing: Option<(u64, Writer)>,
-    /// New numbers of blobs.
-    renamed: BTreeMap<u64, u64>,
+    /// The blob that is being written: its number there, and how many bytes it has so far.
+    writing: Option<(u64, Writer, u64)>,
+    /// New numbers of blobs, and how many bytes each has. They go with this, unless a store has
+    /// taken them.
+    renamed: BTreeMap<u64, (u64, u64)>,
     /// Blobs in memory.
     loose: BTreeMap<u64, BytesMut>,
     /// The same once all are whole.
@@ -187,20 +188,25 @@ impl Reading {
             return Ok(());
         };
         let no_room = |error: io::Error| format!("its blobs can't be written: {error}");
-        if self.writing.as_ref().is_none_or(|(open, _)| *open != id) {
+        if self.writing.as_ref().is_none_or(|(open, ..)| *open != id) {
             self.finish().map_err(no_room)?;
-            self.writing = Some((id, blobs.begin().map_err(no_room)?));
+            if self.renamed.contains_key(&id) {
+                return Err(no_blob());
+            }
+            self.writing = Some((id, blobs.begin().map_err(no_room)?, 0));
         }
-        match &mut self.writing {
-            Some((_, writer)) => writer.write(bytes).map_err(no_room),
-            None => Ok(()),
+        let Some((_, writer, length)) = &mut self.writing else { return Ok(()) };
+        if *length != at {
+            return Err(no_blob());
         }
+        *length += bytes.len() as u64;
+        writer.write(bytes).map_err(no_room)
     }
 
     /// Finishes the blob that is being written.
     fn finish(&mut self) -> io::Result<()> {
-        if let Some((id, writer)) = self.writing.take() {
-            self.renamed.insert(id, Box::new(writer).finish()?);
+        if let Some((id, writer, length)) = self.writing.take() {
+            self.renamed.insert(id, (Box::new(writer).finish()?, length));
         }
         Ok(())
     }
@@ -209,7 +215,10 @@ impl Reading {
         match record {
             Record::Object(kept) => self.objects.push(kept),
             Record::Store { name, region } => self.stores.entry(name).or_default().region = region,
-            Record::Change { store, document } => self.stores.entry(store).or_default().documents.push(document),
+            Record::Change { store, document } => {
+                let brought = self.stores.get_mut(&store).ok_or_else(|| format!("there is no store {store}"))?;
+                brought.documents.push(document);
+            }
             Record::Token(issued) => self.tokens.push(issued),
             Record::Clock(ahead) => self.ahead = ahead,
             Record::Main(host) => self.hosts.push(host),
@@ -230,15 +239,121 @@ impl Reading {
         if self.ended { Ok(self) } else { Err("it is cut off".to_owned()) }
     }
 
-    /// Fills a store, which is empty, with what the snapshot says of it.
+    /// Reads what a store comes to hold. Neither that nor anything else is changed.
     ///
     /// # Errors
     /// In one sentence.
-    pub(in crate::up) fn fill(&self, store: &Store, brought: &Brought) -> Result<(), String> {
-        let documents = brought.documents.iter().map(Vec::as_slice);
-        if self.blobs.is_some() {
-            return store.restore(documents, Sources::Renamed(&self.renamed));
+    pub(in crate::up) fn read<'d>(
+        &self,
+        store: &Store,
+        documents: impl IntoIterator<Item = &'d [u8]>,
+    ) -> Result<Contents, String> {
+        let kept = self.blobs.as_ref().map(|_| Sources::Renamed(&self.renamed));
+        store.read(documents, kept.unwrap_or(Sources::Loose(&self.frozen)))
+    }
+
+    /// These of its blobs are a store's from now on.
+    pub(in crate::up) fn hand_over(&mut self, taken: &BTreeSet<u64>) {
+        self.renamed.retain(|_, (id, _)| !taken.contains(id));
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if let Some(blobs) = &self.blobs {
+            let left: Vec<u64> = self.renamed.values().map(|(id, _)| *id).collect();
+            blobs.remove(&left);
         }
-        store.restore(documents, Sources::Loose(&self.frozen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use stowage_operator::api::Endpoint;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::up::simulator::Simulator;
+
+    fn simulator(data: Option<&Path>) -> Simulator {
+        let endpoint = |url| Endpoint::parse(url).expect("it is one");
+        let new = Simulator::new(endpoint("http://127.0.0.1:9000"), &endpoint("http://127.0.0.1:9001"), data);
+        new.expect("it can be made").0
+    }
+
+    fn saved(simulator: &Simulator) -> Vec<u8> {
+        let mut file = Vec::new();
+        let written = Portable::new(&simulator.all(), simulator.data()).write(|part| {
+            file.extend(part);
+            Ok(())
+        });
+        written.expect("it can be read");
+        file
+    }
+
+    async fn load(simulator: &Simulator, file: &[u8]) -> Result<(), String> {
+        let mut reading = Reading::new(simulator.data());
+        reading.push(file)?;
+        simulator.go_on_from(reading.whole()?).await
+    }
+
+    /// The same file with another text in its frames.
+    fn with(file: &[u8], before: &str, after: &str) -> Vec<u8> {
+        let mut changed = frame::opening();
+        for content in frame::frames(file).expect("it is whole").contents {
+            let text = std::str::from_utf8(content).expect("all in it is text");
+            changed.extend(frame::frame(text.replace(before, after).as_bytes()));
+        }
+        assert_ne!(changed, file, "{before} is in it");
+        changed
+    }
+
+    /// How many blobs are in a data directory.
+    fn blobs(data: &Path) -> usize {
+        let parts = std::fs::read_dir(data.join("blobs")).expect("it is there");
+        let blobs =
+            parts.map(|part| std::fs::read_dir(part.expect("it is there").path()).expect("it is there").count());
+        blobs.sum()
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_that_is_refused_changes_nothing_and_leaves_nothing() {
+        for kept in [false, true] {
+            let folder = TempDir::new().expect("there is room");
+            let simulator = simulator(kept.then(|| folder.path()));
+            let store = simulator.store();
+            store.put_bucket("ann", "photos");
+            store.put_object("photos", "a", "seen").expect("there is room");
+            let good = saved(&simulator);
+            store.put_object("photos", "b", "since then").expect("there is room");
+            let before = saved(&simulator);
+            let bad = [
+                // A piece that goes beyond its blob, and one of a blob that isn't there.
+                with(&good, "[1,0,4]", "[1,0,5]"),
+                with(&good, "[1,0,4]", "[2,0,4]"),
+                // A blob that doesn't begin at its beginning, and one that comes twice.
+                with(&good, "b 1 0\n", "b 1 1\n"),
+                [
+                    &frame::opening()[..],
+                    &blob_frame(1, 0, b"seen"),
+                    &blob_frame(2, 0, b"x"),
+                    &good[frame::opening().len()..],
+                ]
+                .concat(),
+                // A change that can't be read, and an object that is another one.
+                with(&good, "\"changes\":", "\"changed\":"),
+                with(&good, "\"kube-system\"] {", "\"kube-systems\"] {"),
+            ];
+            for (number, bad) in bad.iter().enumerate() {
+                assert!(load(&simulator, bad).await.is_err(), "{number}");
+                assert!(saved(&simulator) == before, "{number} has changed something");
+                assert!(!kept || blobs(folder.path()) == 2, "{number} has left something");
+            }
+            assert_eq!(load(&simulator, &good).await, Ok(()));
+            let objects = BTreeMap::from([("a".to_owned(), Bytes::from_static(b"seen"))]);
+            assert_eq!(store.objects("photos"), objects);
+        }
     }
 }

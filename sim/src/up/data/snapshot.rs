@@ -28,18 +28,23 @@ impl<W: Write> Records<W> {
     fn add(&mut self, record: &Record) -> io::Result<()> {
         self.lines.extend_from_slice(&record.line());
         self.lines.push(b'\n');
-        if self.lines.len() < AT_ONCE { Ok(()) } else { self.flush() }
+        if self.lines.len() < AT_ONCE { Ok(()) } else { self.write_frame() }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn write_frame(&mut self) -> io::Result<()> {
         let written = self.out.write_all(&frame::frame(&self.lines));
         self.lines.clear();
         written
     }
 
+    /// The file is whole once this has come to its end: what `out` gathers is handed on.
     fn end(mut self) -> io::Result<()> {
         self.add(&Record::End)?;
-        self.flush()
+        // A frame without content is none.
+        if !self.lines.is_empty() {
+            self.write_frame()?;
+        }
+        self.out.flush()
     }
 }
 
@@ -87,16 +92,18 @@ impl Data {
         all: impl FnOnce(&mut dyn FnMut(&All<'_>)) + Send + 'static,
     ) -> Result<(), String> {
         let failed = |error: io::Error| format!("can't write a snapshot: {error}");
+        let compacting = self.compacting.clone().lock_owned().await;
         let number = self.journal.turn().await.map_err(failed)?;
         let (data, runtime) = (self.clone(), tokio::runtime::Handle::current());
         let written = tokio::task::spawn_blocking(move || {
+            // Whoever waits for this goes on to its end.
+            let _compacting = compacting;
             let path = data.directory.snapshot(number);
             data.directory.write(&path, |file| {
                 let mut outcome = Ok(());
                 all(&mut |all| outcome = write(all, io::BufWriter::new(&mut *file)));
                 outcome?;
-                runtime.block_on(data.journal.settled());
-                Ok(())
+                runtime.block_on(data.journal.safe()).map_err(io::Error::other)
             })?;
             data.remove_before(number)
         });
@@ -114,5 +121,51 @@ impl Data {
                 .try_for_each(|path: std::path::PathBuf| fs::remove_file::<&Path>(&path))?;
         }
         self.directory.sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A snapshot of one host, whose name brings the records before the end to so many bytes.
+    fn of_length(bytes: usize) -> Vec<u8> {
+        let least = Record::Main(String::new()).line().len() + 1;
+        let host = Record::Main("x".repeat(bytes - least));
+        let mut out = Vec::new();
+        let mut records = Records::begin(&mut out).expect("there is room");
+        records.add(&host).expect("there is room");
+        records.end().expect("there is room");
+        out
+    }
+
+    #[test]
+    fn a_snapshot_has_its_end_wherever_a_frame_ends() {
+        let end = Record::End.line().len() + 1;
+        for bytes in [AT_ONCE - end - 1, AT_ONCE - end, AT_ONCE - end + 1, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1] {
+            let file = of_length(bytes);
+            let frames = frame::frames(&file).expect("it is whole");
+            assert_eq!(frames.whole, file.len(), "{bytes} bytes");
+            assert!(frames.contents.last().is_some_and(|last| last.ends_with(b"e \n")), "{bytes} bytes");
+        }
+    }
+
+    /// Takes nothing.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_snapshot_that_finds_no_room_for_its_end_is_none() {
+        let records = Records::begin(io::BufWriter::new(Full)).expect("it is gathered");
+        assert!(records.end().is_err());
     }
 }

@@ -1,0 +1,83 @@
+//! A cluster that outlives the process: what its keeper was told makes it again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::front::{front, get, post, send};
+use super::{definition, empty_cluster};
+use crate::{Keeper, Kept};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// Remembers what it was told last of each object, by plural, namespace and name.
+#[derive(Default)]
+struct Memory(Mutex<BTreeMap<(String, String, String), Kept>>);
+
+impl Memory {
+    fn all(&self) -> Vec<Kept> {
+        self.0.lock().values().cloned().collect()
+    }
+}
+
+impl Keeper for Memory {
+    fn keep(&self, kept: Kept) {
+        let place = (kept.plural.clone(), kept.namespace.clone(), kept.name.clone());
+        let mut all = self.0.lock();
+        match kept.object {
+            Some(_) => drop(all.insert(place, kept)),
+            None => drop(all.remove(&place)),
+        }
+    }
+
+    fn cleared(&self) {
+        self.0.lock().clear();
+    }
+}
+
+fn has_things(kept: &[Kept]) -> bool {
+    kept.iter().any(|one| one.plural == "things")
+}
+
+/// A definition waits for its objects; who takes its finalizer off doesn't.
+#[tokio::test]
+async fn objects_go_with_a_definition_that_does_not_wait_for_them() {
+    let (cluster, keeper) = (empty_cluster(), Arc::new(Memory::default()));
+    let front = front(&cluster);
+    cluster.keep_with(keeper.clone(), true);
+    assert_eq!(post(&front, DEFINITIONS, &definition()).await.code, 201);
+    let things = "/apis/example.io/v1/namespaces/default/things";
+    let thing = json!({
+        "apiVersion": "example.io/v1", "kind": "Thing", "spec": {"owner": "ann"},
+        "metadata": {"name": "t", "finalizers": ["example.io/hold"]},
+    });
+    assert_eq!(post(&front, things, &thing).await.code, 201);
+    let path = format!("{DEFINITIONS}/things.example.io");
+    assert_eq!(send(&front, "DELETE", &path, &[], b"").await.code, 200);
+    cluster.settle_definitions();
+    assert!(has_things(&keeper.all()), "an object holds the definition");
+    let merge = [("content-type", "application/merge-patch+json")];
+    assert_eq!(send(&front, "PATCH", &path, &merge, br#"{"metadata":{"finalizers":null}}"#).await.code, 200);
+    assert_eq!(get(&front, &path).await.code, 404);
+    assert!(!has_things(&keeper.all()) && !has_things(&cluster.kept()));
+    let left_out = empty_cluster().restore(keeper.all(), 0).expect("all of it has a kind");
+    assert!(left_out.is_empty(), "{left_out:?}");
+    assert_eq!(post(&front, DEFINITIONS, &definition()).await.code, 201);
+    assert_eq!(get(&front, things).await.json()["items"], json!([]), "another definition has no objects yet");
+}
+
+#[test]
+fn objects_of_kinds_that_nothing_defines_are_left_out() {
+    let text = br#"{"apiVersion":"example.io/v1","kind":"Thing","metadata":{"name":"t","namespace":"default"}}"#;
+    let [group, plural, namespace, name] = ["example.io", "things", "default", "t"].map(str::to_owned);
+    let object = Some(Bytes::from_static(text));
+    let thing = Kept { group, plural, namespace, name, version: 9, object, completed_on_read: false };
+    let cluster = empty_cluster();
+    let kept = [cluster.kept(), vec![thing.clone()]].concat();
+    assert_eq!(cluster.restore(kept, 9), Ok(vec![thing]));
+    assert!(!has_things(&cluster.kept()));
+    assert!(cluster.resource_version() > 9);
+}
