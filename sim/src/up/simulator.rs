@@ -125,7 +125,7 @@ impl Simulator {
             }
             None => (None, Stored::default()),
         };
-        let new = New::new(make, data.clone());
+        let new = New::by(make, data.clone());
         clock.set(stored.ahead);
         let cluster = cluster(&clock, &stored, data.as_ref())?;
         let others = stored.stores.iter().filter(|(name, _)| *name != SERVED);

@@ -47,7 +47,7 @@ pub(super) struct New {
 
 impl New {
     /// This makes them, and there they are kept.
-    pub(super) fn new(make: Arc<dyn Fn(&str) -> Store + Send + Sync>, data: Option<Data>) -> Self {
+    pub(super) fn by(make: Arc<dyn Fn(&str) -> Store + Send + Sync>, data: Option<Data>) -> Self {
         Self { make, data, still: Arc::default() }
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let timed = clock.clone();
         let make =
             move |region: &str| Store::new(timed.clone(), Dialect { region: region.to_owned(), ..Dialect::default() });
-        let new = New::new(Arc::new(make), None);
+        let new = New::by(Arc::new(make), None);
         let cluster = Cluster::new(clock, 1);
         definitions().iter().for_each(|definition| cluster.serve(definition).expect("it is valid"));
         let follows = tokio::spawn(follow(cluster.clone(), stores.clone(), new));
