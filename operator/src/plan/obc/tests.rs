@@ -492,6 +492,36 @@ fn an_answer_that_comes_late_has_what_was_read_before_it_read_again() {
     }
 }
 
+/// A read may be answered from the server's past: what it misses is not gone, and what it shows is
+/// not as it shows it.
+// covers: 9.deletion.past
+#[rstest]
+#[case::the_claim(|look, before| (*look == ObcLook::Obc).then(|| ObcAnswer::Obc(Some(Box::new(before.clone())))))]
+#[case::its_bucket(|look, _| match look { ObcLook::Buckets => Some(ObcAnswer::Buckets(Vec::new())), _ => None })]
+#[case::its_shadow(|look, _| match look { ObcLook::Shadow(_) => Some(ObcAnswer::Shadow(None)), _ => None })]
+fn what_one_read_tells_of_the_past_takes_nothing_away(#[case] past: fn(&ObcLook, &Obc) -> Option<ObcAnswer>) {
+    let mut cluster = Cluster::bound();
+    let before = cluster.obc();
+    cluster.delete();
+    cluster.obc["metadata"]["resourceVersion"] = "900".into();
+    let mut view = ObcView::new(setting(), cluster.obc(), cluster.cached());
+    let rest = loop {
+        match view.next(Timestamp::UNIX_EPOCH) {
+            ControlFlow::Break(rest) => break rest,
+            ControlFlow::Continue(ObcStep::Look(look)) => {
+                let answer = past(&look, &before).unwrap_or_else(|| cluster.look(&look));
+                view.learn(answer, Arrival::Prompt);
+            }
+            ControlFlow::Continue(ObcStep::Act(act)) => {
+                assert!(matches!(act, ObcAct::WriteBucketPhase(..)), "{act:?}");
+                let answer = cluster.act(&act);
+                view.learn(answer, Arrival::Prompt);
+            }
+        }
+    };
+    assert!(matches!(rest.then, Then::Retry(_)), "{rest:?}");
+}
+
 #[test]
 fn what_the_server_refuses_for_good_is_told() {
     let cluster = Cluster::asked();

@@ -249,7 +249,9 @@ impl ObcView {
     /// Takes in what a step found out or did.
     pub(super) fn take(&mut self, answer: ObcAnswer) {
         match answer {
-            ObcAnswer::Obc(Some(live)) if live.id.uid == self.obc.id.uid => self.found(*live),
+            ObcAnswer::Obc(Some(live)) if live.id.uid == self.obc.id.uid && !live.id.is_older_than(&self.obc.id) => {
+                self.found(*live);
+            }
             // Its next pass goes by what there is.
             ObcAnswer::Obc(_) => self.trouble = Some(Trouble::Stale),
             ObcAnswer::Namespace(stays) => self.stays = Some(stays),
