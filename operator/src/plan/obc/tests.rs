@@ -492,13 +492,25 @@ fn an_answer_that_comes_late_has_what_was_read_before_it_read_again() {
     }
 }
 
+fn old_claim(look: &ObcLook, before: &Obc) -> Option<ObcAnswer> {
+    (*look == ObcLook::Obc).then(|| ObcAnswer::Obc(Some(Box::new(before.clone()))))
+}
+
+fn no_bucket(look: &ObcLook, _: &Obc) -> Option<ObcAnswer> {
+    (*look == ObcLook::Buckets).then(|| ObcAnswer::Buckets(Vec::new()))
+}
+
+fn no_shadow(look: &ObcLook, _: &Obc) -> Option<ObcAnswer> {
+    matches!(look, ObcLook::Shadow(_)).then_some(ObcAnswer::Shadow(None))
+}
+
 /// A read may be answered from the server's past: what it misses is not gone, and what it shows is
 /// not as it shows it.
 // covers: 9.deletion.past
 #[rstest]
-#[case::the_claim(|look, before| (*look == ObcLook::Obc).then(|| ObcAnswer::Obc(Some(Box::new(before.clone())))))]
-#[case::its_bucket(|look, _| match look { ObcLook::Buckets => Some(ObcAnswer::Buckets(Vec::new())), _ => None })]
-#[case::its_shadow(|look, _| match look { ObcLook::Shadow(_) => Some(ObcAnswer::Shadow(None)), _ => None })]
+#[case(old_claim)]
+#[case(no_bucket)]
+#[case(no_shadow)]
 fn what_one_read_tells_of_the_past_takes_nothing_away(#[case] past: fn(&ObcLook, &Obc) -> Option<ObcAnswer>) {
     let mut cluster = Cluster::bound();
     let before = cluster.obc();
