@@ -11,18 +11,18 @@ use serde::{Deserialize, Serialize};
 pub struct SecretTemplate {
     /// Labels, as they are. Whoever runs the operator says which may be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 32))]
+    #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     pub labels: Option<BTreeMap<String, String>>,
     /// Annotations, as they are. Whoever runs the operator says which may be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 32))]
+    #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 256 }))]
     pub annotations: Option<BTreeMap<String, String>>,
     /// Keys of the Secret, and what is to stand there. These fields may stand in it, and nothing
     /// else between two braces: `{{ .AccessKeyId }}`, `{{ .SecretAccessKey }}`, `{{ .Bucket }}`,
     /// `{{ .Buckets }}`, `{{ .Endpoint }}`, `{{ .Host }}`, `{{ .Port }}`, `{{ .Region }}`,
     /// `{{ .AddressingStyle }}`, `{{ .CABundle }}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 32))]
+    #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
     pub data: Option<BTreeMap<String, String>>,
     /// The keys that every such Secret has are left out.
     #[serde(default)]

@@ -69,10 +69,11 @@ impl Stored {
         std::str::from_utf8(&self.0.data.as_ref()?.get(key)?.0).ok()
     }
 
-    /// The access key id that a consumer Secret publishes. Where a template leaves the usual keys
+    /// The access key id that a consumer Secret publishes. Where a template has left the usual keys
     /// out, its label tells.
     pub(crate) fn published_key(&self) -> Option<&str> {
-        self.text("AWS_ACCESS_KEY_ID").or_else(|| self.label(wire::ACCESS_KEY_ID))
+        let of_template = || self.annotation(wire::TEMPLATE).and_then(|_| self.label(wire::ACCESS_KEY_ID));
+        self.text("AWS_ACCESS_KEY_ID").or_else(of_template)
     }
 
     /// Whether the controller owner reference has this UID: what makes a consumer Secret ours

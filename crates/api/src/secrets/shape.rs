@@ -95,6 +95,9 @@ impl SecretShape {
             data: data.collect::<Result<_, InvalidSpec>>()?,
             omits_defaults: raw.omit_defaults,
         };
+        if shape.omits_defaults && shape.data.is_empty() {
+            return Err(InvalidSpec::of(ALL, &"with omitDefaults, data has to say what stands there"));
+        }
         let names: [Vec<&String>; 3] =
             [shape.labels.keys().collect(), shape.annotations.keys().collect(), shape.data.keys().collect()];
         if names.iter().any(|keys| keys.len() > Self::MOST_KEYS) {

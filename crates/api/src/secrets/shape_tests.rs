@@ -44,7 +44,7 @@ fn every_field_stands_for_what_it_says() {
     assert_eq!(text(&["photos", "films"]), format!("s3cr3t  photos,films {rest}"), "several have no one name");
 }
 
-// covers: 10.fields, 10.own, 10.labels, 10.annotations, 10.data
+// covers: 10.fields, 10.own, 10.labels, 10.annotations, 10.data, 10.omitDefaults
 #[rstest]
 #[case(json!({"data": {"a": "{{ .Claim }}"}}), "is none of .AccessKeyId")]
 #[case(json!({"data": {"a": "x{{ .Bucket"}}), "{{ at 1 is not closed")]
@@ -60,6 +60,7 @@ fn every_field_stands_for_what_it_says() {
 #[case(json!({"data": {"a": "x".repeat(4097)}}), "4096 are the most")]
 #[case(json!({"data": (0..33).map(|n| (n.to_string(), "")).collect::<BTreeMap<_, _>>()}), "more than 32 keys")]
 #[case(json!({"data": (0..20).map(|n| (format!("{n:0>250}"), "")).collect::<BTreeMap<_, _>>()}), "4096 bytes together")]
+#[case(json!({"omitDefaults": true, "labels": {"a": "b"}}), "data has to say what stands there")]
 #[case(json!({"labels": {"broker.stowage.io/role": "x"}}), "is the operator's")]
 #[case(json!({"labels": {"a": "no label"}}), "can't stand there")]
 #[case(json!({"labels": {"-a": "x"}}), "is no name of")]
