@@ -7,9 +7,9 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::claim::{Binding, RotationPolicy};
+use super::claim::RotationPolicy;
 use super::schema;
-use super::secret_template::SecretTemplate;
+use super::secret_template::{Binding, SecretTemplate};
 use super::word::Word;
 
 /// Which buckets are to be opened, how far, and where the key to them goes.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::access::{ClaimAccesses, SharingRule};
 use super::quantity::Quantity;
 use super::schema;
-use super::secret_template::SecretTemplate;
+use super::secret_template::{Binding, SecretTemplate};
 use super::word::Word;
 
 /// What a claim asks for: a bucket on a backend, credentials to it, and what becomes of them.
@@ -319,14 +319,6 @@ impl BucketClaimStatus {
 fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let word = Option::<serde_json::Value>::deserialize(deserializer)?;
     Ok(word.and_then(|word| serde_json::from_value(word).ok()))
-}
-
-/// A Provisioned Service's Secret (Service Binding Specification for Kubernetes 1.0, "Provisioned
-/// Service").
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Binding {
-    /// Its name.
-    pub name: String,
 }
 
 /// Where in its life a claim is. The first that fits: `Deleting`, `Bound`, `Failed`, `Creating`,

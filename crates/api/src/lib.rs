@@ -60,7 +60,7 @@ pub use backend::{
     S3BackendStatus,
 };
 pub use claim::{
-    AnonymousAccess, AnonymousMode, BackendRef, Binding, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
+    AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
     BucketUsage, ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode,
     RotationPolicy, Versioning,
 };
@@ -79,7 +79,7 @@ pub use parsed::{
     Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints, shared_buckets,
 };
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
-pub use secret_template::SecretTemplate;
+pub use secret_template::{Binding, SecretTemplate};
 pub use secrets::{
     AccessConsumer, AccessCredential, AccessCredentialFacts, AccessRecord, AccessScope, AdminKey, AdminSecretError,
     AnonymousBinding, BucketRecord, ConsumerContent, Credential, CredentialFacts, DamagedSecret, Extra, Gateway, Lack,

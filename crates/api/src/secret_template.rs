@@ -1,8 +1,10 @@
-//! `spec.secretTemplate` of a claim or an access, as the API server stores it (spec §10).
+//! `spec.secretTemplate` and `status.binding` of a claim or an access, as the API server stores them
+//! (spec §10).
 
 use std::collections::BTreeMap;
 
 use kube::KubeSchema;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the Secret has besides the connection, or in its place.
@@ -27,4 +29,12 @@ pub struct SecretTemplate {
     /// The keys that every such Secret has are left out.
     #[serde(default)]
     pub omit_defaults: bool,
+}
+
+/// A Provisioned Service's Secret (Service Binding Specification for Kubernetes 1.0, "Provisioned
+/// Service").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Binding {
+    /// Its name.
+    pub name: String,
 }

@@ -2,8 +2,8 @@
 //! (`k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,finalizer}`).
 //!
 //! A definition is established at once. A deleted one keeps its finalizer until none of its objects
-//! is left. Who takes that off takes the objects along; a server would keep them, and show them once
-//! they are defined again.
+//! is left. Who takes that off takes the objects along; a server would keep them, and show them
+//! once they are defined again.
 
 use serde_json::{Value, json};
 
