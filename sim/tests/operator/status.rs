@@ -104,6 +104,7 @@ fn the_status_of_a_bound_claim_says_what_it_has() {
             "bucketOrigin": "Created",
             "proxyEndpoint": GATEWAY_ENDPOINT,
             "boundSecretName": "photos-s3",
+            "binding": {"name": "photos-s3"},
             "accessKeyId": data(&stage.world, "team-a", "photos-s3")["AWS_ACCESS_KEY_ID"],
             "rotationGeneration": 1,
             "rotatedAt": credential["metadata"]["creationTimestamp"],
