@@ -1,5 +1,5 @@
-//! `spec.secretTemplate` and `status.binding` of a claim or an access, as the API server stores them
-//! (spec §10).
+//! `spec.secretTemplate` and `status.binding` of a claim or an access, as the API server stores
+//! them (spec §10).
 
 use std::collections::BTreeMap;
 
