@@ -13,7 +13,7 @@ use super::state::{Edit, Hand, HistoryStep, Place, Seen, State};
 use super::views::{Claim, End, Key, Record, Secret};
 use super::{Case, Promise, public};
 use crate::effects::{Call, Fault, KubeFault, KubeVerb, Line};
-use crate::history::Called;
+use crate::history::{Called, Stored};
 
 /// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth
 /// (spec §1, §5). What keeps a claim from what its user wants is tried again also when somebody
@@ -84,7 +84,9 @@ impl<'a> Quiescence<'a> {
             _ => {}
         }
         let stored = match &step.seen {
-            Seen::Claim(..) | Seen::Secret(..) => true,
+            // How often that may be told is judged where it is asked for.
+            Seen::Claim(stored, _) => !tells_of_usage(stored),
+            Seen::Secret(..) => true,
             Seen::Object(stored) => stored.plural != "leases",
             _ => false,
         };
@@ -182,17 +184,26 @@ fn told_usage(state: &State<'_>, asked: &Asked) -> Option<Usage> {
     let mut lives = state.lives.values().filter(|life| life.gone.is_none()).map(|life| &life.claim);
     let claim = lives.find(is_it)?;
     let before = &claim.object["status"];
-    let but_usage = |status: &Value| {
-        let mut fields = status.as_object().cloned().unwrap_or_default();
-        fields.remove("usage");
-        fields
-    };
     let is_usage =
         asked.plural == "bucketclaims" && before["usage"] != status["usage"] && but_usage(before) == but_usage(status);
     let is_full =
         |status: &Value| claim.hard_quota().is_some_and(|hard| status["usage"]["bytes"].as_u64() >= Some(hard));
     let measured_at = status["usage"]["measuredAt"].as_str()?.parse().ok()?;
     is_usage.then(|| Usage { measured_at, is_crossing: is_full(before) != is_full(status) })
+}
+
+/// A status without what it tells of usage.
+fn but_usage(status: &Value) -> serde_json::Map<String, Value> {
+    let mut fields = status.as_object().cloned().unwrap_or_default();
+    fields.remove("usage");
+    fields
+}
+
+/// Whether a claim's status came to tell of another usage, and of nothing else.
+fn tells_of_usage(stored: &Stored) -> bool {
+    let (Some(old), Some(new)) = (stored.old.as_deref(), stored.new.as_deref()) else { return false };
+    let is_same = old["spec"] == new["spec"] && but_usage(&old["status"]) == but_usage(&new["status"]);
+    is_same && old["status"]["usage"] != new["status"]["usage"]
 }
 
 /// When a call began, since the start of the run.
