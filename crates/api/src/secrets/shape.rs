@@ -152,8 +152,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// Longest annotation that tells of it, in bytes.
-    pub const LONGEST: usize = SecretShape::LONGEST_NAMES + (3 * (SecretShape::MOST_KEYS + 2) * 3) + 64;
+    /// Longer than any annotation that tells of it, in bytes: the names of a template, what JSON
+    /// puts around a hundred of them, and the operator's own.
+    pub const LONGEST: usize = SecretShape::LONGEST_NAMES + 1024;
 
     /// What a Secret tells; nothing, where that can't be ours.
     #[must_use]

@@ -117,6 +117,27 @@ fn the_annotation_tells_the_names_and_none_of_ours() {
     }
 }
 
+/// One that was too long would not be known again, and written in every pass.
+// covers: 10.written
+#[test]
+fn the_most_that_a_template_may_ask_for_is_told_in_whole() {
+    let keys = |kind: &str| (0..32).map(|n| (format!("{kind}{n:0>41}"), "x".to_owned())).collect::<BTreeMap<_, _>>();
+    let raw = json!({ "labels": keys("l"), "annotations": keys("a"), "data": keys("d") });
+    let shape = parse(raw).expect("4032 bytes of names");
+    let publishing = super::super::Publishing { service_binding: true, ..Default::default() };
+    let shaped = super::super::Shaped { publishing: &publishing, shape: &shape };
+    let uid = super::super::super::names::ClaimUid::new("u");
+    let (id, secret, gateway) = (AccessKeyId::of(&uid, 1), SecretKey::new("s3cr3t".into()), gateway());
+    let names =
+        shaped.extra(SecretValues { id: &id, secret: &secret, buckets: &[], gateway: &gateway }).unwrap().names();
+    assert_eq!(names.data.len(), 32 + 7);
+    // What is left of the names' bound could be theirs as well.
+    assert!(names.text().len() + (SecretShape::LONGEST_NAMES - 96 * 42) < Written::LONGEST);
+    let mut told = Secret::default();
+    told.metadata.annotations = Some([(wire::TEMPLATE.to_owned(), names.text())].into());
+    assert_eq!(Written::of(&told), names);
+}
+
 // covers: 10.binding.keys, 10.ca, 10.omitDefaults
 #[test]
 fn the_keys_of_service_binding_and_the_authorities_are_there_where_they_are_wanted() {
