@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::kind::{Family, Kind};
 use super::meta::{self, FOREGROUND, ORPHAN};
+use super::policies::{self, Admission, Operation, User};
 use super::status::{self, Failure, FieldError, FieldErrorKind, bad_request};
 use super::store::{Place, Shared, State};
 use super::write;
@@ -28,6 +29,8 @@ pub(crate) struct Deletion {
     /// `None`: as the object's own finalizers say, else in the background.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) dry_run: bool,
+    /// Who asks, to be judged by admission policies; `None` for what isn't judged.
+    pub(crate) user: Option<User>,
 }
 
 impl Deletion {
@@ -59,7 +62,13 @@ impl Deletion {
             version: preconditions.resource_version,
             propagation,
             dry_run: dry_run || options.dry_run.is_some_and(|list| !list.is_empty()),
+            user: None,
         })
+    }
+
+    /// The same, asked for by this user.
+    pub(crate) fn of(self, user: Option<User>) -> Self {
+        Self { user, ..self }
     }
 }
 
@@ -81,13 +90,21 @@ pub(crate) enum Deleted {
 /// Deletes an object.
 ///
 /// # Errors
-/// 404 for a missing object, 409 for a failed precondition, 403 for a namespace of the system.
+/// 404 for a missing object, 409 for a failed precondition, 403 for a namespace of the system, and
+/// what an admission policy says.
 pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
     check_preconditions(kind, &existing, deletion)?;
     let system = ["default", "kube-system", "kube-public"].contains(&place.name.as_str());
     if kind.family == Family::Namespace && system {
         return Err(status::forbidden(kind, &place.name, "this namespace may not be deleted"));
+    }
+    if let Some(user) = &deletion.user {
+        let (subresource, operation, dry_run) = ("", Operation::Delete, deletion.dry_run);
+        policies::admit(
+            state,
+            &Admission { kind, subresource, operation, object: None, old: Some(&existing), user, dry_run },
+        )?;
     }
     let mut object = (*existing).clone();
     set_propagation(&mut object, deletion.propagation);

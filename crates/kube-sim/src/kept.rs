@@ -150,9 +150,11 @@ fn insert(state: &mut State, one: &Kept, object: Value) -> Result<bool, String> 
 /// What of a state a keeper has to be told after a change of an object.
 pub(crate) fn told(state: &State, kind: &super::kind::Kind, place: &Place, object: Option<&Shared>) {
     let Some(keeper) = &state.keeper else { return };
+    // Of two faces that objects have, the one by which they are stored.
+    let (group, plural) = kind.key();
     keeper.keep(Kept {
-        group: kind.group.clone(),
-        plural: kind.plural.clone(),
+        group: group.to_owned(),
+        plural: plural.to_owned(),
         namespace: place.namespace.clone(),
         name: place.name.clone(),
         version: state.version(),

@@ -40,7 +40,8 @@
 //! - definitions that are written through the API: established at once, at all their versions,
 //!   with `/scale`, and emptied before they go ([`Cluster::settle_definitions`]);
 //! - reviews, impersonation, and tokens of ServiceAccounts that the front knows again;
-//! - RBAC, workloads, admission, storage and network kinds, which are kept and acted on by nobody.
+//! - ValidatingAdmissionPolicies with parameters, which judge who writes through the front;
+//! - RBAC, workloads, webhooks, storage and network kinds, which are kept and acted on by nobody.
 //!
 //! [`Cluster::furnish_namespaces`] and [`Cluster::expire_events`] are steps as the others are. None
 //! of it is there without a front: a cluster in process serves what it did, at the same cost.
@@ -58,7 +59,8 @@
 //!
 //! - authorization, but for roles where a front is told so ([`Authorization::Rbac`]): those who
 //!   write roles may give away more than they have;
-//! - admission: webhooks and policies are stored and not asked;
+//! - admission: webhooks are stored and not asked; policies are evaluated without `authorizer` and
+//!   audit annotations, where there is a front;
 //! - conversion between versions but for `apiVersion`; every version is checked by the schema of
 //!   the one that is stored;
 //! - conflicts of names between definitions;
@@ -120,6 +122,7 @@ mod observer;
 mod output;
 mod patch;
 mod path;
+mod policies;
 mod route;
 mod schema;
 mod selector;
@@ -364,5 +367,5 @@ fn create_namespaces(state: &mut State) {
 
 /// How the server writes what it makes itself.
 fn own_writes() -> WriteOptions {
-    WriteOptions { manager: "kube-apiserver".to_owned(), dry_run: false, validation: FieldValidation::Ignore }
+    WriteOptions { manager: "kube-apiserver".to_owned(), dry_run: false, validation: FieldValidation::Ignore, user: None }
 }

@@ -21,6 +21,7 @@ use super::list;
 use super::observer::{Asked, Author};
 use super::output::{self, ApiBody, Form};
 use super::patch::{self, PatchFormat};
+use super::policies::User;
 use super::route::{Query, Route};
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
@@ -233,7 +234,12 @@ impl Call<'_> {
         let agent = self.head.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         let agent = agent.and_then(|text| text.split('/').next()).filter(|name| !name.is_empty());
         let manager = self.query.get("fieldManager").or(agent).unwrap_or("unknown").to_owned();
-        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation })
+        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation, user: self.user() })
+    }
+
+    /// Who is judged by admission policies: whoever came through a front.
+    fn user(&self) -> Option<User> {
+        self.head.extensions.get().cloned()
     }
 
     fn ok(&self, object: &Shared) -> Response<ApiBody> {
@@ -346,7 +352,8 @@ impl Call<'_> {
     }
 
     fn deletion(&self) -> Result<Deletion, Failure> {
-        Deletion::parse(self.body, self.query.get("propagationPolicy"), self.dry_run()?)
+        let deletion = Deletion::parse(self.body, self.query.get("propagationPolicy"), self.dry_run()?)?;
+        Ok(deletion.of(self.user()))
     }
 
     fn delete(&self, name: &str) -> Result<Response<ApiBody>, Failure> {

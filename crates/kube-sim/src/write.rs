@@ -10,6 +10,7 @@ use super::defaulting;
 use super::kind::{Family, Kind};
 use super::managed;
 use super::meta;
+use super::policies::{self, Admission, Operation, User};
 use super::status::{self, Failure, FieldError};
 use super::store::{Place, Shared, State};
 use super::structure;
@@ -40,6 +41,8 @@ pub(crate) struct WriteOptions {
     /// Whether to check all and change nothing.
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
+    /// Who asks, to be judged by admission policies; `None` for what isn't judged.
+    pub(crate) user: Option<User>,
 }
 
 /// What came of a write.
@@ -99,7 +102,8 @@ pub(crate) fn create(
     {
         fields.remove("status");
     }
-    let warnings = check(kind, &object, None, Part::Main)?;
+    let mut warnings = check(kind, &object, None, Part::Main)?;
+    warnings.extend(admit(state, kind, (Some(&object), None), Part::Main, options)?);
     builtin::omit_empty(kind, &mut object);
     let place = Place::of(&object);
     if let Some(existing) = state.get(kind, &place) {
@@ -164,7 +168,8 @@ pub(crate) fn update(
 ) -> Result<Written, Failure> {
     settle_version(kind, existing, &mut object)?;
     let mut object = prepare_update(kind, existing, object, part);
-    let warnings = check(kind, &object, Some(existing), part)?;
+    let mut warnings = check(kind, &object, Some(existing), part)?;
+    warnings.extend(admit(state, kind, (Some(&object), Some(existing)), part, options)?);
     builtin::omit_empty(kind, &mut object);
     defaulting::apply_defaults(&kind.schema, &mut object);
     forget_new_times(existing, &mut object);
@@ -182,6 +187,19 @@ pub(crate) fn update(
         return Ok(Written { object: Shared::new(object), created: false, warnings });
     }
     Ok(Written { object: state.put(kind, object), created: false, warnings })
+}
+
+/// Judges a write by the admission policies, where somebody asks who is judged.
+fn admit(
+    state: &State,
+    kind: &Kind,
+    (object, old): (Option<&Value>, Option<&Value>),
+    part: Part,
+    options: &WriteOptions,
+) -> Result<Vec<String>, Failure> {
+    let Some(user) = &options.user else { return Ok(Vec::new()) };
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    policies::admit(state, &Admission { kind, subresource: part.subresource(), operation, object, old, user, dry_run: options.dry_run })
 }
 
 /// A namespace stays until its controller has emptied it.
@@ -300,6 +318,7 @@ fn check(kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result
         check_custom(kind, object, old, part, &mut found);
     } else {
         builtin::check(kind, object, old, &mut found.errors);
+        policies::check(kind, object, &mut found.errors);
     }
     if found.errors.is_empty() {
         Ok(found.warnings)

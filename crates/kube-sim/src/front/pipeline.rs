@@ -18,6 +18,7 @@ use super::{FrontOptions, body, discovery, health, refusal, reviews, scale, stor
 use crate::Cluster;
 use crate::kind::Family;
 use crate::output::{self, ApiBody, json_text};
+use crate::policies::User;
 use crate::route::{Query, Route};
 use crate::status::{self, Failure};
 
@@ -49,7 +50,9 @@ impl Pipeline {
     pub(super) fn answer(&self, head: &Parts, body: &Bytes) -> Response<ApiBody> {
         let (identity, answer) = match self.caller(&head.headers) {
             Ok(identity) => {
-                let answer = self.route(&identity, head, body);
+                let mut head = head.clone();
+                head.extensions.insert(User(identity.user_info()));
+                let answer = self.route(&identity, &head, body);
                 (Some(identity), answer)
             }
             Err(failure) => (None, Err(failure)),

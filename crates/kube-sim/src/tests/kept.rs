@@ -81,3 +81,27 @@ fn objects_of_kinds_that_nothing_defines_are_left_out() {
     assert!(!has_things(&cluster.kept()));
     assert!(cluster.resource_version() > 9);
 }
+
+/// An event has two faces, and is kept as one object whichever of them it was written by.
+#[tokio::test]
+async fn events_of_the_core_group_are_kept_until_they_go() {
+    let (cluster, keeper) = (empty_cluster(), Arc::new(Memory::default()));
+    let front = front(&cluster);
+    cluster.keep_with(keeper.clone(), true);
+    let events = "/api/v1/namespaces/default/events";
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "reason": "Updated", "count": 1, "type": "Normal",
+        "involvedObject": {"kind": "ConfigMap", "namespace": "default", "name": "m"}, "source": {"component": "c"},
+    });
+    assert_eq!(post(&front, events, &event).await.code, 201);
+    let (path, merge) = (format!("{events}/e"), [("content-type", "application/merge-patch+json")]);
+    assert_eq!(send(&front, "PATCH", &path, &merge, br#"{"count":2}"#).await.code, 200);
+
+    let again = empty_cluster();
+    assert_eq!(again.restore(keeper.all(), 0), Ok(Vec::new()));
+    assert_eq!(get(&super::front::front(&again), &path).await.json()["count"], 2);
+
+    let other = "/apis/events.k8s.io/v1/namespaces/default/events/e";
+    assert_eq!(send(&front, "DELETE", other, &[], b"").await.code, 200);
+    assert!(keeper.all().iter().all(|kept| kept.plural != "events"), "it is gone by its other face");
+}

@@ -12,6 +12,7 @@ mod lists;
 mod mended;
 mod objects;
 mod owners;
+mod policies;
 mod strategic;
 mod updates;
 mod validation;
