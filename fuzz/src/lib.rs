@@ -31,7 +31,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "names", play: names::play },
     Target { name: "templates", play: templates::play },
     Target { name: "quantities", play: quantities::play },
@@ -44,6 +44,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "heads", play: gateway::heads::play },
     Target { name: "forms", play: gateway::forms::play },
     Target { name: "documents", play: gateway::documents::play },
+    Target { name: "deletions", play: gateway::deletions::play },
 ];
 
 impl Target {

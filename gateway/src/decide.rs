@@ -8,6 +8,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use stowage_api::{BucketName, ServedCredential};
 
+use self::grants::Target;
+use crate::deletion::Deletion;
 use crate::head::{Ask, CopySource, Operation};
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Backend, Holder, Key, Tables, Unreachable};
@@ -32,6 +34,8 @@ pub struct Wanted<'a> {
     pub key: Option<&'a [u8]>,
     /// What the keys of a list begin with, where that is said.
     pub prefix: Option<&'a [u8]>,
+    /// What a DeleteObjects deletes, once its body has been read.
+    pub deletion: Option<&'a Deletion>,
     /// Where a copy comes from.
     pub source: Option<&'a CopySource>,
     /// Whether it is about a version that may be past.
@@ -50,6 +54,7 @@ impl<'a> Wanted<'a> {
             bucket: ask.target.bucket(),
             key: ask.target.key().map(|key| key.as_str().as_bytes()),
             prefix: prefix.filter(|_| ask.operation.lists()),
+            deletion: None,
             source: ask.copy.as_ref(),
             names_version: ask.names_version(),
             overrides_headers: ask.overrides_headers(),
@@ -59,8 +64,16 @@ impl<'a> Wanted<'a> {
     /// An operation on a bucket itself, and nothing more.
     #[must_use]
     pub fn of_bucket(operation: Operation, bucket: &'a BucketName) -> Self {
-        let (key, prefix, source) = (None, None, None);
-        Self { operation, bucket: Some(bucket), key, prefix, source, names_version: false, overrides_headers: false }
+        Self {
+            operation,
+            bucket: Some(bucket),
+            key: None,
+            prefix: None,
+            deletion: None,
+            source: None,
+            names_version: false,
+            overrides_headers: false,
+        }
     }
 }
 
@@ -69,6 +82,8 @@ impl<'a> Wanted<'a> {
 pub enum Verdict {
     /// Pass it on to this backend.
     Forward(Arc<Backend>),
+    /// Read what it deletes, and decide about it again with that.
+    ReadDeletion,
     /// Tell the caller that these buckets are theirs.
     TellBuckets(Vec<BucketName>),
     /// Tell the gateway's region, which every bucket is in as far as the caller can know.
@@ -96,7 +111,10 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
             };
             let backend = match &key.holder {
                 Holder::Claim(credential) => reach(credential, bucket, known)?,
-                Holder::Access(access) => grants::target(access, bucket, wanted, known)?,
+                Holder::Access(access) => match grants::target(access, bucket, wanted, known)? {
+                    Target::At(backend) => backend,
+                    Target::ByDeletion => return Ok(Verdict::ReadDeletion),
+                },
             };
             if let Some(source) = wanted.source {
                 let from = match &key.holder {

@@ -1,6 +1,7 @@
 //! The way of a request: read, verified, decided about, passed on, answered.
 
 mod answers;
+mod deletion;
 mod peer;
 mod quota;
 mod record;
@@ -17,6 +18,7 @@ use http::{Method, Request, Response};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use self::deletion::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
 use self::store::Passed;
@@ -111,6 +113,7 @@ struct Shared {
     shares: Counts<Share>,
     sources: Counts<(String, Source)>,
     rates: Rates<(String, Source)>,
+    documents: Documents,
     quotas: Quotas,
     begun: Instant,
 }
@@ -152,6 +155,7 @@ impl Gateway {
             shares: Counts::new(config.per_claim),
             sources: Counts::new(PER_SOURCE),
             rates: Rates::default(),
+            documents: Documents::default(),
             quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
             begun: Instant::now(),
             config,
@@ -283,6 +287,13 @@ impl Shared {
                 record.forwarded(&backend.name);
                 let held = self.admit(&known, &ask, peer)?;
                 let passed = Passed { ask, backend, body, now, location };
+                let answer = self.pass(passed, known, record).await?;
+                Ok(record::holding(answer, held))
+            }
+            Verdict::ReadDeletion => {
+                let held = self.admit(&known, &ask, peer)?;
+                let (passed, _room) = self.read_deletion(ask, body, &known, location).await?;
+                record.forwarded(&passed.backend.name);
                 let answer = self.pass(passed, known, record).await?;
                 Ok(record::holding(answer, held))
             }

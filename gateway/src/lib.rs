@@ -8,7 +8,8 @@
 //!
 //! One request is parsed once, into one struct ([`head`]); what is asked of the store is built from
 //! that struct alone. Who may do what is a pure function ([`decide`]). Bodies flow: nothing is
-//! buffered whole ([`body`]).
+//! buffered whole ([`body`]), but the document of a DeleteObjects whose keys have to be looked at
+//! ([`deletion`]).
 
 #![warn(clippy::too_many_lines)]
 
@@ -18,6 +19,7 @@ pub mod body;
 mod cli;
 pub mod cors;
 pub mod decide;
+pub mod deletion;
 pub mod form;
 pub mod front;
 pub mod head;

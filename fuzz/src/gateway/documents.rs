@@ -82,7 +82,7 @@ fn other_reader(text: &str) -> Option<(String, Vec<(String, String)>)> {
 }
 
 /// A text with its references resolved.
-fn referred(text: &str) -> Option<String> {
+pub(super) fn referred(text: &str) -> Option<String> {
     let mut parts = text.split('&');
     let mut resolved = parts.next()?.to_owned();
     for part in parts {

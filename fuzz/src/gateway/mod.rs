@@ -5,6 +5,7 @@
 
 pub(super) mod chunks;
 pub(super) mod copies;
+pub(super) mod deletions;
 pub(super) mod documents;
 pub(super) mod forms;
 pub(super) mod heads;

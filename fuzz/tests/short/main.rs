@@ -46,6 +46,7 @@ fn play(target: Target, what: &str, input: &[u8]) {
 #[case("heads", 1000)]
 #[case("forms", 500)]
 #[case("documents", 2000)]
+#[case("deletions", 3000)]
 fn what_is_promised_holds_of_the_corpus_and_what_is_made_of_it(#[case] name: &str, #[case] times: u32) {
     let target = Target::named(name).expect("there is such a target");
     let corpus = corpus(name);

@@ -12,6 +12,7 @@ use stowage_api::{
 
 use super::super::{Caller, Verdict, decide};
 use super::*;
+use crate::deletion::Deletion;
 use crate::refusal::Code;
 use crate::registry::{SeenBackend, Setting};
 
@@ -150,6 +151,7 @@ impl Known {
 
     fn allows(&self, wanted: &Wanted<'_>) -> bool {
         match self.decide(wanted) {
+            Ok(Verdict::ReadDeletion) => false,
             Ok(_) => true,
             Err(code) => {
                 assert!(matches!(code, Code::AccessDenied | Code::ServiceUnavailable), "{code:?}");
@@ -262,7 +264,7 @@ fn a_reader_is_shown_no_version_that_is_past() {
     }
 }
 
-// covers: 8.prefix.covered, 8.prefix.lists, 8.prefix.deleteObjects
+// covers: 8.prefix.covered, 8.prefix.lists
 #[rstest]
 #[case(Some("in/"), &[])]
 #[case(Some("in/"), &["out/", "in/"])]
@@ -274,10 +276,52 @@ fn below_a_prefix_is_what_begins_with_it_byte_by_byte(#[case] asked: Option<&str
     };
     let all = allowed(&known, Some("in/a"), "in/a");
     assert_eq!(all.len(), ALL.len() - 1, "{all:?}");
-    assert!(!all.contains(&"DeleteObjects"), "the keys of its body aren't read");
+    assert!(!all.contains(&"DeleteObjects"), "the keys of its body aren't known");
     for (prefixed, key) in [(None, "other"), (Some(""), "in"), (Some("in"), "In/a"), (Some("i"), "x/in/a")] {
         assert_eq!(allowed(&known, prefixed, key), ["GetBucketLocation", "HeadBucket"], "{prefixed:?} {key}");
     }
+}
+
+/// A key of an access for `photos`, below this prefix.
+fn below(prefixed: Option<&str>, mode: AccessMode) -> Known {
+    Known { scopes: vec![scope("photos", Some("c-1"), mode, prefixed)], ..Known::default() }
+}
+
+fn deletion(keys: &[&str]) -> Deletion {
+    let object = |key: &&str| format!("<Object><Key>{key}</Key></Object>");
+    let objects: String = keys.iter().map(object).collect();
+    Deletion::read(format!("<Delete>{objects}</Delete>").as_bytes()).expect("a document")
+}
+
+// covers: 8.prefix.deleteObjects
+#[rstest]
+#[case::inside(&["in/a", "in/b/c", "in/"], true)]
+#[case::one_outside(&["in/a", "out/b", "in/c"], false)]
+#[case::the_last_outside(&["in/a", "in"], false)]
+#[case::another_case(&["IN/a"], false)]
+#[case::escaped_for_a_path(&["in%2Fa"], false)]
+#[case::a_blank_before(&[" in/a"], false)]
+fn many_objects_are_deleted_where_each_key_is_below(#[case] keys: &[&str], #[case] expected: bool) {
+    let photos = bucket("photos");
+    let read = deletion(keys);
+    let unread = wanted(Operation::DeleteObjects, &photos, None);
+    let asked = Wanted { deletion: Some(&read), ..unread };
+    let known = below(Some("in/"), AccessMode::ReadWrite);
+    assert_eq!(known.decide(&unread), Ok(Verdict::ReadDeletion), "its keys are asked for");
+    assert_eq!(known.allows(&asked), expected);
+    for mode in [AccessMode::ReadOnly, AccessMode::WriteOnly] {
+        let known = below(Some("in/"), mode);
+        assert_eq!(known.decide(&unread), Err(Code::AccessDenied), "before a body is read: {mode:?}");
+        assert_eq!(known.decide(&asked), Err(Code::AccessDenied), "{mode:?}");
+    }
+}
+
+// covers: 8.prefix.deleteObjects.whole
+#[test]
+fn without_a_prefix_nobody_asks_for_the_keys() {
+    let photos = bucket("photos");
+    let verdict = below(None, AccessMode::ReadWrite).decide(&wanted(Operation::DeleteObjects, &photos, None));
+    assert!(matches!(verdict, Ok(Verdict::Forward(_))), "{verdict:?}");
 }
 
 // covers: 8.gateway.weaker

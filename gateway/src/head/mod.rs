@@ -15,6 +15,7 @@ use http::{HeaderMap, Method};
 
 pub use self::copy::CopySource;
 pub use self::headers::{content_encoding, forwarded, hoisted};
+pub(crate) use self::operation::is_id;
 pub use self::operation::{Level, Operation};
 pub use self::target::{Domains, Key, Target, path_of};
 pub use crate::body::MAX_LENGTH as MAX_BODY;

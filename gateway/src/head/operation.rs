@@ -301,7 +301,7 @@ fn check_values(asked: &[&Pair]) -> Result<(), Refusal> {
 }
 
 /// Whether a value can be the id of a version or of an upload. Some stores make a path of it.
-pub(super) fn is_id(value: &[u8]) -> bool {
+pub(crate) fn is_id(value: &[u8]) -> bool {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~+=-".contains(byte);
     (1..=1024).contains(&value.len()) && value.iter().all(allowed) && value != b"." && value != b".."
 }

@@ -4,6 +4,7 @@
 mod access;
 mod answers;
 mod cors;
+mod deletions;
 mod outage;
 mod quotas;
 mod requests;

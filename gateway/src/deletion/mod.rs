@@ -1,0 +1,114 @@
+//! What a DeleteObjects deletes: read whole from its document, and written anew.
+//!
+//! Under a prefix the keys decide, and they stand in the body (spec §8). A store may read a document
+//! otherwise than the gateway does: where a name comes twice, where an entity or a comment stands in
+//! a key, where lines end. So the document of a client never gets there. [`Deletion::read`] takes
+//! nothing but the one form that S3 has, and the store gets [`Deletion::written`], in which every
+//! byte is the gateway's.
+//!
+//! Everything here is pure. How a body is read, and how many at once, is `front/deletion.rs`.
+
+mod digests;
+mod reader;
+mod writer;
+
+use crate::head::{Key, Operation};
+use crate::refusal::{Code, Refusal};
+
+pub use digests::{verify, write_anew};
+
+/// Most objects of one request (Amazon S3, DeleteObjects).
+pub const MOST_OBJECTS: usize = 1000;
+/// Longest text in the document, in bytes: a key, or the id of a version.
+const LONGEST_TEXT: usize = 1024;
+/// The namespace of S3's documents.
+const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+/// The objects that a request deletes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    objects: Vec<Doomed>,
+    answer: Answer,
+}
+
+/// What the store tells of what it has deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// Every object.
+    #[default]
+    Full,
+    /// Those that it could not delete: `Quiet`.
+    Errors,
+}
+
+/// An object that is to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doomed {
+    /// Its key.
+    pub key: Key,
+    /// Which version; the present one is marked as deleted without.
+    pub version: Option<Box<str>>,
+    /// Its `ETag`, where only that one is meant.
+    pub etag: Option<Box<str>>,
+    /// Its time, where only that one is meant, as the client wrote it.
+    pub modified: Option<Box<str>>,
+    /// Its length in bytes, where only that one is meant.
+    pub size: Option<u64>,
+}
+
+impl Deletion {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// `MalformedXML` for anything but the document of S3: another element or attribute, a document
+    /// type, an entity, a comment, an element that comes twice, no object or more than
+    /// [`MOST_OBJECTS`], a character that XML 1.0 can't carry. Those of [`Key::parse`] for a key;
+    /// `InvalidArgument` for a version's id that no store has given.
+    pub fn read(document: &[u8]) -> Result<Self, Refusal> {
+        reader::read(document)
+    }
+
+    /// The document for the store, of exactly its capacity. What reads it has the same keys: lines
+    /// and blanks that a reader might change are references, and nothing is in it that XML 1.0 can't
+    /// carry.
+    ///
+    /// # Errors
+    /// `EntityTooLarge` where it has more bytes than the operation's document may have.
+    pub fn written(&self) -> Result<Vec<u8>, Refusal> {
+        let longest = Operation::DeleteObjects.longest_document().unwrap_or_default();
+        let length = writer::length(self);
+        if length as u64 > longest {
+            return Err(Refusal::new(Code::EntityTooLarge, "The document in the body is too long."));
+        }
+        Ok(writer::write(self, length))
+    }
+
+    /// The objects, in the document's order.
+    #[must_use]
+    pub fn objects(&self) -> &[Doomed] {
+        &self.objects
+    }
+
+    /// The keys of the objects, decoded.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.objects.iter().map(|object| &object.key)
+    }
+
+    /// How many bytes of memory a document of this length takes at most, by capacity: itself, what
+    /// is read of it, and what is written.
+    #[must_use]
+    pub fn most_held(length: u64) -> u64 {
+        // A short object is a few times its text in memory, and escaped text five times itself.
+        // Neither grows beyond a thousand objects, and the longest document.
+        let longest = Operation::DeleteObjects.longest_document().unwrap_or_default();
+        length.saturating_mul(14).saturating_add(8 << 10).min(2 * longest + (256 << 10))
+    }
+}
+
+/// Whether XML 1.0 has this character, also as a reference (section 2.2, Char).
+fn is_carried(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+#[cfg(test)]
+mod tests;

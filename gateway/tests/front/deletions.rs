@@ -1,0 +1,372 @@
+//! Many objects deleted by one request, by a key that is for some of them: a store that knows S3
+//! gets a document that the gateway wrote.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use crc_fast::CrcAlgorithm;
+use futures::FutureExt;
+use http::{Request, Response};
+use http_body_util::{BodyExt, StreamBody};
+use ring::digest;
+use rstest::rstest;
+use s3_sim::{Dialect, Store};
+use stowage_api::{
+    AccessCredentialFacts, AccessMode, AccessRecord, AccessRef, AccessScope, AccessUid, BucketName, BucketRecord,
+    ClaimRef, ClaimUid, Consent, Endpoint, Limits, NamespaceUid, Prefix, SecretKey,
+};
+use stowage_gateway::body::Body;
+use stowage_gateway::front::Peer;
+use tower::{BoxError, ServiceExt};
+
+use crate::{Ask, Asked, SECRET, STORE, STORE_KEY, SYSTEM, Stage, answer, ask, body, code, now};
+
+const BUCKET: &str = "album";
+
+/// Objects beside each other that differ in what readers of XML, of paths or of tables may miss.
+const OBJECTS: [&str; 9] = [
+    "secret",
+    "shared/a",
+    "shared/a\n",
+    "shared/a\r",
+    "shared/a ",
+    "shared/a&b",
+    "shared/a&amp;b",
+    "shared/a%26b",
+    "shared2/a",
+];
+
+/// A store with the bucket and its objects.
+fn store() -> Store {
+    let store = Store::new(Arc::new(now), Dialect::default());
+    store.add_account("stowage", STORE_KEY, "store-secret");
+    assert!(store.put_bucket("stowage", BUCKET));
+    for key in OBJECTS {
+        assert!(store.put_object(BUCKET, key, "content").is_some(), "{key:?}");
+    }
+    store
+}
+
+/// Which of the objects are gone.
+fn gone(store: &Store) -> Vec<&'static str> {
+    let left = store.objects(BUCKET);
+    OBJECTS.into_iter().filter(|key| !left.contains_key(*key)).collect()
+}
+
+/// What the store says, which checks signatures and digests.
+fn carried_out(store: &Store, asked: &Asked) -> Response<Body> {
+    let Ok(bytes) = asked.body.clone() else { return answer(400, &[], "") };
+    let mut request = Request::new(s3s::Body::from(bytes));
+    *request.method_mut() = asked.method.clone();
+    *request.uri_mut() = asked.uri.clone();
+    *request.headers_mut() = asked.headers.clone();
+    let answered = store.http().oneshot(request).now_or_never().expect("it waits for nothing");
+    let (parts, answered) = answered.expect("it answers").into_parts();
+    let text = answered.collect().now_or_never().expect("it is there").expect("it is whole");
+    Response::from_parts(parts, body(text.to_bytes()))
+}
+
+/// The record of the bucket, which is open to the namespace that asks while `shared`.
+fn share(stage: &Stage, shared: bool) {
+    let consent = shared.then(|| (NamespaceUid::new("n-1"), Consent::full()));
+    let record = BucketRecord {
+        claim: ClaimRef { namespace: "team-a".into(), name: "album".into() },
+        uid: ClaimUid::new("c-1"),
+        backend: "main".into(),
+        endpoint: Endpoint::parse(STORE).expect("a URL"),
+        bucket: BucketName::parse(BUCKET).expect("a name"),
+        absence: false,
+        adopted: false,
+        settled: true,
+        generation: 1,
+        handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
+        public: false,
+        another: false,
+        lowest: Some(1),
+        accesses: BTreeMap::from_iter(consent),
+        limits: Limits::default(),
+        ending: false,
+    };
+    put(stage, &record.content(SYSTEM).to_secret());
+}
+
+fn put(stage: &Stage, secret: &k8s_openapi::api::core::v1::Secret) {
+    let name = secret.metadata.name.clone().expect("it has a name");
+    stage.internal(&name, serde_json::to_value(secret).expect("it is JSON"));
+}
+
+/// A gateway before this store, and the id of an access's key for what begins with the prefix.
+async fn stage(store: &Store, prefix: Option<&str>) -> (Stage, String) {
+    let stage = Stage::new().await;
+    let store = store.clone();
+    stage.store_answers(move |asked| carried_out(&store, asked));
+    let access = AccessRef { namespace: "team-b".into(), name: "cleaner".into() };
+    let uid = AccessUid::new("a-1");
+    let record = AccessRecord {
+        access: access.clone(),
+        uid: uid.clone(),
+        namespace_uid: NamespaceUid::new("n-1"),
+        generation: 1,
+        handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
+        lowest: 1,
+    };
+    let scope = AccessScope {
+        bucket: BucketName::parse(BUCKET).expect("a name"),
+        backend: "main".into(),
+        endpoint: Endpoint::parse(STORE).expect("a URL"),
+        claim: Some(ClaimUid::new("c-1")),
+        mode: AccessMode::ReadWrite,
+        prefix: prefix.map(|prefix| Prefix::parse(prefix).expect("a prefix")),
+    };
+    let facts = AccessCredentialFacts { access, uid, generation: 1, scopes: vec![scope] };
+    let id = facts.access_key_id().to_string();
+    share(&stage, true);
+    put(&stage, &record.content(SYSTEM).to_secret());
+    put(&stage, &facts.content(SYSTEM, Some(&SecretKey::new(SECRET.to_owned()))).to_secret());
+    stage.until(|stage| stage.knows(&id)).await;
+    (stage, id)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex::encode(digest::digest(&digest::SHA256, bytes).as_ref())
+}
+
+fn crc32(bytes: &[u8]) -> String {
+    let sum = crc_fast::checksum(CrcAlgorithm::Crc32IsoHdlc, bytes);
+    STANDARD.encode(u32::try_from(sum).expect("it has 32 bits").to_be_bytes())
+}
+
+/// A request with this document, its hash signed and with a CRC32, as Amazon's SDKs send it.
+fn delete(document: &str) -> Ask {
+    let mut request = ask("POST", &format!("/{BUCKET}?delete="))
+        .with("content-type", "application/xml")
+        .with("x-amz-sdk-checksum-algorithm", "CRC32")
+        .with("x-amz-checksum-crc32", &crc32(document.as_bytes()))
+        .sending(document.to_owned());
+    request.payload = sha256(document.as_bytes());
+    request
+}
+
+fn document(keys: &[&str]) -> String {
+    let object = |key: &&str| format!("<Object><Key>{key}</Key></Object>");
+    format!("<Delete>{}</Delete>", keys.iter().map(object).collect::<String>())
+}
+
+// covers: 8.prefix.deleteObjects, 8.prefix.deleteObjects.written
+#[tokio::test]
+async fn what_is_inside_is_deleted_by_a_document_of_ours() {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let sent = "<Delete>\n <Object><Key>shared/a</Key></Object><Object><Key>shared/none</Key></Object>\n</Delete>";
+    let (status, _, text) = stage.signed_as(&id, delete(sent)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    assert!(text.contains("<Key>shared/a</Key>") && !text.contains("<Error>"), "{text}");
+    assert_eq!(gone(&store), ["shared/a"]);
+    let asked = stage.only();
+    let written = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        <Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Object><Key>shared/a</Key></Object>\
+        <Object><Key>shared/none</Key></Object></Delete>";
+    assert_eq!(asked.body.as_deref(), Ok(written.as_bytes()));
+    assert_eq!(asked.line(), "POST /album?delete=");
+    assert_eq!(asked.header("content-length"), Some(written.len().to_string().as_str()));
+    assert_eq!(asked.header("x-amz-content-sha256"), Some(sha256(written.as_bytes()).as_str()));
+    assert!(asked.header("content-md5").is_some());
+    for about_the_other in ["x-amz-checksum-crc32", "x-amz-sdk-checksum-algorithm", "content-encoding"] {
+        assert_eq!(asked.header(about_the_other), None);
+    }
+}
+
+// covers: 8.prefix.deleteObjects
+#[rstest]
+#[case(&["shared/a", "secret"])]
+#[case(&["shared2/a"])]
+#[case(&["shared/a", "shared"])]
+#[case(&["shared/a", "shared%2Fa"])]
+#[case(&["shared/a", "/shared/a"])]
+#[tokio::test]
+async fn one_key_outside_refuses_them_all(#[case] keys: &[&str]) {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let (status, _, text) = stage.signed_as(&id, delete(&document(keys))).await;
+    assert_eq!((status.as_u16(), code(&text)), (403, "AccessDenied"), "{text}");
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+}
+
+// covers: 8.prefix.deleteObjects.written
+/// What the store deletes is what was looked at, and no object beside it.
+#[rstest]
+#[case("shared/a&amp;b", "shared/a&b")]
+#[case("shared/a&amp;amp;b", "shared/a&amp;b")]
+#[case("shared/a%26b", "shared/a%26b")]
+#[case("shared/a&#13;", "shared/a\r")]
+#[case("shared/a&#10;", "shared/a\n")]
+#[case("shared/a\r\n", "shared/a\n")]
+#[case("shared/a ", "shared/a ")]
+#[case("<![CDATA[shared/a&b]]>", "shared/a&b")]
+#[tokio::test]
+async fn a_key_is_the_same_to_gateway_and_store(#[case] written: &str, #[case] expected: &str) {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let (status, _, text) = stage.signed_as(&id, delete(&document(&[written]))).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    assert_eq!(gone(&store), [expected]);
+}
+
+// covers: 8.prefix.deleteObjects.strict, 6.segments
+#[rstest]
+#[case("", "MalformedXML")]
+#[case("<Delete><Object><Key>shared/a</Key></Object>", "MalformedXML")]
+#[case("<Delete><Object><Key>shared/a</Key><Key>secret</Key></Object></Delete>", "MalformedXML")]
+#[case("<Delete><Object><Key>shared/a<!-- --></Key></Object></Delete>", "MalformedXML")]
+#[case("<!DOCTYPE a [<!ENTITY b \"secret\">]><Delete><Object><Key>&b;</Key></Object></Delete>", "MalformedXML")]
+#[case("<Delete><Object><Key>shared/&#1;</Key></Object></Delete>", "MalformedXML")]
+#[case("<Delete><Object><Key>shared/../secret</Key></Object></Delete>", "InvalidArgument")]
+#[case("<Delete><Object><Key>shared/&#x2e;./secret</Key></Object></Delete>", "InvalidArgument")]
+#[tokio::test]
+async fn what_can_be_read_in_two_ways_is_refused(#[case] document: &str, #[case] expected: &str) {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let (status, _, text) = stage.signed_as(&id, delete(document)).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, expected), "{text}");
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+}
+
+// covers: 8.prefix.deleteObjects.bound
+#[tokio::test]
+async fn a_longer_document_than_any_is_not_read() {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let long = format!("{}{}", document(&["shared/a"]), " ".repeat(2 << 20));
+    let (status, _, text) = stage.signed_as(&id, delete(&long)).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, "EntityTooLarge"), "{text}");
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+}
+
+/// What the head says of the body is changed.
+fn told(change: impl FnOnce(&mut Ask)) -> Ask {
+    let mut request = delete(&document(&["shared/a"]));
+    change(&mut request);
+    request
+}
+
+fn set(request: &mut Ask, name: &'static str, value: &'static str) {
+    request.headers.insert(name, http::HeaderValue::from_static(value));
+}
+
+// covers: 8.prefix.deleteObjects.written
+#[rstest]
+#[case(told(|it| it.payload = sha256(b"another")), "XAmzContentSHA256Mismatch")]
+#[case(told(|it| set(it, "content-md5", "JfnnlDI7RTiF9RgfG2JNCw==")), "BadDigest")]
+#[case(told(|it| set(it, "content-md5", "AAAA")), "InvalidDigest")]
+#[case(told(|it| set(it, "x-amz-checksum-crc32", "AAAAAA==")), "BadDigest")]
+#[case(told(|it| set(it, "x-amz-checksum-xxhash64", "AAAAAAAAAAA=")), "NotImplemented")]
+#[case(told(|it| set(it, "content-length", "500")), "IncompleteBody")]
+#[tokio::test]
+async fn a_body_that_is_not_what_was_said_deletes_nothing(#[case] request: Ask, #[case] expected: &str) {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let (status, _, text) = stage.signed_as(&id, request).await;
+    assert!(!status.is_success());
+    assert_eq!(code(&text), expected, "{text}");
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+}
+
+/// A request whose document comes in chunks with a checksum behind them.
+fn in_chunks(document: &str, sum: &str) -> Ask {
+    let framed = format!("{:x}\r\n{document}\r\n0\r\nx-amz-checksum-crc32:{sum}\r\n\r\n", document.len());
+    let mut request = ask("POST", &format!("/{BUCKET}?delete="))
+        .with("content-encoding", "aws-chunked")
+        .with("x-amz-decoded-content-length", &document.len().to_string())
+        .with("x-amz-trailer", "x-amz-checksum-crc32")
+        .sending(framed);
+    request.payload = "STREAMING-UNSIGNED-PAYLOAD-TRAILER".to_owned();
+    request
+}
+
+// covers: 8.prefix.deleteObjects.written
+#[tokio::test]
+async fn a_checksum_behind_the_body_is_held_against_it() {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let document = document(&["shared/a"]);
+    let (status, _, text) = stage.signed_as(&id, in_chunks(&document, "AAAAAA==")).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, "BadDigest"), "{text}");
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+    let (status, _, text) = stage.signed_as(&id, in_chunks(&document, &crc32(document.as_bytes()))).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    assert_eq!(gone(&store), ["shared/a"]);
+    assert_eq!(stage.only().header("x-amz-trailer"), None);
+}
+
+// covers: 8.prefix.deleteObjects.whole
+#[tokio::test]
+async fn without_a_prefix_the_document_flows_as_it_is() {
+    let store = store();
+    let (stage, id) = stage(&store, None).await;
+    let sent = "<Delete><!-- all --><Object><Key>secret</Key></Object>\n</Delete>";
+    let (status, _, text) = stage.signed_as(&id, delete(sent)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let asked = stage.only();
+    assert_eq!(asked.body.as_deref(), Ok(sent.as_bytes()));
+    assert_eq!(asked.header("x-amz-checksum-crc32"), Some(crc32(sent.as_bytes()).as_str()));
+    assert_eq!(asked.header("content-md5"), None);
+    assert_eq!(gone(&store), ["secret"]);
+}
+
+/// A request whose body is there when this one says so.
+fn waiting(request: Ask, id: &str, ready: impl Future<Output = ()> + Send + 'static) -> Request<Body> {
+    let bytes = request.body.clone();
+    let frame = async move {
+        ready.await;
+        Ok::<_, BoxError>(http_body::Frame::data(bytes))
+    };
+    request.signed(id, SECRET).map(|_| StreamBody::new(Box::pin(frame.into_stream())).boxed_unsync())
+}
+
+const PEER: Peer =
+    Peer { address: std::net::SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9), is_tls: false };
+
+// covers: 8.prefix.deleteObjects
+#[tokio::test]
+async fn consent_is_looked_at_once_the_keys_are_there() {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let (ready, waits) = tokio::sync::oneshot::channel::<()>();
+    let (asks, asked_for) = tokio::sync::oneshot::channel::<()>();
+    let come = async move {
+        asks.send(()).expect("the test waits");
+        waits.await.expect("the test goes on");
+    };
+    let request = waiting(delete(&document(&["shared/a"])), &id, come);
+    let gateway = stage.gateway.clone();
+    let serving = tokio::spawn(async move { gateway.serve(request, PEER).await.status().as_u16() });
+    asked_for.await.expect("its body is asked for");
+    share(&stage, false);
+    while stage.signed_as(&id, ask("GET", &format!("/{BUCKET}/shared/a"))).await.0.as_u16() != 403 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    ready.send(()).expect("it is waited for");
+    assert_eq!(serving.await.expect("it ends"), 403);
+    assert!(stage.asked().iter().all(|asked| asked.method != "POST") && gone(&store).is_empty());
+}
+
+// covers: 8.prefix.deleteObjects.bound
+#[tokio::test]
+async fn a_document_that_does_not_come_is_not_waited_for() {
+    let store = store();
+    let (stage, id) = stage(&store, Some("shared/")).await;
+    let request = waiting(delete(&document(&["shared/a"])), &id, std::future::pending());
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let (status, _, text) = stage.send(request).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, "RequestTimeout"), "{text}");
+    assert_eq!(began.elapsed().as_secs(), 60);
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+}
