@@ -1,8 +1,7 @@
 //! What an operator's caches hold, and how a pass and a sweep begin on them.
 
-use super::objects::{
-    BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid, backend_number, bucket_name, endpoint,
-};
+use super::names::{backend_number, bucket_name, endpoint};
+use super::objects::{BACKENDS, BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid};
 use super::phrases::{Beginning, Place, Reply};
 use super::state::{Cell, Memory, Pass, State};
 use super::world::{DEADLINE, Lag, ModelWorld};
@@ -44,9 +43,12 @@ impl ModelWorld {
 
     /// A backend in the cache.
     pub(super) fn cached_backend(&self, state: &State, operator: usize, number: u8) -> Option<BackendFacts> {
-        let backends =
-            if self.lags(Lag::Backends) { &state.operators[operator].seen.backends } else { &state.backends };
-        backends[number as usize]
+        self.cached_backends(state, operator)[number as usize]
+    }
+
+    /// Every backend in the cache.
+    pub(super) fn cached_backends(&self, state: &State, operator: usize) -> [Option<BackendFacts>; BACKENDS] {
+        if self.lags(Lag::Backends) { state.operators[operator].seen.backends } else { state.backends }
     }
 
     /// A read or a write of its own told the operator what stands under a name.
@@ -88,6 +90,7 @@ impl ModelWorld {
             missing: memory.missing,
             unanswered: memory.until.saturating_sub(state.now),
             look: look || memory.look,
+            asks: self.cached_asks(state, operator, slot),
         };
         let tells = status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == "BucketMissing");
         if memory.missing.is_some() != tells {
@@ -97,7 +100,7 @@ impl ModelWorld {
             (beginning.missing, beginning.look) = (memory.missing, true);
         }
         let view = self.talks.begin(beginning);
-        Some((Pass { view, edited: false, born: 0 }, memory))
+        Some((Pass { view, edited: false, born: 0, pinned: None }, memory))
     }
 
     /// Who holds a bucket, as far as the caches know.

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use stateright::{Model, Property};
 
+use super::access::access_ref;
+use super::access_sweep::Stretch;
 use super::objects::{CLAIMS, Kind, Uid};
 use super::oracle::Promise;
 use super::phrases::{Call, Ending, Reply, Stride};
@@ -21,6 +23,14 @@ pub(super) enum Action {
     Begin { operator: usize, slot: usize, look: bool },
     /// A pass takes its next step.
     Step { operator: usize, slot: usize, fate: Fate },
+    /// An operator begins a pass over the access.
+    BeginVisit { operator: usize },
+    /// A pass over the access takes its next step.
+    Visit { operator: usize, fate: Fate },
+    /// An operator begins a sweep of what the access left.
+    SweepAccess { operator: usize },
+    /// That sweep takes its next step.
+    StrideAccess { operator: usize, fate: Fate },
     /// An operator begins a sweep.
     Sweep { operator: usize, uid: Uid },
     /// A sweep takes its next step.
@@ -75,16 +85,32 @@ impl ModelWorld {
             return;
         };
         let call = &self.talks.planned(plan).call;
-        actions.push(step(Fate::Answered));
-        if state.left.losses == 0 || call.is_cached() || matches!(call, Call::Rest(_)) {
-            return;
+        actions.extend(fates(state, call).iter().map(|fate| step(*fate)));
+        if state.left.losses > 0 && call.is_act() && self.recipe.late && state.late.is_none() {
+            actions.push(step(Fate::Late));
         }
-        actions.push(step(Fate::Lost));
-        if call.is_act() {
-            actions.push(step(Fate::Unheard));
-            if self.recipe.late && state.late.is_none() {
-                actions.push(step(Fate::Late));
+    }
+
+    /// What an operator may do about the access.
+    fn visits(&self, state: &State, operator: usize, actions: &mut Vec<Action>) {
+        let process = &state.operators[operator];
+        let (grants, visit) = (&self.talks.grants, |fate| Action::Visit { operator, fate });
+        match process.visit.map(|visit| &grants.planned(self.visit_plan(state, visit)).call) {
+            Some(call) => actions.extend(fates(state, call).iter().map(|fate| visit(*fate))),
+            None if self.visit_would_act(state, operator) => actions.push(Action::BeginVisit { operator }),
+            None => {}
+        }
+        let stride = |fate| Action::StrideAccess { operator, fate };
+        match process.access_sweep.map(|sweep| grants.sweeps.stretch_of(sweep)) {
+            Some(stretch) => {
+                actions.push(stride(Fate::Answered));
+                if state.left.losses > 0 && !matches!(stretch, Stretch::Over) {
+                    actions.push(stride(Fate::Lost));
+                    actions.extend(matches!(stretch, Stretch::Delete(_)).then(|| stride(Fate::Unheard)));
+                }
             }
+            None if self.access_suspect(state, operator).is_some() => actions.push(Action::SweepAccess { operator }),
+            None => {}
         }
     }
 
@@ -133,7 +159,13 @@ impl ModelWorld {
         let claims = || state.claims.iter().flatten().map(|number| self.talks.objects.claim_facts(*number));
         let rotates = claims().any(|claim| claim.rotate.max(claim.revoke) > 0 || claim.spec.interval.is_some());
         for secret in state.secrets.all().map(|number| self.talks.objects.secret_of(number)) {
-            if secret.kind == Kind::Credential {
+            let rotates = match secret.kind {
+                Kind::Credential => Some(rotates),
+                // Also an entry that opens anew, or leads elsewhere, takes another key.
+                Kind::AccessKey => Some(true),
+                _ => None,
+            };
+            if let Some(rotates) = rotates {
                 due.extend(secret.expires);
                 due.extend(secret.expires.map(|at| at.saturating_add(60)));
                 due.extend(rotates.then_some(secret.made + 60));
@@ -158,6 +190,18 @@ impl ModelWorld {
             Action::Step { operator, slot, fate } => {
                 state.left.losses -= u8::from(fate != Fate::Answered);
                 self.step(state, operator, slot, fate);
+            }
+            Action::BeginVisit { operator } => self.start_visit(state, operator),
+            Action::Visit { operator, fate } => {
+                state.left.losses -= u8::from(fate != Fate::Answered);
+                self.visit_step(state, operator, fate);
+            }
+            Action::SweepAccess { operator } => {
+                state.operators[operator].access_sweep = self.access_suspect(state, operator);
+            }
+            Action::StrideAccess { operator, fate } => {
+                state.left.losses -= u8::from(fate != Fate::Answered);
+                self.access_stride(state, operator, fate);
             }
             Action::Sweep { operator, uid } => self.start_sweep(state, operator, uid),
             Action::Stride { operator, fate } => {
@@ -195,7 +239,9 @@ impl ModelWorld {
         process.began = state.now;
         process.wrote.clear();
         process.wrote_claims = Default::default();
+        process.wrote_access = None;
         process.passes = Default::default();
+        (process.visit, process.access_sweep) = (None, None);
         process.memory = Default::default();
         process.sweep = None;
         process.alone = Default::default();
@@ -236,8 +282,10 @@ impl ModelWorld {
                 self.steps(state, operator, slot, actions);
             }
             self.sweeps(state, operator, actions);
+            self.visits(state, operator, actions);
             actions.extend(self.behind(state, operator).map(|kind| Action::CatchUp { operator, kind }));
-            let something = process.passes.iter().any(Option::is_some) || process.sweep.is_some();
+            let visits = process.visit.is_some() || process.access_sweep.is_some();
+            let something = visits || process.passes.iter().any(Option::is_some) || process.sweep.is_some();
             let remembers = process.memory.iter().any(Option::is_some);
             if state.left.crashes > 0 && (something || remembers) {
                 actions.push(Action::Crash { operator });
@@ -264,6 +312,7 @@ impl ModelWorld {
             move |internal: bool| state.secrets.iter().filter(move |(name, _)| self.is_internal(*name) == internal);
         self.recipe.lag.iter().copied().filter(move |kind| match kind {
             Lag::Claims => process.seen.claims != state.claims || process.wrote_claims.iter().any(Option::is_some),
+            Lag::Accesses => process.seen.access != state.access || process.wrote_access.is_some(),
             Lag::Internal => wrote(true) || !process.seen.internal.iter().eq(stored(true)),
             Lag::Consumers => wrote(false) || !process.seen.consumers.iter().eq(stored(false)),
             Lag::Backends => process.seen.backends != state.backends,
@@ -275,7 +324,7 @@ impl ModelWorld {
         let who = |operator: usize| {
             if self.recipe.operators > 1 { format!("operator {}", operator + 1) } else { "operator".to_owned() }
         };
-        let claim = |slot: usize| super::objects::claim_ref(slot).to_string();
+        let claim = |slot: usize| super::names::claim_ref(slot).to_string();
         match action {
             Action::Begin { operator, slot, look } => {
                 let look = if look { ", a drift check is due" } else { "" };
@@ -284,6 +333,17 @@ impl ModelWorld {
             Action::Step { operator, slot, fate } => {
                 let step = self.plan(state, operator, slot).map(|plan| self.talks.planned(plan).step.to_string());
                 format!("{}: {}: {}{fate}", who(operator), claim(slot), step.unwrap_or_default())
+            }
+            Action::BeginVisit { operator } => format!("{}: begins a pass over access {}", who(operator), access_ref()),
+            Action::Visit { operator, fate } => {
+                let visit = state.operators[operator].visit;
+                let step = visit.map(|visit| self.visit_text(state, visit));
+                format!("{}: access {}: {}{fate}", who(operator), access_ref(), step.unwrap_or_default())
+            }
+            Action::SweepAccess { operator } => format!("{}: begins a sweep of the access", who(operator)),
+            Action::StrideAccess { operator, fate } => {
+                let text = state.operators[operator].access_sweep.map(|sweep| self.talks.grants.sweeps.text(sweep));
+                format!("{}: {}{fate}", who(operator), text.unwrap_or_default())
             }
             Action::Sweep { operator, uid } => format!("{}: begins a sweep of {}", who(operator), uid.text()),
             Action::Stride { operator, fate } => {
@@ -365,6 +425,15 @@ impl ModelWorld {
         // Nothing follows a broken promise. With the bounds reached, what is left is not looked at.
         let over = self.found.load(Ordering::Relaxed) || self.cut.load(Ordering::Relaxed);
         over || self.come_to_rest(state).1.is_none() || self.found.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// What may become of a call of a pass, but that it comes late.
+fn fates(state: &State, call: &Call) -> &'static [Fate] {
+    match call {
+        _ if state.left.losses == 0 || call.is_cached() || matches!(call, Call::Rest(_)) => &[Fate::Answered],
+        _ if call.is_act() => &[Fate::Answered, Fate::Lost, Fate::Unheard],
+        _ => &[Fate::Answered, Fate::Lost],
     }
 }
 

@@ -8,18 +8,28 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `worlds` | which worlds there are: who is in them, what may go wrong |
+//! | `worlds`, `access_worlds` | which worlds there are: who is in them, what may go wrong |
 //! | `world`, `state` | what a world is made of, and a state of it |
-//! | `objects` | claims, Secrets, tags and backends as the planner sees them, by numbers |
+//! | `objects`, `names`, `shown` | claims, Secrets, tags and backends, by numbers and as the planner sees them |
 //! | `phrases` | what is said between a pass and the world: by numbers too |
-//! | `talks`, `keys` | the conversations with the planner: it is asked once for each view that comes up |
+//! | `talks`, `shelf` | the conversations with the planner: it is asked once for each view that comes up |
 //! | `caches`, `turn` | how a pass begins; how its steps are answered and carried out |
 //! | `people` | what everybody else does |
+//! | `access`, `access_sweep`, `grants`, `visit` | the access: its objects, its planner and the passes over it |
 //! | `checker` | what can happen in a state: the model as stateright explores it |
-//! | `oracle`, `rest` | what must never be, and what must be at rest |
+//! | `oracle`, `rest`, `access_oracle`, `access_rest` | what must never be, and what must be at rest |
 
+mod access;
+mod access_oracle;
+mod access_rest;
+mod access_sweep;
+#[cfg(test)]
+mod access_tests;
+mod access_worlds;
 mod caches;
 mod checker;
+mod grants;
+mod names;
 mod objects;
 mod oracle;
 mod people;
@@ -27,12 +37,14 @@ mod phrases;
 mod rest;
 mod run;
 mod shelf;
+mod shown;
 mod state;
 mod talks;
 #[cfg(test)]
 mod tests;
 mod text;
 mod turn;
+mod visit;
 mod world;
 mod worlds;
 

@@ -4,7 +4,7 @@
 //! A resourceVersion is the number of the object: it tells what the object says, and the planner
 //! knows nothing more of one than whether it is the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -12,15 +12,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
-use stowage_operator::api::{
-    AccessKeyId, AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, Backend, BackendAccess,
-    BackendTls, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimRef, ClaimUid, Deletion, Desired, Endpoint,
-    FINALIZER, Gateway, NameTemplate, ObjectId, Publishing, Rotation, SecretShape, ServedBy, Sharing,
-};
+use stowage_operator::api::{AccessKeyId, AccessMode, BucketClaimStatus, BucketName, BucketRecord, Claim, ClaimUid};
 use stowage_operator::plan::orphans::{Kind as _, OfClaim};
 use stowage_operator::plan::{BackendSeen, Setting, Stored};
 
+use super::access::OfAccess;
 use super::shelf::Known;
+use super::shown;
 
 /// Namespace of the internal Secrets.
 pub(super) const OPERATOR_NAMESPACE: &str = "stowage-system";
@@ -84,12 +82,21 @@ pub(super) struct Spec {
     pub(super) overlap: u32,
     /// Days between two rotations that come by themselves.
     pub(super) interval: Option<u32>,
+    /// What accesses of the one other namespace may do.
+    pub(super) shares: Option<AccessMode>,
 }
 
 impl Spec {
     /// What a claim asks for unless somebody edits it.
-    pub(super) const PLAIN: Self =
-        Self { backend: 0, deletion: Policy::Retain, renamed: false, public: false, overlap: 300, interval: None };
+    pub(super) const PLAIN: Self = Self {
+        backend: 0,
+        deletion: Policy::Retain,
+        renamed: false,
+        public: false,
+        overlap: 300,
+        interval: None,
+        shares: None,
+    };
 }
 
 /// Deletion policy and forceDelete.
@@ -132,7 +139,11 @@ pub(super) enum Kind {
     Credential,
     /// Public access.
     Binding,
-    /// The connection, in the claim's namespace.
+    /// What is remembered of the access.
+    AccessRecord,
+    /// A key of the access.
+    AccessKey,
+    /// The connection, in the namespace of the claim or of the access.
     Consumer,
 }
 
@@ -153,6 +164,8 @@ pub(super) struct SecretFacts {
     pub(super) controller: Option<Uid>,
     /// Whose a sweep takes it for.
     pub(super) swept: Option<Uid>,
+    /// What it says as a Secret of the access, if it is one.
+    pub(super) access: Option<OfAccess>,
     /// The record that it is, if it can be read.
     pub(super) record: Option<BucketRecord>,
     /// Generation of the key that it is or publishes.
@@ -226,7 +239,7 @@ pub(super) const STRANGERS: u32 = 1;
 impl Objects {
     pub(super) fn new(purge_slice: u32) -> Self {
         let objects = Self {
-            setting: Arc::new(setting(purge_slice)),
+            setting: Arc::new(shown::setting(purge_slice)),
             names: Known::new(),
             statuses: Known::new(),
             claims: Known::new(),
@@ -264,7 +277,7 @@ impl Objects {
     /// Number of a claim.
     pub(super) fn claim(&self, facts: &ClaimFacts) -> u32 {
         self.claims.number(facts.clone(), |number| {
-            let claim = claim(facts, number, self.status_of(facts.status));
+            let claim = shown::claim(facts, number, self.status_of(facts.status));
             let name = |name: &String| self.name(&claim.at.namespace, name);
             let publishes_to = [Some(name(&claim.consumer_secret)), claim.status.bound_secret_name.as_ref().map(name)];
             ClaimEntry { facts: facts.clone(), claim, publishes_to }
@@ -297,6 +310,11 @@ impl Objects {
         self.secrets.get(number)
     }
 
+    /// A Secret as the planner sees it.
+    pub(super) fn stored(&self, number: u32) -> Stored {
+        self.secret_of(number).stored.clone()
+    }
+
     /// Number of a set of tags.
     pub(super) fn tags(&self, tags: &BTreeMap<String, String>) -> u32 {
         let uid = tags.get(wire::TAG_CLAIM_UID).and_then(|text| Uid::parse(text));
@@ -310,7 +328,7 @@ impl Objects {
 
     /// A backend as the planner sees it.
     pub(super) fn backend(&self, facts: BackendFacts) -> &BackendSeen {
-        self.backends.get(self.backends.number(facts, |number| backend(facts, number)))
+        self.backends.get(self.backends.number(facts, |number| shown::backend(facts, number)))
     }
 
     fn secret_facts(&self, secret: &Secret, version: u16, number: u32) -> SecretFacts {
@@ -325,7 +343,9 @@ impl Objects {
             Some(Role::BucketRecord) => Kind::Record,
             Some(Role::VirtualCredential) => Kind::Credential,
             Some(Role::AnonymousBinding) => Kind::Binding,
-            Some(Role::ConsumerSecret | Role::AccessRecord | Role::AccessCredential) | None => Kind::Consumer,
+            Some(Role::AccessRecord) => Kind::AccessRecord,
+            Some(Role::AccessCredential) => Kind::AccessKey,
+            Some(Role::ConsumerSecret) | None => Kind::Consumer,
         };
         let whose = says.or(controller);
         let id = text("access_key_id").or_else(|| text("AWS_ACCESS_KEY_ID"));
@@ -345,6 +365,7 @@ impl Objects {
             labelled: stored.label(wire::CLAIM_UID).and_then(Uid::parse),
             controller,
             swept: OfClaim::owner(&stored).and_then(|uid| Uid::parse(uid.as_str())),
+            access: OfAccess::read(&stored),
             record: BucketRecord::read(&stored.0).ok(),
             generation: Uid::all().find_map(generation).unwrap_or(0),
             bucket: text("bucket_name").or_else(|| text("BUCKET_NAME")).and_then(|name| BucketName::parse(&name).ok()),
@@ -382,134 +403,4 @@ pub(super) fn timestamp(seconds: u32) -> Timestamp {
 
 fn seconds(time: Timestamp) -> u32 {
     u32::try_from(time.as_second()).unwrap_or(u32::MAX)
-}
-
-/// Namespace and name of a claim. With the default template both come to one bucket: `a-b-c`.
-pub(super) fn claim_ref(slot: usize) -> ClaimRef {
-    let (namespace, name) = [("a-b", "c"), ("a", "b-c")][slot];
-    ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
-}
-
-/// Name of a claim's consumer Secret.
-pub(super) fn consumer_name(slot: usize, renamed: bool) -> String {
-    if renamed { "connection".to_owned() } else { format!("{}-s3", claim_ref(slot).name) }
-}
-
-/// Name of a backend.
-pub(super) fn backend_name(number: u8) -> &'static str {
-    ["main", "second"][number as usize]
-}
-
-/// Number of a backend.
-pub(super) fn backend_number(name: &str) -> Option<u8> {
-    (0..BACKENDS as u8).find(|number| backend_name(*number) == name)
-}
-
-/// URL of a store.
-pub(super) fn endpoint(store: u8) -> Endpoint {
-    parsed(Endpoint::parse(["http://one.example", "http://two.example"][store as usize]))
-}
-
-/// A bucket's place: its store and its name.
-pub(super) fn bucket_number(endpoint_text: &str, bucket: &str) -> Option<usize> {
-    let store = (0..BACKENDS).find(|store| endpoint(*store as u8).as_str() == endpoint_text)?;
-    let name = (0..NAMES).find(|name| bucket_name(*name) == bucket)?;
-    Some(store * NAMES + name)
-}
-
-/// Name of a bucket.
-pub(super) fn bucket_name(name: usize) -> &'static str {
-    ["a-b-c", "x-a-b-c"][name]
-}
-
-fn parsed<T, E: std::fmt::Debug>(result: Result<T, E>) -> T {
-    result.unwrap_or_else(|error| unreachable!("a constant of the model: {error:?}"))
-}
-
-const INSTALLATION: &str = "cluster";
-
-fn setting(purge_slice: u32) -> Setting {
-    Setting {
-        operator_namespace: OPERATOR_NAMESPACE.to_owned(),
-        trusted_namespaces: BTreeSet::new(),
-        gateway: Gateway {
-            endpoint: parsed(Endpoint::parse("http://gateway.example")),
-            region: "us-east-1".to_owned(),
-            addressing_style: AddressingStyle::Path,
-            ca: None,
-        },
-        publishing: Publishing::default(),
-        installation: INSTALLATION.to_owned(),
-        purge_slice,
-    }
-}
-
-fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
-    let slot = facts.uid.slot();
-    Claim {
-        id: ObjectId { uid: facts.uid.text(), resource_version: number.to_string() },
-        at: claim_ref(slot),
-        uid: facts.uid.claim_uid(),
-        generation: i64::from(facts.generation),
-        deleting: facts.deleting,
-        served_by: None,
-        annotated: true,
-        finalizers: if facts.finalizer { vec![FINALIZER.to_owned()] } else { Vec::new() },
-        paused: facts.paused,
-        rotate_request: (facts.rotate > 0).then(|| facts.rotate.to_string()),
-        revoke_request: (facts.revoke > 0).then(|| facts.revoke.to_string()),
-        deletion: match facts.spec.deletion {
-            Policy::Retain => Deletion::Retain,
-            Policy::Delete => Deletion::Delete,
-            Policy::Force => Deletion::Force,
-        },
-        consumer_secret: consumer_name(slot, facts.spec.renamed),
-        sharing: Sharing::default(),
-        desired: Ok(Desired {
-            backend: backend_name(facts.spec.backend).to_owned(),
-            shape: SecretShape::default(),
-            bucket: None,
-            rotation: Rotation { interval_days: facts.spec.interval, overlap_seconds: facts.spec.overlap },
-            anonymous: facts.spec.public.then_some(0),
-            quota_soft: None,
-            quota_hard: None,
-            versioning: None,
-        }),
-        status: status.clone(),
-    }
-}
-
-fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
-    let name = backend_name(facts.number).to_owned();
-    let template = ["{{ .Namespace }}-{{ .Name }}", "x-{{ .Namespace }}-{{ .Name }}"][facts.template as usize];
-    let backend = Backend {
-        id: ObjectId { uid: format!("b-{name}"), resource_version: number.to_string() },
-        name,
-        generation: 1,
-        endpoint: endpoint(facts.store),
-        former_endpoints: Vec::new(),
-        template: parsed(NameTemplate::parse(template)),
-        access: BackendAccess::All,
-        adoption: match facts.adoption {
-            Adoption::Owned => AdoptionPolicy::Owned,
-            Adoption::Any => AdoptionPolicy::Any,
-        },
-        proof: AdoptionProof::Owner,
-        served_by: Some(ServedBy::operator(OPERATOR_NAMESPACE, INSTALLATION)),
-        region: "us-east-1".to_owned(),
-        addressing_style: AddressingStyle::Path,
-        credentials: AdminCredentialsSecretRef {
-            name: "admin".to_owned(),
-            namespace: OPERATOR_NAMESPACE.to_owned(),
-            access_key_field: "AWS_ACCESS_KEY_ID".to_owned(),
-            secret_key_field: "AWS_SECRET_ACCESS_KEY".to_owned(),
-        },
-        gateway_credentials: None,
-        tls: BackendTls::default(),
-        shared_buckets: std::collections::BTreeMap::new(),
-        ready: facts.ready,
-        was_ready: facts.ready,
-    };
-    let shared = backend.shared_buckets.keys().cloned().collect();
-    BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new(), shared }
 }

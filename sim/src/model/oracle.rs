@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use stowage_operator::api::{BucketRecord, Deletion};
 use stowage_operator::plan::BucketSeen;
 
-use super::objects::{Kind, Policy, SecretFacts, UNTAGGED, Uid, backend_name, bucket_number};
+use super::names::{backend_name, bucket_number};
+use super::objects::{Kind, Policy, SecretFacts, UNTAGGED, Uid};
 use super::phrases::{Call, Place};
 use super::state::{Late, Pass, State};
 use super::world::ModelWorld;
@@ -14,6 +15,16 @@ use super::world::ModelWorld;
 /// A promise of the operator, in the words of the contract's tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Promise {
+    /// No access opens a bucket beyond its owner's consent.
+    A1,
+    /// No access opens a bucket whose claim is to go.
+    A2,
+    /// At most two keys of an access, and none after it.
+    A3,
+    /// An access touches no bucket, and nothing of a claim.
+    A4,
+    /// What an access tells is so at rest.
+    A5,
     /// Nothing is destroyed that isn't the claim's.
     I1,
     /// Nothing is destroyed after an edit to `Retain`.
@@ -50,7 +61,12 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 21] = [
+        Self::A1,
+        Self::A2,
+        Self::A3,
+        Self::A4,
+        Self::A5,
         Self::I1,
         Self::I2,
         Self::I3,
@@ -72,6 +88,11 @@ impl Promise {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::A1 => "A1",
+            Self::A2 => "A2",
+            Self::A3 => "A3",
+            Self::A4 => "A4",
+            Self::A5 => "A5",
             Self::I1 => "I1",
             Self::I2 => "I2",
             Self::I3 => "I3",
@@ -94,6 +115,11 @@ impl Promise {
     /// The promise in words.
     pub fn words(self) -> &'static str {
         match self {
+            Self::A1 => "no access opens a bucket beyond its owner's consent",
+            Self::A2 => "no access opens a bucket once its claim is to go",
+            Self::A3 => "at most two keys of an access live, and none after it",
+            Self::A4 => "an access touches no bucket, and nothing that is a claim's",
+            Self::A5 => "at rest what an access tells of its entry is so",
             Self::I1 => "nothing is destroyed that isn't the claim's",
             Self::I2 => "nothing is destroyed after an edit to Retain",
             Self::I3 => "nothing is emptied after an edit to forceDelete: false",
@@ -121,11 +147,11 @@ impl fmt::Display for Promise {
 }
 
 impl ModelWorld {
-    fn break_promise(&self, state: &mut State, promise: Promise) {
+    pub(super) fn break_promise(&self, state: &mut State, promise: Promise) {
         state.broken = state.broken.or(Some(promise));
     }
 
-    fn is_undisturbed(&self, state: &State) -> bool {
+    pub(super) fn is_undisturbed(&self, state: &State) -> bool {
         !state.ghost.tampered && !state.ghost.intruded && self.recipe.operators == 1 && !self.recipe.late
     }
 
@@ -134,8 +160,12 @@ impl ModelWorld {
         let uid = self.talks.uid(pass.view);
         self.note_retention(state, plan, pass);
         let objection = match &self.talks.planned(plan).call {
-            Call::DeleteBucket(place) => self.destruction(state, *place, uid, pass, false),
-            Call::Purge(place, _) => self.destruction(state, *place, uid, pass, true),
+            Call::DeleteBucket(place) => {
+                self.destruction(state, *place, uid, pass, false).or_else(|| self.outlived(state, uid, None))
+            }
+            Call::Purge(place, _) => {
+                self.destruction(state, *place, uid, pass, true).or_else(|| self.outlived(state, uid, None))
+            }
             Call::CreateBucket(place) => self.outside(state, *place, uid),
             Call::Tag(place, _) => self.outside(state, *place, uid).or_else(|| lured(state, *place, pass)),
             Call::Create(_) => {
@@ -151,7 +181,11 @@ impl ModelWorld {
                 let facts = self.talks.objects.secret_of(*secret);
                 let live = state.secrets.live(facts.name) == Some(*secret);
                 match self.talks.planned(plan).call {
-                    Call::Delete(_) if live => self.revocation(state, facts, uid),
+                    Call::Delete(_) if live => {
+                        let ended =
+                            || self.outlived(state, uid, Some(facts)).filter(|_| facts.kind == Kind::Credential);
+                        self.revocation(state, facts, uid).or_else(ended)
+                    }
                     Call::Patch(_) if live => {
                         let overlap = self.talks.view(pass.view).claim().desired.as_ref();
                         let overlap = overlap.map_or(0, |desired| desired.rotation.overlap_seconds);
@@ -289,6 +323,11 @@ impl ModelWorld {
             self.break_promise(state, Promise::I13);
         } else if live && self.is_alive(state, uid) {
             self.break_promise(state, Promise::I6);
+        } else if live
+            && facts.kind == Kind::Credential
+            && let Some(promise) = self.outlived(state, uid, Some(facts))
+        {
+            self.break_promise(state, promise);
         }
     }
 
@@ -307,6 +346,7 @@ impl ModelWorld {
     pub(super) fn remember(&self, state: &mut State, secret: u32) {
         let facts = self.talks.objects.secret_of(secret);
         let before = state.secrets.live(facts.name).map(|before| self.talks.objects.secret_of(before));
+        self.remember_of_access(state, facts, before);
         let Some(uid) = facts.claim else { return };
         let bit = 1 << facts.generation.min(15);
         match facts.kind {
@@ -323,6 +363,9 @@ impl ModelWorld {
                     }
                 }
                 state.ghost.minted[uid.0 as usize] |= bit;
+                if self.recipe.access {
+                    self.remember_key(state, uid, facts);
+                }
                 if self.is_undisturbed(state) && self.is_beside_a_revoked(state, uid) {
                     self.break_promise(state, Promise::I7);
                 }
@@ -340,6 +383,9 @@ impl ModelWorld {
                     .and_then(|record| bucket_number(record.endpoint.as_str(), record.bucket.as_str()));
                 state.ghost.held[uid.0 as usize] |= held.map_or(0, |bucket| 1 << bucket);
                 let Some(record) = &facts.record else { return };
+                if self.recipe.access {
+                    self.remember_map(state, uid, record, before);
+                }
                 if !self.revocation_noted(state, record, before, uid) {
                     self.break_promise(state, Promise::I6);
                 }
@@ -363,6 +409,7 @@ impl ModelWorld {
             return;
         }
         let promise = self.keys_apart(state).or_else(|| self.keys_of_claims(state));
+        let promise = promise.or_else(|| self.keys_of_access(state));
         state.broken = promise;
     }
 

@@ -5,9 +5,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use stowage_operator::api::wire;
 
-use super::objects::{
-    ClaimFacts, Kind, OPERATOR_NAMESPACE, STRANGERS, SecretFacts, Spec, claim_ref, consumer_name, stored_first,
-};
+use super::names::{claim_ref, consumer_name};
+use super::objects::{ClaimFacts, Kind, OPERATOR_NAMESPACE, STRANGERS, SecretFacts, Spec, stored_first};
 use super::state::{Bucket, Cell, State};
 use super::world::{Event, ModelWorld};
 
@@ -28,6 +27,9 @@ impl ModelWorld {
             | Event::Revoke(slot)
             | Event::Move(slot, _)
             | Event::Public(slot, _) => alive(slot).is_some(),
+            Event::Share(slot, mode) => alive(slot).is_some_and(|facts| facts.spec.shares != mode),
+            Event::RotateAccess | Event::DeleteAccess => self.asks(state.access),
+            Event::StripAccess => state.access.is_some_and(|number| self.talks.grants.accesses.facts(number).finalizer),
             Event::Policy(slot, policy) => claim(slot).is_some_and(|facts| facts.spec.deletion != policy),
             Event::Pause(slot) => claim(slot).is_some_and(|facts| !facts.paused),
             Event::Resume(slot) => claim(slot).is_some_and(|facts| facts.paused),
@@ -56,6 +58,20 @@ impl ModelWorld {
             Event::Rename(slot) => self.edit_spec(state, slot, |spec| spec.renamed = !spec.renamed),
             Event::Move(slot, backend) => self.edit_spec(state, slot, |spec| spec.backend = backend),
             Event::Public(slot, public) => self.edit_spec(state, slot, |spec| spec.public = public),
+            Event::Share(slot, mode) => {
+                self.edit_spec(state, slot, |spec| spec.shares = mode);
+                self.note_consent(state);
+            }
+            Event::RotateAccess => {
+                self.edit_access(state, |facts| facts.rotate += 1);
+            }
+            Event::DeleteAccess => {
+                self.edit_access(state, |facts| facts.deleting = true);
+            }
+            Event::StripAccess => {
+                state.ghost.tampered = true;
+                self.edit_access(state, |facts| facts.finalizer = false);
+            }
             Event::EndNamespace(slot) => {
                 state.terminating[slot] = true;
                 self.delete_claim(state, slot);
@@ -173,7 +189,8 @@ impl ModelWorld {
             let facts = self.talks.objects.secret_of(*number);
             let (namespace, _) = self.talks.objects.named(facts.name);
             let ends = |slot: usize| state.terminating[slot] && claim_ref(slot).namespace == namespace;
-            let orphaned = facts.controller.is_some_and(|uid| !self.is_alive(state, uid));
+            let of_access = facts.access.is_some() && state.access.is_none();
+            let orphaned = of_access || facts.controller.is_some_and(|uid| !self.is_alive(state, uid));
             namespace != OPERATOR_NAMESPACE && (orphaned || (0..state.terminating.len()).any(ends))
         })
     }

@@ -4,9 +4,8 @@ use std::sync::OnceLock;
 
 use stowage_operator::plan::{OwnerSeen, Step, Target};
 
-use super::objects::{
-    BUCKETS, BackendFacts, NAMES, Uid, backend_name, backend_number, bucket_name, bucket_number, endpoint,
-};
+use super::names::{backend_name, backend_number, bucket_name, bucket_number, endpoint};
+use super::objects::{BACKENDS, BUCKETS, BackendFacts, NAMES, Uid};
 
 /// A bucket as the operator means it: by which backend, at which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +78,13 @@ pub(super) enum Call {
     Tag(Place, u32),
     /// Not modelled: the store does not implement it.
     Versioning,
+    /// By the number of the record's name, and that of the backend.
+    Consent(u32, u8),
+    Access,
+    /// That of the access.
+    Namespace,
+    /// What is to be had of the claim that the access names.
+    Word,
     Rest(Ending),
 }
 
@@ -148,6 +154,11 @@ pub(super) enum Reply {
     /// The record can't be read.
     Damaged,
     Claim(Option<u32>),
+    Consent(ConsentRead),
+    /// By the number of its version.
+    Access(Option<u32>),
+    Namespace,
+    Word(Heard),
     Secrets(Vec<u32>),
     Secret(Option<u32>),
     Absent,
@@ -177,6 +188,36 @@ pub(super) enum Reply {
     Unsupported,
 }
 
+/// What was read before a bucket is opened to the access, by numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ConsentRead {
+    pub(super) record: Option<u32>,
+    pub(super) own: Vec<u32>,
+    /// The access names the claim, and stays.
+    pub(super) asks: bool,
+    pub(super) backend: Option<BackendFacts>,
+    pub(super) claim: Option<u32>,
+}
+
+/// What there is of the claim that the access names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Heard {
+    pub(super) claim: Option<u32>,
+    /// Its internal Secrets.
+    pub(super) own: Vec<u32>,
+    /// The backends, as the cache has them.
+    pub(super) backends: [Option<BackendFacts>; BACKENDS],
+}
+
+/// What a pass over the access begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct GrantBeginning {
+    pub(super) access: u32,
+    pub(super) own: Vec<u32>,
+    pub(super) consumers: Vec<u32>,
+    pub(super) heard: Heard,
+}
+
 /// What a pass begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Beginning {
@@ -187,6 +228,8 @@ pub(super) struct Beginning {
     /// Seconds for which a call without an answer may still happen.
     pub(super) unanswered: u32,
     pub(super) look: bool,
+    /// Whether the access asks for the claim's bucket; `None` = nobody in this world ever does.
+    pub(super) asks: Option<bool>,
 }
 
 /// What a sweep is to do next.

@@ -8,10 +8,8 @@
 use stowage_operator::api::{BucketRecord, Claim};
 
 use super::checker::{Action, soon};
-use super::objects::{
-    BUCKETS, ClaimFacts, Kind, NAMES, Policy, SecretFacts, UNTAGGED, Uid, backend_number, bucket_number, claim_ref,
-    consumer_name,
-};
+use super::names::{backend_number, bucket_number, claim_ref, consumer_name};
+use super::objects::{BUCKETS, ClaimFacts, Kind, NAMES, Policy, SecretFacts, UNTAGGED, Uid};
 use super::oracle::Promise;
 use super::state::State;
 use super::turn::Fate;
@@ -100,6 +98,14 @@ impl ModelWorld {
                 self.apply(state, Action::Stride { operator, fate: Fate::Answered });
                 return true;
             }
+            if state.operators[operator].visit.is_some() {
+                self.apply(state, Action::Visit { operator, fate: Fate::Answered });
+                return true;
+            }
+            if state.operators[operator].access_sweep.is_some() {
+                self.apply(state, Action::StrideAccess { operator, fate: Fate::Answered });
+                return true;
+            }
         }
         self.begin_something(state)
     }
@@ -115,6 +121,12 @@ impl ModelWorld {
                     *state = after;
                     return true;
                 }
+            }
+            let mut after = state.clone();
+            due.extend(self.visit(&mut after, operator).map(|seconds| state.now + seconds.max(1)));
+            if after != *state {
+                *state = after;
+                return true;
             }
             for uid in Uid::all() {
                 let mut after = state.clone();
@@ -154,11 +166,37 @@ impl ModelWorld {
         None
     }
 
+    /// A whole pass over the access, and a whole sweep of what it left. Returns when the access is
+    /// to be looked at again.
+    fn visit(&self, state: &mut State, operator: usize) -> Option<u32> {
+        self.start_visit(state, operator);
+        for _ in 0..MOST_OF_A_PASS {
+            if let Some(ending) = self.visit_ending(state, operator) {
+                state.operators[operator].visit = None;
+                return soon(ending);
+            }
+            if state.operators[operator].visit.is_none() {
+                state.operators[operator].access_sweep = self.access_suspect(state, operator);
+                while state.operators[operator].access_sweep.is_some() && state.broken.is_none() {
+                    self.access_stride(state, operator, Fate::Answered);
+                }
+                return None;
+            }
+            if state.broken.is_some() {
+                return None;
+            }
+            self.visit_step(state, operator, Fate::Answered);
+            self.inspect(state);
+        }
+        state.broken = Some(Promise::L4);
+        None
+    }
+
     /// What is not as it should be at rest.
     fn trouble_at_rest(&self, state: &State) -> Trouble {
         let claims = state.claims.iter().flatten();
         let trouble = claims.map(|number| self.trouble_of(state, *number)).find(Option::is_some).flatten();
-        trouble.or_else(|| self.left_over(state))
+        trouble.or_else(|| self.left_over(state)).or_else(|| self.trouble_of_access(state))
     }
 
     fn trouble_of(&self, state: &State, number: u32) -> Trouble {
@@ -286,7 +324,7 @@ impl ModelWorld {
             "DeletionBlocked" => {
                 let pinned = claim.status.backend.as_ref();
                 let backend = pinned.and_then(|backend| state.backends[backend_number(&backend.name)? as usize]);
-                let endpoint = |store: u8| super::objects::endpoint(store).as_str().to_owned();
+                let endpoint = |store: u8| super::names::endpoint(store).as_str().to_owned();
                 let moved = backend.zip(pinned).is_some_and(|(now, then)| endpoint(now.store) != then.endpoint);
                 facts.spec.deletion != Policy::Retain && (backend.is_none() || moved)
             }

@@ -10,9 +10,9 @@ use stowage_operator::plan;
 
 use super::checker::first_broken;
 use super::oracle::Promise;
-use super::talks::Planner;
+use super::talks::{Planner, Planners};
 use super::world::{Bounds, ModelWorld, Recipe};
-use super::worlds::WORLDS;
+use super::worlds::worlds;
 
 /// What to explore, and how far.
 #[derive(Clone, Debug, Default)]
@@ -115,7 +115,7 @@ impl WorldReport {
 
 /// Every world's name.
 pub fn world_names() -> impl Iterator<Item = &'static str> {
-    WORLDS.iter().map(|recipe| recipe.name)
+    worlds().map(|recipe| recipe.name)
 }
 
 /// Explores worlds and tells of each when it is done.
@@ -132,8 +132,8 @@ pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Mode
     // One that is beyond all time is none.
     let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
     let chosen = |recipe: &&Recipe| options.worlds.is_empty() || options.worlds.iter().any(|name| name == recipe.name);
+    let recipes: Vec<&Recipe> = worlds().filter(chosen).collect();
     let mut worlds = Vec::new();
-    let recipes: Vec<&Recipe> = WORLDS.iter().filter(chosen).collect();
     let asked = || options.asked.load(Ordering::Relaxed);
     for (number, recipe) in recipes.iter().enumerate().take_while(|_| !asked()) {
         let until = deadline.map(|deadline| share(Instant::now(), deadline, recipes.len() - number));
@@ -152,11 +152,16 @@ fn share(now: Instant, deadline: Instant, worlds: usize) -> Instant {
     now + left / u32::try_from(worlds.max(1)).unwrap_or(u32::MAX)
 }
 
-/// Explores a world with a planner.
+/// Explores a world with a planner of claims.
 pub(super) fn explore(recipe: Recipe, planner: Planner, bounds: Bounds, jobs: usize) -> WorldReport {
+    explore_with(recipe, Planners { claims: planner, ..Planners::PRODUCTION }, bounds, jobs)
+}
+
+/// Explores a world with these planners.
+pub(super) fn explore_with(recipe: Recipe, planners: Planners, bounds: Bounds, jobs: usize) -> WorldReport {
     let (name, about) = (recipe.name, recipe.about);
     let began = Instant::now();
-    let world = ModelWorld::new(recipe, planner, bounds);
+    let world = ModelWorld::new(recipe, planners, bounds);
     let checker = world.checker().threads(jobs).finish_when(HasDiscoveries::Any).spawn_bfs().join();
     let seconds = began.elapsed().as_secs_f64();
     let world = checker.model();
@@ -186,6 +191,7 @@ pub(super) fn explore(recipe: Recipe, planner: Planner, bounds: Bounds, jobs: us
 
 #[cfg(test)]
 mod tests {
+    use super::super::worlds::WORLDS;
     use super::*;
 
     #[test]

@@ -1,5 +1,7 @@
 //! A state of the abstract world: small integers throughout; objects by their numbers.
 
+use stowage_operator::api::AccessMode;
+
 use super::objects::{BACKENDS, BUCKETS, BackendFacts, CLAIMS, Policy, UIDS, Uid};
 use super::oracle::Promise;
 use super::phrases::Place;
@@ -15,6 +17,8 @@ pub(super) struct State {
     pub(super) lives: [u8; CLAIMS],
     /// Namespaces that are going away.
     pub(super) terminating: [bool; CLAIMS],
+    /// The version of the access.
+    pub(super) access: Option<u32>,
     /// Every name that a Secret ever had, in order.
     pub(super) secrets: Cells,
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
@@ -124,10 +128,15 @@ pub(super) struct Operator {
     /// Answers to its own writes and reads since, which supersede that.
     pub(super) wrote: Cells,
     pub(super) wrote_claims: [Option<u32>; CLAIMS],
+    pub(super) wrote_access: Option<u32>,
     pub(super) passes: [Option<Pass>; CLAIMS],
+    /// The pass over the access that is under way.
+    pub(super) visit: Option<Visit>,
     pub(super) memory: [Option<Memory>; UIDS],
     /// The sweep under way.
     pub(super) sweep: Option<(Uid, u32)>,
+    /// The sweep of what the access left that is under way.
+    pub(super) access_sweep: Option<u32>,
     /// Since when a claim whose record has to wait has been known gone.
     pub(super) alone: [Option<u32>; UIDS],
 }
@@ -136,6 +145,7 @@ pub(super) struct Operator {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
     pub(super) claims: [Option<u32>; CLAIMS],
+    pub(super) access: Option<u32>,
     pub(super) internal: Cells,
     pub(super) consumers: Cells,
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
@@ -150,6 +160,22 @@ pub(super) struct Pass {
     pub(super) edited: bool,
     /// Which bucket of its name it saw last.
     pub(super) born: u8,
+    /// It reads what a bucket is opened by, and has read the record.
+    pub(super) pinned: Option<Pinned>,
+}
+
+/// The record that a pass has read, and from which on nothing that it reads is older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pinned(pub(super) Option<u32>);
+
+/// A pass over the access that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Visit {
+    /// What it knows.
+    pub(super) view: u32,
+    /// It read the access, or put the finalizer on, since it last made the record; and the access
+    /// was not on its way out.
+    pub(super) is_live: bool,
 }
 
 /// What a process remembers of a claim.
@@ -194,6 +220,7 @@ pub(super) struct Ghost {
     pub(super) released: [Option<Policy>; UIDS],
     /// Up to which generation each claim's keys are revoked, as a record has noted.
     pub(super) revoked: [u64; UIDS],
+    pub(super) access: AccessGhost,
     /// Somebody edited or deleted what the operator wrote.
     pub(super) tampered: bool,
     /// A stranger was at the store.
@@ -208,7 +235,31 @@ impl Ghost {
         held: [0; UIDS],
         released: [None; UIDS],
         revoked: [0; UIDS],
+        access: AccessGhost::NONE,
         tampered: false,
         intruded: false,
     };
+}
+
+/// What the oracles remember of the access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct AccessGhost {
+    /// Generations of its keys that were made: bits.
+    pub(super) minted: u16,
+    /// Generations whose key could be read in its consumer Secret: bits.
+    pub(super) published: u16,
+    /// When its consumer Secret was given the key that it holds.
+    pub(super) switched: u32,
+    /// Buckets that each claim ever had a key to: bits.
+    pub(super) opened: [u8; UIDS],
+    /// Buckets whose record said that the claim is on its way out: bits.
+    pub(super) ended: [u8; UIDS],
+    /// The most that could be let into the record of each bucket, since it is in the version that
+    /// it is in.
+    pub(super) consented: [Option<AccessMode>; BUCKETS],
+}
+
+impl AccessGhost {
+    pub(super) const NONE: Self =
+        Self { minted: 0, published: 0, switched: 0, opened: [0; UIDS], ended: [0; UIDS], consented: [None; BUCKETS] };
 }

@@ -10,18 +10,31 @@ use k8s_openapi::jiff::Timestamp;
 use stowage_operator::api::Claim;
 use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
-    Act, Answer, Arrival, BackendSeen, BucketSeen, Cached, Conversation, CreateAnswer, DeleteAnswer, Failure, Holder,
-    Look, Posted, PurgeEnd, Purged, Remembered, Step, Stored, Then, View,
+    self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentSeen, Conversation, CreateAnswer,
+    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Remembered, Rest, Step, Stored, Then, View,
 };
 
-use super::objects::{
-    CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, backend_number, claim_ref, patched, stored_first, timestamp,
-};
-use super::phrases::{Beginning, Call, Ending, Place, Planned, Reply, Stride, SweepReply};
+use super::access::{access_ref, asker};
+use super::grants::{self, GrantPlanner, Grants};
+use super::names::{backend_number, claim_ref, number_of};
+use super::objects::{CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, patched, stored_first, timestamp};
+use super::phrases::{Beginning, Call, ConsentRead, Ending, Place, Planned, Reply, Stride, SweepReply};
 use super::shelf::{Known, Memo};
 
 /// The planner, or something in its place.
 pub(super) type Planner = fn(&View, Timestamp) -> Step;
+
+/// The planners of claims and of accesses, or something in their places.
+#[derive(Clone, Copy)]
+pub(super) struct Planners {
+    pub(super) claims: Planner,
+    pub(super) accesses: GrantPlanner,
+}
+
+impl Planners {
+    /// Those that ship.
+    pub(super) const PRODUCTION: Self = Self { claims: plan::next, accesses: grants::next };
+}
 
 struct Pass {
     view: View,
@@ -32,6 +45,8 @@ struct Pass {
 /// The planner and all that was ever said to it.
 pub(super) struct Talks {
     pub(super) objects: Objects,
+    /// What was said to the planner of accesses.
+    pub(super) grants: Grants,
     planner: Planner,
     views: Known<String, Pass>,
     plans: Known<(u32, u32), Planned>,
@@ -44,10 +59,11 @@ pub(super) struct Talks {
 }
 
 impl Talks {
-    pub(super) fn new(purge_slice: u32, planner: Planner) -> Self {
+    pub(super) fn new(purge_slice: u32, planners: Planners) -> Self {
         Self {
             objects: Objects::new(purge_slice),
-            planner,
+            grants: Grants::new(planners.accesses),
+            planner: planners.claims,
             views: Known::new(),
             plans: Known::new(),
             begun: Memo::new(),
@@ -59,9 +75,9 @@ impl Talks {
         }
     }
 
-    /// How many views the planner was shown.
+    /// How many views the planners were shown.
     pub(super) fn views(&self) -> usize {
-        self.views.len()
+        self.views.len() + self.grants.views()
     }
 
     /// The view of a pass that begins, as the operator's `Observer::begin` and `Looks::recall` make
@@ -71,7 +87,8 @@ impl Talks {
             let claim = self.objects.claim_of(beginning.claim).clone();
             let stored = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
             let (internal, consumers) = (stored(&beginning.own), stored(&beginning.consumers));
-            let cached = Cached { internal, consumers, ..Cached::default() };
+            let asking = beginning.asks.map(|asks| self.asking(&beginning.own, asks));
+            let cached = Cached { internal, consumers, asking, ..Cached::default() };
             let unanswered = Duration::from_secs(u64::from(beginning.unanswered));
             let remembered = Remembered {
                 missing_at: beginning.missing.map(Place::target),
@@ -82,6 +99,17 @@ impl Talks {
             let view = View::new(self.objects.setting.clone(), claim, cached).begin(remembered);
             self.converse(view, beginning.claim)
         })
+    }
+
+    /// Who asks for accesses, as the operator's `Observer::asking` finds it out.
+    fn asking(&self, own: &[u32], asks: bool) -> Asking {
+        let mut records = own.iter().filter_map(|number| self.objects.secret_of(*number).record.as_ref());
+        let asker = asker();
+        let is_known = asks || records.any(|record| record.accesses.contains_key(&asker.uid));
+        Asking {
+            accesses: asks.then(access_ref).into_iter().collect(),
+            namespaces: is_known.then(|| (asker.uid.clone(), asker)).into_iter().collect(),
+        }
     }
 
     fn converse(&self, view: View, begun: u32) -> u32 {
@@ -232,7 +260,7 @@ impl Talks {
     }
 
     fn stored(&self, number: u32) -> Stored {
-        self.objects.secret_of(number).stored.clone()
+        self.objects.stored(number)
     }
 
     fn stride(&self, step: &ControlFlow<SweepEnd, SweepStep>) -> Stride {
@@ -246,8 +274,8 @@ impl Talks {
             ControlFlow::Continue(SweepStep::Internal(name)) => {
                 Stride::Internal(self.objects.name(OPERATOR_NAMESPACE, name))
             }
-            ControlFlow::Continue(SweepStep::End(patch)) => Stride::End(version(&patch.target.id.resource_version)),
-            ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(version(&secret.id.resource_version)),
+            ControlFlow::Continue(SweepStep::End(patch)) => Stride::End(number_of(&patch.target.id.resource_version)),
+            ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(number_of(&secret.id.resource_version)),
             ControlFlow::Break(SweepEnd::Held) => Stride::Held,
             ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
             ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive) => Stride::Over,
@@ -258,21 +286,13 @@ impl Talks {
         match step {
             Step::Look(look) => self.look(view, look),
             Step::Act(act) => self.act(act),
-            Step::Rest(rest) => Call::Rest(match &rest.then {
-                Then::AwaitChange => Ending::Change,
-                Then::After(time) | Then::Wait(time) => {
-                    Ending::After(u32::try_from(time.as_secs()).unwrap_or(u32::MAX))
-                }
-                Then::Retry(_) => Ending::Retry,
-            }),
+            Step::Rest(rest) => Call::Rest(ending(rest)),
         }
     }
 
     fn look(&self, view: &View, look: &Look) -> Call {
         match look {
-            Look::Backend(name) => {
-                Call::Backend(backend_number(name).unwrap_or_else(|| unreachable!("no backend of the model: {name}")))
-            }
+            Look::Backend(name) => Call::Backend(known_backend(name)),
             Look::Holder(target) => Call::Holder(Place::of(target)),
             Look::PublicRival(_) => Call::PublicRival,
             Look::Claim => Call::Claim,
@@ -284,22 +304,25 @@ impl Talks {
             Look::Owner(target) => Call::Owner(Place::of(target)),
             Look::Contents(target) => Call::Contents(Place::of(target)),
             Look::Versioning(_) => Call::Versioning,
-            Look::Consent(_) => unreachable!("the model knows of no accesses"),
+            Look::Consent(question) => Call::Consent(
+                self.objects.name(OPERATOR_NAMESPACE, question.record.as_str()),
+                known_backend(&question.backend),
+            ),
         }
     }
 
     fn act(&self, act: &Act) -> Call {
         let internal = |name: &str| Call::Create(self.objects.name(OPERATOR_NAMESPACE, name));
         match act {
-            Act::AddFinalizer(id) => Call::Finalizer(version(&id.resource_version), true),
-            Act::RemoveFinalizer(id) => Call::Finalizer(version(&id.resource_version), false),
-            Act::WriteStatus(id, status) => Call::Status(version(&id.resource_version), self.objects.status(status)),
+            Act::AddFinalizer(id) => Call::Finalizer(number_of(&id.resource_version), true),
+            Act::RemoveFinalizer(id) => Call::Finalizer(number_of(&id.resource_version), false),
+            Act::WriteStatus(id, status) => Call::Status(number_of(&id.resource_version), self.objects.status(status)),
             Act::CreateRecord(record) => internal(record.name().as_str()),
             Act::CreateBinding(binding) => internal(&stowage_operator::api::AnonymousBinding::name(&binding.uid)),
             Act::Mint(facts) => internal(&facts.access_key_id().secret_name()),
             Act::CreateConsumer(content) => Call::Create(self.objects.name(&content.namespace, &content.name)),
-            Act::Patch(patch) => Call::Patch(version(&patch.target.id.resource_version)),
-            Act::Delete(secret) => Call::Delete(version(&secret.id.resource_version)),
+            Act::Patch(patch) => Call::Patch(number_of(&patch.target.id.resource_version)),
+            Act::Delete(secret) => Call::Delete(number_of(&secret.id.resource_version)),
             Act::CreateBucket(target) => Call::CreateBucket(Place::of(target)),
             Act::Purge(target, most) => Call::Purge(Place::of(target), *most),
             Act::DeleteBucket(target) => Call::DeleteBucket(Place::of(target)),
@@ -345,8 +368,25 @@ impl Talks {
                 Answer::Bucket(at.clone(), BucketSeen::Present(Some(tags)))
             }
             (Look::Owner(at), Reply::Owner(owner)) => Answer::Owner(at.clone(), *owner),
+            (Look::Consent(question), Reply::Consent(seen)) => {
+                Answer::Consent(question.clone(), Box::new(self.consent_seen(seen)))
+            }
             (Look::Contents(at), Reply::Empty(empty)) => Answer::Contents(at.clone(), *empty),
             (look, reply) => unreachable!("{reply:?} is no answer to {look}"),
+        }
+    }
+
+    fn consent_seen(&self, seen: &ConsentRead) -> ConsentSeen {
+        let backend = seen.backend.and_then(|facts| match self.objects.backend(facts) {
+            BackendSeen::Present { backend, .. } => Some(backend.clone()),
+            BackendSeen::Missing | BackendSeen::Invalid(_) => None,
+        });
+        ConsentSeen {
+            record: seen.record.map(|number| self.stored(number)),
+            own: seen.own.iter().map(|number| self.stored(*number)).collect(),
+            askers: seen.asks.then(asker).into_iter().collect(),
+            backend,
+            claim: seen.claim.map(|number| self.claim(number)),
         }
     }
 
@@ -379,11 +419,29 @@ impl Talks {
     }
 
     fn posted(&self, reply: &Reply) -> Posted {
-        match reply {
-            Reply::Secret(Some(number)) => Posted::Stored(self.stored(*number)),
-            Reply::Exists => Posted::NameTaken,
-            reply => unreachable!("{reply:?} is no answer to a POST"),
-        }
+        posted(&self.objects, reply)
+    }
+}
+
+/// The answer to a POST that a reply stands for.
+pub(super) fn posted(objects: &Objects, reply: &Reply) -> Posted {
+    match reply {
+        Reply::Secret(Some(number)) => Posted::Stored(objects.stored(*number)),
+        Reply::Exists => Posted::NameTaken,
+        reply => unreachable!("{reply:?} is no answer to a POST"),
+    }
+}
+
+fn known_backend(name: &str) -> u8 {
+    backend_number(name).unwrap_or_else(|| unreachable!("no backend of the model: {name}"))
+}
+
+/// When one who rests is looked at again.
+pub(super) fn ending(rest: &Rest) -> Ending {
+    match &rest.then {
+        Then::AwaitChange => Ending::Change,
+        Then::After(time) | Then::Wait(time) => Ending::After(u32::try_from(time.as_secs()).unwrap_or(u32::MAX)),
+        Then::Retry(_) => Ending::Retry,
     }
 }
 
@@ -400,7 +458,7 @@ fn purged(reply: &Reply) -> Purged {
 const NO_ANSWER: &str = "no answer";
 
 /// The failure that a reply stands for, if it is one.
-fn failure(reply: &Reply) -> Option<Failure> {
+pub(super) fn failure(reply: &Reply) -> Option<Failure> {
     match reply {
         Reply::Conflict => Some(Failure::Conflict),
         Reply::Kubernetes => Some(Failure::Kubernetes(NO_ANSWER.to_owned())),
@@ -410,9 +468,4 @@ fn failure(reply: &Reply) -> Option<Failure> {
         Reply::Unsupported => Some(Failure::Unsupported),
         _ => None,
     }
-}
-
-/// The number of the object that a resourceVersion is.
-fn version(text: &str) -> u32 {
-    text.parse().unwrap_or_else(|_| unreachable!("no resourceVersion of the model: {text}"))
 }

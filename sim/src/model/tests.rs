@@ -13,7 +13,7 @@ use super::oracle::Promise;
 use super::run::{WorldReport, explore};
 use super::talks::Planner;
 use super::world::{Bounds, Event, Recipe, backend};
-use super::worlds::WORLDS;
+use super::worlds::worlds;
 
 const BOUNDED: Bounds = Bounds { states: Some(30_000), until: None, asked: None };
 
@@ -26,7 +26,7 @@ fn text(report: &WorldReport) -> String {
 }
 
 fn recipe(name: &str) -> Recipe {
-    WORLDS.iter().find(|recipe| recipe.name == name).unwrap().clone()
+    worlds().find(|recipe| recipe.name == name).unwrap().clone()
 }
 
 #[rstest]
@@ -69,12 +69,12 @@ fn a_bound_is_told() {
 
 #[test]
 fn worlds_have_names_of_their_own() {
-    let mut names: Vec<&str> = WORLDS.iter().map(|recipe| recipe.name).collect();
+    let mut names: Vec<&str> = worlds().map(|recipe| recipe.name).collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
-    assert!(WORLDS.iter().all(|recipe| recipe.events.len() <= 32), "events are bits");
+    assert!(worlds().all(|recipe| recipe.events.len() <= 32), "events are bits");
 }
 
 /// A planner that breaks one promise, and the world in which that shows.
@@ -157,12 +157,12 @@ fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
     let conflict = view.claim().status.conditions.iter().any(|c| c.reason == "BucketNameConflict");
     match (&step, view.holder()) {
         (Step::Rest(_), Some(_)) if conflict && view.all_own().next().is_none() => {
-            let bucket = stowage_operator::api::BucketName::parse(super::objects::bucket_name(0)).unwrap();
+            let bucket = stowage_operator::api::BucketName::parse(super::names::bucket_name(0)).unwrap();
             Step::Act(Act::Mint(CredentialFacts {
                 claim: view.claim().at.clone(),
                 uid: view.claim().uid.clone(),
                 backend: "main".to_owned(),
-                endpoint: super::objects::endpoint(0),
+                endpoint: super::names::endpoint(0),
                 bucket,
                 generation: 1,
                 quota_soft: None,

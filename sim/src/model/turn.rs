@@ -3,9 +3,10 @@
 
 use stowage_operator::plan::{Checked, OwnerSeen};
 
+use super::access::NAMED;
 use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
-use super::phrases::{Call, Ending, Place, Reply, Stride, SweepReply};
-use super::state::{Bucket, Cell, Late, State};
+use super::phrases::{Call, ConsentRead, Ending, Place, Reply, Stride, SweepReply};
+use super::state::{Bucket, Cell, Late, Pinned, State};
 use super::world::{DEADLINE, ModelWorld};
 
 /// What becomes of a call.
@@ -36,6 +37,12 @@ impl ModelWorld {
             return self.end(state, operator, slot);
         }
         let uid = self.talks.uid(pass.view);
+        if let (Call::Consent(record, _), None, Fate::Answered) = (call, pass.pinned, fate) {
+            // What a bucket is opened by is read in two steps: the record, and then all else.
+            pass.pinned = Some(Pinned(state.secrets.live(*record)));
+            state.operators[operator].passes[slot] = Some(pass);
+            return;
+        }
         let failure = match call {
             Call::Purge(..) => Reply::PurgeFailed,
             _ if call.place().is_some() => Reply::Upstream,
@@ -47,7 +54,10 @@ impl ModelWorld {
         let reply = match fate {
             _ if self.is_unreachable(state, operator, call) => Reply::NoUpstream,
             Fate::Answered if call.is_act() => self.carry_out(state, Some(operator), plan, uid),
-            Fate::Answered => self.find_out(state, operator, call, uid),
+            Fate::Answered => match (call, pass.pinned.take()) {
+                (Call::Consent(_, backend), Some(pinned)) => self.consent(state, pinned, *backend, uid),
+                _ => self.find_out(state, operator, call, uid),
+            },
             Fate::Lost => failure,
             Fate::Unheard => {
                 self.carry_out(state, None, plan, uid);
@@ -67,7 +77,7 @@ impl ModelWorld {
             memory.get_or_insert_default().until = state.now + DEADLINE;
         }
         pass.view = self.talks.learn(plan, reply);
-        pass.edited = false;
+        (pass.edited, pass.pinned) = (false, None);
         state.operators[operator].passes[slot] = Some(pass);
     }
 
@@ -118,17 +128,11 @@ impl ModelWorld {
             Call::Holder(place) => self.holder(state, operator, uid, *place),
             Call::PublicRival => Reply::Held(None),
             Call::Claim => Reply::Claim(state.claims[uid.slot()]),
-            Call::Own => secrets(&|secret| secret.labelled == Some(uid)),
+            Call::Own => Reply::Secrets(self.own(state, uid)),
             Call::CredentialsFor(place) => {
                 secrets(&|secret| secret.kind == Kind::Credential && self.is_key_to(state, operator, secret, *place))
             }
-            Call::Internal(name) | Call::Consumer(name) => {
-                let live = state.secrets.live(*name);
-                if live.is_none() {
-                    self.note(state, operator, *name, Cell::Gone(0));
-                }
-                Reply::Secret(live)
-            }
+            Call::Internal(_) | Call::Consumer(_) => self.read_secret(state, operator, call),
             Call::Bucket(place) => match state.buckets[place.bucket] {
                 Bucket { present: true, tags, .. } => Reply::Present(tags),
                 _ => Reply::Absent,
@@ -146,6 +150,27 @@ impl ModelWorld {
         }
     }
 
+    /// A Secret is read by its name.
+    pub(super) fn read_secret(&self, state: &mut State, operator: usize, call: &Call) -> Reply {
+        let (Call::Internal(name) | Call::Consumer(name)) = call else { return Reply::Unsupported };
+        let live = state.secrets.live(*name);
+        if live.is_none() {
+            self.note(state, operator, *name, Cell::Gone(0));
+        }
+        Reply::Secret(live)
+    }
+
+    /// What is read after the record before a bucket is opened to the access.
+    fn consent(&self, state: &State, pinned: Pinned, backend: u8, uid: Uid) -> Reply {
+        Reply::Consent(ConsentRead {
+            record: pinned.0,
+            own: self.own(state, uid),
+            asks: uid.slot() == NAMED && self.asks(state.access),
+            backend: state.backends[backend as usize],
+            claim: state.claims[uid.slot()],
+        })
+    }
+
     /// Carries out an effect. The process that hears the answer is told; a call that comes late has
     /// none.
     pub(super) fn carry_out(&self, state: &mut State, operator: Option<usize>, plan: u32, uid: Uid) -> Reply {
@@ -156,8 +181,11 @@ impl ModelWorld {
             Call::Status(claim, status) => self.write_claim(state, operator, *claim, |facts| {
                 facts.status = *status;
             }),
-            Call::Create(name) => self.create_secret(state, operator, plan, *name),
-            Call::Patch(secret) => self.patch_secret(state, operator, plan, *secret),
+            Call::Create(name) => {
+                let now = state.now;
+                self.create_secret(state, operator, *name, |version| self.talks.create(plan, version, now))
+            }
+            Call::Patch(secret) => self.patch_secret(state, operator, *secret, |secret| self.talks.patch(plan, secret)),
             Call::Delete(secret) => self.delete_secret(state, operator, *secret),
             Call::CreateBucket(place) => {
                 let bucket = &mut state.buckets[place.bucket];
@@ -225,13 +253,20 @@ impl ModelWorld {
         Some(number)
     }
 
-    fn create_secret(&self, state: &mut State, operator: Option<usize>, plan: u32, name: u32) -> Reply {
+    /// Stores a Secret of a new name; `make` is told which version of the name it is.
+    pub(super) fn create_secret(
+        &self,
+        state: &mut State,
+        operator: Option<usize>,
+        name: u32,
+        make: impl FnOnce(u16) -> u32,
+    ) -> Reply {
         let version = match state.secrets.get(name) {
             Some(Cell::Live(_)) => return Reply::Exists,
             Some(Cell::Gone(version)) => version + 1,
             None => 1,
         };
-        let secret = self.talks.create(plan, version, state.now);
+        let secret = make(version);
         let facts = self.talks.objects.secret_of(secret);
         let slot = facts.claim.map(Uid::slot).filter(|_| facts.kind == Kind::Consumer);
         if slot.is_some_and(|slot| state.terminating[slot]) {
@@ -241,12 +276,19 @@ impl ModelWorld {
         Reply::Secret(Some(secret))
     }
 
-    fn patch_secret(&self, state: &mut State, operator: Option<usize>, plan: u32, secret: u32) -> Reply {
+    /// Writes to a Secret in that version what `patch` makes of it.
+    pub(super) fn patch_secret(
+        &self,
+        state: &mut State,
+        operator: Option<usize>,
+        secret: u32,
+        patch: impl FnOnce(u32) -> Option<u32>,
+    ) -> Reply {
         let name = self.talks.objects.secret_of(secret).name;
         if state.secrets.live(name) != Some(secret) {
             return Reply::Conflict;
         }
-        let Some(after) = self.talks.patch(plan, secret) else { return Reply::Conflict };
+        let Some(after) = patch(secret) else { return Reply::Conflict };
         self.store(state, operator, after);
         Reply::Secret(Some(after))
     }

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use stowage_operator::api::BucketClaimStatus;
+use stowage_operator::api::{AccessMode, BucketClaimStatus};
 
 use super::objects::{
     Adoption, BACKENDS, BUCKETS, BackendFacts, CLAIMS, ClaimFacts, OPERATOR_NAMESPACE, Policy, Spec, UIDS, Uid,
 };
 use super::state::{Bucket, Cells, Ghost, Left, Operator, Seen, State};
-use super::talks::{Planner, Talks};
+use super::talks::{Planners, Talks};
 
 /// How long a call to a store takes at most.
 pub(super) const DEADLINE: u32 = 30;
@@ -40,6 +40,14 @@ pub(super) enum Event {
     Rename(usize),
     /// A user edits `backendRef`.
     Move(usize, u8),
+    /// A user edits `sharing`: what accesses of the one other namespace may do.
+    Share(usize, Option<AccessMode>),
+    /// A user asks for a rotation of the access.
+    RotateAccess,
+    /// A user deletes the access.
+    DeleteAccess,
+    /// Somebody takes our finalizer off the access.
+    StripAccess,
     /// A user edits `anonymousAccess`.
     Public(usize, bool),
     /// A user deletes the claim's namespace.
@@ -76,13 +84,14 @@ pub(super) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Lag {
     Claims,
+    Accesses,
     Internal,
     Consumers,
     Backends,
 }
 
 impl Lag {
-    pub(super) const ALL: [Self; 4] = [Self::Claims, Self::Internal, Self::Consumers, Self::Backends];
+    pub(super) const ALL: [Self; 5] = [Self::Claims, Self::Accesses, Self::Internal, Self::Consumers, Self::Backends];
 }
 
 /// What a world is made of. Everything that is not named is off.
@@ -94,6 +103,8 @@ pub(super) struct Recipe {
     pub(super) about: &'static str,
     /// What each claim asks for at first; `None` = there is none.
     pub(super) claims: [Option<Spec>; CLAIMS],
+    /// There is an access, which names the first claim.
+    pub(super) access: bool,
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
     /// It begins with claims that are bound.
     pub(super) bound: bool,
@@ -127,6 +138,7 @@ impl Recipe {
         name: "calm",
         about: "one claim, nothing goes wrong",
         claims: [Some(Spec::PLAIN), None],
+        access: false,
         backends: [Some(backend(0, Adoption::Owned)), None],
         bound: false,
         operators: 1,
@@ -171,9 +183,9 @@ pub(super) struct ModelWorld {
 }
 
 impl ModelWorld {
-    pub(super) fn new(recipe: Recipe, planner: Planner, bounds: Bounds) -> Self {
+    pub(super) fn new(recipe: Recipe, planners: Planners, bounds: Bounds) -> Self {
         Self {
-            talks: Talks::new(recipe.purge_slice, planner),
+            talks: Talks::new(recipe.purge_slice, planners),
             recipe,
             bounds,
             looked_at: AtomicUsize::new(0),
@@ -196,6 +208,7 @@ impl ModelWorld {
             claims: [None; CLAIMS],
             lives: [0; CLAIMS],
             terminating: [false; CLAIMS],
+            access: None,
             secrets: Cells::default(),
             backends: recipe.backends,
             buckets: [Bucket::NONE; BUCKETS],
@@ -211,6 +224,9 @@ impl ModelWorld {
                 self.make_claim(&mut state, slot, *spec);
             }
         }
+        if recipe.access {
+            self.make_access(&mut state);
+        }
         state.operators = vec![self.operator(&state); recipe.operators];
         if recipe.bound {
             state = self.at_rest(state);
@@ -218,6 +234,7 @@ impl ModelWorld {
         for operator in &mut state.operators {
             operator.wrote.clear();
             operator.wrote_claims = [None; CLAIMS];
+            operator.wrote_access = None;
         }
         state.left =
             Left { crashes: recipe.crashes, losses: recipe.losses, ticks: recipe.ticks, events: recipe.most_events };
@@ -231,9 +248,12 @@ impl ModelWorld {
             seen: Seen::default(),
             wrote: Cells::default(),
             wrote_claims: [None; CLAIMS],
+            wrote_access: None,
             passes: [None; CLAIMS],
+            visit: None,
             memory: [None; UIDS],
             sweep: None,
+            access_sweep: None,
             alone: [None; UIDS],
         };
         for kind in Lag::ALL {
@@ -252,6 +272,10 @@ impl ModelWorld {
             Lag::Claims => {
                 operator.seen.claims = state.claims;
                 operator.wrote_claims = [None; CLAIMS];
+            }
+            Lag::Accesses => {
+                operator.seen.access = state.access;
+                operator.wrote_access = None;
             }
             Lag::Internal => {
                 operator.seen.internal = state.secrets.clone();

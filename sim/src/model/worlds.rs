@@ -1,5 +1,6 @@
 //! The worlds: each small enough to be explored to its end, or with a bound that is told.
 
+use super::access_worlds::ACCESS_WORLDS;
 use super::objects::{Adoption, BackendFacts, Policy, Spec};
 use super::world::{Event, Lag, Recipe, backend};
 
@@ -12,6 +13,11 @@ const BOUND: Recipe = Recipe { bound: true, ..Recipe::CALM };
 const ALL: &[Lag] = &[Lag::Claims, Lag::Internal, Lag::Consumers];
 
 /// Every world, in the order in which they are explored.
+pub(super) fn worlds() -> impl Iterator<Item = &'static Recipe> {
+    WORLDS.iter().chain(ACCESS_WORLDS)
+}
+
+/// Those without an access.
 pub(super) const WORLDS: &[Recipe] = &[
     Recipe {
         name: "one-claim-crashes",

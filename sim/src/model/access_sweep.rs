@@ -1,0 +1,171 @@
+//! Sweeps of what the access left, whose finalizer is gone.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use k8s_openapi::jiff::Timestamp;
+use stowage_operator::plan::orphans::{OfAccess, Sweep, SweepAnswer, SweepEnd, SweepStep};
+use stowage_operator::plan::{Arrival, Conversation, Stored};
+
+use super::access::access_uid;
+use super::names::number_of;
+use super::objects::{Kind, OPERATOR_NAMESPACE, Objects, SecretFacts};
+use super::oracle::Promise;
+use super::phrases::{Call, Reply, SweepReply};
+use super::shelf::{Known, Memo};
+use super::state::State;
+use super::turn::Fate;
+use super::world::ModelWorld;
+
+/// What a sweep is to do next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stretch {
+    /// Is the access there?
+    Owner,
+    Own,
+    Internal(u32),
+    Delete(u32),
+    /// Nothing is left, or it lives, or it is to be tried again.
+    Over,
+}
+
+type Next = ControlFlow<SweepEnd, SweepStep<OfAccess>>;
+
+/// All that was ever said to sweeps of the access's Secrets.
+pub(super) struct AccessSweeps {
+    sweeps: Known<String, (Sweep<OfAccess>, Next, Stretch)>,
+    swept: Memo<(u32, SweepReply), u32>,
+}
+
+impl AccessSweeps {
+    pub(super) fn new() -> Self {
+        Self { sweeps: Known::new(), swept: Memo::new() }
+    }
+
+    /// A sweep that begins.
+    fn begin(&self, objects: &Objects, seen: &[u32]) -> u32 {
+        let seen: Vec<Stored> = seen.iter().map(|number| objects.stored(*number)).collect();
+        self.go_on(objects, Sweep::new(access_uid(), &seen, BTreeSet::new(), false))
+    }
+
+    fn go_on(&self, objects: &Objects, sweep: Sweep<OfAccess>) -> u32 {
+        self.sweeps.number(format!("{sweep:?}"), |_| {
+            let step = sweep.next(Timestamp::UNIX_EPOCH);
+            let stretch = stretch(objects, &step);
+            (sweep, step, stretch)
+        })
+    }
+
+    /// What a sweep is to do next.
+    pub(super) fn stretch_of(&self, sweep: u32) -> Stretch {
+        self.sweeps.get(sweep).2
+    }
+
+    /// Its next step in words.
+    pub(super) fn text(&self, sweep: u32) -> String {
+        match &self.sweeps.get(sweep).1 {
+            ControlFlow::Continue(step) => format!("sweep of the access: {step}"),
+            ControlFlow::Break(end) => format!("sweep of the access: {end:?}"),
+        }
+    }
+
+    fn learn(&self, objects: &Objects, sweep: u32, reply: SweepReply) -> u32 {
+        self.swept.get((sweep, reply), |(sweep, reply)| {
+            let (sweep, step, _) = self.sweeps.get(*sweep);
+            let mut sweep = sweep.clone();
+            if let ControlFlow::Continue(step) = step {
+                sweep.learn(answer(objects, step, reply), Arrival::Prompt);
+            }
+            self.go_on(objects, sweep)
+        })
+    }
+}
+
+fn stretch(objects: &Objects, step: &Next) -> Stretch {
+    match step {
+        ControlFlow::Continue(SweepStep::Owner(_) | SweepStep::Owners) => Stretch::Owner,
+        ControlFlow::Continue(SweepStep::Own) => Stretch::Own,
+        ControlFlow::Continue(SweepStep::Internal(name)) => Stretch::Internal(objects.name(OPERATOR_NAMESPACE, name)),
+        ControlFlow::Continue(SweepStep::Delete(secret)) => Stretch::Delete(number_of(&secret.id.resource_version)),
+        ControlFlow::Continue(SweepStep::End(_)) => unreachable!("an access has no record of a bucket"),
+        ControlFlow::Break(_) => Stretch::Over,
+    }
+}
+
+fn answer(objects: &Objects, step: &SweepStep<OfAccess>, reply: &SweepReply) -> SweepAnswer<OfAccess> {
+    match (step, reply) {
+        (_, SweepReply::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
+        (SweepStep::Owner(at), SweepReply::Claims(alive)) => SweepAnswer::Owner(at.clone(), alive.then(access_uid)),
+        (SweepStep::Owners, SweepReply::Claims(alive)) => SweepAnswer::Owners(*alive),
+        (SweepStep::Own, SweepReply::Secrets(numbers)) => {
+            SweepAnswer::Own(numbers.iter().map(|number| objects.stored(*number)).collect())
+        }
+        (SweepStep::Internal(name), SweepReply::Secret(number)) => {
+            SweepAnswer::Internal(name.clone(), number.map(|number| objects.stored(number)))
+        }
+        (SweepStep::Delete(secret), SweepReply::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
+        (step, reply) => unreachable!("{reply:?} is no answer to {step}"),
+    }
+}
+
+/// Whether a Secret is an internal one of the access.
+pub(super) fn is_of_access(secret: &SecretFacts) -> bool {
+    matches!(secret.kind, Kind::AccessRecord | Kind::AccessKey) && secret.access.is_some()
+}
+
+impl ModelWorld {
+    /// The sweep that would begin: the caches show Secrets of the access, and no access.
+    pub(super) fn access_suspect(&self, state: &State, operator: usize) -> Option<u32> {
+        if !self.recipe.access || self.cached_access(state, operator).is_some() {
+            return None;
+        }
+        let left = self.all_cached(state, operator).filter(|secret| is_of_access(secret));
+        let left: Vec<u32> = left.map(|secret| secret.number).collect();
+        (!left.is_empty()).then(|| self.talks.grants.sweeps.begin(&self.talks.objects, &left))
+    }
+
+    /// It takes its next step.
+    pub(super) fn access_stride(&self, state: &mut State, operator: usize, fate: Fate) {
+        let Some(sweep) = state.operators[operator].access_sweep else { return };
+        let reply = match (self.talks.grants.sweeps.stretch_of(sweep), fate) {
+            (Stretch::Over, _) => {
+                state.operators[operator].access_sweep = None;
+                return;
+            }
+            (Stretch::Delete(secret), Fate::Unheard) => {
+                self.object_to_access_sweep(state, secret);
+                self.delete_secret(state, None, secret);
+                SweepReply::Failed
+            }
+            (_, Fate::Lost | Fate::Unheard | Fate::Late) => SweepReply::Failed,
+            (Stretch::Owner, Fate::Answered) => SweepReply::Claims(state.access.is_some()),
+            (Stretch::Own, Fate::Answered) => match self.visit_finds_out(state, operator, &Call::Own) {
+                Reply::Secrets(secrets) => SweepReply::Secrets(secrets),
+                _ => SweepReply::Failed,
+            },
+            (Stretch::Internal(name), Fate::Answered) => SweepReply::Secret(state.secrets.live(name)),
+            (Stretch::Delete(secret), Fate::Answered) => {
+                self.object_to_access_sweep(state, secret);
+                match self.delete_secret(state, Some(operator), secret) {
+                    Reply::Done => SweepReply::Deleted,
+                    _ => SweepReply::Failed,
+                }
+            }
+        };
+        let next = self.talks.grants.sweeps.learn(&self.talks.objects, sweep, reply);
+        state.operators[operator].access_sweep = Some(next);
+    }
+
+    /// A sweep is to delete only what is of an access that is gone.
+    fn object_to_access_sweep(&self, state: &mut State, secret: u32) {
+        let facts = self.talks.objects.secret_of(secret);
+        if state.secrets.live(facts.name) != Some(secret) {
+            return;
+        }
+        if !is_of_access(facts) {
+            self.break_promise(state, Promise::I13);
+        } else if state.access.is_some() {
+            self.break_promise(state, Promise::I6);
+        }
+    }
+}

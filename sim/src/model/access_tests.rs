@@ -1,0 +1,204 @@
+//! Worlds with an access, as far as every test run can afford; and each promise about accesses
+//! broken on purpose, to see it caught.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
+use rstest::rstest;
+use stowage_operator::api::{
+    AccessKeyId, BucketName, BucketRecord, ClaimRef, Consent, Limits, SharedWith, Sharing, SharingRule,
+};
+use stowage_operator::plan::grant::{ClaimWord, Grant, GrantAct, GrantAnswer, GrantStep, Place};
+use stowage_operator::plan::{
+    self, Answer, Arrival, BackendSeen, Change, ConsentSeen, Conversation, Look, Rest, Step, Stored, View,
+};
+
+use super::access::{WANTED, access_ref, access_uid, asker};
+use super::access_worlds::ACCESS_WORLDS;
+use super::names::{backend_name, bucket_name, claim_ref, endpoint};
+use super::objects::{Adoption, Kind, OPERATOR_NAMESPACE, Policy, Spec, Uid};
+use super::oracle::Promise;
+use super::run::{WorldReport, explore_with};
+use super::shown;
+use super::talks::Planners;
+use super::world::{Bounds, Event, ModelWorld, Recipe, backend};
+
+fn text(report: &WorldReport) -> String {
+    let mut out = Vec::new();
+    for violation in &report.violations {
+        super::text::write_violation(&mut out, report.name, violation).unwrap();
+    }
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_planners_keep_what_they_promise_of_accesses() {
+    for recipe in ACCESS_WORLDS {
+        let bounds = Bounds { states: Some(2_000), ..Bounds::default() };
+        let report = explore_with(recipe.clone(), Planners::PRODUCTION, bounds, 1);
+        assert!(report.states > 500, "{} has {} states", report.name, report.states);
+        assert!(report.violations.is_empty(), "{}", text(&report));
+    }
+}
+
+/// A bound claim and an access to its bucket, one operator, no faults but these events.
+fn open(shares: bool, events: &'static [Event]) -> Recipe {
+    let spec = Spec { shares: shares.then_some(WANTED), deletion: Policy::Retain, ..Spec::PLAIN };
+    let most_events = u8::try_from(events.len()).unwrap();
+    Recipe { claims: [Some(spec), None], access: true, bound: true, events, most_events, ..Recipe::CALM }
+}
+
+fn of_claims(claims: fn(&View, Timestamp) -> Step) -> Planners {
+    Planners { claims, ..Planners::PRODUCTION }
+}
+
+fn of_accesses(accesses: fn(&Grant, Timestamp) -> ControlFlow<Rest, GrantStep>) -> Planners {
+    Planners { accesses, ..Planners::PRODUCTION }
+}
+
+/// Planners that break one promise, and the world in which that shows.
+#[rstest]
+#[case(Promise::A1, of_claims(lets_everybody_in), open(false, &[]))]
+#[case(Promise::A1, of_claims(withdraws_nothing), open(true, &[Event::Share(0, None)]))]
+#[case(Promise::A2, of_claims(ends_no_access), open(true, &[Event::Delete(0)]))]
+#[case(Promise::A3, of_accesses(forgets_lower_keys), Recipe { ticks: 2, ..open(true, &[Event::RotateAccess; 2]) })]
+#[case(Promise::A5, of_accesses(believes_in_consent), open(false, &[]))]
+#[case(Promise::I6, of_accesses(deletes_what_it_stamps), Recipe { ticks: 1, ..open(true, &[Event::RotateAccess]) })]
+#[case(Promise::I12, of_accesses(reads_no_access_again), open(true, &[]))]
+#[case(Promise::I12, of_accesses(lets_go_at_once), open(true, &[Event::DeleteAccess]))]
+#[case(Promise::L2, of_accesses(never_goes), open(true, &[Event::DeleteAccess]))]
+fn each_promise_about_accesses_can_be_broken(
+    #[case] promise: Promise,
+    #[case] planners: Planners,
+    #[case] world: Recipe,
+) {
+    let bounds = Bounds { states: Some(10_000), ..Bounds::default() };
+    let whole = explore_with(world.clone(), Planners::PRODUCTION, bounds.clone(), 1);
+    assert!(whole.violations.is_empty(), "the planners themselves break nothing here: {}", text(&whole));
+    let report = explore_with(world, planners, bounds, 1);
+    let broken: Vec<Promise> = report.violations.iter().map(|violation| violation.promise).collect();
+    assert!(broken.contains(&promise), "{promise} stands, but {}", text(&report));
+}
+
+/// No step of an access's planner is about a bucket, so that it would write to a claim's Secrets is
+/// all that there is to see.
+#[test]
+fn an_access_that_writes_to_the_record_of_a_bucket_is_seen() {
+    let world = ModelWorld::new(open(true, &[]), Planners::PRODUCTION, Bounds::default());
+    let state = world.first();
+    let of_claim = [Kind::Record, Kind::Credential];
+    let touched = world.secrets(&state).filter(|secret| of_claim.contains(&secret.kind));
+    let found: Vec<_> = touched.map(|secret| world.touching(&state, 0, secret)).collect();
+    assert_eq!(found, [Some(Promise::A4); 2]);
+}
+
+/// The planner of claims, after the pass was told something that is not so.
+fn deceived(view: &View, now: Timestamp, lie: Answer) -> Step {
+    let mut view = view.clone();
+    view.learn(lie);
+    plan::next(&view, now)
+}
+
+fn everybody() -> Sharing {
+    let namespaces = SharedWith { names: Some(vec![access_ref().namespace]), selector: None };
+    Sharing::parse(Some(&vec![SharingRule { namespaces, max_mode: WANTED.into(), prefixes: None }]))
+}
+
+/// The claim as it would be if its owner consented.
+fn consenting(view: &View) -> Answer {
+    let mut claim = view.claim().clone();
+    claim.sharing = everybody();
+    Answer::StatusWritten(Box::new(claim))
+}
+
+fn withdraws_nothing(view: &View, now: Timestamp) -> Step {
+    deceived(view, now, consenting(view))
+}
+
+/// What it reads of the claim it takes for consent.
+fn lets_everybody_in(view: &View, now: Timestamp) -> Step {
+    let mut view = view.clone();
+    view.learn(consenting(&view));
+    let step = plan::next(&view, now);
+    let Step::Look(Look::Consent(question)) = &step else { return step };
+    let BackendSeen::Present { backend, .. } = shown::backend(backend(0, Adoption::Owned), 0) else { return step };
+    let seen = ConsentSeen {
+        record: view.record().map(|(_, stored)| stored.clone()),
+        own: view.all_own().cloned().collect(),
+        askers: vec![asker()],
+        backend: Some(backend),
+        claim: Some(Box::new(view.claim().clone())),
+    };
+    deceived(&view, now, Answer::Consent(question.clone(), Box::new(seen)))
+}
+
+/// Takes its record for one that says that it ends.
+fn ends_no_access(view: &View, now: Timestamp) -> Step {
+    let Some((record, stored)) = view.record().filter(|_| view.claim().deleting) else { return plan::next(view, now) };
+    let ending =
+        BucketRecord { ending: true, accesses: Default::default(), limits: Limits::default(), ..record.clone() };
+    let mut secret = ending.content(OPERATOR_NAMESPACE).to_secret();
+    secret.metadata = stored.0.metadata.clone();
+    deceived(view, now, Answer::Patched(Change::End, Stored(Arc::new(secret))))
+}
+
+/// The planner of accesses, after the pass was told something that is not so.
+fn misled(grant: &Grant, now: Timestamp, lies: impl IntoIterator<Item = GrantAnswer>) -> ControlFlow<Rest, GrantStep> {
+    let mut grant = grant.clone();
+    lies.into_iter().for_each(|lie| grant.learn(lie, Arrival::Prompt));
+    grant.next(now)
+}
+
+fn forgets_lower_keys(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    let step = grant.next(now);
+    let told = grant.access().status.rotation_generation.and_then(|told| u64::try_from(told).ok());
+    let name = |generation: u64| AccessKeyId::of_access(&access_uid(), generation).access_secret_name();
+    let gone = (1..told.unwrap_or(1)).map(|generation| GrantAnswer::Internal(name(generation), None));
+    if step.is_break() { misled(grant, now, gone) } else { step }
+}
+
+fn believes_in_consent(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    let place = Place {
+        bucket: BucketName::parse(bucket_name(0)).unwrap(),
+        backend: backend_name(0).to_owned(),
+        endpoint: endpoint(0),
+        is_there: true,
+    };
+    let claim: ClaimRef = claim_ref(0);
+    let word =
+        ClaimWord { uid: Some(Uid(0).claim_uid()), shared: true, place: Some(place), opened: Some(Consent::full()) };
+    misled(grant, now, [GrantAnswer::Claim(claim, word)])
+}
+
+fn deletes_what_it_stamps(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    match grant.next(now) {
+        ControlFlow::Continue(GrantStep::Act(GrantAct::Patch(patch))) if patch.change == Change::Retire => {
+            ControlFlow::Continue(GrantAct::Delete(patch.target).into())
+        }
+        step => step,
+    }
+}
+
+fn reads_no_access_again(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    misled(grant, now, [GrantAnswer::Access(Some(Box::new(grant.access().clone())))])
+}
+
+fn lets_go_at_once(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    match grant.next(now) {
+        ControlFlow::Continue(GrantStep::Act(GrantAct::Delete(_))) if grant.access().deleting => {
+            ControlFlow::Continue(GrantAct::RemoveFinalizer(grant.access().id.clone()).into())
+        }
+        step => step,
+    }
+}
+
+fn never_goes(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+    match grant.next(now) {
+        ControlFlow::Continue(_) if grant.access().deleting => {
+            let then = plan::Then::AwaitChange;
+            ControlFlow::Break(Rest { then, events: Vec::new(), waits_for: None })
+        }
+        step => step,
+    }
+}

@@ -1,0 +1,214 @@
+//! A pass over the access: what it begins with, and how its steps are answered and carried out.
+
+use std::ops::ControlFlow;
+
+use super::access::{AccessFacts, NAMED, access_consumer, access_ref};
+use super::access_sweep::is_of_access;
+use super::objects::{Kind, SecretFacts, Uid};
+use super::phrases::{Call, Ending, GrantBeginning, Heard, Reply};
+use super::state::{State, Visit};
+use super::turn::Fate;
+use super::world::{Lag, ModelWorld};
+
+impl ModelWorld {
+    /// The access as the operator's cache has it: the later of what was seen and what it wrote
+    /// itself.
+    pub(super) fn cached_access(&self, state: &State, operator: usize) -> Option<u32> {
+        if !self.lags(Lag::Accesses) {
+            return state.access;
+        }
+        let operator = &state.operators[operator];
+        let seen = operator.seen.access?;
+        let version = |number: u32| self.talks.grants.accesses.facts(number).version;
+        Some(operator.wrote_access.filter(|wrote| version(*wrote) > version(seen)).unwrap_or(seen))
+    }
+
+    /// Whether the access asks for a claim's bucket, as the operator's cache has it; `None` in a
+    /// world in which nobody does.
+    pub(super) fn cached_asks(&self, state: &State, operator: usize, slot: usize) -> Option<bool> {
+        self.recipe.access.then(|| slot == NAMED && self.asks(self.cached_access(state, operator)))
+    }
+
+    /// Whether this version of the access asks for anything.
+    pub(super) fn asks(&self, access: Option<u32>) -> bool {
+        access.is_some_and(|number| !self.talks.grants.accesses.facts(number).deleting)
+    }
+
+    /// What the operator knows when a pass over the access begins; `None` = it knows of none.
+    pub(super) fn begin_visit(&self, state: &State, operator: usize) -> Option<Visit> {
+        let access = self.cached_access(state, operator)?;
+        let number = |secret: &SecretFacts| secret.number;
+        let cached = || self.all_cached(state, operator);
+        let wanted = self.talks.objects.name(&access_ref().namespace, &access_consumer());
+        let published =
+            |secret: &&SecretFacts| secret.name == wanted || (secret.kind == Kind::Consumer && secret.access.is_some());
+        let claim = self.cached_claim(state, operator, NAMED);
+        let uid = claim.map(|claim| self.talks.objects.claim_facts(claim).uid);
+        let of_claim = |secret: &&SecretFacts| self.is_internal(secret.name) && secret.claim == uid;
+        let heard = Heard {
+            claim,
+            own: cached().filter(|secret| uid.is_some() && of_claim(secret)).map(number).collect(),
+            backends: self.cached_backends(state, operator),
+        };
+        let beginning = GrantBeginning {
+            access,
+            own: cached().filter(|secret| is_of_access(secret)).map(number).collect(),
+            consumers: cached().filter(published).map(number).collect(),
+            heard,
+        };
+        let view = self.talks.grants.begin(&self.talks.objects, beginning);
+        Some(Visit { view, is_live: false })
+    }
+
+    /// A pass begins.
+    pub(super) fn start_visit(&self, state: &mut State, operator: usize) {
+        state.operators[operator].visit = self.begin_visit(state, operator);
+    }
+
+    /// Whether a pass that begins now does more than to look into its caches.
+    pub(super) fn visit_would_act(&self, state: &State, operator: usize) -> bool {
+        let plan = self.begin_visit(state, operator).map(|visit| self.visit_plan(state, visit));
+        plan.is_some_and(|plan| !matches!(self.talks.grants.planned(plan).call, Call::Rest(_)))
+    }
+
+    /// The next step of a pass.
+    pub(super) fn visit_plan(&self, state: &State, visit: Visit) -> u32 {
+        self.talks.grants.plan(&self.talks.objects, visit.view, state.now)
+    }
+
+    /// The next step of a pass in words.
+    pub(super) fn visit_text(&self, state: &State, visit: Visit) -> String {
+        match &self.talks.grants.planned(self.visit_plan(state, visit)).step {
+            ControlFlow::Continue(step) => step.to_string(),
+            ControlFlow::Break(rest) => format!("rest: {}", rest.then),
+        }
+    }
+
+    /// When the access is looked at again, if the next step is to rest.
+    pub(super) fn visit_ending(&self, state: &State, operator: usize) -> Option<Ending> {
+        let plan = self.visit_plan(state, state.operators[operator].visit?);
+        match self.talks.grants.planned(plan).call {
+            Call::Rest(ending) => Some(ending),
+            _ => None,
+        }
+    }
+
+    /// A pass takes its next step.
+    pub(super) fn visit_step(&self, state: &mut State, operator: usize, fate: Fate) {
+        let Some(mut visit) = state.operators[operator].visit else { return };
+        let plan = self.visit_plan(state, visit);
+        let call = &self.talks.grants.planned(plan).call;
+        if let Call::Rest(_) = call {
+            state.operators[operator].visit = None;
+            return;
+        }
+        if call.is_act() {
+            self.object_to_visit(state, plan, visit);
+        }
+        let reply = match fate {
+            Fate::Answered if call.is_act() => self.visit_carries_out(state, Some(operator), plan),
+            Fate::Answered => self.visit_finds_out(state, operator, call),
+            Fate::Lost | Fate::Late => Reply::Kubernetes,
+            Fate::Unheard => {
+                self.visit_carries_out(state, None, plan);
+                Reply::Kubernetes
+            }
+        };
+        match (call, &reply) {
+            (Call::Access | Call::Finalizer(_, true), Reply::Access(access)) => visit.is_live = self.asks(*access),
+            (Call::Create(_), Reply::Secret(Some(secret)))
+                if self.talks.objects.secret_of(*secret).kind == Kind::AccessRecord =>
+            {
+                visit.is_live = false;
+            }
+            _ => {}
+        }
+        visit.view = self.talks.grants.learn(&self.talks.objects, plan, reply);
+        state.operators[operator].visit = Some(visit);
+    }
+
+    /// Answers a question of a pass over the access, or of a sweep of what it left.
+    pub(super) fn visit_finds_out(&self, state: &mut State, operator: usize, call: &Call) -> Reply {
+        match call {
+            Call::Access => Reply::Access(state.access),
+            Call::Namespace => Reply::Namespace,
+            Call::Own => {
+                let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
+                Reply::Secrets(all.filter(|secret| is_of_access(secret)).map(|secret| secret.number).collect())
+            }
+            Call::Word => {
+                let claim = state.claims[NAMED];
+                let uid = claim.map(|claim| self.talks.objects.claim_facts(claim).uid);
+                let own = uid.map(|uid| self.own(state, uid)).unwrap_or_default();
+                Reply::Word(Heard { claim, own, backends: self.cached_backends(state, operator) })
+            }
+            call => self.read_secret(state, operator, call),
+        }
+    }
+
+    fn visit_carries_out(&self, state: &mut State, operator: Option<usize>, plan: u32) -> Reply {
+        let (grants, objects) = (&self.talks.grants, &self.talks.objects);
+        match &grants.planned(plan).call {
+            Call::Finalizer(access, present) => self.write_access(state, operator, *access, |facts| {
+                facts.finalizer = *present;
+            }),
+            Call::Status(access, status) => self.write_access(state, operator, *access, |facts| {
+                facts.status = *status;
+            }),
+            Call::Create(name) => {
+                let now = state.now;
+                self.create_secret(state, operator, *name, |version| grants.create(objects, plan, version, now))
+            }
+            Call::Patch(secret) => {
+                self.patch_secret(state, operator, *secret, |secret| grants.patch(objects, plan, secret))
+            }
+            Call::Delete(secret) => self.delete_secret(state, operator, *secret),
+            _ => Reply::Unsupported,
+        }
+    }
+
+    /// Writes to the access if it is still in that version.
+    fn write_access(
+        &self,
+        state: &mut State,
+        operator: Option<usize>,
+        version: u32,
+        edit: impl FnOnce(&mut AccessFacts),
+    ) -> Reply {
+        if state.access != Some(version) {
+            return Reply::Conflict;
+        }
+        let number = self.edit_access(state, edit);
+        if let Some(operator) = operator.filter(|_| self.lags(Lag::Accesses)) {
+            state.operators[operator].wrote_access = number;
+        }
+        Reply::Access(number)
+    }
+
+    /// Edits the access. One that is being deleted goes with its finalizer.
+    pub(super) fn edit_access(&self, state: &mut State, edit: impl FnOnce(&mut AccessFacts)) -> Option<u32> {
+        let accesses = &self.talks.grants.accesses;
+        let mut facts = accesses.facts(state.access?).clone();
+        edit(&mut facts);
+        facts.version += 1;
+        let number = accesses.number(&facts);
+        state.access = (!facts.deleting || facts.finalizer).then_some(number);
+        Some(number)
+    }
+
+    /// The access is made.
+    pub(super) fn make_access(&self, state: &mut State) {
+        let accesses = &self.talks.grants.accesses;
+        let status = accesses
+            .status(&stowage_operator::api::BucketAccessStatus { observed_generation: Some(-1), ..Default::default() });
+        let facts = AccessFacts { deleting: false, finalizer: false, rotate: 0, status, version: 1 };
+        state.access = Some(accesses.number(&facts));
+    }
+
+    /// A claim's internal Secrets, as a live list shows them.
+    pub(super) fn own(&self, state: &State, uid: Uid) -> Vec<u32> {
+        let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
+        let own = all.filter(|secret| secret.kind != Kind::Consumer && secret.labelled == Some(uid));
+        own.map(|secret| secret.number).collect()
+    }
+}
