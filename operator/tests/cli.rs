@@ -132,15 +132,7 @@ fn a_wrong_value_is_refused_with_what_was_expected_also_from_the_environment() {
 fn plan_and_why_take_what_the_operator_is_told_by_the_same_names() {
     let of_run: Vec<String> = flags_of("run").into_iter().map(|(flag, _)| flag).collect();
     // How an operator works, not what it would do next.
-    let apart = [
-        "--read-only",
-        "--leader-elect",
-        "--resync-interval",
-        "--admin-address",
-        "--log-format",
-        "--obc",
-        "--obc-provisioner",
-    ];
+    let apart = ["--read-only", "--leader-elect", "--resync-interval", "--admin-address", "--log-format"];
     for command in ["plan", "why"] {
         let flags: Vec<String> = flags_of(command).into_iter().map(|(flag, _)| flag).collect();
         for flag in of_run.iter().filter(|flag| !apart.contains(&flag.as_str())) {

@@ -108,8 +108,9 @@ pub fn obc_controller(of: &ObjectMeta) -> Option<Vec<OwnerReference>> {
 
 /// What is kept of an access. What its schema bounds is kept whole.
 pub fn access(of: &BucketAccess) -> BucketAccess {
-    let status = of.status.as_ref().map(access_status);
-    BucketAccess { metadata: asking(&of.metadata), spec: of.spec.clone(), status }
+    let mut metadata = asking(&of.metadata);
+    metadata.owner_references = obc_controller(&of.metadata);
+    BucketAccess { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(access_status) }
 }
 
 /// What is kept of the metadata of an object whose annotations may ask for something.

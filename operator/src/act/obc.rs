@@ -9,9 +9,11 @@ use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api::{BucketClaim, OBC_FINALIZER, OBC_PROVISIONER, Obc, ObjectBucket, ObjectBucketClaim, ObjectId, kept};
+use crate::api::{
+    BucketAccess, BucketClaim, OBC_FINALIZER, OBC_PROVISIONER, Obc, ObjectBucket, ObjectBucketClaim, ObjectId, kept,
+};
 use crate::kubernetes::{self, json_patch, patch_params};
-use crate::plan::obc::{Bucket, ObcAct, ObcAnswer, ObcStep, Shadow, Told};
+use crate::plan::obc::{Bucket, NewShadow, ObcAct, ObcAnswer, ObcStep, Shadow, ShadowKind, ShadowSpec, Told};
 use crate::plan::{Failure, preconditions};
 
 use super::{Actor, finalizer_operations, post_params};
@@ -28,11 +30,9 @@ impl Actor {
         let (namespace, name) = (&obc.at.namespace, &obc.at.name);
         let obcs: Api<ObjectBucketClaim> = Api::namespaced(self.client.clone(), namespace);
         let buckets: Api<ObjectBucket> = Api::all(self.client.clone());
-        let claims: Api<BucketClaim> = Api::namespaced(self.client.clone(), namespace);
         let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         let written = |raw: ObjectBucketClaim| ObcAnswer::ObcWritten(Box::new(Obc::parse(&raw)));
         let bucket = |raw: ObjectBucket| Box::new(Bucket::parse(&raw));
-        let shadow = |raw: BucketClaim| Box::new(Shadow::parse(&raw));
         Ok(match act {
             ObcAct::AddFinalizer(id) => written(self.begin_to_serve(&obcs, obc, id, label).await?),
             ObcAct::RemoveFinalizer(id) => {
@@ -56,18 +56,81 @@ impl Actor {
                 ObcAnswer::BucketWritten(bucket(patch_status(&buckets, name, id, set_phase(false, phase)).await?))
             }
             ObcAct::DeleteBucket(name, id) => ObcAnswer::BucketDeleted(delete(&buckets, name, id).await?.map(bucket)),
-            ObcAct::CreateShadow(content) => ObcAnswer::ShadowPosted(create(&claims, content).await?.map(shadow)),
-            ObcAct::PatchShadow(name, id, spec) => {
-                let spec = serde_json::to_value(spec).map_err(|error| Failure::Refused(error.to_string()))?;
-                ObcAnswer::ShadowWritten(shadow(patch(&claims, name, id, vec![add("/spec", spec)]).await?))
+            ObcAct::CreateShadow(new) => {
+                ObcAnswer::ShadowPosted(new.spec.kind(), self.create_shadow(namespace, new).await?.map(Box::new))
             }
-            ObcAct::DeleteShadow(name, id) => ObcAnswer::ShadowDeleted(delete(&claims, name, id).await?.map(shadow)),
+            ObcAct::PatchShadow(name, id, spec) => {
+                ObcAnswer::ShadowWritten(Box::new(self.patch_shadow(namespace, name, id, spec).await?))
+            }
+            ObcAct::DeleteShadow(kind, name, id) => {
+                ObcAnswer::ShadowDeleted(*kind, self.delete_shadow(namespace, *kind, name, id).await?.map(Box::new))
+            }
             ObcAct::CreateConfigMap(content) => {
                 ObcAnswer::ConfigMapPosted(create(&config_maps, content).await?.map(|raw| Told::parse(&raw)))
             }
             ObcAct::PatchConfigMap(id, operations) => {
                 let raw = patch(&config_maps, name, id, operations.clone()).await?;
                 ObcAnswer::ConfigMapWritten(Told::parse(&raw))
+            }
+        })
+    }
+
+    /// `None` = the name is taken.
+    async fn create_shadow(&self, namespace: &str, new: &NewShadow) -> Result<Option<Shadow>, Failure> {
+        let metadata = new.metadata.clone();
+        Ok(match new.spec.clone() {
+            ShadowSpec::Claim(spec) => {
+                let api = Api::namespaced(self.client.clone(), namespace);
+                let made = create(&api, &BucketClaim { metadata, spec, status: None }).await?;
+                made.as_ref().map(Shadow::of_claim)
+            }
+            ShadowSpec::Access(spec) => {
+                let api = Api::namespaced(self.client.clone(), namespace);
+                let made = create(&api, &BucketAccess { metadata, spec, status: None }).await?;
+                made.as_ref().map(Shadow::of_access)
+            }
+        })
+    }
+
+    async fn patch_shadow(
+        &self,
+        namespace: &str,
+        name: &str,
+        id: &ObjectId,
+        spec: &ShadowSpec,
+    ) -> Result<Shadow, Failure> {
+        let set = |spec: serde_json::Result<Value>| match spec {
+            Ok(spec) => Ok(vec![add("/spec", spec)]),
+            Err(error) => Err(Failure::Refused(error.to_string())),
+        };
+        Ok(match spec {
+            ShadowSpec::Claim(spec) => {
+                let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), namespace);
+                Shadow::of_claim(&patch(&api, name, id, set(serde_json::to_value(spec))?).await?)
+            }
+            ShadowSpec::Access(spec) => {
+                let api: Api<BucketAccess> = Api::namespaced(self.client.clone(), namespace);
+                Shadow::of_access(&patch(&api, name, id, set(serde_json::to_value(spec))?).await?)
+            }
+        })
+    }
+
+    /// `Some` = a finalizer keeps it.
+    async fn delete_shadow(
+        &self,
+        namespace: &str,
+        kind: ShadowKind,
+        name: &str,
+        id: &ObjectId,
+    ) -> Result<Option<Shadow>, Failure> {
+        Ok(match kind {
+            ShadowKind::Claim => {
+                let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), namespace);
+                delete(&api, name, id).await?.as_ref().map(Shadow::of_claim)
+            }
+            ShadowKind::Access => {
+                let api: Api<BucketAccess> = Api::namespaced(self.client.clone(), namespace);
+                delete(&api, name, id).await?.as_ref().map(Shadow::of_access)
             }
         })
     }

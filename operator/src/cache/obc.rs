@@ -10,7 +10,7 @@ use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::Mutex;
 
-use crate::api::{BucketClaim, BucketClass, ClaimRef, Obc, ObjectBucket, ObjectBucketClaim, kept};
+use crate::api::{BucketAccess, BucketClaim, BucketClass, ClaimRef, Obc, ObjectBucket, ObjectBucketClaim, kept};
 use crate::plan::obc::{Bucket, CONFIG_KEYS, ObcCached, Shadow, Told, bucket_names, shadow_name};
 
 /// An object as a watch delivers it, or why it can't be decoded.
@@ -23,6 +23,8 @@ pub(crate) struct ObcCaches {
     pub(crate) classes: Store<Guarded<StorageClass>>,
     pub(crate) config_maps: Store<Guarded<ConfigMap>>,
     pub(crate) claims: Store<Guarded<BucketClaim>>,
+    /// `None` where no accesses are served.
+    pub(crate) accesses: Option<Store<Guarded<BucketAccess>>>,
     /// What this process last told, by UID.
     told: Mutex<BTreeMap<String, String>>,
 }
@@ -34,8 +36,9 @@ impl ObcCaches {
         classes: Store<Guarded<StorageClass>>,
         config_maps: Store<Guarded<ConfigMap>>,
         claims: Store<Guarded<BucketClaim>>,
+        accesses: Option<Store<Guarded<BucketAccess>>>,
     ) -> Self {
-        Self { obcs, buckets, classes, config_maps, claims, told: Mutex::default() }
+        Self { obcs, buckets, classes, config_maps, claims, accesses, told: Mutex::default() }
     }
 
     /// What is known of the objects around a claim.
@@ -46,12 +49,16 @@ impl ObcCaches {
             found.0.as_ref().ok().map(Bucket::parse)
         };
         let class = obc.spec.storage_class_name.as_ref().and_then(|name| self.classes.get(&ObjectRef::new(name)));
-        let shadow = self.claims.get(&ObjectRef::new(&shadow_name(obc)).within(namespace));
+        let shadow = shadow_name(obc);
+        let claim = self.claims.get(&ObjectRef::new(&shadow).within(namespace));
+        let accesses = self.accesses.as_ref();
+        let access = accesses.and_then(|all| all.get(&ObjectRef::new(&shadow).within(namespace)));
         let config_map = self.config_maps.get(&ObjectRef::new(&obc.at.name).within(namespace));
         ObcCached {
             class: class.and_then(|it| it.0.as_ref().ok().map(BucketClass::parse)),
             buckets: bucket_names(obc).into_iter().filter_map(bucket).collect(),
-            shadow: shadow.and_then(|it| it.0.as_ref().ok().map(Shadow::parse)),
+            claim: claim.and_then(|it| it.0.as_ref().ok().map(Shadow::of_claim)),
+            access: access.and_then(|it| it.0.as_ref().ok().map(Shadow::of_access)),
             config_map: config_map.and_then(|it| it.0.as_ref().ok().map(Told::parse)),
             told: self.told.lock().get(obc.uid()).cloned(),
         }

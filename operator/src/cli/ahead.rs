@@ -1,7 +1,6 @@
 //! `plan` and `why`: told and not done (spec §5).
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,11 +10,11 @@ use clap::{Args, ValueEnum};
 use daemon::cluster;
 
 use crate::Clock;
-use crate::api::ClaimRef;
 use crate::preview::{self, GivenGateway, Means, Paint, Plan, Scope, Setup};
 use crate::upstream::{Limits, RustlsConnect};
 
-use super::args::{ClusterArgs, GivenGatewayArgs, LimitArgs, PublishingArgs};
+use super::args::{ClusterArgs, GivenGatewayArgs, LimitArgs, ObcArgs, PublishingArgs};
+use super::names::{Named, meant, object};
 
 /// The exit code that says that there is something to do.
 const SOMETHING: u8 = 2;
@@ -31,8 +30,9 @@ const STRIDE: usize = 16;
     after_help = "Exit codes: 0 there is nothing to do, 2 there is something, 1 something failed, or can't be told."
 )]
 pub(super) struct PlanArgs {
-    /// Claims (NAME with -n, or NAMESPACE/NAME) and backends (s3backend/NAME) to look at; without
-    /// any, all.
+    /// Claims (NAME with -n, or NAMESPACE/NAME), accesses (bucketaccess/NAME with -n, or
+    /// bucketaccess/NAMESPACE/NAME), ObjectBucketClaims (obc/..., the same) and backends
+    /// (s3backend/NAME) to look at; without any, all.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
@@ -52,9 +52,10 @@ pub(super) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct WhyArgs {
-    /// The claim: NAME with -n, or NAMESPACE/NAME.
-    #[arg(value_name = "CLAIM")]
-    claim: String,
+    /// The claim: NAME with -n, or NAMESPACE/NAME. Or an access: bucketaccess/NAME with -n, or
+    /// bucketaccess/NAMESPACE/NAME. Or an ObjectBucketClaim: the same, with obc/.
+    #[arg(value_name = "NAME")]
+    name: String,
     #[command(flatten)]
     claims: ClaimArgs,
     #[command(flatten)]
@@ -65,7 +66,7 @@ pub(super) struct WhyArgs {
 
 #[derive(Debug, Args)]
 struct ClaimArgs {
-    /// Namespace of the claims.
+    /// Namespace of the claims, accesses and ObjectBucketClaims.
     #[arg(short = 'n', long, env = "STOWAGE_CLAIM_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     claim_namespace: Option<String>,
 }
@@ -97,6 +98,8 @@ enum When {
 struct SetupArgs {
     #[command(flatten, next_help_heading = "Cluster, as the operator is told")]
     cluster: ClusterArgs,
+    #[command(flatten, next_help_heading = "Cluster, as the operator is told")]
+    obc: ObcArgs,
     #[command(flatten, next_help_heading = "Gateway, as the operator is told")]
     gateway: GivenGatewayArgs,
     #[command(flatten, next_help_heading = "Secrets, as the operator is told")]
@@ -123,15 +126,28 @@ pub(super) async fn plan(args: PlanArgs) -> Result<ExitCode, String> {
 }
 
 pub(super) async fn why(args: WhyArgs) -> Result<(), String> {
-    let claim = claim(&args.claim, args.claims.claim_namespace.as_deref())?;
+    let named = object(&args.name, args.claims.claim_namespace.as_deref())?;
     let (setup, means) = prepare(args.setup, true).await?;
-    let clock = means.clock.clone();
-    let why = preview::why(&setup, means, &claim).await?;
+    let (clock, paint) = (means.clock.clone(), args.output.paint());
+    let (text, document, assumed) = match &named {
+        Named::Claim(at) => {
+            let why = preview::why(&setup, means, at).await.map_err(|why| meant(why, at))?;
+            (why.text(paint, clock.now()), why.json(), why.assumed)
+        }
+        Named::Access(at) => {
+            let why = preview::why_access(&setup, means, at).await?;
+            (why.text(paint, clock.now()), why.json(), why.assumed)
+        }
+        Named::Obc(at) => {
+            let why = preview::why_obc(&setup, means, at).await?;
+            (why.text(paint, clock.now()), why.json(), why.assumed)
+        }
+    };
     match args.output.output {
-        Format::Json => print(&format!("{:#}\n", why.json())),
+        Format::Json => print(&format!("{document:#}\n")),
         Format::Text => {
-            print(&why.text(args.output.paint(), clock.now()))?;
-            note(&why.assumed);
+            print(&text)?;
+            note(&assumed);
             Ok(())
         }
     }
@@ -150,31 +166,21 @@ fn scope(names: Vec<String>, namespace: Option<String>) -> Result<Scope, String>
     if names.len() > MOST_NAMES {
         return Err(format!("more than {MOST_NAMES} names: give a namespace with -n, or none of both for everything"));
     }
-    let (mut claims, mut backends) = (BTreeSet::new(), BTreeSet::new());
+    let mut scope = Scope::default();
     for name in &names {
-        match name.strip_prefix("s3backend/").filter(|name| !name.is_empty()) {
-            Some(backend) => drop(backends.insert(backend.to_owned())),
-            None => drop(claims.insert(claim(name, namespace.as_deref())?)),
+        if let Some(backend) = name.strip_prefix("s3backend/").filter(|name| !name.is_empty()) {
+            scope.backends.insert(backend.to_owned());
+            continue;
+        }
+        match object(name, namespace.as_deref())? {
+            Named::Claim(at) => drop(scope.claims.insert(at)),
+            Named::Access(at) => drop(scope.accesses.insert(at)),
+            Named::Obc(at) => drop(scope.obcs.insert(at)),
         }
     }
-    // With names, -n only says where the claims are.
-    Ok(Scope { namespace: namespace.filter(|_| names.is_empty()), claims, backends })
-}
-
-fn claim(name: &str, namespace: Option<&str>) -> Result<ClaimRef, String> {
-    let (namespace, name) = match (name.split_once('/'), namespace) {
-        (Some((of, _)), Some(namespace)) if of != namespace => {
-            return Err(format!("{name} is not in namespace {namespace}, which -n gives"));
-        }
-        (Some((namespace, name)), _) => (namespace, name),
-        (None, Some(namespace)) => (namespace, name),
-        (None, None) => return Err(format!("in which namespace is claim {name}? Give -n, or NAMESPACE/NAME")),
-    };
-    let inner = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || matches!(it, '-' | '.');
-    if name.is_empty() || name.len() > 253 || !name.chars().all(inner) {
-        return Err(format!("no claim is called {name:?}: a name has 1 to 253 characters of a-z, 0-9, - and ."));
-    }
-    Ok(ClaimRef { namespace: cluster::namespace(namespace)?, name: name.to_owned() })
+    // With names, -n only says where they are.
+    scope.namespace = namespace.filter(|_| names.is_empty());
+    Ok(scope)
 }
 
 async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means), String> {
@@ -202,6 +208,7 @@ async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means
             timeout: Duration::from_secs(args.limits.upstream_timeout),
         },
         purge_slice: args.limits.purge_slice,
+        obc: args.obc.provisioner(),
         at_once: usize::from(args.limits.max_concurrent_reconciles),
         look_at_buckets,
     };
@@ -245,7 +252,10 @@ fn end_progress() {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::api::ClaimRef;
 
     fn of(names: &[&str], namespace: Option<&str>) -> Result<Scope, String> {
         scope(names.iter().map(|it| (*it).to_owned()).collect(), namespace.map(str::to_owned))
@@ -258,6 +268,8 @@ mod tests {
         assert_eq!((named.claims, named.namespace), (BTreeSet::from([photos.clone()]), None));
         let both = of(&["team-a/photos", "s3backend/main"], None).expect("names");
         assert_eq!((both.claims, both.backends), (BTreeSet::from([photos]), BTreeSet::from(["main".to_owned()])));
+        let all = of(&["ba/team-b/reader", "obc/team-b/reader", "team-b/reader"], None).expect("names");
+        assert_eq!((all.accesses.len(), all.obcs.len(), all.claims.len()), (1, 1, 1));
         assert_eq!(of(&[], Some("team-a")).expect("a namespace").namespace.as_deref(), Some("team-a"));
         for (names, namespace, why) in [
             (&["photos"][..], None, "in which namespace"),

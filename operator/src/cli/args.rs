@@ -62,6 +62,26 @@ pub(super) struct GatewayArgs {
     pub(super) gateway_addressing_style: AddressingStyle,
 }
 
+/// Whether ObjectBucketClaims are served.
+#[derive(Debug, Args)]
+pub(super) struct ObcArgs {
+    /// Serve ObjectBucketClaims of the storage classes of --obc-provisioner (spec §9). Their
+    /// definitions are others', and the operator needs more rights.
+    #[arg(long, env = "STOWAGE_OBC")]
+    pub(super) obc: bool,
+    /// What storage classes call this provisioner: another name where two installations serve one
+    /// cluster.
+    #[arg(long, env = "STOWAGE_OBC_PROVISIONER", value_name = "NAME", default_value = "broker.stowage.io/bucket", value_parser = NonEmptyStringValueParser::new())]
+    pub(super) obc_provisioner: String,
+}
+
+impl ObcArgs {
+    /// What storage classes call the provisioner; `None` where none are served.
+    pub(super) fn provisioner(self) -> Option<String> {
+        self.obc.then_some(self.obc_provisioner)
+    }
+}
+
 /// What stands in the Secrets that tenants read.
 #[derive(Debug, Args)]
 pub(super) struct PublishingArgs {

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod args;
+mod names;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,7 +12,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use daemon::{admin, cluster, descriptors, signals};
 use data_encoding::HEXLOWER;
@@ -21,7 +21,7 @@ use crate::upstream::{Limits, RustlsConnect};
 use crate::{Clock, Config, Election, Metrics, Parts, Terms, Uptime};
 
 use ahead::{PlanArgs, WhyArgs};
-use args::{ClusterArgs, GatewayArgs, LimitArgs, PublishingArgs};
+use args::{ClusterArgs, GatewayArgs, LimitArgs, ObcArgs, PublishingArgs};
 
 /// The name by which kubectl finds a plugin that is called as `kubectl stowage`.
 const PLUGIN: &str = "kubectl-stowage";
@@ -38,9 +38,10 @@ pub struct Cli {
 enum Command {
     /// Run the operator until SIGTERM or SIGINT.
     Run(Box<RunArgs>),
-    /// Tell what the operator would do next about each claim and backend, and why; change nothing.
+    /// Tell what the operator would do next about each claim, access and backend, and why; change
+    /// nothing.
     Plan(Box<PlanArgs>),
-    /// Tell why a claim is as it is: what it waits for, since when, what would change it.
+    /// Tell why a claim or access is as it is: what it waits for, since when, what would change it.
     Why(Box<WhyArgs>),
     /// Print the CustomResourceDefinitions as YAML.
     Crds,
@@ -78,18 +79,6 @@ struct ConductArgs {
     /// at once.
     #[arg(long, env = "STOWAGE_LEADER_ELECT", conflicts_with = "read_only")]
     leader_elect: bool,
-}
-
-#[derive(Debug, Args)]
-struct ObcArgs {
-    /// Serve ObjectBucketClaims of the storage classes of --obc-provisioner (spec §9). Their
-    /// definitions are others', and the operator needs more rights.
-    #[arg(long, env = "STOWAGE_OBC")]
-    obc: bool,
-    /// What storage classes call this provisioner: another name where two installations serve one
-    /// cluster.
-    #[arg(long, env = "STOWAGE_OBC_PROVISIONER", value_name = "NAME", default_value = "broker.stowage.io/bucket", value_parser = NonEmptyStringValueParser::new())]
-    obc_provisioner: String,
 }
 
 #[derive(Debug, Args)]
@@ -197,7 +186,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
         limits: Limits { calls: usize::from(args.limits.max_upstream_calls), timeout },
         purge_slice: args.limits.purge_slice,
         accesses: true,
-        obc: args.obc.obc.then_some(args.obc.obc_provisioner),
+        obc: args.obc.provisioner(),
         resync_interval: Duration::from_secs(args.resync.resync_interval),
     };
     let (ready, readiness) = tokio::sync::watch::channel(false);

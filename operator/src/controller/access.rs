@@ -15,7 +15,7 @@ use tracing::Instrument;
 use crate::api::BucketAccess;
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
-use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantLook, GrantStep};
+use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantStep};
 use crate::plan::{Change, Failure, Rest, Then};
 
 use super::announcer::Announced;
@@ -93,7 +93,7 @@ struct Hands<'a>(&'a Context);
 impl CarryOut<Grant> for Hands<'_> {
     async fn carry_out(&mut self, grant: &Grant, step: &GrantStep) -> GrantAnswer {
         let answer = match step {
-            GrantStep::Look(look) => self.0.look(grant, look).await,
+            GrantStep::Look(look) => self.0.shared.observer.answer_grant(grant, look).await,
             GrantStep::Act(act) => self.0.act(grant, act).await,
         };
         if let GrantAnswer::Failed(step, failure) = &answer {
@@ -115,28 +115,6 @@ impl Context {
             }
         }
         rest
-    }
-
-    async fn look(&self, grant: &Grant, look: &GrantLook) -> GrantAnswer {
-        let answer = self.try_look(grant, look).await;
-        answer.unwrap_or_else(|failure| GrantAnswer::Failed(GrantStep::Look(look.clone()), failure))
-    }
-
-    async fn try_look(&self, grant: &Grant, look: &GrantLook) -> Result<GrantAnswer, Failure> {
-        let (observer, access) = (&self.shared.observer, grant.access());
-        Ok(match look {
-            GrantLook::Access => GrantAnswer::Access(observer.access(&access.at).await?),
-            GrantLook::Namespace => GrantAnswer::Namespace(observer.namespace_live(&access.at.namespace).await?),
-            GrantLook::Own => GrantAnswer::Own(observer.own_of_access(&access.uid).await?),
-            GrantLook::Internal(name) => GrantAnswer::Internal(name.clone(), observer.internal_secret(name).await?),
-            GrantLook::Consumer(name) => {
-                GrantAnswer::Consumer(name.clone(), observer.consumer_of_access(&access.at.namespace, name).await?)
-            }
-            GrantLook::Claim(claim) => {
-                let word = observer.claim_word_live(&access.at, grant.namespace(), claim).await?;
-                GrantAnswer::Claim(claim.clone(), word)
-            }
-        })
     }
 
     async fn act(&self, grant: &Grant, act: &GrantAct) -> GrantAnswer {

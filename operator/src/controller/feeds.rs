@@ -21,7 +21,7 @@ use crate::cache::SecretCache;
 use crate::plan::Stored;
 
 use super::backoff::Patience;
-use super::objects::{Access, Backend, Claim, access_ref, claim_ref, keep};
+use super::objects::{Backend, Claim, claim_ref, keep};
 use super::shared::Shared;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
@@ -31,7 +31,7 @@ pub(super) const PAGE: u32 = 25;
 /// The running watches; they end when this is dropped.
 pub(super) struct Feeds {
     tasks: JoinSet<()>,
-    ready: Vec<watch::Receiver<bool>>,
+    pub(super) ready: Vec<watch::Receiver<bool>>,
 }
 
 impl Feeds {
@@ -169,61 +169,6 @@ fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
     });
 }
 
-/// Accesses: fills store and cache, wakes the claims that are named, and the access itself where
-/// that isn't the echo of our own write. A cluster that doesn't have the kind, because its
-/// definition comes later, is asked now and then: nobody waits. `None` where none are served.
-pub(super) fn feed_accesses(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Access>> {
-    if !shared.config.accesses {
-        return None;
-    }
-    let (store, writer) = reflector::store();
-    let api: Api<Access> = Api::all(shared.client.clone());
-    let stream =
-        watcher(api, Config::default().page_size(PAGE)).modify(|access| keep(access, kept::access)).reflect(writer);
-    let (shared, filled, mut shown) = (shared.clone(), store.clone(), Shown::default());
-    let (sender, receiver) = watch::channel(false);
-    feeds.ready.push(receiver);
-    feeds.tasks.spawn(async move {
-        let mut stream = stream.backoff(Patience::default()).boxed();
-        while let Some(event) = stream.next().await {
-            match event {
-                Ok(event) => accesses_seen(&shared, &mut shown, &filled, &event),
-                Err(error) if is_unknown_kind(&error) => {
-                    tracing::debug!(%error, "no BucketAccess is to be seen yet");
-                    sender.send_replace(true);
-                    continue;
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "watch failed, trying again");
-                    continue;
-                }
-            }
-            if shared.observer.accesses.is_filled() {
-                sender.send_replace(true);
-            }
-        }
-    });
-    Some(store)
-}
-
-fn accesses_seen(shared: &Shared, shown: &mut Shown<Access>, filled: &Store<Access>, event: &Event<Access>) {
-    for claim in shared.observer.accesses.apply(event) {
-        shared.wakes.claim(&claim);
-    }
-    if let Event::Delete(access) = event {
-        shared.forget_access(access);
-    }
-    if let Event::InitDone = event {
-        // What went while nobody watched is no longer in the list.
-        shared.orphans.suspect_everything();
-    }
-    for access in shown.take(event, filled) {
-        if !access.0.as_ref().is_ok_and(|access| shared.actor.written_accesses.is_echo(access)) {
-            shared.wakes.access(&access_ref(access.as_ref()));
-        }
-    }
-}
-
 /// Whether the API server has no such kind, or not for this operator: what rights an earlier
 /// version was given may come to it before the definition and the rights of today do.
 pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {
@@ -316,7 +261,7 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
                 shared.wakes.claim(&at);
             }
             shared.wake_accesses_of(&at);
-            shared.wake_obc_of(&claim);
+            shared.wake_obc_of(claim.as_ref());
         }
     });
 }
@@ -324,7 +269,7 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
 /// What a list has shown, until the store has it: a list comes in pages, and only after the last
 /// one all of it takes the place of what was there before. A pass any sooner would be one over the
 /// past, or over nothing.
-struct Shown<K: reflector::Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
+pub(super) struct Shown<K: reflector::Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
 
 impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
     fn default() -> Self {
@@ -335,7 +280,7 @@ impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
 impl<K: reflector::Lookup<DynamicType = ()> + Clone> Shown<K> {
     /// Takes in an event that went through the store before. Returns what there is to be looked at
     /// by now, as the store has it.
-    fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
+    pub(super) fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
         match event {
             Event::Init => self.0.clear(),
             Event::InitApply(object) => self.0.push(ObjectRef::from_obj(object)),

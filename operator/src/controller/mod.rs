@@ -1,6 +1,7 @@
 //! Wires watches to passes: what changed wakes exactly the objects that depend on it.
 
 mod access;
+mod access_feed;
 mod announcer;
 pub(crate) mod backend;
 mod backoff;
@@ -126,7 +127,7 @@ async fn work(
     let told = Told { wakes: Arc::new(wakes), orphans, recoveries, claims: store.clone(), accesses };
     let shared = Arc::new(Shared::new(config, &parts, mandate, installation, told));
     let (mut feeds, backends) = feeds::start(&shared, recovered);
-    let accesses = feeds::feed_accesses(&shared, &mut feeds);
+    let accesses = access_feed::start(&shared, &mut feeds);
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());
     }
@@ -136,7 +137,7 @@ async fn work(
         return Ok(());
     }
     let obcs = shared.config.obc.clone().map(|provisioner| {
-        let caches = obc_feeds::start(&shared, &mut feeds, &provisioner, store.clone());
+        let caches = obc_feeds::start(&shared, &mut feeds, &provisioner, (store.clone(), accesses.clone()));
         obc::run(shared.clone(), provisioner, caches, woken.obcs, shutdown.clone())
     });
     if let Some(ready) = &parts.ready {

@@ -24,7 +24,7 @@ use crate::plan::obc::ObcSetting;
 
 use super::backoff::Patience;
 use super::feeds::{Feeds, PAGE, is_unknown_kind};
-use super::objects::{Claim, claim_ref, keep};
+use super::objects::{Access, Claim, claim_ref, keep};
 use super::shared::Shared;
 
 /// What is done about what a watch shows: of an object that came, changed or went; `None` = after a
@@ -37,13 +37,13 @@ pub(super) fn start(
     shared: &Arc<Shared>,
     feeds: &mut Feeds,
     provisioner: &str,
-    claims: Store<Claim>,
+    (claims, accesses): (Store<Claim>, Option<Store<Access>>),
 ) -> Arc<ObcCaches> {
     let (obcs, obc_writer) = reflector::store();
     let (buckets, bucket_writer) = reflector::store();
     let (classes, class_writer) = reflector::store();
     let (config_maps, config_map_writer) = reflector::store();
-    let caches = Arc::new(ObcCaches::new(obcs, buckets, classes, config_maps, claims));
+    let caches = Arc::new(ObcCaches::new(obcs, buckets, classes, config_maps, claims, accesses));
     let client = &shared.client;
     let setting = ObcSetting {
         provisioner: provisioner.to_owned(),

@@ -136,14 +136,14 @@ impl Shared {
         }
     }
 
-    /// A claim has changed, or is gone: it may do the work of an ObjectBucketClaim, or stand where
-    /// the one that does is to be.
-    pub(super) fn wake_obc_of(&self, claim: &Claim) {
+    /// A claim or access has changed, or is gone: it may do the work of an ObjectBucketClaim, or
+    /// stand where the one that does is to be.
+    pub(super) fn wake_obc_of(&self, shadow: &impl ResourceExt) {
         if self.config.obc.is_none() {
             return;
         }
-        let at = claim_ref(claim);
-        let owner = claim.0.as_ref().ok().and_then(|raw| controlling_obc(raw.owner_references()));
+        let at = claim_ref(shadow);
+        let owner = controlling_obc(shadow.owner_references());
         let named = owner.map(|(name, _)| name.to_owned()).or_else(|| at.name.strip_prefix(SHADOW).map(str::to_owned));
         if let Some(name) = named {
             self.wakes.obc(&ClaimRef { namespace: at.namespace, name });
@@ -184,6 +184,7 @@ impl Shared {
     /// Nothing is kept of an access that is gone.
     pub(super) fn forget_access(&self, access: &objects::Access) {
         let (at, uid) = (access_ref(access), access.uid().unwrap_or_default());
+        self.wake_obc_of(access);
         self.actor.written_accesses.forget(&at.namespace, &at.name);
         self.memory.forget_access(&uid, &at);
         self.orphans.access_gone(&uid);

@@ -10,12 +10,14 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 
 use crate::api::{
-    Access, AccessRef, AccessUid, Backend, BucketAccess, BucketName, BucketRecord, Claim, ClaimRef, Endpoint, Entry,
-    EntryOf, NamespaceUid, S3Backend, kept, wire,
+    Access, AccessRef, AccessUid, Backend, BucketAccess, BucketName, Claim, ClaimRef, Endpoint, Entry, EntryOf,
+    NamespaceUid, S3Backend, kept, wire,
 };
 use crate::kubernetes;
-use crate::plan::grant::{BucketWord, ClaimWord, EntrySeen, Grant, GrantCached, Place};
-use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored, opened_record};
+use crate::plan::grant::{
+    BucketWord, ClaimWord, EntrySeen, Grant, GrantAnswer, GrantCached, GrantLook, GrantStep, Place,
+};
+use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored};
 
 use super::Observer;
 
@@ -88,6 +90,30 @@ impl Observer {
         Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries })
     }
 
+    /// Answers one question of a pass over an access.
+    pub(crate) async fn answer_grant(&self, grant: &Grant, look: &GrantLook) -> GrantAnswer {
+        let answer = self.try_answer_grant(grant, look).await;
+        answer.unwrap_or_else(|failure| GrantAnswer::Failed(GrantStep::Look(look.clone()), failure))
+    }
+
+    async fn try_answer_grant(&self, grant: &Grant, look: &GrantLook) -> Result<GrantAnswer, Failure> {
+        let access = grant.access();
+        Ok(match look {
+            GrantLook::Access => GrantAnswer::Access(self.access(&access.at).await?),
+            GrantLook::Namespace => GrantAnswer::Namespace(self.namespace_live(&access.at.namespace).await?),
+            GrantLook::Own => GrantAnswer::Own(self.own_of_access(&access.uid).await?),
+            GrantLook::Internal(name) => GrantAnswer::Internal(name.clone(), self.internal_secret(name).await?),
+            GrantLook::Consumer(name) => {
+                let found = self.secret(&access.at.namespace, name, &self.consumers).await?;
+                GrantAnswer::Consumer(name.clone(), found)
+            }
+            GrantLook::Claim(claim) => {
+                let word = self.claim_word_live(&access.at, grant.namespace(), claim).await?;
+                GrantAnswer::Claim(claim.clone(), word)
+            }
+        })
+    }
+
     /// What the caches say of an entry.
     fn entry(&self, at: &AccessRef, namespace: Option<&Asker>, entry: &Entry) -> EntrySeen {
         match &entry.of {
@@ -102,7 +128,7 @@ impl Observer {
     }
 
     /// What a live read says of the claim of an entry.
-    pub(crate) async fn claim_word_live(
+    async fn claim_word_live(
         &self,
         at: &AccessRef,
         namespace: Option<&Asker>,
@@ -116,26 +142,8 @@ impl Observer {
         Ok(self.claim_word(at, namespace, claim.as_deref(), &own))
     }
 
-    /// Whether the owner of a claim lets a namespace in, where the claim's bucket is, and whether
-    /// its record says so.
     fn claim_word(&self, at: &AccessRef, asker: Option<&Asker>, claim: Option<&Claim>, own: &[Stored]) -> ClaimWord {
-        let is_own = |claim: &Claim| claim.at.namespace == at.namespace;
-        let Some(claim) = claim.filter(|claim| !claim.deleting) else { return ClaimWord::default() };
-        let labels = asker.map(|asker| &asker.labels);
-        let shared = is_own(claim) || claim.sharing.consent(&at.namespace, labels).is_some();
-        let record = opened_record(&claim.uid, own);
-        let opened = |record: &BucketRecord| record.accesses.get(&asker?.uid).filter(|_| !record.ending).cloned();
-        ClaimWord {
-            uid: Some(claim.uid.clone()),
-            shared,
-            opened: record.as_ref().and_then(opened),
-            place: record.map(|BucketRecord { bucket, backend, endpoint, .. }| Place {
-                is_there: self.is_there(&backend, &endpoint),
-                bucket,
-                backend,
-                endpoint,
-            }),
-        }
+        ClaimWord::of(at, asker, claim, own, |backend, endpoint| self.is_there(backend, endpoint))
     }
 
     /// Whether a backend is, or was, at an endpoint: then the gateway finds what is there.
@@ -175,7 +183,7 @@ impl Observer {
     }
 
     /// GET an access.
-    pub(crate) async fn access(&self, at: &AccessRef) -> Result<Option<Box<Access>>, Failure> {
+    async fn access(&self, at: &AccessRef) -> Result<Option<Box<Access>>, Failure> {
         let api: Api<BucketAccess> = Api::namespaced(self.client.clone(), &at.namespace);
         let found = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
         Ok(found.map(|raw| Box::new(Access::parse(&kept::access(&raw)))))
@@ -194,10 +202,5 @@ impl Observer {
         }
         let secrets = list.items.into_iter().map(|secret| self.internal.kept(secret));
         Ok(secrets.inspect(|secret| self.internal.read_live(secret)).map(Stored).collect())
-    }
-
-    /// GET a Secret of an access's namespace.
-    pub(crate) async fn consumer_of_access(&self, namespace: &str, name: &str) -> Result<Option<Stored>, Failure> {
-        self.secret(namespace, name, &self.consumers).await
     }
 }

@@ -8,10 +8,10 @@ use k8s_openapi::serde::de::DeserializeOwned;
 use kube::core::DeserializeGuard;
 use kube::{Api, Resource};
 
-use crate::api::{BucketClaim, BucketClass, Obc, ObjectBucket, ObjectBucketClaim};
+use crate::api::{BucketAccess, BucketClaim, BucketClass, Obc, ObjectBucket, ObjectBucketClaim};
 use crate::kubernetes;
 use crate::plan::Failure;
-use crate::plan::obc::{Bucket, ObcAnswer, ObcLook, Shadow, Told, bucket_names};
+use crate::plan::obc::{Bucket, ObcAnswer, ObcLook, Shadow, ShadowKind, Told, bucket_names};
 
 use super::Observer;
 
@@ -38,13 +38,18 @@ impl Observer {
                 }
                 ObcAnswer::Buckets(found)
             }
-            ObcLook::Shadow(shadow) => {
-                let api: Api<DeserializeGuard<BucketClaim>> = Api::namespaced(client.clone(), namespace);
-                match get(&api, shadow).await? {
-                    None => ObcAnswer::Shadow(None),
-                    Some(DeserializeGuard(Ok(raw))) => ObcAnswer::Shadow(Some(Box::new(Shadow::parse(&raw)))),
-                    Some(DeserializeGuard(Err(error))) => return Err(Failure::Kubernetes(error.to_string())),
-                }
+            ObcLook::Shadow(kind, shadow) => {
+                let found = match kind {
+                    ShadowKind::Claim => {
+                        let api = Api::namespaced(client.clone(), namespace);
+                        get_decoded::<BucketClaim>(&api, shadow).await?.as_ref().map(Shadow::of_claim)
+                    }
+                    ShadowKind::Access => {
+                        let api = Api::namespaced(client.clone(), namespace);
+                        get_decoded::<BucketAccess>(&api, shadow).await?.as_ref().map(Shadow::of_access)
+                    }
+                };
+                ObcAnswer::Shadow(*kind, found.map(Box::new))
             }
             ObcLook::ConfigMap => {
                 let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
@@ -60,5 +65,17 @@ async fn get<K: Resource + Clone + DeserializeOwned + Debug>(api: &Api<K>, name:
         Ok(found) => Ok(Some(found)),
         Err(error) if kubernetes::is_absence_of(&error, name) => Ok(None),
         Err(error) => Err(kubernetes::failure(&error)),
+    }
+}
+
+/// The same of an object that may be one that can't be decoded, which is an error.
+async fn get_decoded<K>(api: &Api<DeserializeGuard<K>>, name: &str) -> Result<Option<K>, Failure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+{
+    match get(api, name).await? {
+        None => Ok(None),
+        Some(DeserializeGuard(Ok(raw))) => Ok(Some(raw)),
+        Some(DeserializeGuard(Err(error))) => Err(Failure::Kubernetes(error.to_string())),
     }
 }

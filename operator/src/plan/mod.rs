@@ -73,7 +73,6 @@ pub(crate) use patch::preconditions;
 pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
 pub use purpose::purpose;
-pub(crate) use secret::opened_record;
 pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};

@@ -126,7 +126,7 @@ pub(super) fn newest_key<'a>(uid: &ClaimUid, own: &'a [Stored]) -> Option<(u64, 
 }
 
 /// The record of the bucket that a claim's newest key opens, among its internal Secrets.
-pub(crate) fn opened_record(uid: &ClaimUid, own: &[Stored]) -> Option<BucketRecord> {
+pub(super) fn opened_record(uid: &ClaimUid, own: &[Stored]) -> Option<BucketRecord> {
     let (generation, key) = newest_key(uid, own)?;
     let records = own.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
     let mut own = records.filter(|record| record.uid == *uid && generation > record.revoked_through);

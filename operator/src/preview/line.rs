@@ -5,7 +5,7 @@ use std::fmt;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::ClaimRef;
+use crate::api::{AccessRef, ClaimRef};
 use crate::plan::Act;
 
 /// What comes next about one object.
@@ -27,8 +27,14 @@ pub enum Object {
     Backend(String),
     /// A claim.
     Claim(ClaimRef),
+    /// An access.
+    Access(AccessRef),
+    /// An ObjectBucketClaim.
+    Obc(ClaimRef),
     /// What is left of a claim that is gone.
     Left(ClaimRef),
+    /// What is left of an access that is gone.
+    LeftAccess(AccessRef),
 }
 
 /// What comes next.
@@ -62,17 +68,32 @@ impl Object {
     pub fn name(&self) -> (Option<&str>, &str) {
         match self {
             Self::Backend(name) => (None, name),
-            Self::Claim(claim) | Self::Left(claim) => (Some(&claim.namespace), &claim.name),
+            Self::Claim(claim) | Self::Obc(claim) | Self::Left(claim) => (Some(&claim.namespace), &claim.name),
+            Self::Access(access) | Self::LeftAccess(access) => (Some(&access.namespace), &access.name),
+        }
+    }
+
+    /// What its kind is called in the API.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Backend(_) => "S3Backend",
+            Self::Claim(_) | Self::Left(_) => "BucketClaim",
+            Self::Access(_) | Self::LeftAccess(_) => "BucketAccess",
+            Self::Obc(_) => "ObjectBucketClaim",
         }
     }
 }
 
+/// As the command line takes it.
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Backend(name) => write!(f, "s3backend/{name}"),
             Self::Claim(claim) => claim.fmt(f),
+            Self::Access(access) => write!(f, "bucketaccess/{access}"),
+            Self::Obc(claim) => write!(f, "obc/{claim}"),
             Self::Left(claim) => write!(f, "{claim} (gone)"),
+            Self::LeftAccess(access) => write!(f, "bucketaccess/{access} (gone)"),
         }
     }
 }
@@ -125,6 +146,7 @@ impl Line {
     pub(super) fn json(&self) -> Value {
         let (namespace, name) = self.object.name();
         let mut line = json!({
+            "kind": self.object.kind(),
             "name": name,
             "next": self.next.word(),
             "words": self.next.to_string(),

@@ -7,19 +7,30 @@
 //! What a running operator has in memory is not known here: what of it matters stands in the status
 //! that it has written (`controller/looks.rs`).
 
+mod access;
+mod ahead;
 mod backend;
 mod claim;
+mod gateway;
 mod heard;
 mod line;
+mod list;
+mod obc;
 mod orphan;
 mod plan;
 mod seen;
+mod seen_obc;
 mod setup;
 mod text;
 mod why;
+mod why_access;
+mod why_obc;
+mod why_text;
 
 pub use line::{Deed, Line, Next, Object};
 pub use plan::{Plan, plan};
 pub use setup::{GivenGateway, Means, Scope, Setup};
 pub use text::Paint;
 pub use why::{BackendWord, Why, why};
+pub use why_access::{WhyAccess, why_access};
+pub use why_obc::{WhyObc, Worker, why_obc};

@@ -1,23 +1,19 @@
-//! What comes next about what is left of claims that are gone.
+//! What comes next about what is left of claims and accesses that are gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use k8s_openapi::jiff::Timestamp;
-use kube::Resource;
-
-use crate::api::{ClaimRef, ClaimUid};
 use crate::controller::converse::{CarryOut, converse};
-use crate::controller::objects::Claim;
-use crate::controller::orphans::look;
-use crate::plan::orphans::{Kind, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
+use crate::controller::orphans::{Asked, look};
+use crate::plan::orphans::{Kind, Sweep, SweepAnswer, SweepEnd, SweepStep};
 use crate::plan::{Arrival, Bound, Conversation, SecretRef, Stored};
+use k8s_openapi::jiff::Timestamp;
 
 use super::line::{Deed, Line, Next, Object};
 use super::seen::Seen;
 
 /// A sweep, up to its first effect.
-struct Ahead(Sweep);
+struct Ahead<K: Kind>(Sweep<K>);
 
 /// Where it ends.
 enum End {
@@ -27,20 +23,20 @@ enum End {
     Rest(SweepEnd),
 }
 
-impl Conversation for Ahead {
-    type Step = SweepStep;
-    type Answer = SweepAnswer;
+impl<K: Kind> Conversation for Ahead<K> {
+    type Step = SweepStep<K>;
+    type Answer = SweepAnswer<K>;
     type End = End;
 
     fn most(bound: Bound) -> usize {
-        Sweep::<OfClaim>::most(bound)
+        Sweep::<K>::most(bound)
     }
 
-    fn bound(step: &SweepStep) -> Bound {
-        Sweep::<OfClaim>::bound(step)
+    fn bound(step: &SweepStep<K>) -> Bound {
+        Sweep::<K>::bound(step)
     }
 
-    fn next(&self, now: Timestamp) -> ControlFlow<End, SweepStep> {
+    fn next(&self, now: Timestamp) -> ControlFlow<End, SweepStep<K>> {
         match self.0.next(now) {
             ControlFlow::Break(end) => ControlFlow::Break(End::Rest(end)),
             ControlFlow::Continue(SweepStep::Delete(secret)) => ControlFlow::Break(End::Delete(secret)),
@@ -49,7 +45,7 @@ impl Conversation for Ahead {
         }
     }
 
-    fn learn(&mut self, answer: SweepAnswer, arrival: Arrival) {
+    fn learn(&mut self, answer: SweepAnswer<K>, arrival: Arrival) {
         self.0.learn(answer, arrival);
     }
 
@@ -60,35 +56,44 @@ impl Conversation for Ahead {
 
 struct Eyes<'a>(&'a Seen);
 
-impl CarryOut<Ahead> for Eyes<'_> {
-    async fn carry_out(&mut self, ahead: &Ahead, step: &SweepStep) -> SweepAnswer {
+impl<K: Asked> CarryOut<Ahead<K>> for Eyes<'_> {
+    async fn carry_out(&mut self, ahead: &Ahead<K>, step: &SweepStep<K>) -> SweepAnswer<K> {
         let answer = look(&self.0.observer, &ahead.0, step).await;
         answer.unwrap_or_else(|why| SweepAnswer::Failed(step.clone(), why))
     }
 }
 
-/// UIDs that Secrets are left of, and no claim is; each with its Secrets.
-pub(super) fn suspects(seen: &Seen) -> BTreeMap<ClaimUid, Vec<Stored>> {
-    let uid = |claim: &Claim| claim.meta().uid.clone();
-    let live: BTreeSet<String> = seen.claims.values().filter_map(uid).collect();
-    let mut suspects: BTreeMap<ClaimUid, Vec<Stored>> = BTreeMap::new();
+/// UIDs that Secrets are left of, and none of these `live` is; each with its Secrets.
+pub(super) fn suspects<K: Asked>(seen: &Seen, live: &BTreeSet<String>) -> BTreeMap<K::Uid, Vec<Stored>> {
+    let mut suspects: BTreeMap<K::Uid, Vec<Stored>> = BTreeMap::new();
     for secret in seen.observer.internal.all() {
-        if let Some(uid) = OfClaim::owner(&secret).filter(|uid| !live.contains(uid.as_str())) {
+        if let Some(uid) = K::owner(&secret).filter(|uid| !live.contains(K::text(uid))) {
             suspects.entry(uid).or_default().push(secret);
         }
     }
     suspects
 }
 
-/// Looks ahead at a sweep; `None` where nothing is left to sweep.
-pub(super) async fn look_ahead(seen: &Seen, uid: ClaimUid, secrets: &[Stored]) -> Option<Line> {
-    let claim = secrets.iter().find_map(Stored::claim);
-    let claim = claim.unwrap_or_else(|| ClaimRef { namespace: String::new(), name: uid.to_string() });
-    let mut ahead = Ahead(Sweep::new(uid, secrets, BTreeSet::new(), false));
+/// Looks ahead at a sweep; `None` where nothing is left to sweep. `object` says what the line is
+/// of, by namespace and name.
+pub(super) async fn look_ahead<K: Asked>(
+    seen: &Seen,
+    uid: K::Uid,
+    secrets: &[Stored],
+    object: fn(String, String) -> Object,
+) -> Option<Line> {
+    let named = secrets.iter().find_map(K::named);
+    let (namespace, name) = match &named {
+        Some(at) => K::parts(at),
+        None => ("", K::text(&uid)),
+    };
+    let object = object(namespace.to_owned(), name.to_owned());
+    let noun = K::NOUN;
+    let mut ahead = Ahead(Sweep::<K>::new(uid, secrets, BTreeSet::new(), false));
     let next = match converse(&mut ahead, &seen.clock, &mut Eyes(seen)).await {
         End::Delete(secret) => {
-            let words = format!("delete Secret {}, which is left of a claim that is gone", secret.name);
-            Next::Act(Box::new(Deed { words, step: SweepStep::<OfClaim>::Delete(secret).to_string(), act: None }))
+            let words = format!("delete Secret {}, which is left of {} that is gone", secret.name, with_article(noun));
+            Next::Act(Box::new(Deed { words, step: SweepStep::<K>::Delete(secret).to_string(), act: None }))
         }
         End::Close(record) => {
             let words = format!("end every access by record {record}, which is left of a claim that is gone");
@@ -98,5 +103,10 @@ pub(super) async fn look_ahead(seen: &Seen, uid: ClaimUid, secrets: &[Stored]) -
         End::Rest(SweepEnd::Held) => Next::Wait("its record is kept for a moment".to_owned(), None),
         End::Rest(SweepEnd::Retry(why)) => Next::Unknown(why),
     };
-    Some(Line { object: Object::Left(claim), next, doubt: None })
+    Some(Line { object, next, doubt: None })
+}
+
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with('a') { "an" } else { "a" };
+    format!("{article} {noun}")
 }

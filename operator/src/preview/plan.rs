@@ -4,18 +4,22 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use futures::stream::{self, StreamExt};
+use kube::Resource;
 use serde_json::{Value, json};
 
-use crate::api::{ClaimRef, ClaimUid};
-use crate::controller::objects::{Backend, Claim};
+use crate::api::{AccessRef, AccessUid, ClaimRef, ClaimUid};
+use crate::controller::objects::{Access, Backend, Claim, ObcObject};
 use crate::plan::Stored;
+use crate::plan::orphans::{OfAccess, OfClaim};
 
 use super::line::{Line, Next, Object};
 use super::seen::Seen;
+use super::seen_obc::SeenObcs;
 use super::setup::{Means, Scope, Setup};
-use super::{backend, claim, orphan};
+use super::{access, backend, claim, obc, orphan};
 
-/// What comes next about each object: backends, claims, and what is left of claims that are gone.
+/// What comes next about each object: backends, claims, accesses, ObjectBucketClaims, and what is
+/// left of claims and accesses that are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// A line each, in order.
@@ -55,7 +59,9 @@ impl Plan {
             "unknown": self.unknown(),
             "backends": of(|object| matches!(object, Object::Backend(_))),
             "claims": of(|object| matches!(object, Object::Claim(_))),
-            "left": of(|object| matches!(object, Object::Left(_))),
+            "accesses": of(|object| matches!(object, Object::Access(_))),
+            "obcs": of(|object| matches!(object, Object::Obc(_))),
+            "left": of(|object| matches!(object, Object::Left(_) | Object::LeftAccess(_))),
             "assumed": self.assumed,
         })
     }
@@ -67,13 +73,18 @@ impl Plan {
 /// One sentence: what could not be read.
 pub async fn plan(setup: &Setup, means: Means, scope: &Scope, progress: impl Fn(usize, usize)) -> Result<Plan, String> {
     let seen = Seen::read(setup, means, scope).await?;
-    let left = if scope.is_whole() { orphan::suspects(&seen) } else { BTreeMap::new() };
+    let (left, left_accesses) = left(&seen, scope);
     let backends = seen.backends.iter().filter(|(name, _)| scope.has_backend(name));
     let claims = seen.claims.iter().filter(|(at, _)| scope.has_claim(at));
+    let accesses = seen.accesses.iter().filter(|(at, _)| scope.has_access(at));
+    let obcs = seen.obcs.iter().flat_map(|seen| seen.all.iter().map(move |(at, obc)| (at, obc, seen)));
     let subjects: Vec<Subject<'_>> = backends
         .map(|(name, backend)| Subject::Backend(name, backend))
         .chain(claims.map(|(at, claim)| Subject::Claim(at, claim)))
+        .chain(accesses.map(|(at, access)| Subject::Access(at, access)))
+        .chain(obcs.map(|(at, obc, seen)| Subject::Obc(at, obc, seen)))
         .chain(left.iter().map(|(uid, secrets)| Subject::Left(uid, secrets)))
+        .chain(left_accesses.iter().map(|(uid, secrets)| Subject::LeftAccess(uid, secrets)))
         .collect();
     let mut lines = not_there(&seen, scope);
     {
@@ -96,8 +107,12 @@ pub async fn plan(setup: &Setup, means: Means, scope: &Scope, progress: impl Fn(
 enum Subject<'a> {
     Backend(&'a str, &'a Backend),
     Claim(&'a ClaimRef, &'a Claim),
+    Access(&'a AccessRef, &'a Access),
+    Obc(&'a ClaimRef, &'a ObcObject, &'a SeenObcs),
     /// What is left of the claim of this UID.
     Left(&'a ClaimUid, &'a [Stored]),
+    /// The same of an access.
+    LeftAccess(&'a AccessUid, &'a [Stored]),
 }
 
 impl Subject<'_> {
@@ -105,16 +120,44 @@ impl Subject<'_> {
         match self {
             Self::Backend(name, it) => Some(backend::look_ahead(seen, Object::Backend(name.to_owned()), it).await),
             Self::Claim(at, it) => Some(claim::look_ahead(seen, place, Object::Claim(at.clone()), it, look).await.line),
-            Self::Left(uid, secrets) => orphan::look_ahead(seen, uid.clone(), secrets).await,
+            Self::Access(at, it) => Some(access::look_ahead(seen, Object::Access(at.clone()), it).await.line),
+            Self::Obc(at, it, obcs) => Some(obc::look_ahead(seen, obcs, Object::Obc(at.clone()), it).await.line),
+            Self::Left(uid, secrets) => {
+                let object = |namespace, name| Object::Left(ClaimRef { namespace, name });
+                orphan::look_ahead::<OfClaim>(seen, uid.clone(), secrets, object).await
+            }
+            Self::LeftAccess(uid, secrets) => {
+                let object = |namespace, name| Object::LeftAccess(AccessRef { namespace, name });
+                orphan::look_ahead::<OfAccess>(seen, uid.clone(), secrets, object).await
+            }
         }
     }
+}
+
+/// Secrets, by whose they were.
+type LeftOf<Uid> = BTreeMap<Uid, Vec<Stored>>;
+
+/// What is left of claims and accesses that are gone. Only who knows all of them can tell.
+fn left(seen: &Seen, scope: &Scope) -> (LeftOf<ClaimUid>, LeftOf<AccessUid>) {
+    if !scope.is_whole() {
+        return Default::default();
+    }
+    let claims = seen.claims.values().filter_map(|claim| claim.meta().uid.clone()).collect();
+    let accesses = seen.accesses.values().filter_map(|access| access.meta().uid.clone()).collect();
+    let has_kind = seen.observer.accesses.is_filled();
+    let of_accesses = if has_kind { orphan::suspects::<OfAccess>(seen, &accesses) } else { BTreeMap::new() };
+    (orphan::suspects::<OfClaim>(seen, &claims), of_accesses)
 }
 
 /// What was asked for by name and is not there.
 fn not_there(seen: &Seen, scope: &Scope) -> Vec<Line> {
     let backends = scope.backends.iter().filter(|name| !seen.backends.contains_key(*name));
     let claims = scope.claims.iter().filter(|at| !seen.claims.contains_key(*at));
+    let accesses = scope.accesses.iter().filter(|at| !seen.accesses.contains_key(*at));
+    let is_seen = |at: &&ClaimRef| seen.obcs.as_ref().is_some_and(|obcs| obcs.all.contains_key(*at));
+    let obcs = scope.obcs.iter().filter(|at| !is_seen(at));
     let objects = backends.cloned().map(Object::Backend).chain(claims.cloned().map(Object::Claim));
+    let objects = objects.chain(accesses.cloned().map(Object::Access)).chain(obcs.cloned().map(Object::Obc));
     let line = |object| Line { object, next: Next::Unknown("there is none of this name".to_owned()), doubt: None };
     objects.map(line).collect()
 }

@@ -1,43 +1,42 @@
 //! What there is: each kind is listed once, into the caches that the watches of an operator fill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{ListParams, ObjectList};
-use kube::core::PartialObjectMeta;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher::Event;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::Clock;
-use crate::api::{AddressingStyle, ClaimRef, Endpoint, Gateway, kept, wire};
+use crate::api::{AccessRef, ClaimRef, kept, wire};
 use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache};
-use crate::controller::objects::{Backend, Claim, claim_ref, keep};
+use crate::controller::objects::{Access, Backend, Claim, access_ref, claim_ref, keep};
 use crate::kubernetes::{describe, guarded};
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
 use crate::plan::Setting;
-use crate::upstream::{Access, Connect, Upstreams};
+use crate::upstream::{self, Connect, Upstreams};
 
-use super::setup::{GivenGateway, Means, Scope, Setup};
-
-/// Objects in a page of a list.
-const PAGE: u32 = 100;
-
-/// How often a list is begun that a server lets go of half way.
-const MOST_LISTS: u8 = 3;
-
-/// Where nothing tells the gateway's address, nothing that is shown depends on it.
-const NOWHERE: &str = "http://gateway.invalid";
+use super::gateway::gateway;
+use super::list::{list, list_if_known};
+use super::seen_obc::{ReadObcs, SeenObcs};
+use super::setup::{Means, Scope, Setup};
 
 /// What there is.
 pub(super) struct Seen {
     pub(super) observer: Observer,
     pub(super) clock: Clock,
-    /// Those that were asked for, by namespace and name; of a whole cluster all of them.
+    /// Those that were asked for, and those that accesses and ObjectBucketClaims among these lead
+    /// to, by namespace and name; of a whole cluster all of them.
     pub(super) claims: BTreeMap<ClaimRef, Claim>,
+    /// All that there are.
+    pub(super) accesses: BTreeMap<AccessRef, Access>,
+    /// Those that were asked for; `None` where the operator serves none.
+    pub(super) obcs: Option<SeenObcs>,
     pub(super) backends: BTreeMap<String, Backend>,
     /// What was not told, and is taken from what there is.
     pub(super) assumed: Vec<String>,
@@ -49,6 +48,9 @@ impl Seen {
     /// # Errors
     /// One sentence: what could not be read.
     pub(super) async fn read(setup: &Setup, means: Means, scope: &Scope) -> Result<Self, String> {
+        if setup.obc.is_none() && !scope.obcs.is_empty() {
+            return Err("the operator serves ObjectBucketClaims if it is told --obc: say so here, too".to_owned());
+        }
         let client = guarded(means.client, Mandate::ReadOnly);
         let installation = match setup.installation.clone() {
             Some(installation) => installation,
@@ -57,14 +59,22 @@ impl Seen {
         let (internal, consumers) = (SecretCache::default(), SecretCache::of_tenants());
         let (backends, namespaces, usage) = (BackendCache::default(), NamespaceCache::default(), UsageCache::default());
         read_secrets(&client, setup, scope, &internal, &consumers).await?;
-        read_namespaces(&client, scope, &namespaces).await?;
+        read_namespaces(&client, &namespaces).await?;
         let all_backends = read_backends(&client, &backends).await?;
+        let accesses = AccessCache::default();
+        let all_accesses = read_accesses(&client, &accesses).await?;
+        let read_obcs = match &setup.obc {
+            Some(provisioner) if scope.may_have_obcs() => Some(ReadObcs::read(&client, scope, provisioner).await?),
+            Some(_) | None => None,
+        };
         // Last, as an operator does: what claims depend on is known by now.
-        let claims = read_claims(&client, scope).await?;
+        let shadows = read_obcs.as_ref().map(ReadObcs::shadows).unwrap_or_default();
+        let claims = read_claims(&client, scope, &led_to(scope, &all_accesses, &shadows)).await?;
         if claims.values().any(|claim| claim.0.as_ref().is_ok_and(|claim| claim.spec.quota.is_some())) {
             read_usage(&client, setup, &usage).await?;
         }
         let (gateway, assumed) = gateway(&setup.gateway, &claims, &consumers);
+        let (claim_store, access_store) = (stored(claims.values()), stored(all_accesses.values()));
         let setting = Setting {
             operator_namespace: setup.operator_namespace.clone(),
             trusted_namespaces: setup.trusted_namespaces.clone(),
@@ -73,20 +83,20 @@ impl Seen {
             installation,
             purge_slice: setup.purge_slice,
         };
+        let obcs = read_obcs.map(|read| read.around(&setting, claim_store.clone(), access_store));
         let observer = Observer {
             setting: Arc::new(setting),
             internal: Arc::new(internal),
             consumers: Arc::new(consumers),
             backends: Arc::new(backends),
             namespaces: Arc::new(namespaces),
-            // What it shows is about claims: no access is asked about.
-            accesses: Arc::new(AccessCache::default()),
-            claims: None,
+            accesses: Arc::new(accesses),
+            claims: Some(claim_store),
             usage: Arc::new(usage),
             upstreams: Arc::new(upstreams(setup, &client, means.connect)),
             client,
         };
-        Ok(Self { observer, clock: means.clock, claims, backends: all_backends, assumed })
+        Ok(Self { observer, clock: means.clock, claims, accesses: all_accesses, obcs, backends: all_backends, assumed })
     }
 }
 
@@ -96,7 +106,7 @@ fn upstreams(setup: &Setup, client: &Client, connect: Arc<dyn Connect>) -> Upstr
     namespaces.push(setup.operator_namespace.clone());
     // Nobody waits here for a store that answers again.
     let (recoveries, _) = unbounded_channel();
-    Upstreams::new(Access {
+    Upstreams::new(upstream::Access {
         client: client.clone(),
         connect,
         limits: setup.limits,
@@ -153,17 +163,53 @@ async fn read_secrets(
     Ok(())
 }
 
-async fn read_namespaces(client: &Client, scope: &Scope, cache: &NamespaceCache) -> Result<(), String> {
+/// All of them: whoever asks for an access to a claim may be in any.
+async fn read_namespaces(client: &Client, cache: &NamespaceCache) -> Result<(), String> {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    let Some(namespaces) = scope.namespaces() else {
-        return list("namespaces", "", async |it| api.list(&it).await, |event| drop(cache.apply(event))).await;
-    };
-    for name in namespaces {
-        let found = api.get_opt(name).await;
-        let found = found.map_err(|error| format!("can't read namespace {name}: {}", describe(&error)))?;
-        found.into_iter().for_each(|namespace| drop(cache.apply(Event::Apply(namespace))));
-    }
-    Ok(())
+    list("namespaces", "", async |it| api.list(&it).await, |event| drop(cache.apply(event))).await
+}
+
+/// All of them: each may ask for the bucket of a claim that is looked at. A cluster may not have
+/// the kind: then the cache was never filled, as that of an operator.
+async fn read_accesses(client: &Client, cache: &AccessCache) -> Result<BTreeMap<AccessRef, Access>, String> {
+    let (api, mut all) = (Api::<Access>::all(client.clone()), BTreeMap::new());
+    list_if_known(
+        "BucketAccesses of all namespaces",
+        "",
+        async |it| api.list(&it).await,
+        |mut event| {
+            if let Event::InitApply(access) = &mut event {
+                keep(access, kept::access);
+                all.insert(access_ref(access), access.clone());
+            }
+            cache.apply(&event);
+        },
+    )
+    .await?;
+    Ok(all)
+}
+
+/// The claims that accesses and ObjectBucketClaims that were asked for lead to. `shadows` are the
+/// names of what does the work of the latter.
+fn led_to(scope: &Scope, accesses: &BTreeMap<AccessRef, Access>, shadows: &BTreeSet<ClaimRef>) -> BTreeSet<ClaimRef> {
+    let is_shadow =
+        |at: &AccessRef| shadows.contains(&ClaimRef { namespace: at.namespace.clone(), name: at.name.clone() });
+    let asked = accesses.iter().filter(|(at, _)| scope.has_access(at) || is_shadow(at));
+    let parsed = asked.filter_map(|(_, access)| access.0.as_ref().ok().map(crate::api::Access::parse));
+    let named: BTreeSet<ClaimRef> = parsed.flat_map(|it| it.claims().cloned().collect::<Vec<_>>()).collect();
+    named.union(shadows).cloned().collect()
+}
+
+/// What was read, as a watch keeps it.
+fn stored<'a, K>(all: impl Iterator<Item = &'a DeserializeGuard<K>>) -> Store<DeserializeGuard<K>>
+where
+    K: Resource<DynamicType = ()> + Clone + 'static,
+{
+    let (store, mut writer) = reflector::store();
+    writer.apply_watcher_event(&Event::Init);
+    all.for_each(|object| writer.apply_watcher_event(&Event::InitApply(object.clone())));
+    writer.apply_watcher_event(&Event::InitDone);
+    store
 }
 
 async fn read_backends(client: &Client, cache: &BackendCache) -> Result<BTreeMap<String, Backend>, String> {
@@ -184,15 +230,17 @@ async fn read_backends(client: &Client, cache: &BackendCache) -> Result<BTreeMap
     Ok(all)
 }
 
-async fn read_claims(client: &Client, scope: &Scope) -> Result<BTreeMap<ClaimRef, Claim>, String> {
+/// The claims that were asked for, and these besides.
+async fn read_claims(
+    client: &Client,
+    scope: &Scope,
+    besides: &BTreeSet<ClaimRef>,
+) -> Result<BTreeMap<ClaimRef, Claim>, String> {
     let mut claims = BTreeMap::new();
-    let mut take = |mut claim: Claim| {
-        keep(&mut claim, kept::claim);
-        claims.insert(claim_ref(&claim), claim);
-    };
     let mut listed = |event| {
-        if let Event::InitApply(claim) = event {
-            take(claim);
+        if let Event::InitApply(mut claim) = event {
+            keep(&mut claim, kept::claim);
+            claims.insert(claim_ref(&claim), claim);
         }
     };
     if scope.needs_all_claims() {
@@ -205,7 +253,8 @@ async fn read_claims(client: &Client, scope: &Scope) -> Result<BTreeMap<ClaimRef
         list(&format!("BucketClaims in namespace {namespace}"), "", async |it| api.list(&it).await, &mut listed)
             .await?;
     }
-    for at in &scope.claims {
+    let named = scope.claims.union(besides);
+    for at in named.filter(|at| scope.namespace.as_ref() != Some(&at.namespace)) {
         let api: Api<Claim> = Api::namespaced(client.clone(), &at.namespace);
         let claim = api.get_opt(&at.name).await;
         let claim = claim.map_err(|error| format!("can't read BucketClaim {at}: {}", describe(&error)))?;
@@ -219,93 +268,4 @@ async fn read_usage(client: &Client, setup: &Setup, cache: &UsageCache) -> Resul
     let label = format!("{}={}", wire::USAGE, wire::Usage::Snapshot.as_str());
     let place = format!("ConfigMaps in namespace {}", setup.operator_namespace);
     list(&place, &label, async |it| api.list(&it).await, |event| drop(cache.apply(&event))).await
-}
-
-/// One list, in pages, as a watch would tell of it. What a server lets go of half way is begun
-/// again.
-async fn list<K: Clone>(
-    what: &str,
-    labels: &str,
-    ask: impl AsyncFn(ListParams) -> kube::Result<ObjectList<K>>,
-    mut take: impl FnMut(Event<K>),
-) -> Result<(), String> {
-    let first = ListParams::default().limit(PAGE).labels(labels);
-    let (mut begun, mut params) = (1, first.clone());
-    take(Event::Init);
-    loop {
-        let page: ObjectList<K> = match ask(params.clone()).await {
-            Ok(page) => page,
-            Err(kube::Error::Api(status)) if status.code == 410 && begun < MOST_LISTS => {
-                begun += 1;
-                params = first.clone();
-                take(Event::Init);
-                continue;
-            }
-            Err(error) => return Err(format!("can't list {what}: {}", describe(&error))),
-        };
-        page.items.into_iter().for_each(|object| take(Event::InitApply(object)));
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => break,
-        }
-    }
-    take(Event::InitDone);
-    Ok(())
-}
-
-/// The gateway that the operator has most likely been told: what is not given is what most bound
-/// claims have. The address is in their status, which nobody else writes.
-fn gateway(
-    given: &GivenGateway,
-    claims: &BTreeMap<ClaimRef, Claim>,
-    consumers: &SecretCache,
-) -> (Gateway, Vec<String>) {
-    let statuses = claims.values().filter_map(|claim| claim.0.as_ref().ok()?.status.as_ref());
-    let endpoints = statuses.filter_map(|status| Endpoint::parse(status.proxy_endpoint.as_deref()?).ok());
-    let secrets = consumers.all();
-    let texts = |key: &'static str| secrets.iter().filter_map(move |secret| secret.text(key).map(str::to_owned));
-    let style = |text: String| AddressingStyle::ALL.into_iter().find(|style| style.as_str() == text);
-    let mut assumed = Vec::new();
-    let mut assume = |flag: &str, found: Option<String>| {
-        assumed.push(match found {
-            Some(value) => format!("{flag} is not given, and taken to be {value}, as most bound claims have it"),
-            None => format!("{flag} is not given, and no bound claim shows it"),
-        });
-    };
-    let endpoint = given.endpoint.clone().or_else(|| {
-        let found = most_frequent(endpoints.map(|endpoint| endpoint.to_string()));
-        assume("--gateway-endpoint", found.clone());
-        found.and_then(|found| Endpoint::parse(&found).ok())
-    });
-    let endpoint = endpoint.unwrap_or_else(|| Endpoint::parse(NOWHERE).expect("it is a URL"));
-    let region = given.region.clone().or_else(|| most_frequent(texts("AWS_REGION")));
-    let styles = || most_frequent(texts("S3_ADDRESSING_STYLE")).and_then(style);
-    let gateway = Gateway {
-        endpoint,
-        region: region.unwrap_or_else(|| "us-east-1".to_owned()),
-        addressing_style: given.addressing_style.or_else(styles).unwrap_or(AddressingStyle::Path),
-        ca: given.ca.clone(),
-    };
-    (gateway, assumed)
-}
-
-/// The most frequent; of several the first in order.
-fn most_frequent(all: impl Iterator<Item = String>) -> Option<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    all.for_each(|one| *counts.entry(one).or_default() += 1);
-    let most = counts.values().max().copied()?;
-    counts.into_iter().find(|(_, count)| *count == most).map(|(one, _)| one)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_most_frequent_counts_and_of_several_the_first_in_order() {
-        let of = |all: &[&str]| most_frequent(all.iter().map(|it| (*it).to_owned()));
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&["b", "a", "b"]).as_deref(), Some("b"));
-        assert_eq!(of(&["b", "a"]).as_deref(), Some("a"));
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use crate::Clock;
-use crate::api::{AddressingStyle, ClaimRef, Endpoint, Publishing, Unlabelled};
+use crate::api::{AccessRef, AddressingStyle, ClaimRef, Endpoint, Publishing, Unlabelled};
 use crate::upstream::{Connect, Limits};
 
 /// What the operator is told whose next steps are asked for.
@@ -28,6 +28,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Most objects that one pass deletes from a bucket.
     pub purge_slice: u32,
+    /// What storage classes call the provisioner of ObjectBucketClaims; `None` = none are served.
+    pub obc: Option<String>,
     /// Claims looked at at once.
     pub at_once: usize,
     /// Every claim's bucket is looked at, as in a drift check.
@@ -60,10 +62,14 @@ pub struct Means {
 /// What is looked at: everything, unless something is named.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// The claims of this namespace.
+    /// All that is in this namespace.
     pub namespace: Option<String>,
     /// These claims.
     pub claims: BTreeSet<ClaimRef>,
+    /// These accesses.
+    pub accesses: BTreeSet<AccessRef>,
+    /// These ObjectBucketClaims.
+    pub obcs: BTreeSet<ClaimRef>,
     /// These backends.
     pub backends: BTreeSet<String>,
 }
@@ -74,9 +80,20 @@ impl Scope {
         Self { claims: BTreeSet::from([claim]), ..Self::default() }
     }
 
+    /// One access.
+    pub fn of_access(access: AccessRef) -> Self {
+        Self { accesses: BTreeSet::from([access]), ..Self::default() }
+    }
+
+    /// One ObjectBucketClaim.
+    pub fn of_obc(obc: ClaimRef) -> Self {
+        Self { obcs: BTreeSet::from([obc]), ..Self::default() }
+    }
+
     /// Everything that there is.
     pub(super) fn is_whole(&self) -> bool {
-        self.namespace.is_none() && self.claims.is_empty() && self.backends.is_empty()
+        let named = [self.claims.len(), self.accesses.len(), self.obcs.len(), self.backends.len()];
+        self.namespace.is_none() && named.iter().all(|count| *count == 0)
     }
 
     /// Whether all claims have to be known: a backend's status counts them, and what is left of
@@ -85,18 +102,29 @@ impl Scope {
         self.is_whole() || !self.backends.is_empty()
     }
 
-    /// The namespaces of the claims that are looked at; `None` = any.
+    /// Whether there may be ObjectBucketClaims to look at.
+    pub(super) fn may_have_obcs(&self) -> bool {
+        self.is_whole() || self.namespace.is_some() || !self.obcs.is_empty()
+    }
+
+    /// The namespaces of what is looked at; `None` = any.
     pub(super) fn namespaces(&self) -> Option<BTreeSet<&str>> {
         if self.is_whole() {
             return None;
         }
-        let named = self.claims.iter().map(|claim| claim.namespace.as_str());
-        Some(named.chain(self.namespace.as_deref()).collect())
+        let named = self.claims.iter().chain(&self.obcs).map(|claim| claim.namespace.as_str());
+        let accesses = self.accesses.iter().map(|access| access.namespace.as_str());
+        Some(named.chain(accesses).chain(self.namespace.as_deref()).collect())
     }
 
     /// Whether a claim is to be looked at.
     pub(super) fn has_claim(&self, claim: &ClaimRef) -> bool {
         self.is_whole() || self.namespace.as_deref() == Some(&claim.namespace) || self.claims.contains(claim)
+    }
+
+    /// Whether an access is to be looked at.
+    pub(super) fn has_access(&self, access: &AccessRef) -> bool {
+        self.is_whole() || self.namespace.as_deref() == Some(&access.namespace) || self.accesses.contains(access)
     }
 
     /// Whether a backend is to be looked at.

@@ -1,19 +1,12 @@
-//! Both as text for people.
+//! A plan as text for people.
 
 use std::fmt::Write;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
-
 use super::line::{Line, Next, Object};
 use super::plan::Plan;
-use super::why::Why;
 
 /// Widest that the column of names gets.
 const WIDEST: usize = 60;
-
-/// Width of the column of names that `why` has: the longest is that of a condition.
-const COLUMN: usize = "CredentialsProvisioned".len();
 
 /// Whether text has colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +18,7 @@ impl Paint {
         if self.0 { format!("\u{1b}[{colour}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    fn next(self, next: &Next) -> String {
+    pub(super) fn next(self, next: &Next) -> String {
         let (text, colour) = (plain(&next.to_string()), colour(next));
         colour.map_or_else(|| text.clone(), |colour| self.with(colour, &text))
     }
@@ -44,7 +37,7 @@ fn colour(next: &Next) -> Option<u8> {
 }
 
 /// What others wrote may hold anything: nothing of it moves the cursor.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
 }
 
@@ -71,12 +64,19 @@ impl Plan {
     fn summary(&self) -> String {
         let of = |such: fn(&Object) -> bool| self.lines.iter().filter(|line| such(&line.object)).count();
         let claims = of(|object| matches!(object, Object::Claim(_)));
+        let accesses = of(|object| matches!(object, Object::Access(_)));
+        let obcs = of(|object| matches!(object, Object::Obc(_)));
         let backends = of(|object| matches!(object, Object::Backend(_)));
-        let mut all = vec![many(claims, "claim")];
-        if backends > 0 {
-            all.push(many(backends, "backend"));
-        }
-        let all = all.join(" and ");
+        let others = [
+            (accesses, "access", "accesses"),
+            (obcs, "ObjectBucketClaim", "ObjectBucketClaims"),
+            (backends, "backend", "backends"),
+        ];
+        let others = others.into_iter().filter(|(count, ..)| *count > 0);
+        // Where nothing but claims could be asked for, it is said that there are none.
+        let others: Vec<String> = others.map(|(count, one, many)| counted(count, one, many)).collect();
+        let claims = (claims > 0 || accesses + obcs == 0).then(|| counted(claims, "claim", "claims"));
+        let all = joined(&claims.into_iter().chain(others).collect::<Vec<_>>());
         let mut text = match self.to_do() {
             0 => format!("Nothing to do about {all}"),
             some => format!("Something to do about {some} of these: {all}"),
@@ -91,83 +91,26 @@ impl Plan {
     }
 }
 
-fn many(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
-impl Why {
-    /// As text, at this time.
-    pub fn text(&self, paint: Paint, now: Timestamp) -> String {
-        let mut text = String::new();
-        let mut row = |name: &str, says: &str| {
-            let _ = writeln!(text, "{name:<COLUMN$}  {says}");
-        };
-        let status = &self.status;
-        row("Claim", &plain(&self.claim.to_string()));
-        row("Phase", &self.phase(now));
-        for condition in &status.conditions {
-            row(&plain(&condition.type_), &said(condition, now));
-        }
-        row("Next", &paint.next(&self.next));
-        if let Some(doubt) = &self.doubt {
-            row("", &format!("({})", plain(doubt)));
-        }
-        let mut names = std::iter::once("Goes on if").chain(std::iter::repeat("or if"));
-        for change in &self.changes {
-            row(names.next().unwrap_or_default(), &plain(change));
-        }
-        if let Some(backend) = &self.backend {
-            let endpoint = backend.endpoint.as_ref().map_or_else(|| "is not there".to_owned(), |it| format!("at {it}"));
-            row("Backend", &plain(&format!("{} {endpoint}", backend.name)));
-            if let Some(ready) = &backend.ready {
-                row("", &said(ready, now));
-            }
-        }
-        let mut names = std::iter::once("Store").chain(std::iter::repeat(""));
-        for heard in &self.heard {
-            row(names.next().unwrap_or_default(), &format!("{}, asked just now", plain(heard)));
-        }
-        text
-    }
-
-    fn phase(&self, now: Timestamp) -> String {
-        let mut text = self.status.phase.map_or_else(|| "none yet".to_owned(), |phase| phase.as_str().to_owned());
-        if let Some(deleted) = self.deleted {
-            let _ = write!(text, ", deleted {}", since(deleted, now));
-        }
-        if self.is_edited {
-            text.push_str(", and edited since the operator last told of it");
-        }
-        text
-    }
-}
-
-fn said(condition: &Condition, now: Timestamp) -> String {
-    let since = since(condition.last_transition_time.0, now);
-    plain(&format!("{} {}, since {since}: {}", condition.status, condition.reason, condition.message))
-}
-
-/// A time, and how long ago it was: `2026-01-01T00:00:00Z (5 min)`.
-fn since(then: Timestamp, now: Timestamp) -> String {
-    format!("{then} ({})", long(now.duration_since(then).max(SignedDuration::ZERO)))
-}
-
-/// A length of time, in the greatest unit that it has two of.
-fn long(time: SignedDuration) -> String {
-    let seconds = time.as_secs();
-    match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds / 60),
-        7_200..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
+/// `a`, `a and b`, `a, b and c`.
+fn joined(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [before @ .., last] => format!("{} and {last}", before.join(", ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::jiff::Timestamp;
+
     use super::super::line::Deed;
     use super::*;
-    use crate::api::ClaimRef;
+    use crate::api::{AccessRef, ClaimRef};
 
     fn line(name: &str, next: Next) -> Line {
         let claim = ClaimRef { namespace: "team-a".into(), name: name.into() };
@@ -216,8 +159,27 @@ Something to do about 1 of these: 4 claims and 1 backend, 1 waiting, 1 unknown.
     }
 
     #[test]
-    fn how_long_ago_is_told_in_one_unit() {
-        let of = |seconds| long(SignedDuration::from_secs(seconds));
-        assert_eq!([0, 119, 120, 7_199, 7_200, 172_800].map(of), ["0 s", "119 s", "2 min", "119 min", "2 h", "2 days"]);
+    fn accesses_and_object_bucket_claims_are_counted_where_there_are_some() {
+        let at = |name: &str| ("team-b".to_owned(), name.to_owned());
+        let nothing = |object| Line { object, next: Next::Nothing(None), doubt: None };
+        let access = |name| {
+            let (namespace, name) = at(name);
+            nothing(Object::Access(AccessRef { namespace, name }))
+        };
+        let (namespace, name) = at("charts");
+        let obc = nothing(Object::Obc(ClaimRef { namespace, name }));
+        let claims = plan().lines;
+        let told = |lines: &[&Line]| {
+            let lines = lines.iter().map(|line| (*line).clone()).collect();
+            Plan { lines, assumed: Vec::new() }.text(Paint(false), true)
+        };
+        let (reader, writer) = (access("reader"), access("writer"));
+        assert_eq!(told(&[&reader]), "Nothing to do about 1 access.\n");
+        assert_eq!(told(&[&reader, &writer, &obc]), "Nothing to do about 2 accesses and 1 ObjectBucketClaim.\n");
+        let all = told(&[&claims[0], &claims[1], &reader, &obc]);
+        assert_eq!(all, "Nothing to do about 1 claim, 1 access, 1 ObjectBucketClaim and 1 backend.\n");
+        let shown = Plan { lines: vec![reader, obc], assumed: Vec::new() }.text(Paint(false), false);
+        let expected = "bucketaccess/team-b/reader  nothing to do\nobc/team-b/charts          nothing to do\n";
+        assert!(shown.starts_with(expected), "{shown}");
     }
 }

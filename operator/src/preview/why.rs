@@ -11,6 +11,10 @@ use super::line::{Next, Object};
 use super::seen::Seen;
 use super::setup::{Means, Scope, Setup};
 
+/// What there is to wait for where the operator has something to do.
+pub(super) const GOES_ON: &str =
+    "the operator does what comes next: if it does not, it is not running, or has no right to";
+
 /// Why a claim is as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
@@ -53,9 +57,14 @@ pub struct BackendWord {
 /// One sentence: there is no such claim, or what could not be read.
 pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, String> {
     let seen = Seen::read(setup, means, &Scope::of(at.clone())).await?;
+    of_claim(&seen, at).await
+}
+
+/// Looks at one claim among what was read.
+pub(super) async fn of_claim(seen: &Seen, at: &ClaimRef) -> Result<Why, String> {
     let claim = seen.claims.get(at).ok_or_else(|| format!("there is no BucketClaim {at}"))?;
     let raw = claim.0.as_ref().map_err(|error| format!("BucketClaim {at} can't be decoded: {error}"))?;
-    let found = claim::look_ahead(&seen, 0, Object::Claim(at.clone()), claim, true).await;
+    let found = claim::look_ahead(seen, 0, Object::Claim(at.clone()), claim, true).await;
     let status = raw.status.clone().unwrap_or_default();
     let changes = match (&found.obstacle, &found.line.next) {
         (Some(obstacle), _) => obstacle.remedies.clone(),
@@ -63,9 +72,7 @@ pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, Stri
             "its spec, its annotations rotate and revoke, a Secret of it or its backend is edited".to_owned(),
             "its bucket is gone at the next look".to_owned(),
         ],
-        (None, Next::Act(_)) => {
-            vec!["the operator does what comes next: if it does not, it is not running, or has no right to".to_owned()]
-        }
+        (None, Next::Act(_)) => vec![GOES_ON.to_owned()],
         (None, Next::LeftAlone(_) | Next::Wait(..) | Next::Unknown(_)) => Vec::new(),
     };
     Ok(Why {
@@ -75,7 +82,7 @@ pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, Stri
         next: found.line.next,
         doubt: found.line.doubt,
         changes,
-        backend: Some(backend(&seen, raw.spec.backend_ref.name.clone())),
+        backend: Some(backend(seen, raw.spec.backend_ref.name.clone())),
         heard: found.heard,
         status,
         assumed: seen.assumed.clone(),
@@ -95,6 +102,7 @@ impl Why {
     pub fn json(&self) -> Value {
         let phase = self.status.phase.map(|phase| phase.as_str());
         json!({
+            "kind": "BucketClaim",
             "namespace": self.claim.namespace,
             "name": self.claim.name,
             "phase": phase,
@@ -119,7 +127,8 @@ impl Why {
     }
 }
 
-fn condition(condition: &Condition) -> Value {
+/// A condition, as it stands in a document.
+pub(super) fn condition(condition: &Condition) -> Value {
     json!({
         "type": condition.type_,
         "status": condition.status,

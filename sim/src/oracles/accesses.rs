@@ -1,4 +1,5 @@
-//! Accesses: what their keys open, while whose word is what, and how many there are (A1, A2, A3).
+//! Accesses: what their keys open, while whose word is what, how many there are (A1, A2, A3), and that
+//! nothing of them outlives them (I12).
 //!
 //! A gateway follows the Secrets, and may be behind them by its lag. So a key that was let list a
 //! bucket must have been good for it at some moment since that long ago: by its own Secret, by the
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use stowage_operator::api::wire;
+use stowage_operator::api::{ACCESS_FINALIZER, wire};
 
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep, are_alone};
@@ -17,6 +18,9 @@ use super::{Case, Promise};
 use crate::history::facts::{expires_at, field, label};
 use crate::history::{Event, Stored, Used, What};
 use crate::installation::OPERATOR_NAMESPACE;
+
+/// The longest that a call of the operator is under way.
+const A_CALL: SignedDuration = SignedDuration::from_mins(1);
 
 /// A key id and a bucket.
 type Pair = (String, String);
@@ -28,6 +32,8 @@ pub(super) struct Accesses<'a> {
     alone: bool,
     /// Internal Secrets that matter, by name.
     secrets: BTreeMap<&'a str, &'a Value>,
+    /// Since when each of them is there.
+    since: BTreeMap<&'a str, Timestamp>,
     open: BTreeSet<Pair>,
     /// UIDs of claims that are on their way out.
     going: BTreeSet<&'a str>,
@@ -41,6 +47,7 @@ impl<'a> Accesses<'a> {
         Self {
             alone: are_alone(case),
             secrets: BTreeMap::new(),
+            since: BTreeMap::new(),
             open: BTreeSet::new(),
             going: BTreeSet::new(),
             closed: BTreeMap::new(),
@@ -56,10 +63,15 @@ impl<'a> Accesses<'a> {
                 self.look_at_end(stored, step, found);
             }
             What::Stored(stored) if stored.plural == "bucketclaims" => {
-                let metadata = stored.new.as_deref().map(|new| &new["metadata"]);
-                let going = metadata.filter(|metadata| metadata["deletionTimestamp"].is_string());
-                self.going.extend(going.and_then(|metadata| metadata["uid"].as_str()));
+                let is_going = |object: &&Value| object["metadata"]["deletionTimestamp"].is_string();
+                let going = match (stored.old.as_deref(), stored.new.as_deref()) {
+                    (_, Some(new)) => Some(new).filter(is_going),
+                    // Somebody may have taken its finalizers off before.
+                    (old, None) => old,
+                };
+                self.going.extend(going.and_then(|claim| claim["metadata"]["uid"].as_str()));
             }
+            What::Stored(stored) if stored.plural == "bucketaccesses" => self.look_at_departure(stored, step, found),
             What::AccessUsed(used) if used.allowed => self.judge(case, used, step, found),
             _ => {}
         }
@@ -83,9 +95,15 @@ impl<'a> Accesses<'a> {
             return;
         }
         match stored.new.as_deref() {
-            Some(new) => self.secrets.insert(&stored.name, new),
-            None => self.secrets.remove(stored.name.as_str()),
-        };
+            Some(new) => {
+                self.since.entry(&stored.name).or_insert(at);
+                self.secrets.insert(&stored.name, new);
+            }
+            None => {
+                self.since.remove(stored.name.as_str());
+                self.secrets.remove(stored.name.as_str());
+            }
+        }
         let open = self.all_open();
         let ends = |bucket: &str| self.records(bucket).all(|record| field(record, "ending").as_deref() == Some("true"));
         let closed = self.open.difference(&open).map(|pair| (pair.clone(), (at, ends(&pair.1))));
@@ -184,6 +202,27 @@ impl<'a> Accesses<'a> {
         if own.any(|(_, record)| stays(record)) {
             let message = format!("a key of claim {uid}, which goes, is deleted before the accesses to its bucket end");
             found.broken(Promise::A2, step, message);
+        }
+    }
+
+    /// An access is let go of last: after its keys, and after its record. What another call brought
+    /// only just before, the operator need not have known of.
+    fn look_at_departure(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
+        let is_held = |object: Option<&Value>| {
+            let finalizers = object.and_then(|object| object["metadata"]["finalizers"].as_array());
+            finalizers.is_some_and(|all| all.iter().any(|one| one == ACCESS_FINALIZER))
+        };
+        let (old, new) = (stored.old.as_deref(), stored.new.as_deref());
+        if !is_held(old) || is_held(new) || event_of_others(step) || !self.alone {
+            return;
+        }
+        let uid = old.and_then(|old| old["metadata"]["uid"].as_str()).unwrap_or_default();
+        let own = self.secrets.iter().filter(|(name, _)| name.starts_with("va-") || name.starts_with("ar-"));
+        for (name, _) in own.filter(|(_, secret)| field(secret, "access_uid").as_deref() == Some(uid)) {
+            let is_new = self.since.get(name).is_none_or(|since| step.at.duration_since(*since) < A_CALL);
+            if !is_new {
+                found.broken(Promise::I12, step, format!("access {uid} is let go of before Secret {name}"));
+            }
         }
     }
 

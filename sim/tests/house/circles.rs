@@ -26,9 +26,9 @@ fn floors() -> impl Iterator<Item = &'static str> {
 const WITHIN: [(&str, &str); 5] = [
     ("view", "setting secrets internal mod"),
     ("backend", "uptime step count health status mod"),
-    ("grant", "words step view entries keys status consumer removal mod"),
+    ("grant", "words step view fingerprint entries keys status outlook purpose consumer removal mod"),
     ("orphans", "kinds orphans"),
-    ("obc", "words step view desired bucket shadow config_map deletion status mod"),
+    ("obc", "kinds words step view desired bucket shadow config_map deletion status mod"),
 ];
 
 fn operator() -> Graph {

@@ -22,10 +22,10 @@ use tower::ServiceExt;
 use crate::support::{OneStore, Stage, claim, claim_on, claim_with, object, ready, secrets, twin};
 use crate::troubles::{RESYNC, Trouble};
 
-const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// What the world's operator is told, of which `plan` is told nothing but the namespace.
-fn setup() -> Setup {
+pub(crate) fn setup() -> Setup {
     Setup {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
         trusted_namespaces: std::collections::BTreeSet::new(),
@@ -35,15 +35,16 @@ fn setup() -> Setup {
         publishing: stowage_operator::api::Publishing::default(),
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 10_000,
+        obc: None,
         at_once: 16,
         look_at_buckets: false,
     }
 }
 
 /// Each request of one look ahead: its method, and its path and query.
-type Asked = Arc<Mutex<Vec<(Method, String)>>>;
+pub(crate) type Asked = Arc<Mutex<Vec<(Method, String)>>>;
 
-fn means(world: &World) -> (Means, Asked) {
+pub(crate) fn means(world: &World) -> (Means, Asked) {
     let asked = Asked::default();
     let log = asked.clone();
     let service = world.cluster.service().map_request(move |request: Request<Body>| {
@@ -60,7 +61,7 @@ fn means(world: &World) -> (Means, Asked) {
 }
 
 /// Looks ahead, and sees to it that this changes nothing.
-async fn plan_of(world: &World, setup: &Setup, scope: &Scope) -> (Plan, Vec<String>) {
+pub(crate) async fn plan_of(world: &World, setup: &Setup, scope: &Scope) -> (Plan, Vec<String>) {
     let (means, asked) = means(world);
     let before = (world.cluster.resource_version(), world.store.buckets());
     let plan = preview::plan(setup, means, scope, |_, _| {}).await.expect("everything can be read");
@@ -87,7 +88,7 @@ fn photos() -> ClaimRef {
     ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() }
 }
 
-fn line_of<'a>(plan: &'a Plan, object: &Object) -> &'a Line {
+pub(crate) fn line_of<'a>(plan: &'a Plan, object: &Object) -> &'a Line {
     plan.lines.iter().find(|line| line.object == *object).unwrap_or_else(|| panic!("no line of {object}: {plan:?}"))
 }
 
@@ -346,8 +347,8 @@ fn at_rest_there_is_nothing_to_do_and_no_claim_is_asked_for() {
         let summary = format!("Nothing to do about {CLAIMS} claims and 1 backend.\n");
         assert_eq!(plan.text(Paint(true), true), summary);
         // Pages of 100: claims and consumer Secrets two each, internal Secrets three; kube-system,
-        // namespaces, backends, ConfigMaps and the admin Secret one each.
-        assert!(asked.len() <= 12, "{asked:#?}");
+        // namespaces, backends, accesses, ConfigMaps and the admin Secret one each.
+        assert!(asked.len() <= 13, "{asked:#?}");
         assert!(!asked.iter().any(|path| path.contains("watch")), "{asked:#?}");
 
         let some = Scope { namespace: Some("team-b".to_owned()), ..Scope::default() };

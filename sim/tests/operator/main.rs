@@ -4,6 +4,8 @@
 
 mod accesses;
 mod ahead;
+mod ahead_accesses;
+mod ahead_obcs;
 mod answers;
 mod backends;
 mod by_name;
@@ -24,6 +26,7 @@ mod metrics;
 mod moves;
 mod neighbours;
 mod obc;
+mod obc_brownfield;
 mod orphans;
 mod ownership;
 mod places;

@@ -17,30 +17,30 @@ fn run_among<T: Send>(foreign: Foreign, test: impl AsyncFnOnce(Stage) -> T + Sen
 }
 
 /// A storage class of ours with this policy, and these parameters besides its backend.
-fn class(name: &str, policy: &str, parameters: &str) -> String {
+pub(super) fn class(name: &str, policy: &str, parameters: &str) -> String {
     format!(
         "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: {name}}}, \
          provisioner: broker.stowage.io/bucket, reclaimPolicy: {policy}, parameters: {{backend: main, {parameters}}}}}"
     )
 }
 
-fn obc_with(namespace: &str, name: &str, spec: &str) -> String {
+pub(super) fn obc_with(namespace: &str, name: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: objectbucket.io/v1alpha1, kind: ObjectBucketClaim, \
          metadata: {{name: {name}, namespace: {namespace}}}, spec: {{storageClassName: buckets, {spec}}}}}"
     )
 }
 
-fn obc(world: &World) -> Value {
+pub(super) fn obc(world: &World) -> Value {
     object(world, "objectbucketclaims", "team-a", "photos")
 }
 
-fn phase(world: &World) -> String {
+pub(super) fn phase(world: &World) -> String {
     obc(world)["status"]["phase"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The ObjectBucket that a claim names.
-fn bucket(world: &World) -> Value {
+pub(super) fn bucket(world: &World) -> Value {
     object(world, "objectbuckets", "", obc(world)["spec"]["objectBucketName"].as_str().unwrap_or_default())
 }
 
@@ -48,11 +48,11 @@ fn shadow(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "obc-photos")
 }
 
-fn config_map(world: &World) -> Value {
+pub(super) fn config_map(world: &World) -> Value {
     object(world, "configmaps", "team-a", "photos")
 }
 
-fn told(world: &World, reason: &str) -> bool {
+pub(super) fn told(world: &World, reason: &str) -> bool {
     events(world, "photos").iter().any(|(_, told)| told == reason)
 }
 
@@ -66,11 +66,11 @@ async fn bound(stage: &Stage, policy: &str, parameters: &str, spec: &str) {
     stage.world.pass(Duration::from_secs(5)).await;
 }
 
-async fn delete(stage: &Stage) {
+pub(super) async fn delete(stage: &Stage) {
     stage.delete("objectbucketclaims", "team-a", "photos").await;
 }
 
-async fn until_gone(stage: &Stage) {
+pub(super) async fn until_gone(stage: &Stage) {
     stage.until("it is gone", |world| obc(world).is_null()).await;
 }
 
@@ -87,7 +87,7 @@ fn assert_nothing_left(world: &World) {
     assert!(object(world, "secrets", "team-a", "photos").is_null());
 }
 
-fn writes(world: &World, before: u64) -> Vec<String> {
+pub(super) fn writes(world: &World, before: u64) -> Vec<String> {
     let trace = world.effects.trace();
     let calls = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
     calls
@@ -281,7 +281,7 @@ fn what_can_not_be_given_is_refused_by_name(#[case] config: &str, #[case] reason
 // covers: 9.refused.class
 #[rstest]
 #[case("objectStoreName: x")]
-#[case("bucketName: there")]
+#[case("mode: ReadOnly")]
 #[case("rotationIntervalDays: '1'")]
 #[case("emptyBucket: perhaps")]
 fn a_class_that_asks_for_what_is_not_served_is_refused(#[case] parameters: &str) {

@@ -46,11 +46,13 @@ pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[Acc
     Err(if look { GrantLook::Consumer(name.clone()).into() } else { GrantAct::CreateConsumer(Box::new(wanted)).into() })
 }
 
-/// Before a key is published: this pass made it or read it live.
+/// Before a key is published: this pass made it or read it live, and the record that aims at it
+/// too. A cache that is behind shows a key that is to end, and not its successor, which the Secret
+/// may hold already: it never goes back (spec §3.3).
 fn require_live_key(grant: &Grant, credential: &AccessCredential) -> Result<(), Halt> {
     let name = credential.id.access_secret_name();
     if grant.internal.is_live(&name) {
-        return grant.require_settled_if_in_doubt();
+        return grant.require_settled();
     }
     Err(GrantLook::Internal(name).into())
 }

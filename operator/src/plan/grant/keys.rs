@@ -36,7 +36,7 @@ pub(super) fn ensure_record(grant: &Grant) -> Result<Held<'_>, Halt> {
         Knowledge::Unknown | Knowledge::Absent => {}
     }
     if entries::wanted(grant, &[]).is_empty() {
-        return Err(nothing_opens(grant));
+        return Err(nothing_opens(grant).into());
     }
     grant.require_live()?;
     grant.require_absent(&name)?;
@@ -60,10 +60,10 @@ pub(super) fn ensure_record(grant: &Grant) -> Result<Held<'_>, Halt> {
 }
 
 /// Why there is no key yet: what the first entry says that doesn't open.
-fn nothing_opens(grant: &Grant) -> Halt {
+pub(super) fn nothing_opens(grant: &Grant) -> Stop {
     let reason = entries::resolved(grant).into_iter().find_map(|it| it.open.err());
     let reason = reason.unwrap_or(AccessReason::NotShared);
-    Stop::new(reason, format!("no entry opens a bucket yet: {}", words(reason))).into()
+    Stop::new(reason, format!("no entry opens a bucket yet: {}", words(reason)))
 }
 
 /// A namespace that was made again is another one: who consented meant the one before. The keys go,
@@ -138,7 +138,7 @@ pub(super) fn ensure_key(grant: &Grant, held: &Held<'_>) -> Result<(AccessCreden
         }
         let scopes = entries::scopes_of_next(grant, &[])?;
         if scopes.is_empty() {
-            return Err(nothing_opens(grant));
+            return Err(nothing_opens(grant).into());
         }
         return Err(GrantAct::Mint(facts(record, record.generation, scopes)).into());
     }
@@ -146,7 +146,7 @@ pub(super) fn ensure_key(grant: &Grant, held: &Held<'_>) -> Result<(AccessCreden
     grant.require_settled()?;
     grant.require_absent_twice(&name)?;
     if entries::scopes_of_next(grant, &[])?.is_empty() {
-        return Err(nothing_opens(grant));
+        return Err(nothing_opens(grant).into());
     }
     Err(raise(grant, record, stored, Trigger::Repair))
 }

@@ -4,7 +4,10 @@
 
 mod consumer;
 mod entries;
+mod fingerprint;
 mod keys;
+mod outlook;
+mod purpose;
 mod removal;
 mod status;
 mod step;
@@ -22,6 +25,8 @@ use super::answer::Failure;
 use super::conversation::{Arrival, Bound, Conversation};
 use super::step::{Rest, Then};
 
+pub use outlook::{EntryOutlook, Outlook};
+pub use purpose::purpose;
 pub use step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
 pub use view::{Grant, GrantCached};
 pub use words::{BucketWord, ClaimWord, EntrySeen, Place};
@@ -34,28 +39,52 @@ const MOST_READS_BY_NAME: usize = 4000;
 
 /// The next step of a pass, or its end.
 fn next(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
-    if grant.setting.is_anothers(grant.access.served_by.as_ref()) {
-        return ControlFlow::Break(rest(Then::AwaitChange));
+    match judge(grant, now) {
+        Judgement::Step(step) => ControlFlow::Continue(*step),
+        Judgement::Rest(then) => ControlFlow::Break(rest(then)),
+        Judgement::Conclude(stop, wake) => conclude(grant, stop.as_ref(), wake, now),
     }
-    let mut told = None;
+}
+
+/// How an access stands, as a pass tells that ends on what is known now.
+pub fn outlook(grant: &Grant, now: Timestamp) -> Outlook {
+    match judge(grant, now) {
+        Judgement::Conclude(stop, _) => Outlook::of(grant, stop.as_ref(), now),
+        Judgement::Step(_) | Judgement::Rest(_) => Outlook::of_entries(grant, now),
+    }
+}
+
+/// What a pass comes to on what is known.
+enum Judgement {
+    /// There is something to be done before it tells how the access is.
+    Step(Box<GrantStep>),
+    /// It ends without a word.
+    Rest(Then),
+    /// It tells that: what keeps the access from being Ready, and when time alone will make
+    /// something due.
+    Conclude(Option<Stop>, Option<Timestamp>),
+}
+
+fn judge(grant: &Grant, now: Timestamp) -> Judgement {
+    if grant.setting.is_anothers(grant.access.served_by.as_ref()) {
+        return Judgement::Rest(Then::AwaitChange);
+    }
     match &grant.trouble {
         None => {}
-        Some(Trouble::Stale) => return ControlFlow::Break(rest(retry("what was read is not what there is"))),
-        Some(Trouble::Failed(step, failure)) => match after_failure(step, failure) {
-            Ok(then) => return ControlFlow::Break(rest(then)),
-            Err(stop) => told = Some(stop),
-        },
+        Some(Trouble::Stale) => return Judgement::Rest(retry("what was read is not what there is")),
+        Some(Trouble::Failed(step, failure)) => {
+            return match after_failure(step, failure) {
+                Ok(then) => Judgement::Rest(then),
+                Err(stop) => Judgement::Conclude(Some(stop), None),
+            };
+        }
     }
-    let (stop, wake) = match told {
-        Some(stop) => (Some(stop), None),
-        None => match walk(grant, now) {
-            Ok((stop, wake)) => (stop, wake),
-            Err(Halt::Do(step)) => return ControlFlow::Continue(*step),
-            Err(Halt::Stop(stop)) => (Some(stop), None),
-            Err(Halt::Stale(why)) => return ControlFlow::Break(rest(retry(why))),
-        },
-    };
-    conclude(grant, stop.as_ref(), wake, now)
+    match walk(grant, now) {
+        Ok((stop, wake)) => Judgement::Conclude(stop, wake),
+        Err(Halt::Do(step)) => Judgement::Step(step),
+        Err(Halt::Stop(stop)) => Judgement::Conclude(Some(stop), None),
+        Err(Halt::Stale(why)) => Judgement::Rest(retry(why)),
+    }
 }
 
 /// Everything is as it should be, but for what is told; and when time alone makes something due.

@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
-    AccessCredential, AccessCredentialFacts, AccessReason, AccessScope, Binding, BucketAccessStatus, ConditionType,
-    merge_conditions,
+    AccessCredential, AccessCredentialFacts, AccessEntryStatus, AccessReason, AccessScope, Binding, BucketAccessStatus,
+    ConditionType, merge_conditions,
 };
 
 use super::super::aim::plus;
@@ -20,23 +20,10 @@ use super::words::words;
 /// The status. `stop` is what keeps the access from being Ready besides its entries.
 pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
     let record = grant.record().map(|(record, _)| record);
-    let key = record.as_ref().and_then(|record| {
-        let secret = grant.internal.present(&grant.key_name(record.generation))?;
-        let credential = AccessCredential::read(&secret.0, &record.uid, record.generation).ok()?;
-        Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
-    });
+    let key = current(grant);
     let bound = key.as_ref().and_then(|(credential, _)| published(grant, credential));
-    let opened = match key.as_ref().filter(|_| bound.is_some()) {
-        Some((_, scopes)) => Some(scopes.clone()),
-        None => opened_meanwhile(grant, now),
-    };
-    let told = if grant.access.deleting { Vec::new() } else { entries::told(grant, opened.as_deref()) };
-    let closed = told.iter().enumerate().find_map(|(at, (_, why))| Some((at, (*why)?)));
-    let (reason, message) = match (stop, closed) {
-        (Some(stop), _) => (stop.reason, stop.message.clone()),
-        (None, Some((at, why))) => (why, format!("entry {at} of spec.buckets is closed: {}", words(why))),
-        (None, None) => (AccessReason::Open, "the key is published, and every entry opens".to_owned()),
-    };
+    let told = told(grant, now);
+    let (reason, message) = verdict(stop, &told);
     let made = record.as_ref().and_then(|record| made(grant, record.generation)).filter(|_| key.is_some());
     let interval = grant.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
     let next = interval.zip(made).map(|(days, made)| plus(made, SignedDuration::from_hours(24 * i64::from(days))));
@@ -56,6 +43,39 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
         next_rotation_at: next.map(Time),
         buckets: told.into_iter().map(|(status, _)| status).collect(),
         conditions: merge_conditions(&before.conditions, conditions(grant, reason, message, &now), &now),
+    }
+}
+
+/// The key that the record aims at, and what it opens.
+fn current(grant: &Grant) -> Option<(AccessCredential, Vec<AccessScope>)> {
+    let (record, _) = grant.record()?;
+    let secret = grant.internal.present(&grant.key_name(record.generation))?;
+    let credential = AccessCredential::read(&secret.0, &record.uid, record.generation).ok()?;
+    Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
+}
+
+/// What is told of each entry, and why one is closed. Of an access that goes it is nothing.
+pub(super) fn told(grant: &Grant, now: Timestamp) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
+    if grant.access.deleting {
+        return Vec::new();
+    }
+    let opened = match current(grant) {
+        Some((credential, scopes)) if published(grant, &credential).is_some() => Some(scopes),
+        Some(_) | None => opened_meanwhile(grant, now),
+    };
+    entries::told(grant, opened.as_deref())
+}
+
+/// Reason and message of `Ready`.
+pub(super) fn verdict(
+    stop: Option<&Stop>,
+    told: &[(AccessEntryStatus, Option<AccessReason>)],
+) -> (AccessReason, String) {
+    let closed = told.iter().enumerate().find_map(|(at, (_, why))| Some((at, (*why)?)));
+    match (stop, closed) {
+        (Some(stop), _) => (stop.reason, stop.message.clone()),
+        (None, Some((at, why))) => (why, format!("entry {at} of spec.buckets is closed: {}", words(why))),
+        (None, None) => (AccessReason::Open, "the key is published, and every entry opens".to_owned()),
     }
 }
 

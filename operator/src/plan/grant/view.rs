@@ -36,7 +36,7 @@ pub struct Grant {
     /// The status when the pass began.
     pub(super) before: BucketAccessStatus,
     /// The access was read or written by this pass, since it last made its record.
-    is_live: bool,
+    pub(super) is_live: bool,
     pub(super) internal: Secrets,
     pub(super) consumers: Secrets,
     pub(super) namespace: Option<Asker>,
@@ -46,8 +46,8 @@ pub struct Grant {
     /// What live reads said of claims.
     pub(super) words: BTreeMap<ClaimRef, ClaimWord>,
     /// Live lists since the last answer that came late, and whether the last of them is current.
-    lists: (u32, bool),
-    is_doubted: bool,
+    pub(super) lists: (u32, bool),
+    pub(super) is_doubted: bool,
     /// The generation that this pass's own write had the record aim at.
     pub(super) aimed: Option<u64>,
     /// Highest generation of a record or key that this pass deleted.
@@ -55,7 +55,7 @@ pub struct Grant {
     pub(super) is_consumer_written: bool,
     pub(super) is_finalizer_removed: bool,
     pub(super) trouble: Option<Trouble>,
-    step: u32,
+    pub(super) step: u32,
 }
 
 /// Why a pass is over.

@@ -1,6 +1,9 @@
 //! What is known of the entries of an access: whose word it is, and what it says.
 
-use crate::api::{AccessReason, BucketName, ClaimUid, Consent, Endpoint};
+use crate::api::{AccessReason, AccessRef, BucketName, BucketRecord, Claim, ClaimUid, Consent, Endpoint};
+
+use super::super::asking::Asker;
+use super::super::secret::{Stored, opened_record};
 
 /// A bucket at a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +29,36 @@ pub struct ClaimWord {
     pub place: Option<Place>,
     /// What the record of that bucket lets the namespace do, which is what the gateway goes by.
     pub opened: Option<Consent>,
+}
+
+impl ClaimWord {
+    /// Whether the owner of a claim lets the namespace of the access `at` in, where the claim's
+    /// bucket is, and whether its record says so. `own` are the claim's internal Secrets;
+    /// `is_there` tells whether an S3Backend is, or was, at an endpoint.
+    pub fn of(
+        at: &AccessRef,
+        asker: Option<&Asker>,
+        claim: Option<&Claim>,
+        own: &[Stored],
+        is_there: impl Fn(&str, &Endpoint) -> bool,
+    ) -> Self {
+        let Some(claim) = claim.filter(|claim| !claim.deleting) else { return Self::default() };
+        let labels = asker.map(|asker| &asker.labels);
+        let is_own = claim.at.namespace == at.namespace;
+        let record = opened_record(&claim.uid, own);
+        let opened = |record: &BucketRecord| record.accesses.get(&asker?.uid).filter(|_| !record.ending).cloned();
+        Self {
+            uid: Some(claim.uid.clone()),
+            shared: is_own || claim.sharing.consent(&at.namespace, labels).is_some(),
+            opened: record.as_ref().and_then(opened),
+            place: record.map(|BucketRecord { bucket, backend, endpoint, .. }| Place {
+                is_there: is_there(&backend, &endpoint),
+                bucket,
+                backend,
+                endpoint,
+            }),
+        }
+    }
 }
 
 /// What an administrator says of a bucket that no claim has, for the namespace of an access.

@@ -8,36 +8,54 @@ use crate::api::{
 };
 
 use super::desired;
+use super::kinds::{Shadow, ShadowKind, Work};
 use super::step::{ObcAct, ObcLook};
 use super::view::{Halt, ObcView, Phase, Seen, Stop};
-use super::words::{BACKEND, Bucket, CLAIM, CLAIM_UID, DAYS, EMPTY, PROVISIONER, Pins, Shadow, shadow_name};
+use super::words::{Bucket, PROVISIONER, Pins, shadow_name};
 
 /// What counts for this claim: what its ObjectBucket says, or what it is going to say.
-pub(super) fn pins(view: &ObcView, refused: Option<&Stop>) -> Result<Pins, Halt> {
+pub(super) fn pins(view: &ObcView) -> Result<Pins, Halt> {
     match &view.bucket {
         Seen::Cached(bucket) | Seen::Live(bucket) => bucket.pins.clone().ok_or_else(|| {
             let why = format!("what ObjectBucket {} remembers can't be read", bucket.name);
             Stop::new(Phase::Failed, "ObjectBucketDamaged", why).into()
         }),
         Seen::Unknown => Err(ObcLook::Buckets.into()),
-        Seen::Absent => fresh(view, refused),
+        Seen::Absent => fresh(view),
     }
 }
 
-/// There is no ObjectBucket: by the class, unless there is a BucketClaim already. That comes later,
-/// so somebody has deleted what came before.
-fn fresh(view: &ObcView, refused: Option<&Stop>) -> Result<Pins, Halt> {
-    match &view.shadow {
-        Seen::Live(shadow) if shadow.is_of(view.obc.uid()) => return Ok(desired::pins_of_lost(&view.obc, shadow)?),
+/// There is no ObjectBucket: by the class, unless there is what does the work already. That comes
+/// later, so somebody has deleted what came before.
+fn fresh(view: &ObcView) -> Result<Pins, Halt> {
+    let own = |shadow: &Shadow| shadow.is_of(view.obc.uid());
+    match view.shadow(ShadowKind::Claim) {
+        Seen::Live(shadow) if own(shadow) => return Ok(desired::pins_of_lost(&view.obc, shadow)?),
         Seen::Live(_) | Seen::Absent => {}
-        Seen::Unknown | Seen::Cached(_) => return Err(ObcLook::Shadow(shadow_name(&view.obc)).into()),
+        Seen::Unknown | Seen::Cached(_) => {
+            return Err(ObcLook::Shadow(ShadowKind::Claim, shadow_name(&view.obc)).into());
+        }
     }
-    if let Some(stop) = refused {
-        return Err(stop.clone().into());
+    // Only where a watch has shown one: a cluster may not have the kind.
+    match view.shadow(ShadowKind::Access) {
+        Seen::Live(shadow) if own(shadow) => return Ok(desired::pins_of_lost(&view.obc, shadow)?),
+        Seen::Cached(shadow) if own(shadow) => {
+            return Err(ObcLook::Shadow(ShadowKind::Access, shadow_name(&view.obc)).into());
+        }
+        Seen::Live(_) | Seen::Cached(_) | Seen::Absent | Seen::Unknown => {}
     }
     let name = view.obc.spec.storage_class_name.clone().unwrap_or_default();
     match &view.class {
-        Seen::Live(class) => Ok(desired::pins(&view.obc, class)?),
+        Seen::Live(class) => {
+            let pins = desired::pins(&view.obc, class)?;
+            desired::quota(&view.obc, pins.work)?;
+            let is_read = matches!(view.shadow(ShadowKind::Access), Seen::Absent | Seen::Live(_));
+            match pins.work {
+                // Before anything is made: without the kind it could not be taken away again.
+                Work::Access(_) if !is_read => Err(ObcLook::Shadow(ShadowKind::Access, pins.shadow).into()),
+                Work::Access(_) | Work::Claim(_) => Ok(pins),
+            }
+        }
         Seen::Absent => {
             let why = format!("there is no storage class {name} any more");
             Err(Stop::new(Phase::Pending, "StorageClassMissing", why).into())
@@ -67,7 +85,7 @@ fn content(view: &ObcView, name: &str, pins: &Pins) -> ObjectBucket {
         kind: "ObjectBucket".to_owned(),
         spec: ObjectBucketSpec {
             storage_class_name: Some(pins.class.clone()),
-            reclaim_policy: Some(if pins.deletes { "Delete" } else { "Retain" }.to_owned()),
+            reclaim_policy: Some(pins.reclaim_policy().to_owned()),
             claim_ref: ObjectBucketClaimRef {
                 api_version: format!("{OBC_GROUP}/{OBC_VERSION}"),
                 kind: "ObjectBucketClaim".to_owned(),
@@ -76,16 +94,11 @@ fn content(view: &ObcView, name: &str, pins: &Pins) -> ObjectBucket {
                 uid: view.obc.uid().to_owned(),
             },
             endpoint: desired::endpoint(&view.setting, pins),
-            additional_state: [
-                (PROVISIONER, Some(view.setting.provisioner.clone())),
-                (BACKEND, Some(pins.backend.clone())),
-                (CLAIM, Some(pins.shadow.clone())),
-                (EMPTY, pins.empties.then(|| "true".to_owned())),
-                (DAYS, pins.days.map(|days| days.to_string())),
-            ]
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-            .collect(),
+            additional_state: [(PROVISIONER, view.setting.provisioner.clone())]
+                .into_iter()
+                .chain(pins.state())
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
         },
         ..ObjectBucket::default()
     };
@@ -95,13 +108,18 @@ fn content(view: &ObcView, name: &str, pins: &Pins) -> ObjectBucket {
     bucket
 }
 
-/// That it names the BucketClaim that there is: by that it is known later that one was deleted.
+/// That it names the object that does the work: by that it is known later that one was deleted.
 pub(super) fn note(view: &ObcView, bucket: &Bucket, shadow: &Shadow) -> Result<(), Halt> {
     if bucket.shadow_uid.as_ref() == Some(&shadow.id.uid) {
         return Ok(());
     }
-    let add = json!({"op": "add", "path": format!("/spec/additionalState/{}", CLAIM_UID), "value": shadow.id.uid});
-    patch(view, bucket, vec![add], "note its BucketClaim")
+    let key = shadow.kind().uid_key();
+    let add = json!({"op": "add", "path": format!("/spec/additionalState/{key}"), "value": shadow.id.uid});
+    let why = match shadow.kind() {
+        ShadowKind::Claim => "note its BucketClaim",
+        ShadowKind::Access => "note its BucketAccess",
+    };
+    patch(view, bucket, vec![add], why)
 }
 
 /// That it tells where the bucket is, and is Bound.

@@ -1,8 +1,11 @@
-//! From the deletion timestamp to the end of an ObjectBucketClaim (spec §9): BucketClaim →
-//! ObjectBucket → finalizer. Neither class nor backend is asked: what is pinned decides, and what
-//! is lost destroys nothing.
+//! From the deletion timestamp to the end of an ObjectBucketClaim (spec §9): BucketClaim or
+//! BucketAccess → ObjectBucket → finalizer. Neither class nor backend is asked: what is pinned
+//! decides, and what is lost destroys nothing.
+
+use crate::api::Deletion;
 
 use super::bucket;
+use super::kinds::{ShadowKind, Work};
 use super::shadow;
 use super::step::{ObcAct, ObcLook};
 use super::view::{Halt, ObcView, Seen};
@@ -23,7 +26,18 @@ pub(super) fn walk(view: &ObcView) -> Result<(), Halt> {
         Seen::Unknown | Seen::Cached(_) => return Err(ObcLook::Buckets.into()),
     };
     let name = pins.map_or_else(|| shadow_name(&view.obc), |pins| pins.shadow.clone());
-    shadow::remove(view, &name, pins.map(|pins| pins.deletion()))?;
+    match pins.map(|pins| pins.work) {
+        Some(Work::Claim(in_the_end)) => shadow::remove_claim(view, &name, in_the_end)?,
+        Some(Work::Access(_)) => shadow::remove_access(view, &name)?,
+        None => {
+            shadow::remove_claim(view, &name, Deletion::Retain)?;
+            // Only where a watch has shown one: a cluster may not have the kind. One that none has
+            // shown goes with the claim that controls it.
+            if view.shadow(ShadowKind::Access).present().is_some_and(|it| it.is_of(view.obc.uid())) {
+                shadow::remove_access(view, &name)?;
+            }
+        }
+    }
     bucket::remove(view)?;
     Err(ObcAct::RemoveFinalizer(view.obc.id.clone()).into())
 }

@@ -1,13 +1,15 @@
-//! What an ObjectBucketClaim comes to: what is pinned once, and what its BucketClaim asks for (spec
-//! §9). What can't be given is refused by name, never passed over.
+//! What an ObjectBucketClaim comes to: what is pinned once, and what the object asks for that does
+//! its work (spec §9). What can't be given is refused by name, never passed over.
 
 use crate::api::{
-    BackendRef, BucketClaimSpec, BucketClass, BucketName, ConnectionSecretRef, Deletion, DeletionPolicy, Obc,
-    ObjectBucketEndpoint, Quantity, Quota, RotationMode, RotationPolicy, Word,
+    AccessBucketRef, AccessEntry, AccessMode, AccessSecretRef, BackendRef, BucketAccessSpec, BucketClaimSpec,
+    BucketClass, BucketName, ConnectionSecretRef, Deletion, DeletionPolicy, Obc, ObjectBucketEndpoint, Quantity, Quota,
+    RotationMode, RotationPolicy, Word,
 };
 
+use super::kinds::{Shadow, ShadowSpec, Work, meanwhile};
 use super::view::{ObcSetting, Phase, Stop};
-use super::words::{BACKEND, DAYS, EMPTY, Pins, Shadow, shadow_name};
+use super::words::{BACKEND, DAYS, EMPTY, MODE, Pins, deletion, mode, shadow_name};
 
 /// Of a prefix so much is kept: with a hyphen and a UID that is a bucket's name.
 const LONGEST_PREFIX: usize = 26;
@@ -29,15 +31,11 @@ fn invalid(why: String) -> Stop {
 
 /// What is pinned of a claim of this class.
 pub(super) fn pins(obc: &Obc, class: &BucketClass) -> Result<Pins, Stop> {
-    let known = [BACKEND, EMPTY, DAYS, BROWNFIELD];
+    let known = [BACKEND, EMPTY, DAYS, BROWNFIELD, MODE];
     if let Some(other) = class.parameters.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(invalid_class(obc, &format!("parameter {other} means nothing here")));
     }
     let parameter = |key: &str| class.parameters.get(key).map(String::as_str).filter(|value| !value.is_empty());
-    if parameter(BROWNFIELD).is_some() {
-        let why = "parameter bucketName, for a bucket that is there, is not served; use a BucketAccess";
-        return Err(invalid_class(obc, why));
-    }
     let Some(backend) = parameter(BACKEND) else {
         return Err(invalid_class(obc, "parameter backend has to name an S3Backend"));
     };
@@ -54,30 +52,68 @@ pub(super) fn pins(obc: &Obc, class: &BucketClass) -> Result<Pins, Stop> {
             None => return Err(invalid_class(obc, "parameter rotationIntervalDays has to be from 7 to 3650")),
         },
     };
+    let (work, bucket) = match (parameter(BROWNFIELD), parameter(MODE)) {
+        (None, None) => (Work::Claim(deletion(class.deletes, empties)), bucket(obc)?),
+        (None, Some(_)) => return Err(invalid_class(obc, "parameter mode means nothing without bucketName")),
+        (Some(_), _) if empties => {
+            return Err(invalid_class(obc, "parameter emptyBucket can't be true: the bucket is there, and stays"));
+        }
+        (Some(there), asked) => match asked.map_or(Some(AccessMode::default()), mode) {
+            Some(mode) => (Work::Access(mode), bucket_there(obc, there)?),
+            None => return Err(invalid_class(obc, "parameter mode has to be ReadOnly, WriteOnly or ReadWrite")),
+        },
+    };
     Ok(Pins {
         class: obc.spec.storage_class_name.clone().unwrap_or_default(),
-        deletes: class.deletes,
-        empties,
         backend: backend.to_owned(),
-        bucket: bucket(obc)?,
+        bucket,
         days,
         shadow: shadow_name(obc),
+        work,
     })
 }
 
-/// What is pinned where the ObjectBucket was lost: by the BucketClaim, and nothing is destroyed.
+/// What is pinned where the ObjectBucket was lost: by what does the work, and nothing is destroyed.
 pub(super) fn pins_of_lost(obc: &Obc, shadow: &Shadow) -> Result<Pins, Stop> {
-    let rotation = &shadow.spec.rotation_policy;
+    let (rotation, backend, bucket, work) = match &shadow.spec {
+        ShadowSpec::Claim(spec) => {
+            let bucket = spec.bucket_name.clone().map_or_else(|| bucket(obc), Ok)?;
+            (&spec.rotation_policy, &spec.backend_ref.name, bucket, Work::Claim(Deletion::Retain))
+        }
+        ShadowSpec::Access(spec) => {
+            let one = match spec.buckets.as_slice() {
+                [entry] => entry.bucket_ref.as_ref().zip(entry.mode.known()),
+                [] | [_, _, ..] => None,
+            };
+            let Some((there, mode)) = one else {
+                let why = "its ObjectBucket was lost, and its BucketAccess names no bucket; delete that";
+                return Err(Stop::new(Phase::Failed, "ObjectBucketDamaged", why.to_owned()));
+            };
+            (&spec.rotation_policy, &there.backend, there.name.clone(), Work::Access(mode))
+        }
+    };
     let days = (rotation.mode.known() == Some(RotationMode::TimeBased)).then_some(rotation.interval_days);
     Ok(Pins {
         class: obc.spec.storage_class_name.clone().unwrap_or_default(),
-        deletes: false,
-        empties: false,
-        backend: shadow.spec.backend_ref.name.clone(),
-        bucket: shadow.spec.bucket_name.clone().map_or_else(|| bucket(obc), Ok)?,
+        backend: backend.clone(),
+        bucket,
         days,
         shadow: shadow_name(obc),
+        work,
     })
+}
+
+/// Name of the bucket that a class names. A prefix to make one up of is not asked for.
+fn bucket_there(obc: &Obc, there: &str) -> Result<String, Stop> {
+    if let Err(error) = BucketName::parse(there) {
+        return Err(invalid_class(obc, &format!("parameter bucketName: {error}")));
+    }
+    match &obc.spec.bucket_name {
+        Some(asked) if asked != there => {
+            Err(invalid(format!("spec.bucketName asks for {asked}, and the storage class is for bucket {there} alone")))
+        }
+        Some(_) | None => Ok(there.to_owned()),
+    }
 }
 
 /// Name of the bucket: the one that is given, or one made up of prefix and UID, so that it is the
@@ -97,13 +133,17 @@ fn bucket(obc: &Obc) -> Result<String, Stop> {
     }
 }
 
-/// The quota, if `additionalConfig` asks for nothing else.
-pub(super) fn quota(obc: &Obc) -> Result<Option<String>, Stop> {
-    let unknown: Vec<&str> =
-        obc.spec.additional_config.keys().map(String::as_str).filter(|key| *key != MAX_SIZE).collect();
+/// The quota, if `additionalConfig` asks for nothing else. Of a bucket that is there nothing can be
+/// asked for.
+pub(super) fn quota(obc: &Obc, work: Work) -> Result<Option<String>, Stop> {
+    let (known, why) = match work {
+        Work::Claim(_) => (Some(MAX_SIZE), "spec.additionalConfig asks for what is not served here"),
+        Work::Access(_) => (None, "spec.additionalConfig asks for what is not served of a bucket that is there"),
+    };
+    let keys = obc.spec.additional_config.keys().map(String::as_str);
+    let unknown: Vec<&str> = keys.filter(|key| Some(*key) != known).collect();
     if !unknown.is_empty() {
-        let note = format!("spec.additionalConfig asks for what is not served here: {}", unknown.join(", "));
-        return Err(Stop::new(Phase::Failed, "UnsupportedConfig", note));
+        return Err(Stop::new(Phase::Failed, "UnsupportedConfig", format!("{why}: {}", unknown.join(", "))));
     }
     let Some(text) = obc.spec.additional_config.get(MAX_SIZE) else { return Ok(None) };
     match Quantity::Text(text.clone()).bytes() {
@@ -112,8 +152,15 @@ pub(super) fn quota(obc: &Obc) -> Result<Option<String>, Stop> {
     }
 }
 
-/// What the BucketClaim is to ask for. Everything else in it is nobody's.
-pub(super) fn shadow(obc: &Obc, pins: &Pins, quota: Option<Quota>, deletion: Deletion) -> BucketClaimSpec {
+/// What the object is to ask for that does the work. Everything else in it is nobody's.
+pub(super) fn shadow(obc: &Obc, pins: &Pins, quota: Option<Quota>) -> ShadowSpec {
+    match pins.work {
+        Work::Claim(in_the_end) => ShadowSpec::Claim(claim(obc, pins, quota, meanwhile(in_the_end))),
+        Work::Access(mode) => ShadowSpec::Access(access(obc, pins, mode)),
+    }
+}
+
+fn claim(obc: &Obc, pins: &Pins, quota: Option<Quota>, deletion: Deletion) -> BucketClaimSpec {
     BucketClaimSpec {
         backend_ref: BackendRef { name: pins.backend.clone() },
         bucket_name: Some(pins.bucket.clone()),
@@ -126,6 +173,16 @@ pub(super) fn shadow(obc: &Obc, pins: &Pins, quota: Option<Quota>, deletion: Del
         versioning: None,
         sharing: None,
         secret_template: None,
+    }
+}
+
+fn access(obc: &Obc, pins: &Pins, mode: AccessMode) -> BucketAccessSpec {
+    let there = AccessBucketRef { backend: pins.backend.clone(), name: pins.bucket.clone() };
+    BucketAccessSpec {
+        buckets: vec![AccessEntry { claim_ref: None, bucket_ref: Some(there), mode: Word::from(mode), prefix: None }],
+        write_connection_secret_to_ref: AccessSecretRef { name: obc.at.name.clone() },
+        secret_template: None,
+        rotation_policy: rotation(pins),
     }
 }
 

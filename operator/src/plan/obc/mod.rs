@@ -1,12 +1,13 @@
 //! The conversation of an ObjectBucketClaim (spec §9): what it asks for becomes a BucketClaim in
-//! its namespace, and all that is about buckets and keys is that one's business. Here the one is
-//! made of the other, and what consumers of such claims expect is told: an ObjectBucket, a
-//! ConfigMap, a phase.
+//! its namespace, or a BucketAccess where its class names a bucket that is there, and all that is
+//! about buckets and keys is that one's business. Here the one is made of the other, and what
+//! consumers of such claims expect is told: an ObjectBucket, a ConfigMap, a phase.
 
 mod bucket;
 mod config_map;
 mod deletion;
 mod desired;
+mod kinds;
 mod shadow;
 mod status;
 mod step;
@@ -21,12 +22,13 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::conversation::{Arrival, Bound, Conversation};
 
+pub use kinds::{NewShadow, Shadow, ShadowKind, ShadowSpec};
 pub use status::ObcRest;
 pub use step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
-pub use view::{ObcCached, ObcSetting, ObcView};
-pub use words::{Bucket, CONFIG_KEYS, SHADOW, Shadow, Told, bucket_names, shadow_name};
+pub use view::{ObcCached, ObcSetting, ObcView, provisioner_label};
+pub use words::{Bucket, CONFIG_KEYS, SHADOW, Told, bucket_names, shadow_name};
 
-use view::{Halt, Phase, Seen, Stop, Trouble};
+use view::{Halt, Phase, Seen, Trouble};
 
 /// No pass is longer.
 const MOST_STEPS: usize = 60;
@@ -56,22 +58,19 @@ fn walk(view: &ObcView) -> Result<(), Halt> {
     if view.obc.deleting {
         return deletion::walk(view);
     }
-    let (quota, refused) = match desired::quota(&view.obc) {
+    let pins = bucket::pins(view)?;
+    let (quota, refused) = match desired::quota(&view.obc, pins.work) {
         Ok(quota) => (Some(quota), None),
         Err(stop) => (None, Some(stop)),
     };
-    let pins = bucket::pins(view, refused.as_ref())?;
     if !view.obc.has_finalizer() || view.obc.label.as_ref() != Some(&view.setting.label()) {
         return Err(ObcAct::AddFinalizer(view.obc.id.clone()).into());
     }
     let bucket = bucket::ensure(view, &pins)?;
     let shadow = shadow::ensure(view, &pins, quota)?;
     bucket::note(view, bucket, shadow)?;
-    let obstacle = match shadow::obstacle(view, shadow) {
-        // Who was Bound stays it while its BucketClaim is busy, or waits for its store.
-        Some(stop) if stop.phase == Phase::Pending && bucket.phase.as_deref() == Some("Bound") => {
-            Some(Stop { phase: Phase::Bound, ..stop })
-        }
+    let obstacle = match shadow::obstacle(view, &pins, shadow) {
+        Some(stop) if stop.phase == Phase::Bound => Some(stop),
         Some(stop) => return Err(stop.into()),
         None => None,
     };
@@ -110,6 +109,39 @@ fn require_ours(view: &ObcView) -> Result<(), Halt> {
         }
         (Seen::Absent, _) | (Seen::Unknown, None) if is_marked => Ok(()),
         (Seen::Absent | Seen::Cached(_) | Seen::Live(_), _) | (Seen::Unknown, None) => Err(Halt::NotOurs),
+    }
+}
+
+/// How an ObjectBucketClaim stands, for whoever asks why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObcOutlook {
+    /// It is not served, by its class. Who serves that; `None` = it names none that is there.
+    NotOurs(Option<String>),
+    /// A pass has something to do first, or does not say.
+    Busy,
+    /// All is as it should be.
+    Well,
+    /// It waits: reason and words of the Event; `None` = for what does its work, without a word.
+    Waits(Option<(String, String)>),
+}
+
+/// How it stands, as a pass tells that ends on what is known now.
+pub fn outlook(view: &ObcView) -> ObcOutlook {
+    let failed = match &view.trouble {
+        None => None,
+        Some(Trouble::Stale) => return ObcOutlook::Busy,
+        Some(Trouble::Failed(step, failure)) => Some(status::after_failure(step, failure)),
+    };
+    match failed {
+        Some(Ok(_)) => return ObcOutlook::Busy,
+        Some(Err(stop)) => return ObcOutlook::Waits(stop.word),
+        None => {}
+    }
+    match walk(view) {
+        Ok(()) => ObcOutlook::Well,
+        Err(Halt::Do(_)) => ObcOutlook::Busy,
+        Err(Halt::Stop(stop)) => ObcOutlook::Waits(stop.word),
+        Err(Halt::NotOurs) => ObcOutlook::NotOurs(view.class.present().map(|class| class.provisioner.clone())),
     }
 }
 

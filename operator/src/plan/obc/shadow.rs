@@ -1,22 +1,24 @@
-//! The BucketClaim that does the work: in the claim's namespace, controlled by it, and kept as it
-//! should be (spec §9).
+//! The object that does the work: a BucketClaim or a BucketAccess in the claim's namespace,
+//! controlled by it, and kept as it should be (spec §9).
 
 use kube::core::ObjectMeta;
 
-use crate::api::{BucketClaim, BucketClaimSpec, Deletion, OBC_PROVISIONER, Quantity, Quota, wire};
+use crate::api::{AccessReason, BucketClaimSpec, Deletion, OBC_PROVISIONER, ObjectId, Quantity, Quota, wire};
 
 use super::desired;
+use super::kinds::{NewShadow, Shadow, ShadowKind, ShadowSpec, Work, deletion_of};
 use super::step::{ObcAct, ObcLook};
 use super::view::{Halt, ObcView, Phase, Seen, Stop};
-use super::words::{Pins, Shadow};
+use super::words::Pins;
 
 /// That it is there, and asks for what it should. `quota` is absent where that can't be known.
 pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins, quota: Option<Option<String>>) -> Result<&'a Shadow, Halt> {
-    let shadow = match &view.shadow {
-        Seen::Unknown => return Err(ObcLook::Shadow(pins.shadow.clone()).into()),
+    let kind = pins.work.kind();
+    let shadow = match view.shadow(kind) {
+        Seen::Unknown => return Err(ObcLook::Shadow(kind, pins.shadow.clone()).into()),
         Seen::Absent => {
             view.require_live()?;
-            let spec = desired::shadow(&view.obc, pins, hard(quota.flatten()), pins.meanwhile());
+            let spec = desired::shadow(&view.obc, pins, hard(quota.flatten()));
             return Err(ObcAct::CreateShadow(Box::new(content(view, pins, spec))).into());
         }
         Seen::Cached(shadow) | Seen::Live(shadow) => shadow,
@@ -28,13 +30,15 @@ pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins, quota: Option<Option<St
     if shadow.deleting {
         return Err(leaving(view, pins, shadow)?.into());
     }
-    let quota = quota.map_or_else(|| shadow.spec.quota.clone(), hard);
-    let wanted = desired::shadow(&view.obc, pins, quota, pins.meanwhile());
+    let quota = quota.map_or_else(|| shadow.spec.quota().cloned(), hard);
+    let wanted = desired::shadow(&view.obc, pins, quota);
     if shadow.spec == wanted {
         return Ok(shadow);
     }
     require_live(view, pins)?;
-    if shadow.spec.bucket_name != wanted.bucket_name {
+    if let (ShadowSpec::Claim(there), ShadowSpec::Claim(wanted)) = (&shadow.spec, &wanted)
+        && there.bucket_name != wanted.bucket_name
+    {
         let why = format!("BucketClaim {} is there and asks for another bucket; delete it", pins.shadow);
         return Err(Stop::new(Phase::Failed, "NameTaken", why).into());
     }
@@ -45,7 +49,7 @@ fn hard(size: Option<String>) -> Option<Quota> {
     size.map(|size| Quota { soft: None, hard: Some(Quantity::Text(size)) })
 }
 
-fn content(view: &ObcView, pins: &Pins, spec: BucketClaimSpec) -> BucketClaim {
+fn content(view: &ObcView, pins: &Pins, spec: ShadowSpec) -> NewShadow {
     let metadata = ObjectMeta {
         name: Some(pins.shadow.clone()),
         namespace: Some(view.obc.at.namespace.clone()),
@@ -54,75 +58,131 @@ fn content(view: &ObcView, pins: &Pins, spec: BucketClaimSpec) -> BucketClaim {
         owner_references: Some(vec![view.obc.owner()]),
         ..ObjectMeta::default()
     };
-    BucketClaim { metadata, spec, status: None }
+    NewShadow { metadata, spec }
 }
 
 fn require_live(view: &ObcView, pins: &Pins) -> Result<(), Halt> {
-    if view.shadow.is_live() { Ok(()) } else { Err(ObcLook::Shadow(pins.shadow.clone()).into()) }
+    let kind = pins.work.kind();
+    if view.shadow(kind).is_live() { Ok(()) } else { Err(ObcLook::Shadow(kind, pins.shadow.clone()).into()) }
 }
 
 /// One that another object controls, or none: that of an earlier claim of this name goes by itself.
 fn foreign(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Stop {
+    let (kind, name) = (shadow.kind(), &pins.shadow);
     let is_earlier = shadow.controller.as_ref().is_some_and(|(name, _)| *name == view.obc.at.name);
     if is_earlier {
-        let why = format!("BucketClaim {} of an earlier claim of this name is on its way out", pins.shadow);
-        return Stop::new(Phase::Pending, "BucketClaimLeaving", why);
+        let why = format!("{kind} {name} of an earlier claim of this name is on its way out");
+        return Stop::new(Phase::Pending, kind.leaving(), why);
     }
-    let why = format!("BucketClaim {} is there, and this claim does not control it", pins.shadow);
+    let why = format!("{kind} {name} is there, and this claim does not control it");
     Stop::new(Phase::Pending, "NameTaken", why)
 }
 
-/// Somebody has deleted it, and not this claim: its bucket is kept for the one that follows. Where
-/// the whole namespace goes it is left alone, as this claim goes as well.
+/// Somebody has deleted it, and not this claim: the bucket of a BucketClaim is kept for the one
+/// that follows. Where the whole namespace goes that is left alone, as this claim goes as well.
 fn leaving(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Result<Stop, Halt> {
     require_live(view, pins)?;
     view.require_live()?;
-    if shadow.deletion() != Deletion::Retain {
-        match view.stays {
+    match &shadow.spec {
+        ShadowSpec::Claim(spec) if deletion_of(spec) != Deletion::Retain => match view.stays {
             None => return Err(ObcLook::Namespace.into()),
-            Some(true) => return Err(patch_deletion(&pins.shadow, shadow, Deletion::Retain)),
+            Some(true) => return Err(patch_deletion(&pins.shadow, &shadow.id, spec, Deletion::Retain)),
             Some(false) => return Ok(Stop::waiting()),
-        }
+        },
+        ShadowSpec::Claim(_) | ShadowSpec::Access(_) => {}
     }
-    let why = format!("BucketClaim {} was deleted, and is made again once it is gone", pins.shadow);
-    Ok(Stop::new(Phase::Pending, "BucketClaimLeaving", why))
+    let kind = shadow.kind();
+    let why = format!("{kind} {} was deleted, and is made again once it is gone", pins.shadow);
+    Ok(Stop::new(Phase::Pending, kind.leaving(), why))
 }
 
 /// What becomes of the bucket; of the spec nothing else is touched.
-fn patch_deletion(name: &str, shadow: &Shadow, deletion: Deletion) -> Halt {
-    let mut spec = shadow.spec.clone();
+fn patch_deletion(name: &str, id: &ObjectId, spec: &BucketClaimSpec, deletion: Deletion) -> Halt {
+    let mut spec = spec.clone();
     spec.deletion_policy = desired::policy(deletion).into();
     spec.force_delete = deletion == Deletion::Force;
-    ObcAct::PatchShadow(name.to_owned(), shadow.id.clone(), Box::new(spec)).into()
+    ObcAct::PatchShadow(name.to_owned(), id.clone(), Box::new(ShadowSpec::Claim(spec))).into()
 }
 
-/// What keeps it from being used, by its own word.
-pub(super) fn obstacle(view: &ObcView, shadow: &Shadow) -> Option<Stop> {
+/// What keeps the bucket from being used, by the word of what does the work. Who was Bound stays it
+/// while that is busy, or waits for its store.
+pub(super) fn obstacle(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Option<Stop> {
+    let busy = if was_bound(view, pins.work) { Phase::Bound } else { Phase::Pending };
     match &shadow.ready {
         Some((true, ..)) if shadow.secret.as_deref() == Some(&view.obc.at.name) => None,
-        Some((false, reason, message)) if shadow.stalled => Some(Stop::new(Phase::Failed, reason, message.clone())),
-        Some((false, reason, message)) => Some(Stop::new(Phase::Pending, reason, message.clone())),
-        Some((true, ..)) | None => Some(Stop::waiting()),
+        Some((true, ..)) | None => Some(Stop { phase: busy, ..Stop::waiting() }),
+        Some((false, reason, message)) => Some(match without_consent(view, pins, reason) {
+            Some(note) => Stop::new(Phase::Pending, reason, note),
+            None => Stop::new(if shadow.stalled { Phase::Failed } else { busy }, reason, message.clone()),
+        }),
     }
 }
 
-/// That it is gone, by what is pinned: `None` = that is lost, and keeps the bucket.
-pub(super) fn remove(view: &ObcView, name: &str, pinned: Option<Deletion>) -> Result<(), Halt> {
-    let shadow = match &view.shadow {
-        Seen::Absent => return Ok(()),
-        Seen::Live(shadow) => shadow,
-        Seen::Unknown | Seen::Cached(_) => return Err(ObcLook::Shadow(name.to_owned()).into()),
-    };
-    if !shadow.is_of(view.obc.uid()) {
-        return Ok(());
+/// Whether the claim was Bound. One that lost the consent to its bucket meanwhile no longer is, and
+/// comes to be it again once the bucket opens.
+fn was_bound(view: &ObcView, work: Work) -> bool {
+    let once = view.bucket.present().is_some_and(|bucket| bucket.phase.as_deref() == Some("Bound"));
+    match work {
+        Work::Claim(_) => once,
+        Work::Access(_) => once && view.before.as_deref() == Some("Bound"),
     }
-    let deletion = pinned.unwrap_or(Deletion::Retain);
-    if shadow.deletion() != deletion {
-        return Err(patch_deletion(name, shadow, deletion));
+}
+
+/// What the S3Backend's administrator has to say, of whom the owner of the claim can but ask it:
+/// nothing in the claim is wrong.
+fn without_consent(view: &ObcView, pins: &Pins, reason: &str) -> Option<String> {
+    let Work::Access(mode) = pins.work else { return None };
+    let (bucket, backend, namespace) = (&pins.bucket, &pins.backend, &view.obc.at.namespace);
+    let is = |known: AccessReason| known.to_string() == reason;
+    if is(AccessReason::NotShared) {
+        Some(format!("spec.sharedBuckets of S3Backend {backend} does not share bucket {bucket} with {namespace}"))
+    } else if is(AccessReason::BeyondConsent) {
+        let mode = mode.as_str();
+        Some(format!(
+            "spec.sharedBuckets of S3Backend {backend} shares bucket {bucket} with {namespace}, but not for {mode}"
+        ))
+    } else if is(AccessReason::HeldByClaim) {
+        Some(format!("a BucketClaim holds bucket {bucket}, so S3Backend {backend} can't share it"))
+    } else {
+        None
     }
+}
+
+/// That the BucketClaim is gone, and this becomes of its bucket.
+pub(super) fn remove_claim(view: &ObcView, name: &str, in_the_end: Deletion) -> Result<(), Halt> {
+    let Some(shadow) = own(view, ShadowKind::Claim, name)? else { return Ok(()) };
+    match &shadow.spec {
+        ShadowSpec::Claim(spec) if deletion_of(spec) != in_the_end => {
+            Err(patch_deletion(name, &shadow.id, spec, in_the_end))
+        }
+        ShadowSpec::Claim(_) | ShadowSpec::Access(_) => Err(delete(name, shadow)),
+    }
+}
+
+/// That the BucketAccess is gone, and its keys with it. Its bucket is nobody's here.
+pub(super) fn remove_access(view: &ObcView, name: &str) -> Result<(), Halt> {
+    match own(view, ShadowKind::Access, name)? {
+        Some(shadow) => Err(delete(name, shadow)),
+        None => Ok(()),
+    }
+}
+
+fn own<'a>(view: &'a ObcView, kind: ShadowKind, name: &str) -> Result<Option<&'a Shadow>, Halt> {
+    match view.shadow(kind) {
+        Seen::Absent => Ok(None),
+        Seen::Live(shadow) => Ok(Some(shadow).filter(|shadow| shadow.is_of(view.obc.uid()))),
+        Seen::Unknown | Seen::Cached(_) => Err(ObcLook::Shadow(kind, name.to_owned()).into()),
+    }
+}
+
+/// The DELETE, or the wait for it to come to its end, which tells where somebody has to help.
+fn delete(name: &str, shadow: &Shadow) -> Halt {
     if !shadow.deleting {
-        return Err(ObcAct::DeleteShadow(name.to_owned(), shadow.id.clone()).into());
+        return ObcAct::DeleteShadow(shadow.kind(), name.to_owned(), shadow.id.clone()).into();
     }
-    let stop = obstacle(view, shadow).filter(|_| shadow.stalled).unwrap_or_else(Stop::waiting);
-    Err(stop.into())
+    match &shadow.ready {
+        Some((false, reason, message)) if shadow.stalled => Stop::new(Phase::Failed, reason, message.clone()),
+        Some(_) | None => Stop::waiting(),
+    }
+    .into()
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
-use crate::api::{BucketClaim, BucketClaimSpec, BucketClass, Obc, ObjectBucket, ObjectId};
+use crate::api::{BucketClass, Obc, ObjectBucket, ObjectId};
 
 use super::super::answer::Failure;
-use super::words::{Bucket, Shadow, Told};
+use super::kinds::{NewShadow, Shadow, ShadowKind, ShadowSpec};
+use super::words::{Bucket, Told};
 
 /// The next step of a pass over an ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +31,8 @@ pub enum ObcLook {
     Class(String),
     /// GET the ObjectBuckets of the names that its own may have.
     Buckets,
-    /// GET the BucketClaim of this name in its namespace.
-    Shadow(String),
+    /// GET the object of this kind and name in its namespace, which does the work.
+    Shadow(ShadowKind, String),
     /// GET the ConfigMap of its name in its namespace.
     ConfigMap,
 }
@@ -55,12 +56,12 @@ pub enum ObcAct {
     WriteBucketPhase(String, ObjectId, &'static str),
     /// DELETE the ObjectBucket of this name.
     DeleteBucket(String, ObjectId),
-    /// POST the BucketClaim.
-    CreateShadow(Box<BucketClaim>),
-    /// PATCH the BucketClaim of this name: its spec.
-    PatchShadow(String, ObjectId, Box<BucketClaimSpec>),
-    /// DELETE the BucketClaim of this name.
-    DeleteShadow(String, ObjectId),
+    /// POST the object that does the work.
+    CreateShadow(Box<NewShadow>),
+    /// PATCH the one of this name: its spec.
+    PatchShadow(String, ObjectId, Box<ShadowSpec>),
+    /// DELETE the one of this kind and name.
+    DeleteShadow(ShadowKind, String, ObjectId),
     /// POST the ConfigMap.
     CreateConfigMap(Box<ConfigMap>),
     /// PATCH the ConfigMap by these operations.
@@ -78,8 +79,8 @@ pub enum ObcAnswer {
     Class(Option<BucketClass>),
     /// The ObjectBuckets of these names.
     Buckets(Vec<(String, Option<Bucket>)>),
-    /// The BucketClaim.
-    Shadow(Option<Box<Shadow>>),
+    /// The object of this kind that does the work.
+    Shadow(ShadowKind, Option<Box<Shadow>>),
     /// The ConfigMap.
     ConfigMap(Option<Told>),
     /// The ObjectBucketClaim is written, and is this.
@@ -92,12 +93,12 @@ pub enum ObcAnswer {
     BucketWritten(Box<Bucket>),
     /// The ObjectBucket is deleted; `Some` = a finalizer keeps it.
     BucketDeleted(Option<Box<Bucket>>),
-    /// The BucketClaim is made; `None` = the name is taken.
-    ShadowPosted(Option<Box<Shadow>>),
-    /// The BucketClaim is written, and is this.
+    /// It is made; `None` = the name is taken among its kind.
+    ShadowPosted(ShadowKind, Option<Box<Shadow>>),
+    /// It is written, and is this.
     ShadowWritten(Box<Shadow>),
-    /// The BucketClaim is deleted; `Some` = a finalizer keeps it.
-    ShadowDeleted(Option<Box<Shadow>>),
+    /// It is deleted; `Some` = a finalizer keeps it.
+    ShadowDeleted(ShadowKind, Option<Box<Shadow>>),
     /// The ConfigMap is made; `None` = the name is taken.
     ConfigMapPosted(Option<Told>),
     /// The ConfigMap is written, and is this.
@@ -125,7 +126,7 @@ impl fmt::Display for ObcStep {
             Self::Look(ObcLook::Namespace) => f.write_str("read its namespace"),
             Self::Look(ObcLook::Class(name)) => write!(f, "read storage class {name}"),
             Self::Look(ObcLook::Buckets) => f.write_str("read its ObjectBucket"),
-            Self::Look(ObcLook::Shadow(name)) => write!(f, "read BucketClaim {name}"),
+            Self::Look(ObcLook::Shadow(kind, name)) => write!(f, "read {kind} {name}"),
             Self::Look(ObcLook::ConfigMap) => f.write_str("read its ConfigMap"),
             Self::Act(ObcAct::AddFinalizer(_)) => f.write_str("put the finalizer on"),
             Self::Act(ObcAct::RemoveFinalizer(_)) => f.write_str("take the finalizer off"),
@@ -140,10 +141,11 @@ impl fmt::Display for ObcStep {
             }
             Self::Act(ObcAct::DeleteBucket(name, _)) => write!(f, "delete ObjectBucket {name}"),
             Self::Act(ObcAct::CreateShadow(shadow)) => {
-                write!(f, "make BucketClaim {}", shadow.metadata.name.as_deref().unwrap_or_default())
+                let name = shadow.metadata.name.as_deref().unwrap_or_default();
+                write!(f, "make {} {name}", shadow.spec.kind())
             }
-            Self::Act(ObcAct::PatchShadow(name, ..)) => write!(f, "patch BucketClaim {name}"),
-            Self::Act(ObcAct::DeleteShadow(name, _)) => write!(f, "delete BucketClaim {name}"),
+            Self::Act(ObcAct::PatchShadow(name, _, spec)) => write!(f, "patch {} {name}", spec.kind()),
+            Self::Act(ObcAct::DeleteShadow(kind, name, _)) => write!(f, "delete {kind} {name}"),
             Self::Act(ObcAct::CreateConfigMap(_)) => f.write_str("make the ConfigMap"),
             Self::Act(ObcAct::PatchConfigMap(..)) => f.write_str("patch the ConfigMap"),
         }

@@ -1,281 +1,19 @@
 //! The conversation of an ObjectBucketClaim among objects in memory.
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
+mod brownfield;
+mod cluster;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use std::ops::ControlFlow;
+
 use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::{
-    AddressingStyle, BucketClaim, BucketClass, Endpoint, Gateway, Obc, ObjectBucket, ObjectBucketClaim, ObjectId,
-    ServedBy,
-};
+use crate::api::Obc;
 use crate::plan::{Failure, Then};
 
-fn setting() -> Arc<ObcSetting> {
-    let endpoint = Endpoint::parse("https://gateway.example").expect("a URL");
-    Arc::new(ObcSetting {
-        provisioner: "broker.stowage.io/bucket".to_owned(),
-        gateway: Gateway { endpoint, region: "eu".to_owned(), addressing_style: AddressingStyle::Path, ca: None },
-        operator: ServedBy::operator("stowage-system", "i"),
-    })
-}
-
-/// The objects; null = there is none.
-#[derive(Clone, Debug, PartialEq)]
-struct Cluster {
-    obc: Value,
-    class: Value,
-    buckets: Vec<Value>,
-    shadow: Value,
-    config_map: Value,
-    version: u64,
-    acts: Vec<String>,
-}
-
-fn class(policy: &str, parameters: Value) -> Value {
-    json!({"provisioner": "broker.stowage.io/bucket", "reclaimPolicy": policy, "parameters": parameters})
-}
-
-impl Cluster {
-    fn new(spec: Value) -> Self {
-        let metadata = json!({"name": "photos", "namespace": "team-a", "uid": "u-1", "resourceVersion": "1"});
-        Self {
-            obc: json!({"metadata": metadata, "spec": spec}),
-            class: class("Delete", json!({"backend": "main"})),
-            buckets: Vec::new(),
-            shadow: Value::Null,
-            config_map: Value::Null,
-            version: 1,
-            acts: Vec::new(),
-        }
-    }
-
-    fn asked() -> Self {
-        Self::new(json!({"storageClassName": "buckets", "bucketName": "photos"}))
-    }
-
-    /// The claim that the operator has made works, and its Secret is there.
-    fn works(&mut self) {
-        let ready = |type_: &str, status: &str| json!({"type": type_, "status": status, "reason": "Bound", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        self.shadow["status"] =
-            json!({"observedGeneration": 1, "boundSecretName": "photos", "conditions": [ready("Ready", "True")]});
-        self.shadow["metadata"]["generation"] = 1.into();
-    }
-
-    fn obc(&self) -> Obc {
-        Obc::parse(&serde_json::from_value::<ObjectBucketClaim>(self.obc.clone()).expect("it"))
-    }
-
-    fn cached(&self) -> ObcCached {
-        let class: Option<k8s_openapi::api::storage::v1::StorageClass> = read(&self.class);
-        ObcCached {
-            class: class.map(|raw| BucketClass::parse(&raw)),
-            buckets: self.buckets.iter().filter_map(bucket).collect(),
-            shadow: shadow(&self.shadow),
-            config_map: told(&self.config_map),
-            told: None,
-        }
-    }
-
-    /// A pass; `None` where it is cut short after so many acts.
-    fn pass(&mut self, most: usize) -> Option<ObcRest> {
-        let view = ObcView::new(setting(), self.obc(), self.cached());
-        self.go_on(view, most)
-    }
-
-    fn go_on(&mut self, mut view: ObcView, most: usize) -> Option<ObcRest> {
-        let mut acts = 0;
-        for _ in 0..MOST_STEPS {
-            let step = match view.next(Timestamp::UNIX_EPOCH) {
-                ControlFlow::Break(rest) => return Some(rest),
-                ControlFlow::Continue(step) => step,
-            };
-            let answer = match &step {
-                ObcStep::Look(look) => self.look(look),
-                ObcStep::Act(act) => {
-                    if acts == most {
-                        return None;
-                    }
-                    acts += 1;
-                    self.acts.push(step.to_string());
-                    self.act(act)
-                }
-            };
-            view.learn(answer, Arrival::Prompt);
-        }
-        panic!("it does not end: {:?}", self.acts);
-    }
-
-    fn look(&self, look: &ObcLook) -> ObcAnswer {
-        let cached = self.cached();
-        match look {
-            ObcLook::Obc => ObcAnswer::Obc((!self.obc.is_null()).then(|| Box::new(self.obc()))),
-            ObcLook::Namespace => ObcAnswer::Namespace(true),
-            ObcLook::Class(_) => ObcAnswer::Class(cached.class),
-            ObcLook::Buckets => {
-                let of = |name: &String| cached.buckets.iter().find(|it| it.name == *name).cloned();
-                ObcAnswer::Buckets(bucket_names(&self.obc()).map(|name| (name.clone(), of(&name))).into())
-            }
-            ObcLook::Shadow(_) => ObcAnswer::Shadow(cached.shadow.map(Box::new)),
-            ObcLook::ConfigMap => ObcAnswer::ConfigMap(cached.config_map),
-        }
-    }
-
-    /// An object as it is once it was made.
-    fn stamped(&mut self, mut object: Value, uid: &str) -> Value {
-        object["metadata"]["uid"] = uid.into();
-        object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        object
-    }
-
-    fn act(&mut self, act: &ObcAct) -> ObcAnswer {
-        self.version += 1;
-        match act {
-            ObcAct::AddFinalizer(..)
-            | ObcAct::RemoveFinalizer(..)
-            | ObcAct::WriteNames(..)
-            | ObcAct::WritePhase(..)
-            | ObcAct::CreateBucket(..)
-            | ObcAct::PatchBucket(..)
-            | ObcAct::WriteBucketPhase(..)
-            | ObcAct::DeleteBucket(..) => self.act_on_pair(act),
-            ObcAct::CreateShadow(content) => {
-                if !self.shadow.is_null() {
-                    return ObcAnswer::ShadowPosted(None);
-                }
-                let uid = format!("bc-{}", self.version);
-                self.shadow = self.stamped(serde_json::to_value(content).expect("JSON"), &uid);
-                ObcAnswer::ShadowPosted(shadow(&self.shadow).map(Box::new))
-            }
-            ObcAct::PatchShadow(_, id, spec) => {
-                let spec = serde_json::to_value(spec).expect("JSON");
-                set(&mut self.shadow, self.version, id, &|it| it["spec"] = spec.clone());
-                ObcAnswer::ShadowWritten(Box::new(shadow(&self.shadow).expect("it")))
-            }
-            ObcAct::DeleteShadow(_, id) => {
-                assert_eq!(self.shadow["metadata"]["resourceVersion"], json!(id.resource_version));
-                self.shadow = Value::Null;
-                ObcAnswer::ShadowDeleted(None)
-            }
-            ObcAct::CreateConfigMap(content) => {
-                if !self.config_map.is_null() {
-                    return ObcAnswer::ConfigMapPosted(None);
-                }
-                self.config_map = self.stamped(serde_json::to_value(content).expect("JSON"), "cm-1");
-                ObcAnswer::ConfigMapPosted(told(&self.config_map))
-            }
-            ObcAct::PatchConfigMap(id, operations) => {
-                let change = |it: &mut Value| operations.iter().for_each(|operation| apply(it, operation));
-                set(&mut self.config_map, self.version, id, &change);
-                ObcAnswer::ConfigMapWritten(told(&self.config_map).expect("it"))
-            }
-        }
-    }
-
-    /// The same of what is done to the ObjectBucketClaim and its ObjectBucket.
-    fn act_on_pair(&mut self, act: &ObcAct) -> ObcAnswer {
-        let version = self.version;
-        let written = |cluster: &Self| ObcAnswer::ObcWritten(Box::new(cluster.obc()));
-        let named = |buckets: &mut Vec<Value>, name: &str, id: &ObjectId, change: &dyn Fn(&mut Value)| {
-            let it = buckets.iter_mut().find(|it| it["metadata"]["name"] == *name).expect("it is there");
-            set(it, version, id, change);
-            ObcAnswer::BucketWritten(Box::new(bucket(it).expect("it")))
-        };
-        match act {
-            ObcAct::AddFinalizer(id) => {
-                set(&mut self.obc, version, id, &|it| {
-                    it["metadata"]["finalizers"] = json!(["objectbucket.io/finalizer"]);
-                    it["metadata"]["labels"] = json!({"bucket-provisioner": setting().label()});
-                });
-                written(self)
-            }
-            ObcAct::RemoveFinalizer(id) => {
-                set(&mut self.obc, version, id, &|it| it["metadata"]["finalizers"] = json!([]));
-                ObcAnswer::FinalizerRemoved
-            }
-            ObcAct::WriteNames(id, names) => {
-                let change = |it: &mut Value| names.iter().for_each(|(field, name)| it["spec"][field] = json!(name));
-                set(&mut self.obc, version, id, &change);
-                written(self)
-            }
-            ObcAct::WritePhase(id, phase) => {
-                set(&mut self.obc, version, id, &|it| it["status"] = json!({"phase": phase}));
-                written(self)
-            }
-            ObcAct::CreateBucket(content) => {
-                let made = self.stamped(serde_json::to_value(content).expect("JSON"), "ob-1");
-                self.buckets.push(made.clone());
-                ObcAnswer::BucketPosted(bucket(&made).map(Box::new))
-            }
-            ObcAct::PatchBucket(name, id, operations, _) => {
-                let change = |it: &mut Value| operations.iter().for_each(|operation| apply(it, operation));
-                named(&mut self.buckets, name, id, &change)
-            }
-            ObcAct::WriteBucketPhase(name, id, phase) => {
-                named(&mut self.buckets, name, id, &|it| it["status"] = json!({"phase": phase}))
-            }
-            ObcAct::DeleteBucket(name, _) => {
-                self.buckets.retain(|it| it["metadata"]["name"] != **name);
-                ObcAnswer::BucketDeleted(None)
-            }
-            other => panic!("{other:?} is done to others"),
-        }
-    }
-
-    /// Passes until it is Bound.
-    fn bound() -> Self {
-        let mut cluster = Self::asked();
-        cluster.pass(99);
-        cluster.works();
-        cluster.pass(99);
-        assert_eq!(cluster.obc["status"]["phase"], "Bound", "{:?}", cluster.acts);
-        cluster.acts.clear();
-        cluster
-    }
-
-    fn delete(&mut self) {
-        self.obc["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-    }
-}
-
-/// Changes an object of this version, and gives it the next one.
-fn set(object: &mut Value, version: u64, id: &ObjectId, change: &dyn Fn(&mut Value)) {
-    assert_eq!(object["metadata"]["resourceVersion"], json!(id.resource_version));
-    change(object);
-    object["metadata"]["resourceVersion"] = version.to_string().into();
-}
-
-fn read<K: k8s_openapi::serde::de::DeserializeOwned>(object: &Value) -> Option<K> {
-    (!object.is_null()).then(|| serde_json::from_value(object.clone()).expect("it can be read"))
-}
-
-fn bucket(object: &Value) -> Option<Bucket> {
-    read::<ObjectBucket>(object).map(|raw| Bucket::parse(&raw))
-}
-
-fn shadow(object: &Value) -> Option<Shadow> {
-    read::<BucketClaim>(object).map(|raw| Shadow::parse(&raw))
-}
-
-fn told(object: &Value) -> Option<Told> {
-    read::<ConfigMap>(object).map(|raw| Told::parse(&raw))
-}
-
-/// One operation of a JSON patch.
-fn apply(object: &mut Value, operation: &Value) {
-    let (parent, field) = operation["path"].as_str().and_then(|path| path.rsplit_once('/')).expect("a path");
-    let parent = object.pointer_mut(parent).expect("the parent is there");
-    match (operation["op"].as_str().expect("a word"), field.parse::<usize>()) {
-        ("add", _) => parent[field] = operation["value"].clone(),
-        ("test", Ok(place)) => assert_eq!(parent[place], operation["value"]),
-        ("remove", Ok(place)) => drop(parent.as_array_mut().expect("a list").remove(place)),
-        other => panic!("{other:?}"),
-    }
-}
+use cluster::{Cluster, class, setting};
 
 // covers: 9.bucket.first, 9.phase
 #[test]
@@ -483,7 +221,7 @@ fn an_answer_that_comes_late_has_what_was_read_before_it_read_again() {
     let mut view = ObcView::new(setting(), cluster.obc(), cluster.cached());
     for (expected, arrival) in [
         (ObcLook::Buckets, Arrival::Prompt),
-        (ObcLook::Shadow("obc-photos".to_owned()), Arrival::Late),
+        (ObcLook::Shadow(ShadowKind::Claim, "obc-photos".to_owned()), Arrival::Late),
         (ObcLook::Buckets, Arrival::Prompt),
     ] {
         let ControlFlow::Continue(ObcStep::Look(look)) = view.next(Timestamp::UNIX_EPOCH) else { panic!("it looks") };
@@ -501,7 +239,7 @@ fn no_bucket(look: &ObcLook, _: &Obc) -> Option<ObcAnswer> {
 }
 
 fn no_shadow(look: &ObcLook, _: &Obc) -> Option<ObcAnswer> {
-    matches!(look, ObcLook::Shadow(_)).then_some(ObcAnswer::Shadow(None))
+    matches!(look, ObcLook::Shadow(..)).then_some(ObcAnswer::Shadow(ShadowKind::Claim, None))
 }
 
 /// A read may be answered from the server's past: what it misses is not gone, and what it shows is

@@ -7,8 +7,9 @@ use crate::api::{BucketClass, Gateway, Obc, ServedBy};
 
 use super::super::answer::Failure;
 use super::super::step::{Announcement, Then};
+use super::kinds::{Shadow, ShadowKind};
 use super::step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
-use super::words::{Bucket, Shadow, Told};
+use super::words::{Bucket, Told};
 
 /// What is the same for every ObjectBucketClaim.
 #[derive(Clone, Debug)]
@@ -24,9 +25,14 @@ pub struct ObcSetting {
 impl ObcSetting {
     /// Value of the label `bucket-provisioner`: at most 63 characters, without a slash.
     pub fn label(&self) -> String {
-        let cut: String = self.provisioner.chars().take(63).collect();
-        cut.replace('/', "-")
+        provisioner_label(&self.provisioner)
     }
+}
+
+/// The same, of this provisioner.
+pub fn provisioner_label(provisioner: &str) -> String {
+    let cut: String = provisioner.chars().take(63).collect();
+    cut.replace('/', "-")
 }
 
 /// What is known of an object.
@@ -79,7 +85,9 @@ pub struct ObcCached {
     /// The ObjectBuckets of the names that its own may have.
     pub buckets: Vec<Bucket>,
     /// The BucketClaim of the name that its own has.
-    pub shadow: Option<Shadow>,
+    pub claim: Option<Shadow>,
+    /// The BucketAccess of that name.
+    pub access: Option<Shadow>,
     /// The ConfigMap of its name.
     pub config_map: Option<Told>,
     /// What this process last told of it.
@@ -100,7 +108,8 @@ pub struct ObcView {
     pub(super) bucket: Seen<Bucket>,
     /// The name under which its ObjectBucket can be made, as live reads have shown.
     pub(super) free: Option<String>,
-    pub(super) shadow: Seen<Shadow>,
+    claim: Seen<Shadow>,
+    access: Seen<Shadow>,
     pub(super) config_map: Seen<Told>,
     /// Whether its namespace is to stay, as a live read has shown.
     pub(super) stays: Option<bool>,
@@ -189,7 +198,7 @@ impl From<ObcAct> for Halt {
 impl ObcView {
     /// What the caches tell of an ObjectBucketClaim.
     pub fn new(setting: Arc<ObcSetting>, obc: Obc, cached: ObcCached) -> Self {
-        let ObcCached { class, buckets, shadow, config_map, told } = cached;
+        let ObcCached { class, buckets, claim, access, config_map, told } = cached;
         let mut view = Self {
             setting,
             before: obc.phase.clone(),
@@ -199,7 +208,8 @@ impl ObcView {
             class: Seen::cached(class),
             bucket: Seen::Unknown,
             free: None,
-            shadow: Seen::cached(shadow),
+            claim: Seen::cached(claim),
+            access: Seen::cached(access),
             config_map: Seen::cached(config_map),
             stays: None,
             events: Vec::new(),
@@ -213,6 +223,26 @@ impl ObcView {
     /// The ObjectBucketClaim.
     pub fn obc(&self) -> &Obc {
         &self.obc
+    }
+
+    /// What is known of the object of this kind and the name that does the work.
+    pub(super) fn shadow(&self, kind: ShadowKind) -> &Seen<Shadow> {
+        match kind {
+            ShadowKind::Claim => &self.claim,
+            ShadowKind::Access => &self.access,
+        }
+    }
+
+    fn shadow_mut(&mut self, kind: ShadowKind) -> &mut Seen<Shadow> {
+        match kind {
+            ShadowKind::Claim => &mut self.claim,
+            ShadowKind::Access => &mut self.access,
+        }
+    }
+
+    /// Whether there is an object of this claim that does its work already.
+    fn has_shadow(&self) -> bool {
+        ShadowKind::ALL.into_iter().any(|kind| self.shadow(kind).present().is_some_and(|it| it.is_of(self.obc.uid())))
     }
 
     /// Whether an ObjectBucket is this claim's, and of this provisioner.
@@ -239,7 +269,8 @@ impl ObcView {
     pub(super) fn take_late(&mut self, answer: ObcAnswer) {
         self.class.age();
         self.bucket.age();
-        self.shadow.age();
+        self.claim.age();
+        self.access.age();
         self.config_map.age();
         (self.free, self.stays) = (None, None);
         self.take(answer);
@@ -265,19 +296,19 @@ impl ObcView {
                     self.bucket = Seen::live(own);
                 }
             }
-            ObcAnswer::Shadow(None) if matches!(self.shadow, Seen::Cached(_)) => self.contradicted(),
-            ObcAnswer::Shadow(shadow) | ObcAnswer::ShadowDeleted(shadow) => {
-                self.shadow = Seen::live(shadow.map(|it| *it));
+            ObcAnswer::Shadow(kind, None) if matches!(self.shadow(kind), Seen::Cached(_)) => self.contradicted(),
+            ObcAnswer::Shadow(kind, shadow) | ObcAnswer::ShadowDeleted(kind, shadow) => {
+                *self.shadow_mut(kind) = Seen::live(shadow.map(|it| *it));
             }
             ObcAnswer::ConfigMap(found) => self.config_map = Seen::live(found),
             ObcAnswer::ObcWritten(obc) => self.found(*obc),
             ObcAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
             // What stands there is read: a name that is taken is no reason to write over it.
             ObcAnswer::BucketPosted(None) => self.bucket = Seen::Unknown,
-            ObcAnswer::ShadowPosted(None) => self.shadow = Seen::Unknown,
+            ObcAnswer::ShadowPosted(kind, None) => *self.shadow_mut(kind) = Seen::Unknown,
             ObcAnswer::ConfigMapPosted(None) => self.config_map = Seen::Unknown,
             ObcAnswer::BucketPosted(Some(bucket)) => {
-                if self.shadow.present().is_some_and(|shadow| shadow.is_of(self.obc.uid())) {
+                if self.has_shadow() {
                     let note = format!("ObjectBucket {} was lost and is made again; the bucket is kept", bucket.name);
                     self.tell("ObjectBucketRemade", note);
                 }
@@ -289,15 +320,15 @@ impl ObcView {
             ObcAnswer::BucketWritten(bucket) => {
                 let before = self.bucket.present().and_then(|before| before.shadow_uid.as_ref());
                 if before.is_some() && before != bucket.shadow_uid.as_ref() {
-                    let note = "its BucketClaim was deleted and is made again; the bucket, where it is still there, \
-                                is taken over and stays for good";
-                    self.tell("BucketClaimRemade", note.to_owned());
+                    let remade = bucket.pins.as_ref().map(|pins| pins.work.kind().remade());
+                    remade.into_iter().for_each(|(reason, note)| self.tell(reason, note.to_owned()));
                 }
                 self.bucket = Seen::Live(*bucket);
             }
             ObcAnswer::BucketDeleted(left) => self.bucket = Seen::live(left.map(|it| *it)),
-            ObcAnswer::ShadowPosted(Some(shadow)) | ObcAnswer::ShadowWritten(shadow) => {
-                self.shadow = Seen::Live(*shadow);
+            ObcAnswer::ShadowPosted(_, Some(shadow)) | ObcAnswer::ShadowWritten(shadow) => {
+                let kind = shadow.kind();
+                *self.shadow_mut(kind) = Seen::Live(*shadow);
             }
             ObcAnswer::ConfigMapPosted(Some(told)) | ObcAnswer::ConfigMapWritten(told) => {
                 self.config_map = Seen::Live(told);

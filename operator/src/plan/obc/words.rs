@@ -6,15 +6,17 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 
 use crate::api::{
-    BucketClaim, BucketClaimSpec, ConditionType, Deletion, DeletionPolicy, OBC_FINALIZER, OBC_PROVISIONER, Obc,
-    ObjectBucket, ObjectBucketClaimRef, ObjectBucketEndpoint, ObjectId, controlling_obc,
+    AccessMode, Deletion, OBC_FINALIZER, OBC_PROVISIONER, Obc, ObjectBucket, ObjectBucketClaimRef,
+    ObjectBucketEndpoint, ObjectId, controlling_obc,
 };
+
+use super::kinds::{ShadowKind, Work};
 
 /// Longest name of an object.
 const LONGEST_NAME: usize = 253;
 
-/// Keys of what an ObjectBucket remembers, three of which are parameters of a storage class, too:
-/// who made it.
+/// Keys of what an ObjectBucket remembers, besides those of [`ShadowKind`]; four are parameters of a
+/// storage class, too. Who made it.
 pub(super) const PROVISIONER: &str = "provisioner";
 /// The S3Backend.
 pub(super) const BACKEND: &str = "backend";
@@ -22,45 +24,85 @@ pub(super) const BACKEND: &str = "backend";
 pub(super) const EMPTY: &str = "emptyBucket";
 /// Days between two rotations.
 pub(super) const DAYS: &str = "rotationIntervalDays";
-/// Name of the BucketClaim.
-pub(super) const CLAIM: &str = "shadow";
-/// UID of the BucketClaim.
-pub(super) const CLAIM_UID: &str = "shadowUID";
+/// How far a bucket is opened that is there.
+pub(super) const MODE: &str = "mode";
 
 /// What was decided once, and stands in the ObjectBucket: whatever becomes of class and claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pins {
     /// The storage class.
     pub class: String,
-    /// Whether the bucket is deleted with its claim.
-    pub deletes: bool,
-    /// Whether it is emptied before.
-    pub empties: bool,
     /// Name of the S3Backend.
     pub backend: String,
     /// Name of the bucket.
     pub bucket: String,
     /// Days between two rotations, if they come by themselves.
     pub days: Option<i32>,
-    /// Name of the BucketClaim that does the work.
+    /// Name of the object that does the work.
     pub shadow: String,
+    /// What that work is.
+    pub work: Work,
 }
 
 impl Pins {
-    /// What the BucketClaim says while the claim is there: who deletes that one by hand deletes no
-    /// data. The rest is added once the claim goes.
-    pub(super) fn meanwhile(&self) -> Deletion {
-        if self.deletes { Deletion::Delete } else { Deletion::Retain }
+    /// What an ObjectBucket pins. `None` = that can't be read; one that names two objects, or none,
+    /// can't.
+    fn read(raw: &ObjectBucket) -> Option<Self> {
+        let (spec, state) = (&raw.spec, &raw.spec.additional_state);
+        let mut named = ShadowKind::ALL.into_iter().filter_map(|kind| Some((kind, state.get(kind.key())?)));
+        let (Some((kind, shadow)), None) = (named.next(), named.next()) else { return None };
+        let work = match kind {
+            ShadowKind::Claim => {
+                let empties = state.get(EMPTY).map(String::as_str) == Some("true");
+                Work::Claim(deletion(spec.reclaim_policy.as_deref() == Some("Delete"), empties))
+            }
+            ShadowKind::Access => Work::Access(mode(state.get(MODE)?)?),
+        };
+        Some(Self {
+            class: spec.storage_class_name.clone().unwrap_or_default(),
+            backend: state.get(BACKEND)?.clone(),
+            bucket: Some(spec.endpoint.bucket_name.clone()).filter(|name| !name.is_empty())?,
+            days: match state.get(DAYS) {
+                None => None,
+                Some(days) => Some(days.parse().ok()?),
+            },
+            shadow: shadow.clone(),
+            work,
+        })
     }
 
-    /// What becomes of the bucket.
-    pub(super) fn deletion(&self) -> Deletion {
-        match (self.deletes, self.empties) {
-            (false, _) => Deletion::Retain,
-            (true, false) => Deletion::Delete,
-            (true, true) => Deletion::Force,
+    /// What stands in the ObjectBucket for it, besides its own fields.
+    pub(super) fn state(&self) -> BTreeMap<&'static str, String> {
+        let of_work = match self.work {
+            Work::Claim(in_the_end) => (in_the_end == Deletion::Force).then(|| (EMPTY, "true".to_owned())),
+            Work::Access(mode) => Some((MODE, mode.as_str().to_owned())),
+        };
+        let days = self.days.map(|days| (DAYS, days.to_string()));
+        let always = [(BACKEND, self.backend.clone()), (self.work.kind().key(), self.shadow.clone())];
+        always.into_iter().chain(of_work).chain(days).collect()
+    }
+
+    /// The reclaim policy of the ObjectBucket: what becomes of the bucket.
+    pub(super) fn reclaim_policy(&self) -> &'static str {
+        match self.work {
+            Work::Claim(Deletion::Delete | Deletion::Force) => "Delete",
+            Work::Claim(Deletion::Retain) | Work::Access(_) => "Retain",
         }
     }
+}
+
+/// What becomes of a bucket of a class that deletes, or not, and empties, or not.
+pub(super) fn deletion(deletes: bool, empties: bool) -> Deletion {
+    match (deletes, empties) {
+        (false, _) => Deletion::Retain,
+        (true, false) => Deletion::Delete,
+        (true, true) => Deletion::Force,
+    }
+}
+
+/// The mode of this word.
+pub(super) fn mode(word: &str) -> Option<AccessMode> {
+    AccessMode::ALL.into_iter().find(|mode| mode.as_str() == word)
 }
 
 /// An ObjectBucket.
@@ -82,7 +124,7 @@ pub struct Bucket {
     pub endpoint: ObjectBucketEndpoint,
     /// What it pins; `None` = that can't be read.
     pub pins: Option<Pins>,
-    /// UID of the BucketClaim, once there was one.
+    /// UID of the object that does the work, once there was one.
     pub shadow_uid: Option<String>,
     /// Its phase.
     pub phase: Option<String>,
@@ -94,21 +136,8 @@ impl Bucket {
     /// Parses one.
     pub fn parse(raw: &ObjectBucket) -> Self {
         let (spec, state) = (&raw.spec, &raw.spec.additional_state);
-        let pins = || {
-            let days = state.get(DAYS).map(|days| days.parse::<i32>().ok());
-            Some(Pins {
-                class: spec.storage_class_name.clone().unwrap_or_default(),
-                deletes: spec.reclaim_policy.as_deref() == Some("Delete"),
-                empties: state.get(EMPTY).map(String::as_str) == Some("true"),
-                backend: state.get(BACKEND)?.clone(),
-                bucket: Some(spec.endpoint.bucket_name.clone()).filter(|name| !name.is_empty())?,
-                days: match days {
-                    None => None,
-                    Some(days) => Some(days?),
-                },
-                shadow: state.get(CLAIM)?.clone(),
-            })
-        };
+        let pins = Pins::read(raw);
+        let shadow_uid = pins.as_ref().and_then(|pins| state.get(pins.work.kind().uid_key()).cloned());
         Self {
             id: ObjectId::of(raw),
             name: raw.name_any(),
@@ -117,8 +146,8 @@ impl Bucket {
             claim: spec.claim_ref.clone(),
             provisioner: state.get(PROVISIONER).cloned(),
             endpoint: spec.endpoint.clone(),
-            pins: pins(),
-            shadow_uid: state.get(CLAIM_UID).cloned(),
+            pins,
+            shadow_uid,
             phase: raw.status.as_ref().and_then(|status| status.phase.clone()),
             has_status: raw.status.is_some(),
         }
@@ -140,7 +169,7 @@ pub fn bucket_names(obc: &Obc) -> [String; 2] {
     [fitting(usual), fitting(other)]
 }
 
-/// Name of the BucketClaim that does the work for an ObjectBucketClaim.
+/// Name of the object that does the work for an ObjectBucketClaim.
 pub fn shadow_name(obc: &Obc) -> String {
     let usual = format!("{SHADOW}{}", obc.at.name);
     if usual.len() <= LONGEST_NAME {
@@ -151,64 +180,11 @@ pub fn shadow_name(obc: &Obc) -> String {
     format!("{}-{}", cut.trim_end_matches(['-', '.']), first_digits(obc.uid()))
 }
 
-/// What the names of such BucketClaims begin with.
+/// What the names of such objects begin with.
 pub const SHADOW: &str = "obc-";
 
 fn first_digits(uid: &str) -> String {
     uid.chars().filter(char::is_ascii_hexdigit).take(8).collect()
-}
-
-/// The BucketClaim that does the work.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Shadow {
-    /// Which object, in which version.
-    pub id: ObjectId,
-    /// Name and UID of the ObjectBucketClaim that controls it.
-    pub controller: Option<(String, String)>,
-    /// Has a deletion timestamp.
-    pub deleting: bool,
-    /// What it asks for.
-    pub spec: BucketClaimSpec,
-    /// Status, reason and message of `Ready`, if they speak of this spec.
-    pub ready: Option<(bool, String, String)>,
-    /// Somebody has to change something.
-    pub stalled: bool,
-    /// The Secret that holds the connection.
-    pub secret: Option<String>,
-}
-
-impl Shadow {
-    /// Parses one.
-    pub fn parse(raw: &BucketClaim) -> Self {
-        let status = raw.status.clone().unwrap_or_default();
-        let is_current = status.observed_generation == raw.metadata.generation;
-        let condition = |type_: ConditionType| status.conditions.iter().find(|it| it.type_ == type_.as_str());
-        let ready = condition(ConditionType::Ready).filter(|_| is_current);
-        let owner = controlling_obc(raw.owner_references());
-        Self {
-            id: ObjectId::of(raw),
-            controller: owner.map(|(name, uid)| (name.to_owned(), uid.to_owned())),
-            deleting: raw.metadata.deletion_timestamp.is_some(),
-            spec: raw.spec.clone(),
-            ready: ready.map(|it| (it.status == "True", it.reason.clone(), it.message.clone())),
-            stalled: is_current && condition(ConditionType::Stalled).is_some_and(|it| it.status == "True"),
-            secret: status.bound_secret_name,
-        }
-    }
-
-    /// Whether the ObjectBucketClaim of this UID controls it.
-    pub(super) fn is_of(&self, uid: &str) -> bool {
-        self.controller.as_ref().is_some_and(|(_, controller)| controller == uid)
-    }
-
-    /// What becomes of the bucket, by its spec.
-    pub(super) fn deletion(&self) -> Deletion {
-        match (self.spec.deletion_policy.known(), self.spec.force_delete) {
-            (Some(DeletionPolicy::Retain) | None, _) => Deletion::Retain,
-            (Some(DeletionPolicy::Delete), false) => Deletion::Delete,
-            (Some(DeletionPolicy::Delete), true) => Deletion::Force,
-        }
-    }
 }
 
 /// The ConfigMap that tells where the bucket is.

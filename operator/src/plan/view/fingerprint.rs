@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::super::answer::BackendSeen;
+use super::super::asking::Asking;
 use super::super::secret::Stored;
 use super::bucket::{BucketFacts, Drift};
 use super::{Deeds, KnownClaim, View};
@@ -64,7 +65,7 @@ impl View {
             "{recheck:?} {held:?} {aimed_by_this_pass:?} {record_remade} {consumer_written} {purged} {let_go:?} {revoked} "
         );
         let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?} {public_rival:?} {complete_after:?}");
-        if asking.as_ref().is_some_and(|asking| !asking.accesses.is_empty()) || *consent_settled {
+        if asking.as_ref().is_some_and(|asking| *asking != Asking::default()) || *consent_settled {
             let _ = write!(text, " {asking:?} {consent:?} {consent_settled}");
         }
         self.tell_backends(&mut text);

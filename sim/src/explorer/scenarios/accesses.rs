@@ -27,7 +27,12 @@ fn world() -> Options {
 
 /// An access to the claim's bucket, for reading.
 fn reader(namespace: &str) -> ScenarioStep {
-    let entry = format!("buckets: [{{claimRef: {{name: {CLAIM}, namespace: {NAMESPACE}}}, mode: ReadOnly}}]");
+    access_of(namespace, "ReadOnly")
+}
+
+/// An access to the claim's bucket in this mode.
+fn access_of(namespace: &str, mode: &str) -> ScenarioStep {
+    let entry = format!("buckets: [{{claimRef: {{name: {CLAIM}, namespace: {NAMESPACE}}}, mode: {mode}}}]");
     let rotation = "rotationPolicy: {overlapSeconds: 60}";
     ScenarioStep::Apply(access_with(namespace, READER, &format!("{entry}, {rotation}")))
 }
@@ -123,6 +128,32 @@ pub(in super::super) static WITHDRAWN: Scenario = Scenario {
     },
     ends_alike: true,
     check: nothing_more,
+};
+
+/// An access asks for less than it has.
+pub(in super::super) static NARROWED: Scenario = Scenario {
+    name: "access-narrowed",
+    about: "an access that may read and write is edited to read below a prefix, while its key is in use",
+    phase: ScenarioPhase::Edit,
+    world,
+    script: || {
+        let less = json!([{"claimRef": {"name": CLAIM, "namespace": NAMESPACE}, "mode": "ReadOnly", "prefix": "shared/"}]);
+        let narrowed = vec![
+            access_of(NAMESPACE, "ReadWrite"),
+            ScenarioStep::Until(OPEN),
+            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            pass(30),
+            ScenarioStep::Patch(OWN, json!({"spec": {"buckets": less}})),
+        ];
+        [bound(""), narrowed].concat()
+    },
+    goal: Goal::new("the access is open for reading, with the key that it had", |facts| {
+        let is_first = access(facts, NAMESPACE)["status"]["rotationGeneration"] == 1;
+        is_open(facts, NAMESPACE) && entry(facts, NAMESPACE)["mode"] == "ReadOnly" && is_first
+    }),
+    otherwise: |facts, faults| by_others_hands(facts, faults, NAMESPACE),
+    ends_alike: true,
+    check: check_open,
 };
 
 /// The claim goes under its accesses.

@@ -92,10 +92,12 @@ pub static ALL: &[&Scenario] = &[
     &accesses::WITHDRAWN,
     &accesses::DELETED_UNDER,
     &accesses::REMOVED,
+    &accesses::NARROWED,
     &obc::MADE,
     &obc::EDITED,
     &obc::DELETED,
     &obc::RETAINED,
+    &obc::BROWNFIELD,
 ];
 
 /// The scenario of this name.

@@ -1,15 +1,16 @@
-//! ObjectBucketClaims: one is made, edited by people who should not, deleted by both policies (spec
-//! §9).
+//! ObjectBucketClaims: one is made, edited by people who should not, deleted by both policies; and
+//! one of a class that names a bucket which is there (spec §9).
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
 use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
-use super::words::{BASE, BUCKET, nothing_more, pass};
+use super::words::{BASE, BUCKET, base_with, nothing_more, pass};
 use crate::effects::Fault;
 use crate::history::Facts;
-use crate::world::{Foreign, Options};
+use crate::history::facts::condition;
+use crate::world::{ADMIN_ACCOUNT, Accesses, Foreign, Options};
 
 /// The BucketClaim that does the work.
 const SHADOW: &str = "obc-photos";
@@ -24,18 +25,26 @@ fn world() -> Options {
 
 /// An operator at work where there is this class; then, with faults, a claim of it.
 fn asked(policy: &str) -> Vec<ScenarioStep> {
-    let class = format!(
+    let manifests = format!("{BASE}\n---\n{}", class(policy, "emptyBucket: 'true'"));
+    let claim = claim(&format!("bucketName: {BUCKET}"));
+    vec![ScenarioStep::Apply(manifests), ScenarioStep::StartOperator, pass(5), ScenarioStep::Apply(claim)]
+}
+
+/// A class of ours with these parameters besides its backend.
+fn class(policy: &str, parameters: &str) -> String {
+    format!(
         "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: buckets}}, \
          provisioner: broker.stowage.io/bucket, reclaimPolicy: {policy}, \
-         parameters: {{backend: main, emptyBucket: 'true'}}}}"
-    );
-    let claim = format!(
+         parameters: {{backend: main, {parameters}}}}}"
+    )
+}
+
+/// A claim of that class with this in its spec besides.
+fn claim(spec: &str) -> String {
+    format!(
         "{{apiVersion: objectbucket.io/v1alpha1, kind: ObjectBucketClaim, \
-         metadata: {{name: {CLAIM}, namespace: {NAMESPACE}}}, \
-         spec: {{storageClassName: buckets, bucketName: {BUCKET}}}}}"
-    );
-    let manifests = format!("{BASE}\n---\n{class}");
-    vec![ScenarioStep::Apply(manifests), ScenarioStep::StartOperator, pass(5), ScenarioStep::Apply(claim)]
+         metadata: {{name: {CLAIM}, namespace: {NAMESPACE}}}, spec: {{storageClassName: buckets, {spec}}}}}"
+    )
 }
 
 /// The same, Bound, and with nobody at work for two minutes.
@@ -91,10 +100,17 @@ pub(in super::super) static EDITED: Scenario = Scenario {
             && shadow["status"]["bucketOrigin"] == "Adopted"
             && config_map["data"]["BUCKET_HOST"] == "gateway.example"
     }),
-    otherwise: by_others_hands,
+    otherwise: |facts, faults| by_others_hands(facts, faults) || edit_stood(facts, faults),
     ends_alike: false,
     check: check_one,
 };
+
+/// The edit could not be undone before the BucketClaim was deleted: so the bucket went by the word of
+/// who edited it, and another one was made.
+fn edit_stood(facts: &Facts, faults: &[Fault]) -> bool {
+    let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
+    !faults.is_empty() && is_bound(facts) && shadow["status"]["bucketOrigin"] == "CreatedOnBackend"
+}
 
 /// The class goes first, and then it, with its bucket.
 pub(in super::super) static DELETED: Scenario = Scenario {
@@ -130,6 +146,53 @@ pub(in super::super) static RETAINED: Scenario = Scenario {
     ends_alike: false,
     check: nothing_more,
 };
+
+/// The bucket that is there.
+const ARCHIVE: &str = "archive";
+
+/// A class that names a bucket: used, and deleted after the class is gone.
+pub(in super::super) static BROWNFIELD: Scenario = Scenario {
+    name: "obc-brownfield",
+    about: "an ObjectBucketClaim of a class that names a shared bucket is made and used, and deleted after its class; \
+            bucket and objects stay",
+    phase: ScenarioPhase::Delete,
+    world: || Options { accesses: Accesses::Served, ..world() },
+    script: || {
+        let shared = format!("sharedBuckets: [{{name: {ARCHIVE}, namespaces: [{NAMESPACE}], maxMode: ReadWrite}}]");
+        // What is deleted of other classes is not to be of this one.
+        let class = class("Delete", &format!("bucketName: {ARCHIVE}"));
+        vec![
+            ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: ARCHIVE }),
+            ScenarioStep::Store(StoreStep::PutObject { bucket: ARCHIVE, key: "data" }),
+            ScenarioStep::Apply(format!("{}\n---\n{class}", base_with(&shared))),
+            ScenarioStep::StartOperator,
+            pass(5),
+            ScenarioStep::Begin,
+            ScenarioStep::Apply(claim("")),
+            ScenarioStep::Until(OPEN),
+            ScenarioStep::AccessTenant(NAMESPACE, SHADOW),
+            pass(60),
+            ScenarioStep::Delete(CLASS),
+            pass(30),
+            ScenarioStep::Delete(OBC),
+        ]
+    },
+    goal: Goal::new("it is gone with its access and all keys, and the bucket has what it had", |facts| {
+        let has_keys =
+            [Role::AccessCredential, Role::AccessRecord].iter().any(|role| facts.secrets(*role).next().is_some());
+        let is_there = facts.bucket(ARCHIVE).is_some_and(|bucket| bucket.objects == 1 && bucket.tags.is_none());
+        is_gone(facts) && facts.all("bucketaccesses").next().is_none() && !has_keys && is_there
+    }),
+    otherwise: by_others_hands,
+    ends_alike: false,
+    check: nothing_more,
+};
+
+/// The access is open, and the claim Bound.
+const OPEN: Goal = Goal::new("the ObjectBucketClaim is Bound by an access that is open", |facts| {
+    let access = facts.object("bucketaccesses", NAMESPACE, SHADOW);
+    obc(facts)["status"]["phase"] == "Bound" && condition(access, "Ready") == "Open"
+});
 
 /// It is Bound.
 const BOUND: Goal = Goal::new("the ObjectBucketClaim is Bound", is_bound);

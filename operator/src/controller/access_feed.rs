@@ -1,0 +1,93 @@
+//! The watch of accesses (spec §8): fills store and cache, and wakes who goes by them.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::watcher::{Config, Event, watcher};
+use kube::{Api, ResourceExt};
+use tokio::sync::watch;
+
+use super::backoff::Patience;
+use super::feeds::{Feeds, PAGE, Shown, is_unknown_kind};
+use super::objects::{Access, access_ref, keep};
+use super::shared::Shared;
+use crate::api::kept;
+
+/// Accesses: fills store and cache, wakes the claims that are named, the ObjectBucketClaim whose
+/// work one does, and the access itself where that isn't the echo of our own write. A cluster that
+/// doesn't have the kind, because its definition comes later, is asked now and then: nobody waits.
+/// `None` where none are served.
+pub(super) fn start(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Access>> {
+    if !shared.config.accesses {
+        return None;
+    }
+    let (store, writer) = reflector::store();
+    let api: Api<Access> = Api::all(shared.client.clone());
+    let stream =
+        watcher(api, Config::default().page_size(PAGE)).modify(|access| keep(access, kept::access)).reflect(writer);
+    let mut seen = Seen { shared: shared.clone(), store: store.clone(), shown: Shown::default(), before: Vec::new() };
+    let (sender, receiver) = watch::channel(false);
+    feeds.ready.push(receiver);
+    feeds.spawn(async move {
+        let mut stream = stream.backoff(Patience::default()).boxed();
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(event) => seen.take(&event),
+                Err(error) if is_unknown_kind(&error) => {
+                    tracing::debug!(%error, "no BucketAccess is to be seen yet");
+                    sender.send_replace(true);
+                    continue;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "watch failed, trying again");
+                    continue;
+                }
+            }
+            if seen.shared.observer.accesses.is_filled() {
+                sender.send_replace(true);
+            }
+        }
+    });
+    Some(store)
+}
+
+/// What the watch has shown.
+struct Seen {
+    shared: Arc<Shared>,
+    store: Store<Access>,
+    shown: Shown<Access>,
+    /// What there was before the list that is under way.
+    before: Vec<Arc<Access>>,
+}
+
+impl Seen {
+    fn take(&mut self, event: &Event<Access>) {
+        let shared = &self.shared;
+        for claim in shared.observer.accesses.apply(event) {
+            shared.wakes.claim(&claim);
+        }
+        match event {
+            Event::Init => self.before = self.store.state(),
+            Event::Delete(access) => shared.forget_access(access),
+            Event::InitDone => {
+                // What went while nobody watched is no longer in the list.
+                shared.orphans.suspect_everything();
+                for access in std::mem::take(&mut self.before) {
+                    let now = self.store.get(&ObjectRef::from_obj(access.as_ref()));
+                    if now.is_none_or(|now| now.uid() != access.uid()) {
+                        shared.forget_access(&access);
+                    }
+                }
+            }
+            Event::InitApply(_) | Event::Apply(_) => {}
+        }
+        for access in self.shown.take(event, &self.store) {
+            if !access.0.as_ref().is_ok_and(|access| shared.actor.written_accesses.is_echo(access)) {
+                shared.wakes.access(&access_ref(access.as_ref()));
+            }
+            shared.wake_obc_of(access.as_ref());
+        }
+    }
+}

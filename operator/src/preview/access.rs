@@ -1,0 +1,99 @@
+//! What comes next about an access.
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use crate::api::BucketAccess;
+use crate::controller::converse::{CarryOut, converse};
+use crate::controller::objects::Access;
+use crate::plan::grant::{Grant, GrantAnswer, GrantLook, GrantStep, Outlook, outlook, purpose};
+use crate::plan::{Failure, Rest, Then};
+
+use super::ahead::{Ahead, End};
+use super::line::{Deed, Line, Next, Object};
+use super::seen::Seen;
+
+/// An access that changes while it is looked at is looked at so often.
+const MOST_PASSES: u8 = 3;
+
+/// Answers questions, and can do nothing else.
+struct Eyes<'a> {
+    seen: &'a Seen,
+    /// What the API server did not let us find out.
+    unanswered: Option<String>,
+}
+
+impl CarryOut<Ahead<Grant>> for Eyes<'_> {
+    async fn carry_out(&mut self, ahead: &Ahead<Grant>, look: &GrantLook) -> GrantAnswer {
+        let answer = self.seen.observer.answer_grant(&ahead.0, look).await;
+        if let GrantAnswer::Failed(step, Failure::Kubernetes(why) | Failure::Refused(why)) = &answer {
+            self.unanswered.get_or_insert_with(|| format!("can't {step}: {why}"));
+        }
+        answer
+    }
+}
+
+/// What a look ahead at one access found.
+pub(super) struct Found {
+    pub(super) line: Line,
+    /// How it stands; `None` where it is left alone.
+    pub(super) outlook: Option<Outlook>,
+}
+
+impl Found {
+    fn of(object: Object, next: Next, outlook: Option<Outlook>) -> Self {
+        Self { line: Line { object, next, doubt: None }, outlook }
+    }
+}
+
+/// Looks ahead at an access.
+pub(super) async fn look_ahead(seen: &Seen, object: Object, access: &Access) -> Found {
+    let raw = match &access.0 {
+        Ok(raw) => raw,
+        Err(error) => return Found::of(object, Next::LeftAlone(format!("it can't be decoded: {error}")), None),
+    };
+    let mut tries = 1;
+    loop {
+        let found = pass(seen, object.clone(), raw).await;
+        match &found.line.next {
+            Next::Unknown(_) if tries < MOST_PASSES => tries += 1,
+            _ => return found,
+        }
+    }
+}
+
+async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
+    let grant = seen.observer.begin_grant(raw);
+    let setting = &seen.observer.setting;
+    if let Some(by) = grant.access().served_by.as_ref().filter(|by| setting.is_anothers(Some(by))) {
+        let why = format!("{by} serves it, and this operator is {}", setting.operator());
+        return Found::of(object, Next::LeftAlone(why), None);
+    }
+    let mut ahead = Ahead(grant);
+    let mut eyes = Eyes { seen, unanswered: None };
+    let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
+    let now = seen.clock.now();
+    let stands = outlook(&ahead.0, now);
+    let next = match (eyes.unanswered, end) {
+        (Some(why), _) => Next::Unknown(why),
+        (None, End::Act(act)) => {
+            let words = purpose(&ahead.0, &act);
+            Next::Act(Box::new(Deed { words, step: GrantStep::Act(act).to_string(), act: None }))
+        }
+        (None, End::Rest(rest)) => rests(&rest, &stands, now),
+    };
+    Found::of(object, next, Some(stands))
+}
+
+/// What it means that a pass ends without an effect.
+fn rests(rest: &Rest, stands: &Outlook, now: Timestamp) -> Next {
+    let after = |time| SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
+    let told = stands.obstacle.as_ref().map(|(_, message)| message.clone());
+    match (&rest.then, told) {
+        (Then::AwaitChange, None) => Next::Nothing(None),
+        (Then::After(time), None) => Next::Nothing(after(*time)),
+        (Then::Wait(time), None) => Next::Wait("it is too soon after the last step".to_owned(), after(*time)),
+        (Then::Retry(why), None) => Next::Unknown(format!("{why}, so it changes just now: ask again")),
+        (Then::AwaitChange | Then::Retry(_), Some(told)) => Next::Wait(told, None),
+        (Then::After(time) | Then::Wait(time), Some(told)) => Next::Wait(told, after(*time)),
+    }
+}

@@ -1,0 +1,102 @@
+//! Looking ahead with a pass: questions are answered, and at the first effect it is over.
+
+use std::ops::ControlFlow;
+
+use k8s_openapi::jiff::Timestamp;
+
+use crate::plan::grant::{Grant, GrantAct, GrantLook, GrantStep};
+use crate::plan::obc::{ObcAct, ObcLook, ObcStep, ObcView};
+use crate::plan::{Arrival, Bound, Conversation};
+
+/// A pass whose steps are questions and effects.
+pub(super) trait Pass: Conversation {
+    /// A question.
+    type Look: Clone + Send;
+    /// An effect.
+    type Act;
+
+    /// Which of the two a step is.
+    fn parted(step: Self::Step) -> Parted<Self::Look, Self::Act>;
+
+    /// The step that asks this.
+    fn asking(look: &Self::Look) -> Self::Step;
+}
+
+/// A step.
+pub(super) enum Parted<L, A> {
+    Look(L),
+    Act(A),
+}
+
+/// A pass, up to its first effect.
+pub(super) struct Ahead<P>(pub(super) P);
+
+/// Where it ends.
+pub(super) enum End<P: Pass> {
+    Act(P::Act),
+    Rest(P::End),
+}
+
+impl<P: Pass> Conversation for Ahead<P> {
+    type Step = P::Look;
+    type Answer = P::Answer;
+    type End = End<P>;
+
+    fn most(bound: Bound) -> usize {
+        P::most(bound)
+    }
+
+    fn bound(look: &P::Look) -> Bound {
+        P::bound(&P::asking(look))
+    }
+
+    fn next(&self, now: Timestamp) -> ControlFlow<End<P>, P::Look> {
+        match self.0.next(now) {
+            ControlFlow::Break(rest) => ControlFlow::Break(End::Rest(rest)),
+            ControlFlow::Continue(step) => match P::parted(step) {
+                Parted::Act(act) => ControlFlow::Break(End::Act(act)),
+                Parted::Look(look) => ControlFlow::Continue(look),
+            },
+        }
+    }
+
+    fn learn(&mut self, answer: P::Answer, arrival: Arrival) {
+        self.0.learn(answer, arrival);
+    }
+
+    fn cut_short(&self, bound: Bound) -> End<P> {
+        End::Rest(self.0.cut_short(bound))
+    }
+}
+
+impl Pass for Grant {
+    type Look = GrantLook;
+    type Act = GrantAct;
+
+    fn parted(step: GrantStep) -> Parted<GrantLook, GrantAct> {
+        match step {
+            GrantStep::Look(look) => Parted::Look(look),
+            GrantStep::Act(act) => Parted::Act(act),
+        }
+    }
+
+    fn asking(look: &GrantLook) -> GrantStep {
+        look.clone().into()
+    }
+}
+
+impl Pass for ObcView {
+    type Look = ObcLook;
+    type Act = ObcAct;
+
+    fn parted(step: ObcStep) -> Parted<ObcLook, ObcAct> {
+        match step {
+            ObcStep::Look(look) => Parted::Look(look),
+            ObcStep::Act(act) => Parted::Act(act),
+        }
+    }
+
+    fn asking(look: &ObcLook) -> ObcStep {
+        look.clone().into()
+    }
+}
