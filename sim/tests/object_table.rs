@@ -1,7 +1,9 @@
 //! The object table, played to the simulated API: with the project's definitions, and with two
-//! written by hand that they must agree with (`reference/`), in answers and in structure.
+//! written by hand that they must agree with (`reference/`), in answers and in structure. What the guides
+//! tell a reader to apply is good by the project's.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +11,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube_sim::Cluster;
 use serde_json::Value;
 use stowage_sim::objects::{self, CaseOutcome, Rules};
+use stowage_sim::world::{apply, parse};
 
 fn reference() -> [CustomResourceDefinition; 2] {
     let texts = [include_str!("reference/bucketclaims.yaml"), include_str!("reference/s3backends.yaml")];
@@ -57,6 +60,47 @@ async fn every_object_is_answered_as_expected_with_the_projects_definitions() {
 #[tokio::test]
 async fn every_object_is_answered_as_expected_with_the_reference_definitions() {
     assert_all_agree(Rules::Reference, &play(Rules::Reference, &reference()).await);
+}
+
+/// The whole manifests of a page: blocks of YAML that begin with `apiVersion`.
+fn manifests(page: &str) -> Vec<String> {
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter(|block| block.starts_with("apiVersion: broker.stowage.io/")).map(str::to_owned).collect()
+}
+
+/// What a guide tells a reader to apply is taken, with no field that isn't there.
+#[tokio::test]
+async fn every_manifest_of_the_guides_is_a_good_object() {
+    let cluster = Cluster::new(Arc::new(|| Timestamp::UNIX_EPOCH), 1);
+    for definition in stowage_operator::api::crds() {
+        cluster.install_crd(&definition).expect("the definition is accepted");
+    }
+    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide");
+    let mut taken = 0;
+    for guide in std::fs::read_dir(guides).expect("the guides are there") {
+        let path = guide.expect("it can be read").path();
+        let Some(page) = path.extension().filter(|it| *it == "md").and_then(|_| std::fs::read_to_string(&path).ok())
+        else {
+            continue;
+        };
+        for text in manifests(&page) {
+            let documents = parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
+            for document in documents {
+                let namespace = document.object.metadata.namespace.clone();
+                make_namespace(&cluster, namespace.as_deref().unwrap_or("default")).await;
+                apply(&cluster.client("default"), &document).await.unwrap_or_else(|error| panic!("{error}"));
+                taken += 1;
+            }
+        }
+    }
+    assert!(taken >= 5, "the guides have {taken} manifests");
+}
+
+async fn make_namespace(cluster: &Cluster, name: &str) {
+    let manifest = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n");
+    for document in parse("namespace", &manifest).expect("it is YAML") {
+        apply(&cluster.client("default"), &document).await.expect("it is taken");
+    }
 }
 
 /// Where the project's definitions depart from the reference on purpose: the beginning of a path,

@@ -35,7 +35,8 @@ impl Simulator {
 
 #[derive(Debug, Args)]
 pub(super) struct EnvArgs {
-    /// The claim: NAMESPACE/NAME, or the name of one in namespace default.
+    /// The claim: NAMESPACE/NAME, or the name of one in namespace default. Without such a claim it
+    /// is the BucketAccess of the name, and without one the ObjectBucketClaim.
     #[arg(value_name = "NAMESPACE/CLAIM")]
     claim: String,
     /// How it is printed.

@@ -25,7 +25,7 @@ Examples:
 
 Once everything is served it prints one line. With -o json that is {kubeconfig, kubernetes, s3, store, admin}.
 Everything is kept in memory, and gone when it ends, unless --data names a directory for it. Beside it:
-  stowage-sim env team-a/photos         how a claim's bucket is reached, for a shell
+  stowage-sim env team-a/photos         how a claim's bucket is reached, for a shell; an access's too
   stowage-sim calls -f                  what the operator calls
   stowage-sim fault add '…'             have a call to come go wrong
   stowage-sim clock advance 90d         move time ahead
@@ -47,6 +47,9 @@ pub(super) struct UpArgs {
     /// Leave the operator out: run one of your own with the kubeconfig.
     #[arg(long, env = "STOWAGE_NO_OPERATOR", value_parser = BoolishValueParser::new())]
     no_operator: bool,
+    /// Serve ObjectBucketClaims too, with a storage class `buckets` for the first backend.
+    #[arg(long, env = "STOWAGE_OBC", value_parser = BoolishValueParser::new())]
+    obc: bool,
     /// What becomes of Deployments, StatefulSets and Jobs, of which nothing runs: `kept` as they
     /// are, or told to be `ready`, so that `helm --wait` comes to an end.
     #[arg(long, env = "STOWAGE_WORKLOADS", value_name = "HOW", default_value = "kept")]
@@ -119,7 +122,8 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     let authorization = if args.rbac { Authorization::Rbac } else { Authorization::AllowAll };
     let (kubeconfig, operator, data) = (args.kubeconfig_out, !args.no_operator, args.data);
     let workloads_ready = args.workloads == Workloads::Ready;
-    let options = Options { listen, kubeconfig, operator, authorization, workloads_ready, data, manifests };
+    let obc = args.obc;
+    let options = Options { listen, kubeconfig, operator, authorization, obc, workloads_ready, data, manifests };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("can't start: {error}"))?;
     runtime.block_on(async {

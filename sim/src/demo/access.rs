@@ -113,8 +113,12 @@ pub(super) async fn administration_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<
     all_denied(&format!("the key of {} on its own bucket and a new one", tenant.claim), &answers)
 }
 
+/// Whether an answer says that the key does not open this.
+pub(super) fn denied<T>(answer: &TenantResult<T>) -> bool {
+    matches!(answer, Err(Refused { code, .. }) if code == "AccessDenied")
+}
+
 fn all_denied(what: &str, answers: &[(&str, TenantResult<()>)]) -> Finding {
-    let denied = |answer: &TenantResult<()>| matches!(answer, Err(Refused { code, .. }) if code == "AccessDenied");
     let told = answers.iter().map(|(request, answer)| format!("{request} {}", said(answer, |()| "200".to_owned())));
     let told = format!("{what}: {}", told.collect::<Vec<_>>().join(", "));
     if answers.iter().all(|(_, answer)| denied(answer)) { Ok(told) } else { Err(told) }

@@ -13,6 +13,7 @@ mod removal;
 mod rotation;
 mod settle;
 mod setup;
+mod sharing;
 mod source;
 mod step;
 mod table;
@@ -24,7 +25,7 @@ mod views;
 use std::time::Instant;
 
 use crate::determinism::run_seeded;
-use crate::world::{BackendStore, Document, Options, World};
+use crate::world::{Accesses, BackendStore, Document, Options, World};
 
 pub use source::Source;
 pub use step::{DemoReport, DemoStep, Finding, Line, Page, Span, Tone};
@@ -53,7 +54,8 @@ pub fn run(source: &Source, seen: impl FnMut(&DemoStep) + Send) -> DemoReport {
 
 async fn take(documents: Vec<Document>, seen: impl FnMut(&DemoStep)) -> DemoReport {
     let backends = BackendStore::of_manifests(&documents);
-    let world = World::new(Options { seed: SEED, backends, purge_slice: PURGE_SLICE, ..Options::default() });
+    let accesses = Accesses::Served;
+    let world = World::new(Options { seed: SEED, backends, accesses, purge_slice: PURGE_SLICE, ..Options::default() });
     Tour::new(world, documents, seen).take().await
 }
 

@@ -13,7 +13,7 @@ use super::setup;
 use super::step::{DemoReport, DemoStep, Finding, Page};
 use super::tenant::Tenant;
 use super::views::{self, is_bound, ready};
-use super::{access, departure, removal, rotation};
+use super::{access, departure, removal, rotation, sharing};
 
 /// A tour under way.
 pub(super) struct Tour<S> {
@@ -61,6 +61,7 @@ impl<S: FnMut(&DemoStep)> Tour<S> {
         }
         if self.access().await {
             self.rotate().await;
+            self.share().await;
             self.depart().await;
             self.remove().await;
             self.step("events", "Events", async |tour: &mut Self, _: &mut Page| views::all_told(&tour.world)).await;
@@ -86,6 +87,20 @@ impl<S: FnMut(&DemoStep)> Tour<S> {
         let Some(rotating) = rotation::rotating(self) else { return };
         let body = async |tour: &mut Self, page: &mut Page| rotation::rotation(tour, page, &rotating).await;
         self.step("rotation", "A key is replaced under a tenant that never stops", body).await;
+    }
+
+    /// Another namespace asks for a bucket, if there is one.
+    async fn share(&mut self) {
+        let Some(sharing) = sharing::sharing(self) else { return };
+        let body = async |tour: &mut Self, page: &mut Page| sharing::asked(tour, page, &sharing).await;
+        if !self.step("access-not-shared", "A neighbour asks for a bucket", body).await {
+            return;
+        }
+        let body = async |tour: &mut Self, page: &mut Page| sharing::shared(tour, page, &sharing).await;
+        if self.step("access-shared", "Its owner lets them read", body).await {
+            let body = async |tour: &mut Self, page: &mut Page| sharing::withdrawn(tour, page, &sharing).await;
+            self.step("access-withdrawn", "And lets them no more", body).await;
+        }
     }
 
     /// A claim with the policy `Retain` is deleted: the one whose name another waits for, if there

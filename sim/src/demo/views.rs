@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use seeded::VirtualClock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use stowage_operator::api::{BucketClaim, ClaimRef, Phase, S3Backend};
+use stowage_operator::api::{AccessRef, BucketAccess, BucketClaim, ClaimRef, Phase, S3Backend};
 
 use super::step::{Finding, Line, Span, Tone};
 use super::table::{Table, age};
@@ -30,6 +30,12 @@ pub(super) fn claims(world: &World) -> Vec<BucketClaim> {
 /// One claim.
 pub(super) fn claim(world: &World, at: &ClaimRef) -> Option<BucketClaim> {
     claims(world).into_iter().find(|claim| place(claim) == *at)
+}
+
+/// One access.
+pub(super) fn access(world: &World, at: &AccessRef) -> Option<BucketAccess> {
+    let mut all = objects::<BucketAccess>(world, stowage_operator::api::GROUP, "bucketaccesses").into_iter();
+    all.find(|access| access.namespace().as_ref() == Some(&at.namespace) && access.name_any() == at.name)
 }
 
 /// All backends, by name.

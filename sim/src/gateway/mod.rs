@@ -61,6 +61,8 @@ pub struct Given<S> {
     pub clock_of_clients: WallClock,
     /// Its way to stores, by the hosts of their endpoints.
     pub stores: S,
+    /// After how long a watch ends and is begun again; without end unless given.
+    pub watch: Option<Duration>,
     /// Where access is logged, if anywhere.
     pub log: Option<Log>,
 }
@@ -75,7 +77,7 @@ impl Gateway {
             + Sync
             + 'static,
     {
-        let Given { number, client, operator_namespace, clock, clock_of_clients, stores, log } = given;
+        let Given { number, client, operator_namespace, clock, clock_of_clients, stores, watch, log } = given;
         let lag = Arc::new(AtomicU64::new(0));
         let read = lag.clone();
         // What is asked for by name comes at once, however late a watch is.
@@ -98,8 +100,9 @@ impl Gateway {
         let config = Config { max_staleness: Duration::MAX, ..Config::default() };
         // No connection can die unheard within a process: as long a watch as the server gives,
         // without bookmarks. In days of virtual time there is hardly anything else to do. So there
-        // are no signs of life, either.
-        let watch = watcher::Config::default().timeout(0).disable_bookmarks();
+        // are no signs of life, either, unless watches are to end.
+        let seconds = watch.map_or(0, |watch| u32::try_from(watch.as_secs()).unwrap_or(u32::MAX));
+        let watch = watcher::Config::default().timeout(seconds).disable_bookmarks();
         let source = Source { client, namespace: operator_namespace.to_owned(), watch };
         Self { production: Production::new(gears, config), registry, source, clock, lag }
     }

@@ -1,4 +1,4 @@
-//! The table of good and bad objects of both kinds, and what an API server answers to each.
+//! The table of good and bad objects of all kinds, and what an API server answers to each.
 //!
 //! `table.yaml` says what it holds and how it is to be read; its expectations are the answers of a
 //! real server (Kubernetes 1.34). The same table is played through any [`kube::Client`] ([`run`]):

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::{GROUP, VERSION};
 
 use super::judge::{CaseAnswer, Mismatch};
-use super::table::{Case, Kind, Request, Rules, SecondWrite};
+use super::table::{Case, Request, Rules, SecondWrite};
 
 /// What came of one case.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ pub struct CaseOutcome {
     pub result: Result<(), Mismatch>,
 }
 
-/// Plays the cases in a namespace made for it and deleted afterwards. The cluster must serve both
-/// kinds.
+/// Plays the cases in a namespace made for it and deleted afterwards. The cluster must serve
+/// all kinds that these rules are about.
 ///
 /// # Errors
 /// When the namespace can't be made or deleted.
@@ -40,7 +40,7 @@ pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::R
 /// object is removed again before the next case; only an interrupted call leaves one behind.
 pub async fn play(client: &kube::Client, rules: Rules, namespace: &str, cases: &[Case]) -> Vec<CaseOutcome> {
     let mut outcomes = Vec::with_capacity(cases.len());
-    for (index, case) in cases.iter().enumerate() {
+    for (index, case) in cases.iter().enumerate().filter(|(_, case)| case.is_about(rules)) {
         let player = Player { client, namespace, case, name: name_of(case, namespace, index) };
         let result = match player.play().await {
             Ok(answer) => case.judge(rules, &answer),
@@ -121,16 +121,17 @@ impl Player<'_> {
         fill(&mut object["apiVersion"], &format!("{GROUP}/{VERSION}"));
         fill(&mut object["kind"], self.case.kind.as_str());
         fill(&mut object["metadata"]["name"], &self.name);
-        if self.case.kind == Kind::BucketClaim {
+        if self.case.kind.is_namespaced() {
             fill(&mut object["metadata"]["namespace"], self.namespace);
         }
         object
     }
 
     fn collection(&self) -> String {
-        match self.case.kind {
-            Kind::BucketClaim => format!("/apis/{GROUP}/{VERSION}/namespaces/{}/bucketclaims", self.namespace),
-            Kind::S3Backend => format!("/apis/{GROUP}/{VERSION}/s3backends"),
+        let plural = self.case.kind.plural();
+        match self.case.kind.is_namespaced() {
+            true => format!("/apis/{GROUP}/{VERSION}/namespaces/{}/{plural}", self.namespace),
+            false => format!("/apis/{GROUP}/{VERSION}/{plural}"),
         }
     }
 

@@ -10,6 +10,8 @@ pub enum Kind {
     BucketClaim,
     /// `S3Backend`, cluster-scoped.
     S3Backend,
+    /// `BucketAccess`, in a namespace.
+    BucketAccess,
 }
 
 impl Kind {
@@ -18,6 +20,24 @@ impl Kind {
         match self {
             Self::BucketClaim => "BucketClaim",
             Self::S3Backend => "S3Backend",
+            Self::BucketAccess => "BucketAccess",
+        }
+    }
+
+    /// The kind's name in paths.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::BucketClaim => "bucketclaims",
+            Self::S3Backend => "s3backends",
+            Self::BucketAccess => "bucketaccesses",
+        }
+    }
+
+    /// Whether its objects are in namespaces.
+    pub fn is_namespaced(self) -> bool {
+        match self {
+            Self::BucketClaim | Self::BucketAccess => true,
+            Self::S3Backend => false,
         }
     }
 }
@@ -142,6 +162,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// Whether these definitions have the kind.
+    pub fn is_about(&self, rules: Rules) -> bool {
+        match rules {
+            Rules::Project => true,
+            Rules::Reference => self.kind != Kind::BucketAccess,
+        }
+    }
+
     /// The request that the expectation is about, if all before it succeed.
     pub fn last(&self) -> Request {
         if self.then == SecondWrite::Nothing { Request::Create } else { Request::Update }
@@ -256,7 +284,7 @@ mod tests {
         let cases = cases();
         let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
         assert_eq!(names.len(), cases.len());
-        for kind in [Kind::BucketClaim, Kind::S3Backend] {
+        for kind in [Kind::BucketClaim, Kind::S3Backend, Kind::BucketAccess] {
             for last in [Request::Create, Request::Update] {
                 let refused = |case: &&Case| matches!(case.expected, Expected::Refused { .. });
                 let of = || cases.iter().filter(|case| case.kind == kind && case.last() == last);

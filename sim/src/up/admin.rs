@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /readyz` | `ok`, once everything is served |
 //! | `GET /status` | where what is served, and the simulator's time |
-//! | `GET /claims/NAMESPACE/NAME/connection` | the data of the claim's Secret; 404 without a claim, 409 while it isn't ready |
+//! | `GET /claims/NAMESPACE/NAME/connection` | what an app of the claim reads, or of an access or ObjectBucketClaim of the name; 404 without one, 409 while it isn't ready |
 //! | `GET /calls?after=N` | the operator's calls with higher numbers, 1,000 at most; without N the last 1,000 |
 //! | `GET /` | the page |
 //! | `GET /view` | how all stands, as the page shows it |
@@ -140,7 +140,7 @@ async fn connection(State(admin): State<Admin>, Path((namespace, name)): Path<(S
         Connection::Ready(data) => Json(data).into_response(),
         Connection::NotReady(why) => refused(StatusCode::CONFLICT, why),
         Connection::NoClaim => {
-            refused(StatusCode::NOT_FOUND, format!("there is no BucketClaim {name} in namespace {namespace}"))
+            refused(StatusCode::NOT_FOUND, format!("there is no claim and no access {name} in namespace {namespace}"))
         }
     }
 }

@@ -5,32 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use s3_sim::{Contents, Store};
 
 use super::data::{Data, Portable, Reading, SERVED};
+use super::kinds::{Kinds, is_a};
+use super::manifests;
 use super::simulator::{Simulator, warn_of};
 use super::stores;
-use crate::world::{self, ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, apply, parse};
+use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, parse};
 
 /// What a simulator begins with.
-#[derive(Debug)]
 pub(super) struct Beginning {
     /// What it brings itself: once.
     own: Vec<Document>,
     /// What it is given: whenever it starts.
     given: Vec<Document>,
+    /// The token of who applies it.
+    token: String,
 }
 
 impl Beginning {
-    /// With these manifests. Without an S3Backend among them there is one for the store that is
-    /// served, at this URL.
+    /// With these manifests, and what these kinds need. Without an S3Backend among them there is one
+    /// for the store that is served, at this URL. Who has this token applies it.
     ///
     /// # Errors
     /// In one sentence.
-    pub(super) fn new(given: Vec<Document>, store: &str) -> Result<Self, String> {
+    pub(super) fn new(mut given: Vec<Document>, store: &str, kinds: Kinds, token: &str) -> Result<Self, String> {
         let namespace = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {OPERATOR_NAMESPACE}}}}}");
         let mut own = parse("namespace", &namespace).map_err(|error| error.to_string())?;
-        if !given.iter().any(|it| it.object.types.as_ref().is_some_and(|types| types.kind == "S3Backend")) {
+        if !given.iter().any(|it| is_a(it, "S3Backend")) {
             own.extend(backend(store)?);
         }
-        Ok(Self { own, given })
+        given.extend(kinds.class(&given)?);
+        Ok(Self { own, given, token: token.to_owned() })
     }
 
     /// Applies it; what it brings itself only `at_first`.
@@ -38,10 +42,11 @@ impl Beginning {
     /// # Errors
     /// In one sentence, for what is refused.
     pub(super) async fn bring(&self, simulator: &Simulator, at_first: bool) -> Result<(), String> {
-        let client = simulator.cluster().client("default");
+        let front = simulator.front().ok_or("nothing is served yet")?;
+        let client = manifests::client(front, &self.token)?;
         let own = self.own.iter().filter(|_| at_first);
         for document in own.chain(&self.given) {
-            apply(&client, document).await.map_err(|error| error.to_string())?;
+            manifests::apply(&client, document).await.map_err(|error| error.to_string())?;
         }
         simulator.data().iter().for_each(|data| data.keep_furnished());
         Ok(())
@@ -94,9 +99,7 @@ impl Simulator {
     /// Empties everything: cluster, stores, faults, and the clock shows the machine's time.
     fn empty(&self) {
         self.cluster().begin_anew();
-        for definition in world::definitions() {
-            self.cluster().serve(definition).expect("the project's own CRDs are valid");
-        }
+        self.kinds().serve(self.cluster());
         self.front().iter().for_each(|front| front.reissue(Vec::new()));
         self.stores().all().iter().for_each(|(_, store)| store.clear());
         self.set_clock(0);
@@ -114,9 +117,7 @@ impl Simulator {
         let left_out = self.cluster().restore(snapshot.objects.iter().cloned(), version)?;
         warn_of(&left_out);
         // From here on nothing can be refused.
-        for definition in world::definitions() {
-            self.cluster().serve(definition).expect("the project's own CRDs are valid");
-        }
+        self.kinds().serve(self.cluster());
         self.front().iter().for_each(|front| front.reissue(snapshot.tokens.clone()));
         self.move_clock(snapshot.ahead);
         self.calm();

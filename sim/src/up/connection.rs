@@ -1,48 +1,80 @@
-//! How the buckets of claims are reached.
+//! How the buckets of claims are reached, those of accesses and of ObjectBucketClaims too.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use kube::core::GroupVersionResource;
 use serde_json::Value;
-use stowage_operator::api::{BucketClaim, GROUP, VERSION};
+use stowage_operator::api::{GROUP, OBC_GROUP, OBC_VERSION, VERSION};
 
 use super::simulator::Simulator;
 
-/// What a claim's consumer Secret holds.
+/// What the consumer Secret of a claim holds, or what else an app reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
     /// There is no such claim.
     NoClaim,
     /// It isn't ready, and why, as far as that is told.
     NotReady(String),
-    /// The Secret's keys and values.
+    /// Keys and values.
     Ready(BTreeMap<String, String>),
 }
 
 impl Simulator {
-    /// How a claim's bucket is reached.
+    /// How the bucket of a claim is reached; without a claim of the name those of an access, and
+    /// without one that of an ObjectBucketClaim.
     pub(super) fn connection(&self, namespace: &str, name: &str) -> Connection {
-        let claims = GroupVersionResource::gvr(GROUP, VERSION, "bucketclaims");
-        let Ok(claim) = self.cluster().get(&claims, namespace, name) else { return Connection::NoClaim };
-        let status = serde_json::from_value::<BucketClaim>(Value::clone(&claim)).ok().and_then(|claim| claim.status);
-        let ready = status.iter().flat_map(|status| &status.conditions).find(|condition| condition.type_ == "Ready");
-        if let Some(ready) = ready.filter(|ready| ready.status != "True") {
-            return Connection::NotReady(format!("{}: {}", ready.reason, ready.message));
+        let of = |plural: &str| self.found(GROUP, VERSION, plural, namespace, name);
+        if let Some(object) = of("bucketclaims").or_else(|| of("bucketaccesses")) {
+            return self.of_secret(namespace, &object["status"]);
         }
-        let secret = status.as_ref().and_then(|status| status.bound_secret_name.clone()).filter(|_| ready.is_some());
+        match self.found(OBC_GROUP, OBC_VERSION, "objectbucketclaims", namespace, name) {
+            Some(claim) => self.of_object_bucket_claim(namespace, name, &claim["status"]),
+            None => Connection::NoClaim,
+        }
+    }
+
+    fn found(&self, group: &str, version: &str, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
+        self.cluster().get(&GroupVersionResource::gvr(group, version, plural), namespace, name).ok()
+    }
+
+    /// What stands in the Secret that a status names.
+    fn of_secret(&self, namespace: &str, status: &Value) -> Connection {
+        let conditions = status["conditions"].as_array().into_iter().flatten();
+        let ready = conditions.into_iter().find(|condition| condition["type"] == "Ready");
+        if let Some(ready) = ready.filter(|ready| ready["status"] != "True") {
+            let text = |field: &str| ready[field].as_str().unwrap_or_default();
+            return Connection::NotReady(format!("{}: {}", text("reason"), text("message")));
+        }
+        let secret = status["boundSecretName"].as_str().filter(|_| ready.is_some());
         let Some(secret) = secret else { return Connection::NotReady("the operator hasn't come to it yet".to_owned()) };
-        let secrets = GroupVersionResource::gvr("", "v1", "secrets");
-        match self.cluster().get(&secrets, namespace, &secret) {
-            Ok(found) => Connection::Ready(texts(&found["data"])),
-            Err(_) => Connection::NotReady(format!("its Secret {secret} is gone")),
+        match self.found("", "v1", "secrets", namespace, secret) {
+            Some(found) => Connection::Ready(decoded(&found["data"])),
+            None => Connection::NotReady(format!("its Secret {secret} is gone")),
         }
+    }
+
+    /// What stands in the ConfigMap and the Secret of the name.
+    fn of_object_bucket_claim(&self, namespace: &str, name: &str, status: &Value) -> Connection {
+        let phase = status["phase"].as_str().unwrap_or("Pending");
+        if phase != "Bound" {
+            return Connection::NotReady(format!("it is {phase}; its Events tell why"));
+        }
+        let [map, secret] = ["configmaps", "secrets"].map(|plural| self.found("", "v1", plural, namespace, name));
+        let (Some(map), Some(secret)) = (map, secret) else {
+            return Connection::NotReady("its ConfigMap or its Secret is gone".to_owned());
+        };
+        let mut all = decoded(&secret["data"]);
+        let plain = map["data"].as_object().into_iter().flatten();
+        all.extend(plain.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))));
+        Connection::Ready(all)
     }
 }
 
 /// The data of a Secret, as far as it is text.
-fn texts(data: &Value) -> BTreeMap<String, String> {
+fn decoded(data: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| String::from_utf8(BASE64_STANDARD.decode(value.as_str()?).ok()?).ok();
     let fields = data.as_object().into_iter().flatten();
     fields.filter_map(|(key, value)| Some((key.clone(), text(value)?))).collect()

@@ -5,10 +5,12 @@
 //! in a [`crate::world::World`]: there on virtual time and without sockets.
 //!
 //! - `simulator`: the parts, and what is done to them by hand;
+//! - `kinds`: which of its own it serves besides those of every cluster;
 //! - `controllers`, `stores`: what goes on beside: the cluster's own controllers, a store for each
 //!   backend that is applied;
 //! - `data`: what of it outlives the process, where it is given a directory;
-//! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it;
+//! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it; `manifests`: what it
+//!   is given to apply;
 //! - `admin`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`, `reset` and
 //!   `snapshot`; `connection`: what the first, `again`: what the last two do.
 
@@ -19,9 +21,11 @@ mod connection;
 mod controllers;
 mod data;
 mod identity;
+mod kinds;
 mod kubeconfig;
 mod listener;
 mod lives;
+mod manifests;
 mod simulator;
 mod stores;
 mod traffic;
@@ -49,6 +53,7 @@ use tower::{BoxError, ServiceExt, service_fn};
 use self::again::Beginning;
 use self::data::{Data, Held};
 use self::identity::{Identity, Lasting};
+use self::kinds::Kinds;
 use self::simulator::Simulator;
 use crate::serve::{self, RequestLog, Server};
 use crate::world::Document;
@@ -77,6 +82,8 @@ pub struct Options {
     pub operator: bool,
     /// Who may do what in the cluster. The kubeconfig's user may do everything in any case.
     pub authorization: Authorization,
+    /// Whether ObjectBucketClaims are served, with a storage class for them.
+    pub obc: bool,
     /// Whether workloads are told to be ready, though nothing runs.
     pub workloads_ready: bool,
     /// Directory that it outlives the process in.
@@ -131,7 +138,8 @@ impl Up {
         });
         let endpoint = |url: &str| Endpoint::parse(url).map_err(|error| format!("{url} is no endpoint: {error}"));
         let directory = options.data.as_deref();
-        let (simulator, before) = Simulator::new(endpoint(&served.s3)?, &endpoint(&served.store)?, directory)?;
+        let kinds = if options.obc { Kinds::WithObjectBuckets } else { Kinds::Own };
+        let (simulator, before) = Simulator::new(endpoint(&served.s3)?, &endpoint(&served.store)?, directory, kinds)?;
         let identity = Identity::new(lasting(simulator.data())?, kube.ip())?;
         let text = kubeconfig::text(&served.kubernetes, &identity.authority, &identity.token);
         let unwritable = |error| format!("can't write {}: {error}", served.kubeconfig.display());
@@ -150,7 +158,7 @@ impl Up {
         work.spawn(gateway(s3_listener, simulator.gateway().production()));
         let broken = |error: io::Error| format!("a listener has no address: {error}");
         let store = serve::store_on(store_listener, simulator.store(), &RequestLog::default()).map_err(broken)?;
-        let beginning = Arc::new(Beginning::new(options.manifests, &served.store)?);
+        let beginning = Arc::new(Beginning::new(options.manifests, &served.store, kinds, &identity.token)?);
         let admin = admin::router(simulator.clone(), served.clone(), beginning.clone());
         let admin = Server::on(admin_listener, admin).map_err(broken)?;
         let up = Self { served, simulator, servers: [store, admin], work };

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout};
 
 use super::clock::Clock;
 use super::data::{All, Data, SERVED, Stored, StoredStore};
+use super::kinds::Kinds;
 use super::stores::New;
 use super::traffic::Traffic;
 use super::view::{self, Beside, Bucket, View};
@@ -46,6 +47,7 @@ pub(super) struct Simulator(Arc<Shared>);
 struct Shared {
     clock: Clock,
     cluster: Cluster,
+    kinds: Kinds,
     store: Store,
     /// By which hosts backends know it.
     hosts: parking_lot::Mutex<BTreeSet<String>>,
@@ -80,7 +82,7 @@ pub(super) struct Before {
 }
 
 /// The cluster that was kept, or a new one.
-fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>) -> Result<Cluster, String> {
+fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>, kinds: Kinds) -> Result<Cluster, String> {
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
     let left_out = if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
     warn_of(&left_out);
@@ -88,9 +90,7 @@ fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>) -> Result<Cluste
         data.keep_cluster(&cluster, stored.is_empty());
         data.leave_out(left_out);
     }
-    for definition in world::definitions() {
-        cluster.serve(definition).expect("the project's own CRDs are valid");
-    }
+    kinds.serve(&cluster);
     Ok(cluster)
 }
 
@@ -104,7 +104,7 @@ pub(super) fn warn_of(left_out: &[Kept]) {
 impl Simulator {
     /// A simulator in which nothing works yet. Tenants reach its gateway at the first endpoint, and
     /// whoever administers the store reaches that at the second. It is what this directory holds,
-    /// and outlives the process in it. Says what was in there.
+    /// and outlives the process in it. It serves these kinds. Says what was in there.
     ///
     /// # Errors
     /// In one sentence: a directory that can't be used, a thread that can't be started.
@@ -112,6 +112,7 @@ impl Simulator {
         gateway_endpoint: Endpoint,
         store_endpoint: &Endpoint,
         directory: Option<&Path>,
+        kinds: Kinds,
     ) -> Result<(Self, Before), String> {
         let (clock, clocks) = (Clock::default(), Clocks::default());
         let of = |actor| clocks.of(actor, clock.clock());
@@ -127,7 +128,7 @@ impl Simulator {
         };
         let new = New::by(make, data.clone());
         clock.set(stored.ahead);
-        let cluster = cluster(&clock, &stored, data.as_ref())?;
+        let cluster = cluster(&clock, &stored, data.as_ref(), kinds)?;
         let others = stored.stores.iter().filter(|(name, _)| *name != SERVED);
         let stores = Stores::new(others.map(|(name, it)| (name.clone(), it.store.clone())));
         let served = stored.stores.get(SERVED).map(|it| it.store.clone());
@@ -157,6 +158,7 @@ impl Simulator {
             // However far time was moved, clients have the machine's.
             clock_of_clients: Arc::new(Timestamp::now),
             stores: stores.clone(),
+            watch: None,
             log: Some(Log::to(traffic.clone()).map_err(|error| format!("can't start a thread: {error}"))?),
         });
         let rest = ControllersRest::default();
@@ -175,6 +177,7 @@ impl Simulator {
         let circumstances = Circumstances {
             // Whoever tries a template here is whoever runs the operator.
             config: Config {
+                obc: kinds.provisioner(),
                 publishing: Publishing { metadata_prefixes: vec![String::new()], ..Publishing::default() },
                 ..world::config_for(gateway_endpoint)
             },
@@ -191,6 +194,7 @@ impl Simulator {
         let shared = Shared {
             clock,
             cluster,
+            kinds,
             store,
             hosts,
             stores,
@@ -254,6 +258,11 @@ impl Simulator {
     /// The cluster.
     pub(super) fn cluster(&self) -> &Cluster {
         &self.0.cluster
+    }
+
+    /// The kinds that it serves besides those of every cluster.
+    pub(super) fn kinds(&self) -> Kinds {
+        self.0.kinds
     }
 
     /// The store that stands ready for backends, and that can be reached from outside.

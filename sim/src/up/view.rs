@@ -31,6 +31,14 @@ pub(super) struct View {
     pub(super) claim_count: usize,
     /// In order of namespace and name.
     pub(super) claims: Vec<Claim>,
+    /// How many accesses there are, the ones that aren't shown included.
+    pub(super) access_count: usize,
+    /// In order of namespace and name.
+    pub(super) accesses: Vec<Access>,
+    /// How many ObjectBucketClaims there are, the ones that aren't shown included.
+    pub(super) obc_count: usize,
+    /// In order of namespace and name.
+    pub(super) obcs: Vec<ObjectBucketClaim>,
     /// In order of name.
     pub(super) backends: Vec<Backend>,
 }
@@ -70,7 +78,52 @@ pub(super) struct Claim {
     keys: Vec<Key>,
 }
 
-/// A condition of a claim or a backend.
+/// An access.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Access {
+    /// What the gateway's requests name it by.
+    uid: String,
+    namespace: String,
+    name: String,
+    /// The Secret that holds its key; empty while there is none.
+    secret: String,
+    /// In the order of the spec.
+    entries: Vec<Entry>,
+    conditions: Vec<Condition>,
+    /// Its keys, oldest first.
+    keys: Vec<Key>,
+}
+
+/// An entry of an access: what it asks for, and what has come of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Entry {
+    /// The claim, `namespace/name`; empty where it names a bucket.
+    claim: String,
+    /// The bucket, as far as it is told or named.
+    bucket: String,
+    /// The backend, as far as it is told or named.
+    backend: String,
+    prefix: String,
+    /// What the key may do there, or what is asked for while it is closed.
+    mode: String,
+    /// `Open` or `Closed`; empty while nobody has looked.
+    state: String,
+    /// Why it is closed.
+    reason: String,
+}
+
+/// An ObjectBucketClaim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ObjectBucketClaim {
+    namespace: String,
+    name: String,
+    class: String,
+    bucket: String,
+    /// What its status says, or `Pending` without one.
+    phase: String,
+}
+
+/// A condition of a claim, an access or a backend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Condition {
@@ -81,7 +134,7 @@ pub(super) struct Condition {
     last_transition_time: String,
 }
 
-/// A key of a claim, and when it works.
+/// A key of a claim or an access, and when it works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Key {
     id: String,
@@ -123,10 +176,14 @@ pub(super) fn view(objects: &[StoredObject], beside: Beside) -> View {
     buckets.truncate(MOST);
     let of = |plural: &'static str| objects.iter().filter(move |object| object.plural == plural);
     let mut keys = keys(of("secrets").filter(|secret| secret.namespace == OPERATOR_NAMESPACE), now);
-    let claims = of("bucketclaims").take(MOST).map(|claim| {
-        let uid = text(&claim.object["metadata"]["uid"]);
-        self::claim(claim, keys.remove(&uid).unwrap_or_default())
-    });
+    let claims: Vec<Claim> = of("bucketclaims")
+        .take(MOST)
+        .map(|claim| self::claim(claim, keys.remove(&text(&claim.object["metadata"]["uid"])).unwrap_or_default()))
+        .collect();
+    let accesses: Vec<Access> = of("bucketaccesses")
+        .take(MOST)
+        .map(|access| self::access(access, keys.remove(&text(&access.object["metadata"]["uid"])).unwrap_or_default()))
+        .collect();
     let backend = |backend: &StoredObject| Backend {
         name: backend.name.clone(),
         endpoint: text(&backend.object["spec"]["endpoint"]),
@@ -139,18 +196,23 @@ pub(super) fn view(objects: &[StoredObject], beside: Beside) -> View {
         traffic,
         buckets,
         claim_count: of("bucketclaims").count(),
-        claims: claims.collect(),
+        claims,
+        access_count: of("bucketaccesses").count(),
+        accesses,
+        obc_count: of("objectbucketclaims").count(),
+        obcs: of("objectbucketclaims").take(MOST).map(object_bucket_claim).collect(),
         backends: of("s3backends").take(MOST).map(backend).collect(),
     }
 }
 
-/// Keys by UID of the claim that they are of, each claim's oldest first.
+/// Keys by UID of the claim or access that they are of, the oldest of each first.
 fn keys<'a>(secrets: impl Iterator<Item = &'a StoredObject>, now: Timestamp) -> BTreeMap<String, Vec<Key>> {
     let mut keys: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     for secret in secrets {
         let labels = &secret.object["metadata"]["labels"];
-        if labels[wire::ROLE] == Role::VirtualCredential.as_str() {
-            keys.entry(text(&labels[wire::CLAIM_UID])).or_default().push(key(&secret.object, now));
+        let roles = [(Role::VirtualCredential, wire::CLAIM_UID), (Role::AccessCredential, wire::ACCESS_UID)];
+        if let Some((_, owner)) = roles.iter().find(|(role, _)| labels[wire::ROLE] == role.as_str()) {
+            keys.entry(text(&labels[*owner])).or_default().push(key(&secret.object, now));
         }
     }
     for keys in keys.values_mut() {
@@ -170,6 +232,49 @@ fn claim(claim: &StoredObject, keys: Vec<Key>) -> Claim {
         bucket: text(&status["bucketName"]),
         conditions: conditions(&claim.object),
         keys,
+    }
+}
+
+fn access(access: &StoredObject, keys: Vec<Key>) -> Access {
+    let (spec, status) = (&access.object["spec"], &access.object["status"]);
+    let asked = spec["buckets"].as_array().into_iter().flatten().enumerate();
+    Access {
+        uid: text(&access.object["metadata"]["uid"]),
+        namespace: access.namespace.clone(),
+        name: access.name.clone(),
+        secret: text(&status["boundSecretName"]),
+        entries: asked.map(|(at, asked)| entry(&access.namespace, asked, &status["buckets"][at])).collect(),
+        conditions: conditions(&access.object),
+        keys,
+    }
+}
+
+fn entry(namespace: &str, asked: &Value, told: &Value) -> Entry {
+    let first = |one: &Value, other: &Value| if one.is_string() { text(one) } else { text(other) };
+    let claim = &asked["claimRef"];
+    Entry {
+        claim: match claim["name"].as_str() {
+            Some(name) => format!("{}/{name}", claim["namespace"].as_str().unwrap_or(namespace)),
+            None => String::new(),
+        },
+        bucket: first(&told["bucket"], &asked["bucketRef"]["name"]),
+        backend: first(&told["backend"], &asked["bucketRef"]["backend"]),
+        prefix: text(&asked["prefix"]),
+        mode: first(&told["mode"], &asked["mode"]),
+        state: text(&told["state"]),
+        reason: text(&told["reason"]),
+    }
+}
+
+fn object_bucket_claim(claim: &StoredObject) -> ObjectBucketClaim {
+    let spec = &claim.object["spec"];
+    let phase = text(&claim.object["status"]["phase"]);
+    ObjectBucketClaim {
+        namespace: claim.namespace.clone(),
+        name: claim.name.clone(),
+        class: text(&spec["storageClassName"]),
+        bucket: text(&spec["bucketName"]),
+        phase: if phase.is_empty() { "Pending".to_owned() } else { phase },
     }
 }
 
@@ -204,18 +309,23 @@ mod tests {
         StoredObject { group, plural, namespace: namespace.to_owned(), name: name.to_owned(), object: Arc::new(object) }
     }
 
-    fn vc(name: &str, generation: &str, until: Option<&str>) -> StoredObject {
+    /// A key of what has the UID `u`, which a label of this name tells.
+    fn key_of(role: Role, owner: &str, name: &str, generation: &str, until: Option<&str>) -> StoredObject {
         let object = json!({
             "metadata": {
                 "creationTimestamp": "2026-01-01T00:00:00Z", "annotations": {wire::EXPIRES_AT: until},
                 "labels": {
-                    wire::ROLE: Role::VirtualCredential.as_str(), wire::CLAIM_UID: "u",
+                    wire::ROLE: role.as_str(), owner: "u",
                     wire::ACCESS_KEY_ID: name, wire::ROTATION_GENERATION: generation,
                 },
             },
             "data": {"secret_access_key": "aHVzaC1odXNo"},
         });
         stored("secrets", OPERATOR_NAMESPACE, name, object)
+    }
+
+    fn vc(name: &str, generation: &str, until: Option<&str>) -> StoredObject {
+        key_of(Role::VirtualCredential, wire::CLAIM_UID, name, generation, until)
     }
 
     #[test]
@@ -233,6 +343,50 @@ mod tests {
         assert_eq!(keys, [("first", true), ("second", false)]);
         let text = serde_json::to_string(&view).expect("it is JSON");
         assert!(!text.contains("hush") && !text.contains("aHVzaC"), "{text}");
+    }
+
+    #[test]
+    fn an_access_is_shown_with_what_each_entry_asks_for_and_comes_to_and_with_no_secret() {
+        let access = json!({
+            "metadata": {"uid": "u"},
+            "spec": {"buckets": [
+                {"claimRef": {"name": "photos", "namespace": "team-a"}, "mode": "ReadOnly", "prefix": "raw/"},
+                {"claimRef": {"name": "own"}, "mode": "ReadWrite"},
+                {"bucketRef": {"backend": "main", "name": "films"}, "mode": "WriteOnly"},
+            ]},
+            "status": {"boundSecretName": "reader", "buckets": [
+                {"bucket": "team-a-photos", "backend": "main", "mode": "ReadOnly", "state": "Open"},
+                {"state": "Closed", "reason": "ClaimNotBound"},
+            ]},
+        });
+        let key = key_of(Role::AccessCredential, wire::ACCESS_UID, "first", "1", None);
+        let view = view(&[key, stored("bucketaccesses", "team-b", "reader", access)], at("2026-01-02T00:00:00Z"));
+        let shown = &view.accesses[0];
+        assert_eq!((view.access_count, shown.secret.as_str(), shown.keys[0].id.as_str()), (1, "reader", "first"));
+        let entries = shown.entries.iter().map(|it| {
+            let of = [&it.claim, &it.bucket, &it.backend, &it.prefix, &it.mode, &it.state, &it.reason];
+            of.map(String::as_str)
+        });
+        assert_eq!(
+            entries.collect::<Vec<_>>(),
+            [
+                ["team-a/photos", "team-a-photos", "main", "raw/", "ReadOnly", "Open", ""],
+                ["team-b/own", "", "", "", "ReadWrite", "Closed", "ClaimNotBound"],
+                ["", "films", "main", "", "WriteOnly", "", ""],
+            ]
+        );
+        let text = serde_json::to_string(&view).expect("it is JSON");
+        assert!(!text.contains("hush") && !text.contains("aHVzaC"), "{text}");
+    }
+
+    #[test]
+    fn an_object_bucket_claim_is_shown_with_its_phase() {
+        let claim =
+            json!({"spec": {"storageClassName": "buckets", "bucketName": "films"}, "status": {"phase": "Bound"}});
+        let view = view(&[stored("objectbucketclaims", "team-a", "films", claim)], at("2026-01-02T00:00:00Z"));
+        let shown = &view.obcs[0];
+        let told = [&shown.namespace, &shown.name, &shown.class, &shown.bucket, &shown.phase].map(String::as_str);
+        assert_eq!((view.obc_count, told), (1, ["team-a", "films", "buckets", "films", "Bound"]));
     }
 
     #[test]

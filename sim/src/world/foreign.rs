@@ -19,18 +19,26 @@ pub enum Foreign {
 impl Foreign {
     /// The definitions, with that of storage classes.
     pub(super) fn definitions(self) -> Vec<ReadDefinition> {
-        let both = match self {
+        let mut all = self.object_buckets();
+        all.extend(read(include_str!("foreign/storageclass.yaml")));
+        all
+    }
+
+    /// The definitions of ObjectBucketClaims and ObjectBuckets alone.
+    pub(crate) fn object_buckets(self) -> Vec<ReadDefinition> {
+        read(match self {
             Self::Rook => include_str!("foreign/rook.yaml"),
             Self::NooBaa => include_str!("foreign/noobaa.yaml"),
             Self::Own => include_str!("../../../charts/stowage/files/objectbucket.yaml"),
-        };
-        let documents = [both, include_str!("foreign/storageclass.yaml")]
-            .into_iter()
-            .flat_map(|text| manifests::parse("foreign definitions", text).expect("they are YAML"));
-        let read = |document: manifests::Document| {
-            let definition = document.object.try_parse().expect("it is a definition");
-            ReadDefinition::new(&definition).expect("it is valid")
-        };
-        documents.map(read).collect()
+        })
     }
+}
+
+fn read(definitions: &str) -> Vec<ReadDefinition> {
+    let documents = manifests::parse("foreign definitions", definitions).expect("they are YAML");
+    let read = |document: manifests::Document| {
+        let definition = document.object.try_parse().expect("it is a definition");
+        ReadDefinition::new(&definition).expect("it is valid")
+    };
+    documents.into_iter().map(read).collect()
 }

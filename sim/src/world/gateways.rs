@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use aws_smithy_async::time::{SharedTimeSource, TimeSource};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
@@ -15,7 +15,7 @@ use seeded::{VirtualClock, WallClock};
 use tower::{Layer, ServiceExt};
 
 use super::transport::{Hosts, Stores};
-use super::{GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, World, authority};
+use super::{GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, Options, World, authority};
 use crate::effects::{Call, Gate, GatewayEffects, GatewayFault, GatewayPlan, OfGateway, S3Fault};
 use crate::gateway::wire::{Mailbox, Wire};
 use crate::gateway::{Gateway, Given};
@@ -31,45 +31,54 @@ pub(super) struct Gateways {
     pub(super) mailbox: Mailbox,
 }
 
-/// So many gateways. With a plan, also an empty one, their calls are numbered and noted.
-pub(super) fn gateways(
-    count: usize,
-    plan: Option<GatewayPlan>,
-    cluster: &Cluster,
-    stores: &Stores,
-    clock: &WallClock,
-) -> Gateways {
-    let (are_numbered, mailbox) = (plan.is_some(), Mailbox::default());
+/// As many gateways as are asked for. With a plan, also an empty one, their calls are numbered and
+/// noted.
+pub(super) fn gateways(options: &Options, cluster: &Cluster, stores: &Stores, clock: &WallClock) -> Gateways {
+    let (plan, mailbox) = (options.gateway_plan.clone(), Mailbox::default());
+    let are_numbered = plan.is_some();
     let effects = GatewayEffects::within(plan.unwrap_or_default(), Arc::new(Behind { stores: stores.clone() }));
-    let one = |number| match are_numbered {
-        true => numbered(number, &effects, &mailbox, cluster, stores, clock),
-        false => Gateway::new(given(number, cluster.client(OPERATOR_NAMESPACE), clock, stores.clone())),
+    let one = |number| {
+        let own = Own { number, watch: options.gateway_watch, clock };
+        match are_numbered {
+            true => numbered(&own, &effects, &mailbox, cluster, stores),
+            false => Gateway::new(own.given(cluster.client(OPERATOR_NAMESPACE), stores.clone())),
+        }
     };
-    let all = (0..).take(count.max(1)).map(one).collect();
+    let all = (0..).take(options.gateways.max(1)).map(one).collect();
     Gateways { all, effects, mailbox }
 }
 
-fn numbered(
-    number: u32,
-    effects: &GatewayEffects,
-    mailbox: &Mailbox,
-    cluster: &Cluster,
-    stores: &Stores,
-    clock: &WallClock,
-) -> Gateway {
+fn numbered(own: &Own<'_>, effects: &GatewayEffects, mailbox: &Mailbox, cluster: &Cluster, stores: &Stores) -> Gateway {
     let instance = effects.instance();
     let (received, gate) = (Arc::new(AtomicU64::new(0)), Gate::before(&instance));
     let counted = move |body| ApiBody::counted(body, received.clone(), gate.clone());
     let api = cluster.service().map_response(move |response| response.map(counted));
     let client = kube::Client::new(effects.kube_layer(&instance).layer(api), OPERATOR_NAMESPACE);
     let stores = effects.s3_layer(&instance).layer(Wire::new(stores.clone(), mailbox.clone()));
-    Gateway::new(given(number, client, clock, stores))
+    Gateway::new(own.given(client, stores))
 }
 
-/// A gateway whose clients have its own clock.
-fn given<S>(number: u32, client: kube::Client, clock: &WallClock, stores: S) -> Given<S> {
-    let (clock, clock_of_clients) = (clock.clone(), clock.clone());
-    Given { number, client, operator_namespace: OPERATOR_NAMESPACE, clock, clock_of_clients, stores, log: None }
+/// What a gateway has of its own.
+struct Own<'w> {
+    number: u32,
+    watch: Option<Duration>,
+    clock: &'w WallClock,
+}
+
+impl Own<'_> {
+    /// What a gateway is given whose clients have its own clock.
+    fn given<S>(&self, client: kube::Client, stores: S) -> Given<S> {
+        Given {
+            number: self.number,
+            client,
+            operator_namespace: OPERATOR_NAMESPACE,
+            clock: self.clock.clone(),
+            clock_of_clients: self.clock.clone(),
+            stores,
+            watch: self.watch,
+            log: None,
+        }
+    }
 }
 
 impl World {

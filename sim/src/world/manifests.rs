@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::discovery::Scope;
 use parking_lot::Mutex;
 use stowage_operator::api::{ServedBy, wire};
 
@@ -143,27 +144,54 @@ fn is_cluster_scoped(kind: &str) -> bool {
     matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend" | "StorageClass" | "ObjectBucket")
 }
 
+impl Document {
+    /// Which kind it is of.
+    ///
+    /// # Errors
+    /// It says none.
+    pub fn kind(&self) -> Result<GroupVersionKind, ManifestError> {
+        let types = self.object.types.as_ref().ok_or_else(|| self.failed("it has no kind".to_owned()))?;
+        GroupVersionKind::try_from(types).map_err(|error| self.failed(error.to_string()))
+    }
+
+    /// What is wrong with it, and where it stands.
+    pub fn failed(&self, message: String) -> ManifestError {
+        ManifestError { file: self.file.clone(), number: self.number, message }
+    }
+}
+
 /// Applies one document, with strict field validation, in the client's namespace where it names
 /// none.
 ///
 /// # Errors
 /// With the API server's own message, when it refuses.
 pub async fn apply(client: &Client, document: &Document) -> Result<DynamicObject, ManifestError> {
-    let failed = |message: String| ManifestError { file: document.file.clone(), number: document.number, message };
-    let types = document.object.types.as_ref().ok_or_else(|| failed("it has no kind".to_owned()))?;
-    let kind = GroupVersionKind::try_from(types).map_err(|error| failed(error.to_string()))?;
-    let resource = ApiResource::from_gvk(&kind);
+    let kind = document.kind()?;
+    let scope = if is_cluster_scoped(&kind.kind) { Scope::Cluster } else { Scope::Namespaced };
+    apply_as(client, document, &ApiResource::from_gvk(&kind), scope).await
+}
+
+/// The same, of a resource that is known to be of this scope.
+///
+/// # Errors
+/// With the API server's own message, when it refuses.
+pub async fn apply_as(
+    client: &Client,
+    document: &Document,
+    resource: &ApiResource,
+    scope: Scope,
+) -> Result<DynamicObject, ManifestError> {
     let name = document.object.metadata.name.clone().unwrap_or_default();
-    let api: Api<DynamicObject> = match &document.object.metadata.namespace {
-        _ if is_cluster_scoped(&types.kind) => Api::all_with(client.clone(), &resource),
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::default_namespaced_with(client.clone(), &resource),
+    let api: Api<DynamicObject> = match (scope, &document.object.metadata.namespace) {
+        (Scope::Cluster, _) => Api::all_with(client.clone(), resource),
+        (Scope::Namespaced, Some(namespace)) => Api::namespaced_with(client.clone(), namespace, resource),
+        (Scope::Namespaced, None) => Api::default_namespaced_with(client.clone(), resource),
     };
     let mut params = PatchParams::apply(MANAGER).force();
     params.field_validation = Some(ValidationDirective::Strict);
     api.patch(&name, &params, &Patch::Apply(&document.object)).await.map_err(|error| match error {
-        kube::Error::Api(status) => failed(status.message.clone()),
-        error => failed(error.to_string()),
+        kube::Error::Api(status) => document.failed(status.message.clone()),
+        error => document.failed(error.to_string()),
     })
 }
 

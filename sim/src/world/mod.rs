@@ -29,7 +29,7 @@ pub(crate) use clocks::Clocks;
 pub use foreign::Foreign;
 use gateways::Gateways;
 use kube_sim::{Cluster, ReadDefinition};
-pub use manifests::{Document, ManifestError, apply, parse, read_once};
+pub use manifests::{Document, ManifestError, apply, apply_as, parse, read_once};
 pub(crate) use operator::Circumstances;
 pub use operator::{Operator, operator_instance};
 use parking_lot::Mutex;
@@ -106,6 +106,9 @@ pub struct Options {
     pub foreign: Option<Foreign>,
     /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
     pub gateway_plan: Option<GatewayPlan>,
+    /// After how long a watch of a gateway ends and is begun again, which is a sign of life. Without
+    /// end unless given, which is least to do.
+    pub gateway_watch: Option<Duration>,
 }
 
 /// Whether a world has accesses.
@@ -140,6 +143,7 @@ impl Default for Options {
             accesses: Accesses::Absent,
             foreign: None,
             gateway_plan: None,
+            gateway_watch: None,
         }
     }
 }
@@ -187,11 +191,11 @@ impl World {
         let clocks = Clocks::default();
         let stores = backends::stores(&options.backends, &options.dialect, &clocks.of(Actor::Store, clock.clock()));
         let first = options.backends.first().and_then(|backend| stores.get(&backend.endpoint)).cloned();
-        let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect));
+        let store = first.unwrap_or_else(|| Store::new(clock.clock(), options.dialect.clone()));
         let stores = Stores::new(stores.into_iter().map(|(endpoint, store)| (authority(endpoint.as_str()), store)));
         let of_gateway = clocks.of(Actor::Gateway, clock.clock());
         let Gateways { all: gateways, effects: gateway_effects, mailbox } =
-            gateways::gateways(options.gateways, options.gateway_plan, &cluster, &stores, &of_gateway);
+            gateways::gateways(&options, &cluster, &stores, &of_gateway);
         let mut tasks = JoinSet::new();
         for gateway in gateways.clone() {
             tasks.spawn(async move { gateway.run().await });

@@ -220,7 +220,7 @@ impl Bench {
         let claims = Api::<stowage_operator::api::BucketClaim>::default_namespaced(kube.clone());
         let claim = serde_json::from_value(claim).expect("it is a claim");
         claims.create(&PostParams::default(), &claim).await.expect("it is made");
-        let connection = super::connection_at(served["admin"].as_str().expect("a URL"), "photos").await;
+        let connection = super::connection_at(served["admin"].as_str().expect("a URL"), "default", "photos").await;
         let s3 = s3(&connection);
         let begun = s3.create_multipart_upload().bucket(BUCKET).key("parts").send().await.expect("it is begun");
         let upload = begun.upload_id.expect("it has an id");

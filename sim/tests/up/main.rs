@@ -2,6 +2,8 @@
 
 mod again;
 mod crash;
+mod given;
+mod shared;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -42,6 +44,7 @@ fn options(folder: &TempDir) -> Options {
         kubeconfig,
         operator: true,
         authorization: Authorization::AllowAll,
+        obc: false,
         workloads_ready: false,
         data: None,
         manifests,
@@ -50,8 +53,15 @@ fn options(folder: &TempDir) -> Options {
 
 impl Bench {
     async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// With other options.
+    async fn with(change: impl FnOnce(&mut Options)) -> Self {
         let folder = TempDir::new().expect("there is room");
-        let up = Up::start(options(&folder)).await.expect("it starts");
+        let mut options = options(&folder);
+        change(&mut options);
+        let up = Up::start(options).await.expect("it starts");
         Self { up, folder }
     }
 
@@ -77,7 +87,11 @@ impl Bench {
 
     /// What its Secret holds, once it is ready.
     async fn connection(&self, name: &str) -> Value {
-        connection_at(&self.up.served().admin, name).await
+        self.connection_of("default", name).await
+    }
+
+    async fn connection_of(&self, namespace: &str, name: &str) -> Value {
+        connection_at(&self.up.served().admin, namespace, name).await
     }
 }
 
@@ -94,11 +108,11 @@ async fn admin(url: &str, method: Method, path: &str, body: Option<Value>) -> (u
     (head.status.as_u16(), serde_json::from_slice(&body).unwrap_or_default())
 }
 
-/// What the Secret of a claim in namespace default holds, once it is ready.
-async fn connection_at(url: &str, name: &str) -> Value {
+/// What the Secret of a claim holds, once it is ready.
+async fn connection_at(url: &str, namespace: &str, name: &str) -> Value {
     let begun = Instant::now();
     loop {
-        let path = format!("/claims/default/{name}/connection");
+        let path = format!("/claims/{namespace}/{name}/connection");
         match admin(url, Method::GET, &path, None).await {
             (200, connection) => return connection,
             (code, why) if begun.elapsed() > PATIENCE => panic!("{code} {why}"),

@@ -275,11 +275,13 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::up::kinds::Kinds;
     use crate::up::simulator::Simulator;
 
     fn simulator(data: Option<&Path>) -> Simulator {
         let endpoint = |url| Endpoint::parse(url).expect("it is one");
-        let new = Simulator::new(endpoint("http://127.0.0.1:9000"), &endpoint("http://127.0.0.1:9001"), data);
+        let (gateway, store) = (endpoint("http://127.0.0.1:9000"), endpoint("http://127.0.0.1:9001"));
+        let new = Simulator::new(gateway, &store, data, Kinds::Own);
         new.expect("it can be made").0
     }
 

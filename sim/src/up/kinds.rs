@@ -1,0 +1,76 @@
+//! The kinds that a simulator serves besides those of every cluster: the operator's own, and where
+//! that is asked for ObjectBucketClaims, with a storage class for them (spec §9).
+
+use kube::ResourceExt;
+use kube_sim::{Cluster, ReadDefinition};
+
+use crate::world::{self, Document, Foreign, PROVISIONER, parse};
+
+/// Name of the backend that a simulator brings itself.
+pub(super) const BACKEND: &str = "main";
+
+/// Which of them there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kinds {
+    /// The operator's own.
+    Own,
+    /// ObjectBucketClaims and ObjectBuckets too.
+    WithObjectBuckets,
+}
+
+impl Kinds {
+    /// Has a cluster serve them.
+    pub(super) fn serve(self, cluster: &Cluster) {
+        let serve = |definition: &ReadDefinition| cluster.serve(definition).expect("these definitions are valid");
+        world::definitions().iter().for_each(serve);
+        if self == Self::WithObjectBuckets {
+            Foreign::Own.object_buckets().iter().for_each(serve);
+        }
+    }
+
+    /// What storage classes call the operator, where it serves them.
+    pub(super) fn provisioner(self) -> Option<String> {
+        (self == Self::WithObjectBuckets).then(|| PROVISIONER.to_owned())
+    }
+
+    /// What is applied at each start besides these manifests: a storage class for the first backend
+    /// that there is, unless they have one.
+    ///
+    /// # Errors
+    /// In one sentence.
+    pub(super) fn class(self, given: &[Document]) -> Result<Vec<Document>, String> {
+        let of = |wanted: &'static str| given.iter().filter(move |it| is_a(it, wanted));
+        if self == Self::Own || of("StorageClass").next().is_some() {
+            return Ok(Vec::new());
+        }
+        let backend = of("S3Backend").next().map_or_else(|| BACKEND.to_owned(), |it| it.object.name_any());
+        let text = include_str!("storageclass.yaml").replace("BACKEND", &backend).replace("PROVISIONER", PROVISIONER);
+        parse("the storage class", &text).map_err(|error| error.to_string())
+    }
+}
+
+/// Whether a document is of this kind.
+pub(super) fn is_a(document: &Document, kind: &str) -> bool {
+    document.object.types.as_ref().is_some_and(|types| types.kind == kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backend_of(given: &str) -> Option<String> {
+        let given = parse("given", given).expect("it is YAML");
+        let class = Kinds::WithObjectBuckets.class(&given).expect("it is YAML").pop()?;
+        Some(class.object.data["parameters"]["backend"].as_str().expect("a text").to_owned())
+    }
+
+    #[test]
+    fn the_storage_class_leads_to_the_first_backend_unless_one_is_given() {
+        let backend = "apiVersion: broker.stowage.io/v1alpha1\nkind: S3Backend\nmetadata: {name: fast}\n";
+        let class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: mine}\n";
+        assert_eq!(backend_of("").as_deref(), Some(BACKEND));
+        assert_eq!(backend_of(backend).as_deref(), Some("fast"));
+        assert_eq!(backend_of(&format!("{backend}---\n{class}")), None);
+        assert!(Kinds::Own.class(&[]).expect("nothing to read").is_empty());
+    }
+}
