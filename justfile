@@ -85,11 +85,23 @@ chart *args:
     cargo build --locked --workspace --bins
     target/debug/stowage-e2e chart {{ args }}
 
+# The alerts: each fires in its scene and in no other. promtool is built first, once; needs Go.
+alerts *args:
+    e2e/promtool/build
+    cargo build --locked --workspace --bins
+    target/debug/stowage-e2e alerts {{ args }}
+
 # kubectl on a real API server and on the one of `stowage-sim up`, command by command. Needs Go, once.
 kubectl *args:
     e2e/control-plane/build
     cargo test --locked --workspace --no-run
     target/debug/stowage-e2e kubectl {{ args }}
+
+# Operators of others beside `stowage-sim up` and on a real API server, and the guide's test fixtures: `just operators --only
+# kube-rs`. What this machine doesn't have is left out by name.
+operators *args:
+    cargo test --locked --workspace --no-run
+    target/debug/stowage-e2e operators {{ args }}
 
 # The scenarios on real control planes that are started for it; `just e2e-control-plane restart adoption` plays these.
 e2e-control-plane *args:

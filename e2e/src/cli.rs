@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 use stowage_sim::effects::Plan as Faults;
 
 use crate::bench::BenchArgs;
+use crate::alerts::{self, AlertsArgs};
 use crate::chart::{self, ChartArgs};
 use crate::clients::heads::{self, HeadsArgs};
 use crate::clients::suite::{self, SuiteArgs};
@@ -19,6 +20,7 @@ use crate::control_plane::Programs;
 use crate::failure::Failure;
 use crate::kind;
 use crate::kubectl::{self, KubectlArgs};
+use crate::operators::{self, OperatorsArgs};
 use crate::report::LeftOut;
 use crate::run::{Ground, Output, Plan, Reached, TheirStore, run};
 use crate::scenarios::Scenario;
@@ -86,12 +88,25 @@ enum Command {
     /// the program helm, from where `e2e/helm/build` puts it or from the PATH. From the project's
     /// root.
     Chart(Box<ChartArgs>),
+    /// Play each trouble that an alert is for, and look which alerts fire.
+    ///
+    /// Plays in the simulator, with the production operator and gateway, and has the chart's alerts
+    /// evaluated over what they serve at /metrics. Needs the program promtool, from where
+    /// `e2e/promtool/build` puts it or from the PATH. From the project's root.
+    Alerts(Box<AlertsArgs>),
     /// Run kubectl on a real API server and on the one of `stowage-sim up`, command by command, and
     /// tell where exit code or output differ.
     ///
     /// Starts a control plane, from the programs that `run --cluster control-plane` finds, kubectl
     /// among them. From the project's root.
     Kubectl(Box<KubectlArgs>),
+    /// Play operators of others on the simulator's API server and on a real one, and run the test
+    /// fixtures that the guide shows.
+    ///
+    /// Each operator is built into the user's cache directory, once, and started twice beside
+    /// `stowage-sim up` and on a control plane, from the programs that `run --cluster control-plane`
+    /// finds. What can't be had on this machine is left out, and told. From the project's root.
+    Operators(Box<OperatorsArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -223,7 +238,9 @@ impl Cli {
             Command::S3Tests(args) => Ok(runtime()?.block_on(suite::run(args.settings()?))?),
             Command::Heads(args) => Ok(runtime()?.block_on(heads::run(args.settings()?))?),
             Command::Chart(args) => Ok(runtime()?.block_on(chart::run(*args))?),
+            Command::Alerts(args) => Ok(runtime()?.block_on(alerts::run(*args))?),
             Command::Kubectl(args) => Ok(runtime()?.block_on(kubectl::run(*args))?),
+            Command::Operators(args) => Ok(runtime()?.block_on(operators::run(*args))?),
             Command::Clients(args) => match args.wanted()? {
                 Wanted::List(clients) => Ok(clients::list(&clients)?),
                 Wanted::Play(settings) => Ok(runtime()?.block_on(clients::run(*settings))?),

@@ -12,15 +12,29 @@ use crate::audit::Request;
 
 /// What an operator may change, and how (spec §2, §3.8): never whole claims, backends or
 /// namespaces. Of a backend it notes that it serves it.
-const MAY: [(&str, &[&str]); 7] = [
+const MAY: [(&str, &[&str]); 14] = [
     ("bucketclaims", &["patch", "update"]),
     ("bucketclaims/status", &["patch", "update"]),
+    ("bucketaccesses", &["patch", "update"]),
+    ("bucketaccesses/status", &["patch", "update"]),
+    ("objectbucketclaims", &["patch"]),
+    ("objectbucketclaims/status", &["patch"]),
+    ("objectbuckets", &["create", "patch", "delete"]),
+    ("objectbuckets/status", &["patch"]),
+    ("configmaps", &["create", "patch"]),
     ("s3backends", &["patch"]),
     ("s3backends/status", &["patch", "update"]),
     ("secrets", &["create", "patch", "update", "delete"]),
     ("events", &["create", "patch", "update"]),
     ("leases", &["create", "patch", "update"]),
 ];
+
+/// What it makes of ObjectBucketClaims, and takes away with them (spec §9); the names begin so.
+const OF_OTHERS: [&str; 2] = ["bucketclaims", "bucketaccesses"];
+const OF_OTHERS_NAMES: &str = "obc-";
+
+/// What a gateway writes: what it counts for quotas, and that it is there (spec §6).
+const COUNTS: [&str; 2] = ["configmaps", "leases"];
 
 /// Operations of S3 that destroy something.
 const DESTROYS: [&str; 4] = ["DeleteBucket", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"];
@@ -30,17 +44,25 @@ pub(crate) fn requests(asked: &[Request]) -> Result<()> {
     for request in asked {
         let (target, verb) = (request.target(), request.verb.as_str());
         let may = MAY.iter().any(|(resource, verbs)| *resource == target && verbs.contains(&verb));
+        let may = may || makes_for_others(request);
         ensure!(may || !request.writes(), "the operator asked to {verb} {target} {}", place(request));
         ensure!(!request.forbidden(), "the operator has no right to {verb} {target} {}", place(request));
     }
     Ok(())
 }
 
-/// The gateway only reads, and nothing that it has no right to.
+/// Whether it makes or takes away what does the work for an ObjectBucketClaim.
+fn makes_for_others(request: &Request) -> bool {
+    let is_it = OF_OTHERS.contains(&request.target().as_str()) && ["create", "delete"].contains(&request.verb.as_str());
+    is_it && request.object_ref.name.starts_with(OF_OTHERS_NAMES)
+}
+
+/// The gateway only reads but for what it counts, and asks nothing that it has no right to.
 pub(crate) fn reader(asked: &[Request]) -> Result<()> {
     for request in asked {
         let (target, verb) = (request.target(), request.verb.as_str());
-        ensure!(!request.writes(), "the gateway asked to {verb} {target} {}", place(request));
+        let may = COUNTS.contains(&target.as_str());
+        ensure!(may || !request.writes(), "the gateway asked to {verb} {target} {}", place(request));
         ensure!(!request.forbidden(), "the gateway has no right to {verb} {target} {}", place(request));
     }
     Ok(())
@@ -149,6 +171,10 @@ mod tests {
     #[case("patch", "s3backends", "", 200, true)]
     #[case("update", "s3backends", "", 200, false)]
     #[case("delete", "s3backends", "", 200, false)]
+    #[case("delete", "bucketaccesses", "", 200, false)]
+    #[case("delete", "configmaps", "", 200, false)]
+    #[case("patch", "objectbucketclaims", "status", 200, true)]
+    #[case("delete", "objectbucketclaims", "", 200, false)]
     fn only_some_requests_are_an_operators(
         #[case] verb: &str,
         #[case] resource: &str,
@@ -179,6 +205,21 @@ mod tests {
         assert_eq!(answers(&[line]).is_ok(), right);
     }
 
+    #[rstest]
+    #[case("create", "bucketclaims", "obc-photos", true)]
+    #[case("delete", "bucketaccesses", "obc-photos", true)]
+    #[case("create", "bucketclaims", "photos", false)]
+    #[case("delete", "secrets", "obc-photos", true)]
+    #[case("deletecollection", "bucketclaims", "obc-photos", false)]
+    fn what_is_made_for_others_is_told_by_its_name(
+        #[case] verb: &str,
+        #[case] resource: &str,
+        #[case] name: &str,
+        #[case] right: bool,
+    ) {
+        assert_eq!(requests(&[asked(verb, resource, "", name, 200)]).is_ok(), right);
+    }
+
     fn refused(mut request: Request) -> Request {
         request.annotations.insert("authorization.k8s.io/decision".to_owned(), "forbid".to_owned());
         request
@@ -186,6 +227,7 @@ mod tests {
 
     #[rstest]
     #[case(asked("watch", "secrets", "", "x", 200), "")]
+    #[case(asked("update", "configmaps", "", "x", 200), "")]
     #[case(asked("patch", "secrets", "", "x", 200), "the gateway asked to patch secrets ns/x")]
     #[case(refused(asked("list", "secrets", "", "x", 403)), "the gateway has no right to list secrets ns/x")]
     fn a_gateway_reads_what_it_may(#[case] request: Request, #[case] expected: &str) {

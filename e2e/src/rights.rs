@@ -9,7 +9,7 @@ use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stowage_operator::api::GROUP;
+use stowage_operator::api::{GROUP, OBC_GROUP};
 
 use crate::objects::from_json;
 use crate::users::{TENANTS, User};
@@ -38,14 +38,15 @@ const INSTALLED: [Installed; 2] = [
     },
 ];
 
-/// Gives tenants the rights of spec §3.8, and those on Secrets that users of a namespace usually
-/// have.
+/// Gives tenants the rights of spec §3.8, and those that users of a namespace usually have on
+/// Secrets, ConfigMaps and ObjectBucketClaims.
 pub(crate) async fn of_tenants(client: &Client) -> Result<()> {
     let role: ClusterRole = from_json(json!({
         "metadata": {"name": TENANT},
         "rules": [
-            {"apiGroups": [GROUP], "resources": ["bucketclaims"], "verbs": ["*"]},
-            {"apiGroups": [""], "resources": ["secrets"], "verbs": ["*"]},
+            {"apiGroups": [GROUP], "resources": ["bucketclaims", "bucketaccesses"], "verbs": ["*"]},
+            {"apiGroups": [OBC_GROUP], "resources": ["objectbucketclaims"], "verbs": ["*"]},
+            {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["*"]},
         ],
     }));
     grant(Api::all(client.clone()), &role).await?;

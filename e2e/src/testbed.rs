@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::ObjectMeta;
 use kube::runtime::wait::{Condition, await_condition};
 use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use stowage_operator::api::{BucketClaim, S3Backend, wire};
+use stowage_operator::api::{BucketAccess, BucketClaim, ObjectBucket, ObjectBucketClaim, S3Backend, wire};
 use stowage_sim::effects::Plan;
 use tokio::time::timeout;
 
@@ -87,9 +88,9 @@ impl Testbed {
         made.with_context(|| format!("can't make namespace {name}")).map(|_| ())
     }
 
-    /// Takes away everything whose name begins with the prefix of this run: claims (without waiting
-    /// for an operator), backends, namespaces, buckets; and what an operator that is installed
-    /// remembers.
+    /// Takes away everything whose name begins with the prefix of this run: claims, accesses and
+    /// ObjectBucketClaims (without waiting for an operator), backends, storage classes, namespaces,
+    /// buckets; and what an operator that is installed remembers.
     pub(crate) async fn clean_up(&self) -> Result<()> {
         self.launcher.stop().await?;
         let mine = |name: &str| name.starts_with(&self.prefix);
@@ -97,10 +98,15 @@ impl Testbed {
         for namespace in namespaces.list(&ListParams::default()).await.context("clean-up")? {
             let name = namespace.name_any();
             if mine(&name) && namespace.metadata.deletion_timestamp.is_none() {
+                remove_all(&Api::<ObjectBucketClaim>::namespaced(self.client.clone(), &name), |_| true).await?;
+                remove_all(&Api::<BucketAccess>::namespaced(self.client.clone(), &name), |_| true).await?;
                 remove_all(&Api::<BucketClaim>::namespaced(self.client.clone(), &name), |_| true).await?;
                 unless_absent(namespaces.delete(&name, &DeleteParams::default()).await).context("clean-up")?;
             }
         }
+        let of_mine = |name: &str| name.strip_prefix("obc-").is_some_and(mine);
+        remove_all(&Api::<ObjectBucket>::all(self.client.clone()), of_mine).await?;
+        remove_all(&Api::<StorageClass>::all(self.client.clone()), mine).await?;
         remove_all(&Api::<S3Backend>::all(self.client.clone()), mine).await?;
         if let Some(home) = self.rig.as_ref().and_then(Rig::home) {
             let secrets: Api<Secret> = Api::namespaced(self.client.clone(), home);

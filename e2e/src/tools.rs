@@ -1,5 +1,7 @@
-//! Programs of others: `kind`, `docker` and `kubectl`, that make a kind cluster, and `helm`.
+//! Programs of others: `kind`, `docker` and `kubectl`, that make a kind cluster, `helm`, and
+//! `promtool`.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -64,6 +66,22 @@ impl Drop for Group {
             std::thread::yield_now();
         }
     }
+}
+
+/// A program of this version where `e2e/PROGRAM/build` puts it, or any on the `PATH`.
+///
+/// # Errors
+/// It is in neither place.
+pub(crate) fn built(program: &str, version: &str) -> Result<String> {
+    let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty());
+    let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let own = cache.map(|cache| cache.join("stowage").join(program).join(version));
+    let path = given("PATH").unwrap_or_default();
+    let mut places = own.into_iter().chain(std::env::split_paths(&path)).map(|place| place.join(program));
+    let found = places.find(|place| place.is_file());
+    let found = found.with_context(|| format!("there is no {program}: `e2e/{program}/build` builds it, once"))?;
+    Ok(found.display().to_string())
 }
 
 /// Runs a program in a node.

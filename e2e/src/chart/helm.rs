@@ -1,8 +1,8 @@
 //! The program `helm`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::{NAMESPACE, RELEASE};
 use crate::tools;
@@ -18,15 +18,11 @@ pub(super) struct Helm(String);
 impl Helm {
     /// Looks where `e2e/helm/build` puts it, then on the `PATH`.
     pub(super) fn find() -> Result<Self> {
-        let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty());
-        let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
-        let cache = cache.or_else(|| given("HOME").map(|home| PathBuf::from(home).join(".cache")));
-        let own = cache.map(|cache| cache.join("stowage/helm").join(VERSION.trim()));
-        let path = given("PATH").unwrap_or_default();
-        let mut places = own.into_iter().chain(std::env::split_paths(&path)).map(|place| place.join("helm"));
-        let found = places.find(|place| place.is_file());
-        let found = found.context("there is no helm: `e2e/helm/build` builds it, once")?;
-        Ok(Self(found.display().to_string()))
+        tools::built("helm", VERSION.trim()).map(Self)
+    }
+
+    pub(super) fn at(program: &Path) -> Self {
+        Self(program.display().to_string())
     }
 
     pub(super) async fn lint(&self, chart: &Path, values: &Path) -> Result<String> {

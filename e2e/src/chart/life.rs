@@ -81,6 +81,8 @@ pub(super) struct Life<'a> {
     pub(super) values: &'a Values,
     pub(super) kubeconfig: PathBuf,
     pub(super) client: Client,
+    /// Whether helm is to wait until workloads are ready.
+    pub(super) waits: bool,
 }
 
 /// Uids of objects, by kind and name.
@@ -126,7 +128,8 @@ impl Life<'_> {
 
     async fn helm(&self, verb: &str, more: &[&str]) -> Result<String> {
         let (chart, values) = (self.chart.display().to_string(), self.values.path.display().to_string());
-        self.helm.on(&self.kubeconfig, &[&[verb, RELEASE, &chart, "--values", &values], more].concat()).await
+        let wait: &[&str] = if self.waits { &["--wait", "--timeout", "60s"] } else { &[] };
+        self.helm.on(&self.kubeconfig, &[&[verb, RELEASE, &chart, "--values", &values], wait, more].concat()).await
     }
 
     /// A backend and a claim, and their definitions.

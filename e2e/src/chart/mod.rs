@@ -15,11 +15,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::Value;
 
 use self::helm::Helm;
 use crate::control_plane::{ControlPlane, Programs};
 use crate::run::{print, tell, unless_interrupted};
+use crate::simulator;
 use crate::users::User;
 
 /// For the API server.
@@ -39,6 +42,9 @@ pub(crate) struct ChartArgs {
     /// The project's directory of manifests, over which the chart is installed.
     #[arg(long, env = "STOWAGE_MANIFESTS", value_name = "DIR", default_value = "kind-config")]
     manifests: PathBuf,
+    /// The program helm; by default what `e2e/helm/build` has built, else the one on the PATH.
+    #[arg(long, env = "STOWAGE_HELM", value_name = "FILE")]
+    helm: Option<PathBuf>,
 }
 
 /// Values for the chart.
@@ -57,7 +63,7 @@ pub(crate) async fn run(args: ChartArgs) -> Result<()> {
 }
 
 async fn play(args: &ChartArgs) -> Result<()> {
-    let helm = Helm::find()?;
+    let helm = args.helm.as_deref().map_or_else(Helm::find, |program| Ok(Helm::at(program)))?;
     let (good, wrong) = (values(&args.chart.join("ci"))?, values(&args.wrong)?);
     ensure!(good.len() >= 12 && wrong.len() >= 8, "there are too few values to tell anything");
     for values in &wrong {
@@ -84,10 +90,32 @@ async fn play(args: &ChartArgs) -> Result<()> {
     let rights = checks::same_rights(&objects, &manifests(&args.manifests)?);
     ensure!(rights.is_empty(), "the chart's rights are not those of kind-config: {}", rights.join("; "));
     print("its rights are those of kind-config, which the tests play")?;
-    let life = life::Life { helm: &helm, chart: &args.chart, values: least, kubeconfig: plane.kubeconfig(), client };
+    let life = life::Life {
+        helm: &helm,
+        chart: &args.chart,
+        values: least,
+        kubeconfig: plane.kubeconfig(),
+        client,
+        waits: false,
+    };
     life.play(manifests(&args.manifests)?).await?;
     plane.check()?;
-    Ok(())
+    on_simulator(&helm, args, least).await
+}
+
+/// The same life on the simulator, which says of workloads that they are ready: so helm can wait.
+async fn on_simulator(helm: &Helm, args: &ChartArgs, values: &Values) -> Result<()> {
+    let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
+    let up = simulator::start(folder.path(), true).await?;
+    let kubeconfig = up.served().kubeconfig.clone();
+    let read = Kubeconfig::read_from(&kubeconfig).context("its kubeconfig can't be read")?;
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
+    let client = Client::try_from(config)?;
+    life::prepare(&client, &["vault", "more-secrets"]).await?;
+    let life = life::Life { helm, chart: &args.chart, values, kubeconfig, client, waits: true };
+    life.play(manifests(&args.manifests)?).await.context("on the simulator")?;
+    up.stop().await;
+    print("all of that on the simulator too, where helm waits until everything is ready")
 }
 
 /// The files of a directory, by name.

@@ -34,6 +34,22 @@ fn claim(namespace: &str, name: &str, backend: &str, more: &Value) -> Value {
            "metadata": {"name": name, "namespace": namespace}, "spec": spec})
 }
 
+/// An access to these buckets, with more of a spec.
+fn access(namespace: &str, buckets: &Value, more: &Value) -> Value {
+    let mut spec = json!({"buckets": buckets, "writeConnectionSecretToRef": {"name": "shared"}});
+    merge(&mut spec, more);
+    json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "BucketAccess",
+           "metadata": {"name": "shared", "namespace": namespace}, "spec": spec})
+}
+
+fn of_claim(name: &str) -> Value {
+    json!({"claimRef": {"name": name}})
+}
+
+fn of_bucket(backend: &str, name: &str) -> Value {
+    json!({"bucketRef": {"backend": backend, "name": name}})
+}
+
 fn merge(into: &mut Value, more: &Value) {
     for (field, value) in more.as_object().into_iter().flatten() {
         into[field] = value.clone();
@@ -54,9 +70,48 @@ fn refused() -> Vec<(Value, &'static str)> {
     ]
 }
 
+/// What is to be refused of accesses, and of templates of Secrets, whoever has them.
+fn refused_of_tenants() -> Vec<(Value, &'static str)> {
+    let own = json!([{"claimRef": {"name": "photos", "namespace": "default"}}, of_claim("photos")]);
+    let none = json!({});
+    let template = |template: Value| json!({"secretTemplate": template});
+    let with = |it: Value| access("default", &json!([of_claim("photos")]), &template(it));
+    vec![
+        (access("default", &own, &none), "spec.buckets has claim default/photos more than once"),
+        (
+            access("default", &json!([of_bucket("named", "films"), of_bucket("short", "films")]), &none),
+            "spec.buckets has bucket films more than once",
+        ),
+        (access("default", &json!([of_bucket("named", "1.2.3.4")]), &none), "1.2.3.4 is no name of a bucket"),
+        (
+            access(
+                "default",
+                &json!([{"claimRef": {"name": "photos"}, "prefix": format!("{}/", "é".repeat(256))}]),
+                &none,
+            ),
+            "a prefix in spec.buckets has more than 512 bytes",
+        ),
+        (access(NAMESPACE, &json!([of_claim("photos")]), &none), "holds Secrets of the operator"),
+        (claim(NAMESPACE, "films", "short", &none), "holds Secrets of the operator"),
+        (with(json!({"data": {"AWS_REGION": "x"}})), "the operator writes AWS_REGION itself"),
+        (with(json!({"data": {"url": "{{{ .Endpoint }}"}})), "what stands between two braces in url"),
+        (with(json!({"data": {"a/b": "x"}})), "none of a Secret"),
+        (with(json!({"omitDefaults": true})), "with omitDefaults, spec.secretTemplate.data"),
+        (with(json!({"labels": {"team": "a"}})), "spec.secretTemplate may not write team"),
+        (
+            claim("default", "films", "short", &template(json!({"data": {"url": "{{ .Password }}"}}))),
+            "what stands between two braces in url",
+        ),
+    ]
+}
+
 /// What is to be taken.
 fn taken() -> Vec<Value> {
+    let template = json!({"data": {"url": "{ {{.Endpoint}}/{{ .Bucket }}\n}}"}, "omitDefaults": true});
     vec![
+        // Its claim, or consent, may come later.
+        access("default", &json!([of_claim("photos"), of_bucket("nobodys", "films")]), &json!({})),
+        access("default", &json!([of_claim("photos")]), &json!({"secretTemplate": template})),
         claim(LABELLED, "photos", "labelled", &json!({})),
         claim(LABELLED, "photos", "named", &json!({})),
         claim("default", "abc", "short", &json!({})),
@@ -83,7 +138,7 @@ pub(super) async fn play(client: &Client) -> Result<()> {
         apply(client, backend).await?;
     }
     let dry = PatchParams::apply("somebody").dry_run();
-    for (object, words) in refused() {
+    for (object, words) in refused().into_iter().chain(refused_of_tenants()) {
         is_refused(client, &object, &dry, words).await?;
     }
     for object in taken() {

@@ -118,14 +118,14 @@ fn chosen(clients: Vec<Client>, only: &[String]) -> anyhow::Result<Vec<Client>> 
 ///
 /// # Errors
 /// When there is none.
-pub(super) fn cache() -> anyhow::Result<PathBuf> {
+pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     let of_user = given("XDG_CACHE_HOME").or_else(|| given("HOME").map(|home| home.join(".cache")));
     of_user.map(|it| it.join("stowage/clients")).context("neither XDG_CACHE_HOME nor HOME is set")
 }
 
 /// A program that was built with this one.
-fn beside(name: &str) -> anyhow::Result<Vec<String>> {
+pub(crate) fn beside(name: &str) -> anyhow::Result<Vec<String>> {
     let this = std::env::current_exe().context("this program can't be found")?;
     let program = this.parent().unwrap_or(Path::new(".")).join(name);
     if !program.is_file() {

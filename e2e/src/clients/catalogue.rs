@@ -1,4 +1,5 @@
-//! The clients that there are, and their installations.
+//! The clients that there are, and their installations. `operators` keeps operators of others the
+//! same way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,10 +28,10 @@ pub(crate) struct Client {
 ///
 /// # Errors
 /// When it can't be read.
-pub(super) fn read(directory: &Path) -> Result<Vec<Client>> {
+pub(crate) fn read(directory: &Path) -> Result<Vec<Client>> {
     let directory = std::path::absolute(directory).with_context(|| directory.display().to_string())?;
     let entries = fs::read_dir(&directory);
-    let entries = entries.with_context(|| format!("--clients {} can't be read", directory.display()))?;
+    let entries = entries.with_context(|| format!("{} can't be read", directory.display()))?;
     let mut clients = Vec::new();
     for entry in entries {
         let path = entry.context("a directory can't be read")?.path();
@@ -59,7 +60,7 @@ impl Client {
     }
 
     /// What plays it.
-    pub(super) fn program(&self) -> PathBuf {
+    pub(crate) fn program(&self) -> PathBuf {
         self.directory.join("run")
     }
 
@@ -67,7 +68,7 @@ impl Client {
     ///
     /// # Errors
     /// When it can't be had here, in the words of its script.
-    pub(super) async fn installed(&self, cache: &Path) -> Result<PathBuf> {
+    pub(crate) async fn installed(&self, cache: &Path) -> Result<PathBuf> {
         let home = cache.join(format!("{}-{}", self.name, self.digest()?));
         // An environment of Python knows its own place, so it can't be made elsewhere and moved.
         // One that was cut short is told by the mark that is not there.

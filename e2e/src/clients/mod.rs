@@ -8,10 +8,10 @@
 
 mod args;
 mod bed;
-mod catalogue;
+pub(crate) mod catalogue;
 pub(crate) mod heads;
 mod play;
-mod script;
+pub(crate) mod script;
 pub(crate) mod suite;
 mod table;
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-pub(crate) use self::args::{ClientsArgs, Wanted};
+pub(crate) use self::args::{ClientsArgs, Wanted, beside, cache};
 use self::bed::Ground;
 use self::catalogue::Client;
 use self::play::Play;

@@ -16,24 +16,24 @@ use crate::tools::Group;
 const KEPT: u64 = 1 << 20;
 
 /// What is run.
-pub(super) struct Script<'a> {
-    pub(super) program: &'a Path,
+pub(crate) struct Script<'a> {
+    pub(crate) program: &'a Path,
     /// Where it runs.
-    pub(super) directory: &'a Path,
+    pub(crate) directory: &'a Path,
     /// All that its environment holds; `None`: what this process has.
-    pub(super) environment: Option<&'a [(String, String)]>,
+    pub(crate) environment: Option<&'a [(String, String)]>,
 }
 
 /// What came of it.
-pub(super) struct Done {
-    pub(super) status: ExitStatus,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub(crate) struct Done {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Done {
     /// What it said last: where nothing else does, the way that it ended.
-    pub(super) fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let last = self.stderr.lines().rev().find(|line| !line.trim().is_empty());
         last.map_or_else(|| self.status.to_string(), |line| line.trim().to_owned())
     }
@@ -45,7 +45,7 @@ impl Script<'_> {
     ///
     /// # Errors
     /// When it can't be started or read, or takes longer.
-    pub(super) async fn run(&self, arguments: &[impl AsRef<OsStr>], patience: Duration) -> Result<Done> {
+    pub(crate) async fn run(&self, arguments: &[impl AsRef<OsStr>], patience: Duration) -> Result<Done> {
         let failed = || self.program.display().to_string();
         let mut command = Command::new(self.program);
         command.args(arguments).current_dir(self.directory).process_group(0);

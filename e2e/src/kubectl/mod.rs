@@ -6,14 +6,12 @@
 mod mask;
 mod table;
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
-use stowage_sim::up::{Authorization, Listen, Options, Up};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -21,6 +19,7 @@ use self::mask::masked;
 use self::table::{Compared, STEPS, Step};
 use crate::control_plane::{ControlPlane, Programs};
 use crate::run::{print, tell, unless_interrupted};
+use crate::simulator;
 
 /// For the API server.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -92,8 +91,10 @@ pub(crate) async fn run(args: KubectlArgs) -> Result<()> {
 async fn play(args: &KubectlArgs) -> Result<()> {
     let kubectl = Programs::kubectl()?;
     let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
-    let (mut plane, up) =
-        tokio::try_join!(async { ControlPlane::start(&Programs::find()?, PATIENCE).await }, simulator(folder.path()))?;
+    let (mut plane, up) = tokio::try_join!(
+        async { ControlPlane::start(&Programs::find()?, PATIENCE).await },
+        simulator::start(folder.path(), false)
+    )?;
     let real = Side::new(&plane.kubeconfig(), &folder.path().join("real"), &kubectl, &args.manifests)?;
     let simulated = Side::new(&up.served().kubeconfig, &folder.path().join("simulated"), &kubectl, &args.manifests)?;
     let began = Instant::now();
@@ -121,16 +122,6 @@ async fn play(args: &KubectlArgs) -> Result<()> {
         "{whole} commands of kubectl end and print alike on both servers, {by_code} end alike, in {seconds:.1} s"
     ))?;
     Ok(())
-}
-
-async fn simulator(folder: &Path) -> Result<Up> {
-    let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let listen = Listen { kube: anywhere, s3: anywhere, store: anywhere, admin: anywhere };
-    let kubeconfig = folder.join("simulator/kubeconfig");
-    let (authorization, manifests) = (Authorization::Rbac, Vec::new());
-    let options =
-        Options { listen, kubeconfig, operator: false, authorization, workloads_ready: false, data: None, manifests };
-    Up::start(options).await.map_err(|error| anyhow!(error))
 }
 
 fn told(it: &Outcome) -> String {

@@ -19,7 +19,7 @@ pub(super) async fn play(testbed: &Testbed) -> Result<String> {
         ensure!(warnings.is_empty(), "{name} is accepted with warnings: {}", warnings.join("; "));
         established(testbed, &name).await?;
     }
-    Ok("2 definitions applied without a warning, established".to_owned())
+    Ok(format!("{} definitions applied without a warning, established", api::crds().len()))
 }
 
 /// Puts the definitions into the cluster. Returns the names of those that weren't there before.
@@ -46,17 +46,17 @@ pub(crate) async fn uninstall(testbed: &Testbed, names: &[String]) -> Result<()>
     Ok(())
 }
 
-fn definitions(testbed: &Testbed) -> Api<CustomResourceDefinition> {
+pub(super) fn definitions(testbed: &Testbed) -> Api<CustomResourceDefinition> {
     Api::all(testbed.client.clone())
 }
 
-async fn established(testbed: &Testbed, name: &str) -> Result<()> {
+pub(super) async fn established(testbed: &Testbed, name: &str) -> Result<()> {
     let established = conditions::is_crd_established();
     testbed.wait(&definitions(testbed), name, "established", established).await.map(|_| ())
 }
 
 /// Server-side apply by hand, because the client doesn't show headers. Returns the warnings.
-async fn apply(testbed: &Testbed, definition: &CustomResourceDefinition) -> Result<Vec<String>> {
+pub(super) async fn apply(testbed: &Testbed, definition: &CustomResourceDefinition) -> Result<Vec<String>> {
     let name = definition.name_any();
     let failed = || format!("can't apply {name}");
     let body = serde_json::to_vec(definition).with_context(failed)?;

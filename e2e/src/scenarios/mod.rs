@@ -1,5 +1,6 @@
 //! The scenarios: each makes its own stage, plays, and checks what can be seen from outside.
 
+mod access;
 mod adoption;
 mod backend;
 mod bind;
@@ -12,6 +13,7 @@ mod election;
 mod faults;
 mod gateway;
 mod namespace;
+mod obc;
 mod objects;
 mod plan;
 mod restart;
@@ -55,6 +57,12 @@ pub enum Scenario {
     LostAnswers,
     /// Of operators that elect one, the leader is killed, and then told to end; another follows.
     Election,
+    /// Accesses open what the owner of a bucket consents to, through every door of S3, and nothing
+    /// beyond.
+    Access,
+    /// ObjectBucketClaims, as charts for Rook and NooBaa have them, get buckets and what is read from
+    /// them.
+    Obc,
     /// The API server takes the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,
     /// It answers the table of good and bad objects as expected.
@@ -133,7 +141,10 @@ impl Scenario {
 
     /// Why it can't be played on a stage; `None` where it can.
     pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
-        let goes_through_gateways = matches!(self, Self::RotationOverlap | Self::GatewayFaults | Self::GatewayRollout);
+        let goes_through_gateways = matches!(
+            self,
+            Self::RotationOverlap | Self::GatewayFaults | Self::GatewayRollout | Self::Access | Self::Obc
+        );
         let needs_rig = self.has_faults() || goes_through_gateways || self == Self::ScheduledRotation;
         let needs_process = matches!(
             self,
@@ -225,6 +236,8 @@ impl Scenario {
 
     async fn play(self, testbed: &Testbed) -> Result<String> {
         match self {
+            Self::Access => access::play(testbed).await,
+            Self::Obc => obc::play(testbed).await,
             Self::CrdsAccepted => crds::play(testbed).await,
             Self::ObjectTable => objects::play(testbed).await,
             Self::RotationOverlap => rotation::overlap(testbed).await,

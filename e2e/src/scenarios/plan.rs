@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use kube::ResourceExt;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
+use stowage_operator::api::BucketAccess;
 use tokio::time::sleep;
 
 use crate::stage::Stage;
@@ -16,6 +17,9 @@ const GLANCE: Duration = Duration::from_millis(500);
 
 /// The exit code where there is something to do.
 const SOMETHING: i32 = 2;
+
+/// An access to a claim that is not there.
+const ACCESS: &str = "reader";
 
 pub(super) async fn play(testbed: &Testbed) -> Result<String> {
     let stage = testbed.stage("plan").await?;
@@ -31,8 +35,12 @@ pub(super) async fn play(testbed: &Testbed) -> Result<String> {
         let says = of_claim(&plan, name)?["words"].as_str().unwrap_or_default().to_owned();
         ensure!(says.starts_with(words), "plan says of {name}: {says}, not {words}");
     }
+    let access = named(&plan, "accesses", ACCESS)?["words"].as_str().unwrap_or_default().to_owned();
+    ensure!(access.starts_with("begin to serve the access, and wait"), "plan says of the access: {access}");
     let (code, why) = stage.ask(&["why", "-n", &stage.tenant, "new", "-o", "json"]).await?;
     ensure!(code == Some(0) && why.contains("begin to serve the claim"), "why says {why}");
+    let (code, why) = stage.ask(&["why", "-n", &stage.tenant, &format!("bucketaccess/{ACCESS}"), "-o", "json"]).await?;
+    ensure!(code == Some(0) && why.contains("ClaimNotBound"), "why says of the access {why}");
     ensure!(versions(&stage).await? == before, "plan or why has changed something");
 
     let mut operator = stage.start_operator(&[]).await?;
@@ -60,6 +68,8 @@ async fn edited(stage: &Stage<'_>) -> Result<[(&'static str, String); 5]> {
     stage.patch("limited", json!({"spec": {"quota": {"hard": "1Gi"}}})).await?;
     stage.ask_to_delete("leaving").await?;
     stage.claim("new", json!({})).await?;
+    let spec = json!({"buckets": [{"claimRef": {"name": "nobody"}}], "writeConnectionSecretToRef": {"name": ACCESS}});
+    accesses(stage).create(&PostParams::default(), &BucketAccess::new(ACCESS, serde_json::from_value(spec)?)).await?;
     let bucket = |claim: &str| format!("bucket {}-{claim} at S3Backend {}", stage.tenant, stage.backend);
     Ok([
         ("revoked", "revoke every key, and make another".to_owned()),
@@ -98,15 +108,26 @@ async fn told(stage: &Stage<'_>, expected: i32) -> Result<Value> {
 }
 
 fn of_claim<'a>(plan: &'a Value, name: &str) -> Result<&'a Value> {
-    let mut claims = plan["claims"].as_array().into_iter().flatten();
-    claims.find(|claim| claim["name"] == name).with_context(|| format!("plan does not tell of {name}: {plan}"))
+    named(plan, "claims", name)
 }
 
-/// The version of each claim and Secret of the scenario.
+/// The object of this name in this list of a plan.
+fn named<'a>(plan: &'a Value, list: &str, name: &str) -> Result<&'a Value> {
+    let mut all = plan[list].as_array().into_iter().flatten();
+    all.find(|object| object["name"] == name).with_context(|| format!("plan does not tell of {name}: {plan}"))
+}
+
+fn accesses(stage: &Stage<'_>) -> Api<BucketAccess> {
+    Api::namespaced(stage.testbed.client.clone(), &stage.tenant)
+}
+
+/// The version of each claim, access and Secret of the scenario.
 async fn versions(stage: &Stage<'_>) -> Result<Vec<(String, Option<String>)>> {
     let all = ListParams::default();
     let claims = stage.claims().list(&all).await.context("can't list claims")?;
     let mut versions: Vec<_> = claims.iter().map(|it| (it.name_any(), it.resource_version())).collect();
+    let all_accesses = accesses(stage).list(&all).await.context("can't list accesses")?;
+    versions.extend(all_accesses.iter().map(|it| (it.name_any(), it.resource_version())));
     for namespace in [&stage.system, &stage.tenant] {
         let secrets = stage.secrets(namespace).list(&all).await.context("can't list Secrets")?;
         versions.extend(secrets.iter().map(|it| (it.name_any(), it.resource_version())));

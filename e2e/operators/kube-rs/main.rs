@@ -1,0 +1,87 @@
+//! The operator of `../controller-runtime`, as it is written with kube-rs: a controller on a
+//! filtered stream with a store, what it owns by server-side apply, watched Secrets, a finalizer,
+//! events, and a small leader election.
+
+mod lease;
+mod website;
+mod websites;
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::DynamicObject;
+use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
+use kube::{Api, Client};
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::lease::Election;
+use self::website::Website;
+use self::websites::{Failed, Websites, bucket_claims, reconcile};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = Client::try_default().await?;
+    let namespace = std::env::var("OPERATOR_NAMESPACE")?;
+    let identity = std::env::var("POD_NAME")?;
+    let election = Election {
+        leases: Api::namespaced(client.clone(), &namespace),
+        name: "websites.example.org",
+        identity: identity.clone(),
+    };
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        () = election.won() => {}
+        _ = terminate.recv() => return Ok(()),
+    }
+    eprintln!("elected");
+    let reporter = Reporter { controller: websites::OWNER.to_owned(), instance: Some(identity) };
+    let websites = Websites { recorder: Recorder::new(client.clone(), reporter), client, namespace };
+    tokio::select! {
+        () = control(websites) => {}
+        () = election.lost() => return Err("the election is lost".into()),
+        _ = terminate.recv() => {}
+    }
+    election.release().await;
+    Ok(())
+}
+
+async fn control(context: Websites) {
+    let client = context.client.clone();
+    let (reader, writer) = reflector::store();
+    let config = || watcher::Config::default().streaming_lists();
+    let stream = watcher(Api::<Website>::all(client.clone()), config())
+        .default_backoff()
+        .reflect(writer)
+        .applied_objects()
+        .predicate_filter(predicates::generation.combine(predicates::finalizers), PredicateConfig::default());
+    let claims = bucket_claims();
+    let store = reader.clone();
+    let of_secret = move |secret: Secret| {
+        let (namespace, name) = (secret.metadata.namespace, secret.metadata.name);
+        let shows = move |it: &Website| it.metadata.namespace == namespace && it.spec.secret_name == name;
+        store.state_filter(shows).into_iter().map(|it| ObjectRef::from_obj(&*it))
+    };
+    Controller::for_stream(stream, reader)
+        .with_config(controller::Config::default().concurrency(4))
+        .owns(Api::<ConfigMap>::all(client.clone()), config())
+        .owns_with(Api::<DynamicObject>::all_with(client.clone(), &claims), claims.clone(), config())
+        .watches(Api::<Secret>::all(client), config(), of_secret)
+        .run(reconcile, try_again, Arc::new(context))
+        .for_each(|outcome| async {
+            if let Err(error) = outcome {
+                eprintln!("{error}");
+            }
+        })
+        .await;
+}
+
+fn try_again(_: Arc<Website>, error: &Failed, _: Arc<Websites>) -> Action {
+    eprintln!("{error}");
+    Action::requeue(Duration::from_millis(200))
+}

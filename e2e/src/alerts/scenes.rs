@@ -1,0 +1,256 @@
+//! The troubles, each played long enough for its alert.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use stowage_sim::effects::GatewayPlan;
+use stowage_sim::world::fixtures::{claim, claim_on, claim_with};
+use stowage_sim::world::{ADMIN_ACCESS_KEY, OPERATOR_NAMESPACE, Options};
+
+use super::stage::{Stage, TENANT};
+
+/// A trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Scene {
+    /// None: claims come and go, keys rotate, tenants read and write.
+    Quiet,
+    /// The operator has ended.
+    OperatorDown,
+    /// Somebody else holds the Lease, and does not work.
+    NoLeader,
+    /// A claim asks for a backend that is not there.
+    ClaimNotReady,
+    /// A claim asks for a bucket that another one holds.
+    ClaimStalled,
+    /// A claim is deleted while objects are in its bucket.
+    DeletionStuck,
+    /// The store no longer knows the administrator's key.
+    BackendNotReady,
+    /// The API server fails at what a rotation writes.
+    ReconcileErrors,
+    /// The store fails at what drift checks ask.
+    UpstreamErrors,
+    /// The gateway has ended.
+    GatewayDown,
+    /// The API server answers the gateway nothing more.
+    GatewayStale,
+    /// The store denies the gateway what a tenant may read.
+    GatewayStoreTrouble,
+    /// The gateway does not reach the store.
+    GatewayStoreResting,
+    /// A bucket holds what it may.
+    QuotaFull,
+    /// A bucket with a limit can't be listed.
+    QuotaScansFail,
+}
+
+impl Scene {
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
+    /// The alert that it is for.
+    pub(super) fn alert(self) -> Option<&'static str> {
+        match self {
+            Self::Quiet => None,
+            Self::OperatorDown => Some("StowageOperatorDown"),
+            Self::NoLeader => Some("StowageNoLeader"),
+            Self::ClaimNotReady => Some("StowageClaimNotReady"),
+            Self::ClaimStalled => Some("StowageClaimStalled"),
+            Self::DeletionStuck => Some("StowageDeletionStuck"),
+            Self::BackendNotReady => Some("StowageBackendNotReady"),
+            Self::ReconcileErrors => Some("StowageReconcileErrors"),
+            Self::UpstreamErrors => Some("StowageUpstreamErrors"),
+            Self::GatewayDown => Some("StowageGatewayDown"),
+            Self::GatewayStale => Some("StowageGatewayStale"),
+            Self::GatewayStoreTrouble => Some("StowageGatewayStoreTrouble"),
+            Self::GatewayStoreResting => Some("StowageGatewayStoreResting"),
+            Self::QuotaFull => Some("StowageQuotaFull"),
+            Self::QuotaScansFail => Some("StowageQuotaScansFail"),
+        }
+    }
+
+    /// The alerts that fire in it.
+    pub(super) fn fires(self) -> BTreeSet<&'static str> {
+        self.alert().into_iter().collect()
+    }
+
+    pub(super) fn options(self) -> Options {
+        Options {
+            seed: 1,
+            elects: self == Self::NoLeader,
+            gateway_plan: Some(GatewayPlan::default()),
+            // As often as an API server sends bookmarks.
+            gateway_watch: Some(Duration::from_secs(60)),
+            ..Options::default()
+        }
+    }
+
+    pub(super) async fn play(self, stage: &mut Stage) -> Result<()> {
+        match self {
+            Self::Quiet => quiet(stage).await,
+            Self::OperatorDown => operator_down(stage).await,
+            Self::NoLeader => no_leader(stage).await,
+            Self::ClaimNotReady => claim_not_ready(stage).await,
+            Self::ClaimStalled => claim_stalled(stage).await,
+            Self::DeletionStuck => deletion_stuck(stage).await,
+            Self::BackendNotReady => backend_not_ready(stage).await,
+            Self::ReconcileErrors => reconcile_errors(stage).await,
+            Self::UpstreamErrors => upstream_errors(stage).await,
+            Self::GatewayDown => gateway_down(stage).await,
+            Self::GatewayStale => gateway_stale(stage).await,
+            Self::GatewayStoreTrouble => gateway_store_trouble(stage).await,
+            Self::GatewayStoreResting => gateway_store_resting(stage).await,
+            Self::QuotaFull => quota_full(stage).await,
+            Self::QuotaScansFail => quota_scans_fail(stage).await,
+        }
+    }
+}
+
+async fn quiet(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
+    let (bucket, tenant) = stage.bound("photos").await?;
+    tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
+    stage.watch_reader(60, &tenant, &bucket, "a").await;
+    stage.edit("photos", &json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})).await?;
+    stage.apply(&claim(TENANT, "films")).await;
+    stage.watch_reader(60, &tenant, &bucket, "a").await;
+    stage.delete("films").await?;
+    stage.watch(60).await;
+    Ok(())
+}
+
+async fn operator_down(stage: &mut Stage) -> Result<()> {
+    stage.watch(20).await;
+    stage.operator.stop();
+    stage.operator_answers = false;
+    stage.watch(20).await;
+    Ok(())
+}
+
+/// The holder renews the Lease as it should, and does nothing else.
+async fn no_leader(stage: &mut Stage) -> Result<()> {
+    let leases: Api<Lease> = Api::namespaced(stage.world.kube(), OPERATOR_NAMESPACE);
+    stage.watch(1).await;
+    let spec = |transitions: u64| json!({"spec": {"holderIdentity": "somebody", "leaseTransitions": transitions}});
+    leases.get("stowage-operator").await.context("nobody has led")?;
+    for renewal in 0..60 {
+        let patch = Patch::Merge(spec(renewal));
+        leases
+            .patch("stowage-operator", &PatchParams::default(), &patch)
+            .await
+            .context("the Lease can't be written")?;
+        stage.watch(1).await;
+    }
+    Ok(())
+}
+
+async fn claim_not_ready(stage: &mut Stage) -> Result<()> {
+    stage.watch(5).await;
+    stage.apply(&claim_on("nowhere", TENANT, "photos", "")).await;
+    stage.watch(30).await;
+    Ok(())
+}
+
+async fn claim_stalled(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim_with(TENANT, "photos", "bucketName: photos")).await;
+    stage.bound("photos").await?;
+    stage.apply(&claim_with(TENANT, "more-photos", "bucketName: photos")).await;
+    stage.watch(30).await;
+    Ok(())
+}
+
+async fn deletion_stuck(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim_with(TENANT, "photos", "deletionPolicy: Delete")).await;
+    let (bucket, tenant) = stage.bound("photos").await?;
+    tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
+    stage.delete("photos").await?;
+    stage.watch(90).await;
+    Ok(())
+}
+
+/// Not for long: where the store denies everything for a quarter of an hour, calls to it fail, too.
+async fn backend_not_ready(stage: &mut Stage) -> Result<()> {
+    stage.watch(20).await;
+    stage.world.store.revoke_key(ADMIN_ACCESS_KEY);
+    stage.watch(22).await;
+    Ok(())
+}
+
+async fn reconcile_errors(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim(TENANT, "photos")).await;
+    stage.bound("photos").await?;
+    stage.watch(10).await;
+    stage.break_operator("kube:create secrets server-error(not)")?;
+    stage.edit("photos", &json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})).await?;
+    stage.watch(60).await;
+    Ok(())
+}
+
+async fn upstream_errors(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim(TENANT, "photos")).await;
+    stage.bound("photos").await?;
+    stage.watch(10).await;
+    stage.break_operator("s3:GetBucketTagging slow-down")?;
+    stage.watch(60).await;
+    Ok(())
+}
+
+async fn gateway_down(stage: &mut Stage) -> Result<()> {
+    stage.watch(10).await;
+    stage.gateway_answers = false;
+    stage.watch(10).await;
+    Ok(())
+}
+
+async fn gateway_stale(stage: &mut Stage) -> Result<()> {
+    stage.watch(10).await;
+    stage.break_gateway("kube:watch secrets hang; kube:list secrets hang")?;
+    stage.watch(30).await;
+    Ok(())
+}
+
+async fn gateway_store_trouble(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim(TENANT, "photos")).await;
+    let (bucket, tenant) = stage.bound("photos").await?;
+    tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
+    stage.watch_reader(10, &tenant, &bucket, "a").await;
+    stage.break_gateway("s3:GetObject access-denied")?;
+    stage.watch_reader(20, &tenant, &bucket, "a").await;
+    Ok(())
+}
+
+/// Not for long: after ten minutes of trials the trouble is an alert as well.
+async fn gateway_store_resting(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim(TENANT, "photos")).await;
+    let (bucket, tenant) = stage.bound("photos").await?;
+    tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
+    stage.watch_reader(10, &tenant, &bucket, "a").await;
+    stage.break_gateway("s3:GetObject unreachable")?;
+    stage.watch_reader(9, &tenant, &bucket, "a").await;
+    Ok(())
+}
+
+async fn quota_full(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Ki}")).await;
+    let (bucket, tenant) = stage.bound("photos").await?;
+    let most = vec![b'a'; 1024];
+    tenant.put_object().bucket(&bucket).key("a").body(most.into()).send().await.context("PutObject")?;
+    stage.watch(40).await;
+    Ok(())
+}
+
+async fn quota_scans_fail(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
+    stage.bound("photos").await?;
+    stage.watch(20).await;
+    stage.break_gateway("s3:ListObjectsV2 internal-error; s3:ListObjectVersions internal-error")?;
+    stage.watch(90).await;
+    Ok(())
+}

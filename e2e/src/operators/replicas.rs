@@ -1,0 +1,97 @@
+//! Two processes of an operator, of which one leads.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use futures::FutureExt as _;
+
+use super::cluster::until;
+use crate::clients::catalogue::Client as Operator;
+use crate::log::Log;
+use crate::process::Process;
+
+/// What an operator logs once it leads, alone or at the end of a line.
+const ELECTED: &str = "elected";
+
+/// Two processes of an operator.
+pub(super) struct Replicas([Replica; 2]);
+
+struct Replica {
+    process: Process,
+    log: Log,
+}
+
+impl Replica {
+    fn leads(&self) -> bool {
+        self.log.lines().iter().any(|line| line.trim_end().rsplit([' ', ']', '"']).next() == Some(ELECTED))
+    }
+
+    fn start_again(&mut self) -> Result<()> {
+        self.log.clear();
+        self.process.start_again()
+    }
+}
+
+impl Replicas {
+    /// Starts both, with a namespace for their Lease.
+    pub(super) fn start(operator: &Operator, home: &Path, kubeconfig: &Path, namespace: &str) -> Result<Self> {
+        let one = |name: &str| {
+            let variables = [
+                format!("OPERATOR_HOME={}", home.display()),
+                format!("KUBECONFIG={}", kubeconfig.display()),
+                format!("OPERATOR_NAMESPACE={namespace}"),
+                format!("POD_NAME={name}"),
+                operator.program().display().to_string(),
+            ];
+            let launch = std::iter::once("env".to_owned()).chain(variables).collect();
+            let log = Log::default();
+            anyhow::Ok(Replica { process: Process::start("operator", launch, &log)?, log })
+        };
+        Ok(Self([one("first")?, one("second")?]))
+    }
+
+    /// The one that leads, once exactly one does.
+    pub(super) async fn leader(&self) -> Result<usize> {
+        let leader = async || {
+            let leaders: Vec<usize> = (0..2).filter(|index| self.0[*index].leads()).collect();
+            Ok(leaders.first().copied().filter(|_| leaders.len() == 1))
+        };
+        until("one of two replicas leads", leader).await
+    }
+
+    /// Kills the one that leads, waits until the other does, and starts the killed one again.
+    pub(super) async fn hand_over(&mut self, between: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
+        let leader = self.leader().await?;
+        self.0[leader].process.die().await?;
+        self.0[leader].log.clear();
+        self.leader().await.context("after the leader was killed")?;
+        between().await?;
+        self.0[leader].start_again()
+    }
+
+    /// Starts again what has ended, as a kubelet would, and says how many that were.
+    pub(super) fn tend(&mut self) -> Result<usize> {
+        let mut ended = 0;
+        for replica in &mut self.0 {
+            if replica.process.ended().now_or_never().is_some() {
+                replica.start_again()?;
+                ended += 1;
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Ends the one that waits, and then the one that leads, both in good order.
+    pub(super) async fn end(self) -> Result<()> {
+        let leader = self.leader().await?;
+        let [first, second] = self.0;
+        let (leading, waiting) = if leader == 0 { (first, second) } else { (second, first) };
+        waiting.process.terminate().await.context("the replica that waits")?;
+        leading.process.terminate().await.context("the replica that leads")
+    }
+
+    /// What they said last.
+    pub(super) fn last_words(&self) -> Vec<String> {
+        self.0.iter().flat_map(|replica| replica.log.tail()).collect()
+    }
+}

@@ -1,0 +1,91 @@
+//! A chart of the field: what it renders is applied, and each of its containers finds what it takes
+//! from ConfigMap and Secret.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+use serde_json::Value;
+
+use super::{App, bound, claims, config_maps, gone};
+use crate::objects::text;
+use crate::stage::Stage;
+
+const MANIFESTS: &str = include_str!("../../../obc/chart.yaml");
+/// The claim among them.
+const CLAIM: &str = "gallery-bucket";
+
+/// Applies the chart with this class, and does what its containers would.
+pub(super) async fn play(stage: &Stage<'_>, class: &str) -> Result<()> {
+    let mut containers = Vec::new();
+    for mut document in stowage_sim::world::parse("chart.yaml", MANIFESTS)? {
+        document.object.metadata.namespace = Some(stage.tenant.clone());
+        // As a value of the chart says it.
+        if let Some(of_claim) = document.object.data.pointer_mut("/spec/storageClassName") {
+            *of_claim = class.into();
+        }
+        let applied = stowage_sim::world::apply(&stage.testbed.client, &document).await;
+        containers.extend(containers_of(&applied?));
+    }
+    ensure!(containers.len() == 3, "the chart has {} containers", containers.len());
+    bound(stage, CLAIM).await?;
+    for (name, container) in &containers {
+        let env = environment(stage, container).await.with_context(|| format!("container {name}"))?;
+        let endpoint = expanded("http://$(BUCKET_HOST):$(BUCKET_PORT)", &env);
+        ensure!(env.get("S3_ENDPOINT") == Some(&endpoint), "S3_ENDPOINT of {name} is {:?}", env.get("S3_ENDPOINT"));
+        App::of(&env)?.round_trip().await.with_context(|| format!("container {name}"))?;
+    }
+    let claim = claims(stage).get(CLAIM).await.context("no claim")?;
+    gone(stage, &claim).await
+}
+
+/// The containers of what makes pods, by their names.
+fn containers_of(object: &DynamicObject) -> Vec<(String, Value)> {
+    let pod = &object.data["spec"]["template"]["spec"];
+    let all = [&pod["initContainers"], &pod["containers"]].into_iter().filter_map(Value::as_array).flatten();
+    let name = |container: &Value| format!("{} of {}", container["name"], object.name_any());
+    all.map(|container| (name(container), container.clone())).collect()
+}
+
+/// What a container is given as the kubelet gives it: all of `envFrom`, then `env`, in which others
+/// may be named. A reference to what is not there keeps it from starting.
+async fn environment(stage: &Stage<'_>, container: &Value) -> Result<BTreeMap<String, String>> {
+    let mut env = BTreeMap::new();
+    for source in container["envFrom"].as_array().into_iter().flatten() {
+        if let Some(name) = source["configMapRef"]["name"].as_str() {
+            env.extend(config_map(stage, name).await?);
+        }
+        if let Some(name) = source["secretRef"]["name"].as_str() {
+            env.extend(secret(stage, name).await?);
+        }
+    }
+    for variable in container["env"].as_array().into_iter().flatten() {
+        let name = variable["name"].as_str().context("a variable without a name")?;
+        let from = &variable["valueFrom"];
+        let (config, key) = (&from["configMapKeyRef"], &from["secretKeyRef"]);
+        let source = match (config["name"].as_str(), key["name"].as_str()) {
+            (Some(of), _) => config_map(stage, of).await?.remove(config["key"].as_str().unwrap_or_default()),
+            (None, Some(of)) => secret(stage, of).await?.remove(key["key"].as_str().unwrap_or_default()),
+            (None, None) => variable["value"].as_str().map(|value| expanded(value, &env)),
+        };
+        env.insert(name.to_owned(), source.with_context(|| format!("{name} refers to nothing"))?);
+    }
+    Ok(env)
+}
+
+/// A value with `$(NAME)` replaced.
+fn expanded(value: &str, env: &BTreeMap<String, String>) -> String {
+    env.iter().fold(value.to_owned(), |value, (name, with)| value.replace(&format!("$({name})"), with))
+}
+
+async fn config_map(stage: &Stage<'_>, name: &str) -> Result<BTreeMap<String, String>> {
+    let found = config_maps(stage).get(name).await.with_context(|| format!("no ConfigMap {name}"))?;
+    Ok(found.data.unwrap_or_default())
+}
+
+async fn secret(stage: &Stage<'_>, name: &str) -> Result<BTreeMap<String, String>> {
+    let found = stage.secrets(&stage.tenant).get(name).await.with_context(|| format!("no Secret {name}"))?;
+    let names = found.data.iter().flatten().map(|(name, _)| name.clone());
+    Ok(names.map(|name| (name.clone(), text(&found, &name))).collect())
+}
