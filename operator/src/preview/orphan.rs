@@ -84,7 +84,7 @@ pub(super) fn suspects(seen: &Seen) -> BTreeMap<ClaimUid, Vec<Stored>> {
 pub(super) async fn look_ahead(seen: &Seen, uid: ClaimUid, secrets: &[Stored]) -> Option<Line> {
     let claim = secrets.iter().find_map(Stored::claim);
     let claim = claim.unwrap_or_else(|| ClaimRef { namespace: String::new(), name: uid.to_string() });
-    let mut ahead = Ahead(Sweep::new(uid, secrets, BTreeSet::new(), false));
+    let mut ahead = Ahead(Sweep::new(uid, secrets, BTreeSet::new(), false, seen.observer.setting.reach.clone()));
     let next = match converse(&mut ahead, &seen.clock, &mut Eyes(seen)).await {
         End::Delete(secret) => {
             let words = format!("delete Secret {}, which is left of a claim that is gone", secret.name);
@@ -94,7 +94,7 @@ pub(super) async fn look_ahead(seen: &Seen, uid: ClaimUid, secrets: &[Stored]) -
             let words = format!("end every access by record {record}, which is left of a claim that is gone");
             Next::Act(Box::new(Deed { step: words.clone(), words, act: None }))
         }
-        End::Rest(SweepEnd::Done | SweepEnd::Alive) => return None,
+        End::Rest(SweepEnd::Done | SweepEnd::Alive | SweepEnd::Elsewhere) => return None,
         End::Rest(SweepEnd::Held) => Next::Wait("its record is kept for a moment".to_owned(), None),
         End::Rest(SweepEnd::Retry(why)) => Next::Unknown(why),
     };

@@ -1,6 +1,6 @@
 //! What there is: each kind is listed once, into the caches that the watches of an operator fill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
@@ -14,11 +14,11 @@ use crate::Clock;
 use crate::api::{AddressingStyle, ClaimRef, Endpoint, Gateway, kept, wire};
 use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::controller::objects::{Backend, Claim, claim_ref, keep};
-use crate::kubernetes::{describe, guarded};
+use crate::kubernetes::{describe, guarded, within};
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
-use crate::plan::Setting;
+use crate::plan::{Part, Setting};
 use crate::upstream::{Access, Connect, Upstreams};
 
 use super::setup::{GivenGateway, Means, Scope, Setup};
@@ -50,6 +50,10 @@ impl Seen {
     /// One sentence: what could not be read.
     pub(super) async fn read(setup: &Setup, means: Means, scope: &Scope) -> Result<Self, String> {
         let client = guarded(means.client, Mandate::ReadOnly);
+        let named = scope.namespaces().unwrap_or_default();
+        if let Some(other) = named.iter().find(|namespace| !setup.reach.has(namespace)) {
+            return Err(format!("namespace {other} is not among those that --watch-namespace names"));
+        }
         let installation = match setup.installation.clone() {
             Some(installation) => installation,
             None => installation(&client).await?,
@@ -57,16 +61,17 @@ impl Seen {
         let (internal, consumers) = (SecretCache::default(), SecretCache::of_tenants());
         let (backends, namespaces, usage) = (BackendCache::default(), NamespaceCache::default(), UsageCache::default());
         read_secrets(&client, setup, scope, &internal, &consumers).await?;
-        read_namespaces(&client, scope, &namespaces).await?;
+        read_namespaces(&client, setup, scope, &namespaces).await?;
         let all_backends = read_backends(&client, &backends).await?;
         // Last, as an operator does: what claims depend on is known by now.
-        let claims = read_claims(&client, scope).await?;
+        let claims = read_claims(&client, setup, scope).await?;
         if claims.values().any(|claim| claim.0.as_ref().is_ok_and(|claim| claim.spec.quota.is_some())) {
             read_usage(&client, setup, &usage).await?;
         }
         let (gateway, assumed) = gateway(&setup.gateway, &claims, &consumers);
         let setting = Setting {
             operator_namespace: setup.operator_namespace.clone(),
+            reach: setup.reach.clone(),
             trusted_namespaces: setup.trusted_namespaces.clone(),
             gateway,
             publishing: setup.publishing.clone(),
@@ -122,6 +127,11 @@ async fn installation(client: &Client) -> Result<String, String> {
     ))
 }
 
+/// The namespaces that are looked at; `None` = all.
+fn looked_at<'a>(setup: &'a Setup, scope: &'a Scope) -> Option<BTreeSet<&'a str>> {
+    scope.namespaces().or_else(|| setup.reach.names().map(|names| names.iter().map(String::as_str).collect()))
+}
+
 async fn read_secrets(
     client: &Client,
     setup: &Setup,
@@ -133,7 +143,7 @@ async fn read_secrets(
     let place = format!("Secrets in namespace {}", setup.operator_namespace);
     list(&place, wire::ROLE, async |it| operator.list(&it).await, |event| drop(internal.apply(event))).await?;
     let label = format!("{}={}", wire::ROLE, wire::Role::ConsumerSecret.as_str());
-    let Some(namespaces) = scope.namespaces() else {
+    let Some(namespaces) = looked_at(setup, scope) else {
         let all: Api<Secret> = Api::all(client.clone());
         let ask = async |it| all.list(&it).await;
         return list("Secrets of all namespaces", &label, ask, |event| drop(consumers.apply(event))).await;
@@ -153,15 +163,16 @@ async fn read_secrets(
     Ok(())
 }
 
-async fn read_namespaces(client: &Client, scope: &Scope, cache: &NamespaceCache) -> Result<(), String> {
+async fn read_namespaces(client: &Client, setup: &Setup, scope: &Scope, cache: &NamespaceCache) -> Result<(), String> {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    let Some(namespaces) = scope.namespaces() else {
-        return list("namespaces", "", async |it| api.list(&it).await, |event| drop(cache.apply(event))).await;
+    let Some(namespaces) = looked_at(setup, scope) else {
+        let take = |event| drop(cache.apply(&Part::All, event));
+        return list("namespaces", "", async |it| api.list(&it).await, take).await;
     };
     for name in namespaces {
         let found = api.get_opt(name).await;
         let found = found.map_err(|error| format!("can't read namespace {name}: {}", describe(&error)))?;
-        found.into_iter().for_each(|namespace| drop(cache.apply(Event::Apply(namespace))));
+        found.into_iter().for_each(|namespace| drop(cache.apply(&Part::All, Event::Apply(namespace))));
     }
     Ok(())
 }
@@ -184,7 +195,7 @@ async fn read_backends(client: &Client, cache: &BackendCache) -> Result<BTreeMap
     Ok(all)
 }
 
-async fn read_claims(client: &Client, scope: &Scope) -> Result<BTreeMap<ClaimRef, Claim>, String> {
+async fn read_claims(client: &Client, setup: &Setup, scope: &Scope) -> Result<BTreeMap<ClaimRef, Claim>, String> {
     let mut claims = BTreeMap::new();
     let mut take = |mut claim: Claim| {
         keep(&mut claim, kept::claim);
@@ -196,8 +207,14 @@ async fn read_claims(client: &Client, scope: &Scope) -> Result<BTreeMap<ClaimRef
         }
     };
     if scope.needs_all_claims() {
-        let api: Api<Claim> = Api::all(client.clone());
-        list("BucketClaims of all namespaces", "", async |it| api.list(&it).await, listed).await?;
+        for part in setup.reach.parts() {
+            let api: Api<Claim> = within(client, &part);
+            let what = match &part {
+                Part::All => "BucketClaims of all namespaces".to_owned(),
+                Part::Namespace(namespace) => format!("BucketClaims in namespace {namespace}"),
+            };
+            list(&what, "", async |it| api.list(&it).await, &mut listed).await?;
+        }
         return Ok(claims);
     }
     if let Some(namespace) = &scope.namespace {

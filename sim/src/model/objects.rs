@@ -18,7 +18,7 @@ use stowage_operator::api::{
     FINALIZER, Gateway, NameTemplate, ObjectId, Publishing, Rotation, SecretShape, ServedBy, Sharing,
 };
 use stowage_operator::plan::orphans::{Kind as _, OfClaim};
-use stowage_operator::plan::{BackendSeen, Setting, Stored};
+use stowage_operator::plan::{BackendSeen, Reach, Setting, Stored};
 
 use super::shelf::Known;
 
@@ -431,6 +431,7 @@ const INSTALLATION: &str = "cluster";
 fn setting(purge_slice: u32) -> Setting {
     Setting {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        reach: Reach::Cluster,
         trusted_namespaces: BTreeSet::new(),
         gateway: Gateway {
             endpoint: parsed(Endpoint::parse("http://gateway.example")),

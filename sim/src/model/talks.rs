@@ -11,7 +11,7 @@ use stowage_operator::api::Claim;
 use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
     Act, Answer, Arrival, BackendSeen, BucketSeen, Cached, Conversation, CreateAnswer, DeleteAnswer, Failure, Holder,
-    Look, Posted, PurgeEnd, Purged, Remembered, Step, Stored, Then, View,
+    Look, Posted, PurgeEnd, Purged, Reach, Remembered, Step, Stored, Then, View,
 };
 
 use super::objects::{
@@ -177,7 +177,7 @@ impl Talks {
     /// A sweep that begins.
     pub(super) fn sweep(&self, uid: Uid, seen: &[u32], create_pending: bool) -> u32 {
         let seen: Vec<Stored> = seen.iter().map(|number| self.stored(*number)).collect();
-        self.go_on(Sweep::new(uid.claim_uid(), &seen, BTreeSet::new(), create_pending))
+        self.go_on(Sweep::new(uid.claim_uid(), &seen, BTreeSet::new(), create_pending, Reach::Cluster))
     }
 
     fn go_on(&self, sweep: Sweep) -> u32 {
@@ -250,7 +250,7 @@ impl Talks {
             ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(version(&secret.id.resource_version)),
             ControlFlow::Break(SweepEnd::Held) => Stride::Held,
             ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
-            ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive) => Stride::Over,
+            ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive | SweepEnd::Elsewhere) => Stride::Over,
         }
     }
 

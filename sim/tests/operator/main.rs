@@ -22,6 +22,7 @@ mod kept;
 mod memory;
 mod metrics;
 mod moves;
+mod namespaced;
 mod neighbours;
 mod obc;
 mod orphans;

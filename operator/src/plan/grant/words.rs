@@ -20,8 +20,11 @@ pub struct Place {
 pub struct ClaimWord {
     /// UID of the claim; `None` = there is none, or it is on its way out.
     pub uid: Option<ClaimUid>,
-    /// Its owner lets the namespace in, by the spec.
+    /// Its owner lets the namespace in, by the spec; of a claim that can't be asked, by the record.
     pub shared: bool,
+    /// It is in a namespace that this operator doesn't serve. All that is known of it is what its
+    /// Secrets in the operator namespace say.
+    pub unwatched: bool,
     /// The bucket that its newest key opens.
     pub place: Option<Place>,
     /// What the record of that bucket lets the namespace do, which is what the gateway goes by.
@@ -60,6 +63,9 @@ pub(super) fn words(reason: AccessReason) -> &'static str {
     match reason {
         AccessReason::Open => "every entry opens",
         AccessReason::NotShared => "its owner does not share it with this namespace, or there is none",
+        AccessReason::NotWatched => {
+            "this operator doesn't serve the claim's namespace, so what its owner consents to isn't known"
+        }
         AccessReason::ClaimNotBound => "the claim has no bucket yet",
         AccessReason::BackendNotReady => "the S3Backend is missing, or elsewhere than the bucket",
         AccessReason::ConsentPending => "the consent has not taken effect yet",

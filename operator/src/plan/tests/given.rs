@@ -14,8 +14,8 @@ use crate::api::{
 };
 
 use super::super::{
-    Answer, BackendSeen, BucketSeen, Cached, Holder, Look, OwnerSeen, Posted, Remembered, SecretRef, Setting, Stored,
-    Target, View,
+    Answer, BackendSeen, BucketSeen, Cached, Holder, Look, OwnerSeen, Posted, Reach, Remembered, SecretRef, Setting,
+    Stored, Target, View,
 };
 
 /// The operator's own.
@@ -33,6 +33,7 @@ pub(super) const OURS: &[(&str, &str)] = &[(wire::TAG_CLAIM_UID, UID)];
 fn setting() -> Arc<Setting> {
     Arc::new(Setting {
         operator_namespace: NAMESPACE.into(),
+        reach: Reach::Cluster,
         trusted_namespaces: BTreeSet::from(["vault".to_owned()]),
         gateway: Gateway {
             endpoint: Endpoint::parse("http://gateway.example").unwrap(),
