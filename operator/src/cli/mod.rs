@@ -172,7 +172,7 @@ fn crds() -> Result<(), String> {
 }
 
 async fn run(args: RunArgs) -> Result<(), String> {
-    let reach = Reach::of(args.cluster.watch_namespace)?;
+    let reach = Reach::of(args.cluster.watch_namespace.clone())?;
     // From the first moment on: a start against a server that doesn't answer is to end as well.
     let terminated = signals::terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) =

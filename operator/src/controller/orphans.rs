@@ -319,10 +319,8 @@ pub(crate) async fn look<K: Asked>(
 async fn uid_of<K: Asked>(observer: &Observer, owner: &K::At) -> Result<Option<K::Uid>, String> {
     let (namespace, name) = K::parts(owner);
     let api: Api<K::Object> = Api::namespaced(observer.client.clone(), namespace);
-    match api.get_metadata(name).await {
-        Ok(live) => {
-            live.metadata.uid.map(|uid| Some(K::uid(&uid))).ok_or_else(|| format!("the {} has no UID", K::NOUN))
-        }
+    match api.get_metadata(name).await.map(|live| live.metadata.uid) {
+        Ok(uid) => uid.map(|uid| Some(K::uid(&uid))).ok_or_else(|| format!("the {} has no UID", K::NOUN)),
         Err(error) if kubernetes::is_absence_of(&error, name) => Ok(None),
         // What let this operator look in a namespace went with it.
         Err(kube::Error::Api(status)) if status.is_forbidden() && is_gone(observer, namespace).await => Ok(None),
