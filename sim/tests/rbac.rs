@@ -1,5 +1,5 @@
-//! What the operator is allowed in `kind-config/operator` is what it does, no less and no more; so is
-//! what one is allowed in `kind-config/namespaced` that serves some namespaces alone.
+//! What the operator is allowed in `kind-config/operator` is what it does, no less and no more; so
+//! is what one is allowed in `kind-config/namespaced` that serves some namespaces alone.
 //!
 //! Which calls it makes is seen in the simulator: all scenarios are played, some also with faults
 //! that lead to the calls of a second try. Every call of the operator needs a rule, and every rule

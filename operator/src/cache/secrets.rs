@@ -44,8 +44,8 @@ impl SecretCache {
         self.apply_part(&Part::All, event)
     }
 
-    /// Takes in what the watch of a part shows; a list of it says nothing of the others. Returns the
-    /// Secrets that changed since we last knew: not those that only echo a write of ours.
+    /// Takes in what the watch of a part shows; a list of it says nothing of the others. Returns
+    /// the Secrets that changed since we last knew: not those that only echo a write of ours.
     pub(crate) fn apply_part(&self, part: &Part, event: Event<Secret>) -> Vec<Arc<Secret>> {
         let mut secrets = self.known.lock();
         match event {

@@ -1,19 +1,17 @@
 //! The watches: each fills a cache and wakes the objects that depend on what changed.
 
 use std::convert::Infallible;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::future;
 use futures::stream::{self, Stream, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use k8s_openapi::serde::de::DeserializeOwned;
-use kube::core::{DeserializeGuard, NamespaceResourceScope, PartialObjectMeta};
+use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, Config, Event, watcher};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -24,8 +22,9 @@ use crate::plan::{Part, Stored};
 
 use super::backoff::Patience;
 use super::objects::{Access, Backend, Claim, access_ref, claim_ref, keep};
-use super::reached::{self, Presence};
+use super::reached::{self, Presence, Reached};
 use super::shared::Shared;
+use super::shown::Shown;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
 /// page that is too large the rest is not read (`kubernetes`), but the server has made all of it.
@@ -61,16 +60,7 @@ impl Feeds {
     }
 
     /// Watches a kind in all that is reached. `store` is where it is read into.
-    fn reached<K>(&self, shared: &Shared, keep: fn(&mut K), store: &Store<K>) -> reached::Shown<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + DeserializeOwned
-            + Debug
-            + Send
-            + Sync
-            + 'static,
-    {
+    fn reached<K: Reached>(&self, shared: &Shared, keep: fn(&mut K), store: &Store<K>) -> reached::Events<K> {
         let config = Config::default().page_size(PAGE);
         reached::of_all((&shared.client, &self.presence), &shared.config.reach, &config, keep, store.clone())
     }
@@ -347,32 +337,6 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
             shared.wake_obc_of(&claim);
         }
     });
-}
-
-/// What a list has shown, until the store has it: a list comes in pages, and only after the last
-/// one all of it takes the place of what was there before. A pass any sooner would be one over the
-/// past, or over nothing.
-struct Shown<K: reflector::Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
-
-impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<K: reflector::Lookup<DynamicType = ()> + Clone> Shown<K> {
-    /// Takes in an event that went through the store before. Returns what there is to be looked at
-    /// by now, as the store has it.
-    fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
-        match event {
-            Event::Init => self.0.clear(),
-            Event::InitApply(object) => self.0.push(ObjectRef::from_obj(object)),
-            Event::InitDone => return self.0.drain(..).filter_map(|object| store.get(&object)).collect(),
-            Event::Apply(object) => return store.get(&ObjectRef::from_obj(object)).into_iter().collect(),
-            Event::Delete(_) => {}
-        }
-        Vec::new()
-    }
 }
 
 /// Forgets the claims that went while nobody watched: the new list doesn't show them.

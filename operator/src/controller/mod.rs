@@ -23,6 +23,7 @@ mod pace;
 mod reached;
 mod secret_watches;
 mod shared;
+mod shown;
 mod slots;
 mod wakes;
 

@@ -20,8 +20,25 @@ use crate::plan::{Part, Reach};
 
 use super::backoff::Patience;
 
+/// Kinds of which there are objects in namespaces.
+pub(super) trait Reached:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug + Send + Sync + 'static
+{
+}
+
+impl<K> Reached for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + Send
+        + Sync
+        + 'static
+{
+}
+
 /// What watches show, one after the other.
-pub(super) type Shown<K> = BoxStream<'static, watcher::Result<Event<K>>>;
+pub(super) type Events<K> = BoxStream<'static, watcher::Result<Event<K>>>;
 
 /// Whether the namespaces are there that are served, as far as it is known. Clones are the same.
 #[derive(Clone)]
@@ -54,7 +71,7 @@ impl Presence {
 
     /// What the watch of a part shows. In a namespace that isn't there there is nothing: nobody
     /// waits for a list of it, and none is asked for, which could well be refused.
-    fn gated<K: Send + 'static>(&self, part: &Part, shown: Shown<K>) -> Shown<K> {
+    fn gated<K: Send + 'static>(&self, part: &Part, shown: Events<K>) -> Events<K> {
         let Part::Namespace(name) = part else { return shown };
         let Some(sender) = self.0.get(name) else { return shown };
         let (mut known, mut there) = (sender.subscribe(), sender.subscribe());
@@ -74,36 +91,24 @@ impl Presence {
 
 /// What the watch of a part shows, with its own backoff: one that fails keeps no other waiting.
 /// What is kept of an object is up to `keep`.
-pub(super) fn of_part<K>(
+pub(super) fn of_part<K: Reached>(
     (client, presence): (&Client, &Presence),
     part: &Part,
     config: Config,
     keep: fn(&mut K),
-) -> Shown<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug + Send + 'static,
-{
+) -> Events<K> {
     let shown = watcher(kubernetes::within(client, part), config).backoff(Patience::default()).modify(keep);
     presence.gated(part, shown.boxed())
 }
 
 /// What the watches of all parts show, as one watch would. `told` is where it is read into.
-pub(super) fn of_all<K>(
+pub(super) fn of_all<K: Reached>(
     (client, presence): (&Client, &Presence),
     reach: &Reach,
     config: &Config,
     keep: fn(&mut K),
     told: Store<K>,
-) -> Shown<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + Debug
-        + Send
-        + Sync
-        + 'static,
-{
+) -> Events<K> {
     if reach.is_whole() {
         return of_part((client, presence), &Part::All, config.clone(), keep);
     }
@@ -114,14 +119,11 @@ where
     merged(Merge::of(reach.parts()), stream::select_all(parts), told).boxed()
 }
 
-fn merged<K>(
+fn merged<K: Reached>(
     mut merge: Merge<K>,
     shown: impl Stream<Item = watcher::Result<(Part, Event<K>)>> + Send + 'static,
     told: Store<K>,
-) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
-{
+) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static {
     // Each is read before the next is looked at, so that `told` is up to date then.
     let events = shown.map(move |shown| match shown {
         Ok((part, event)) => stream::iter(merge.take(&part, event, &told).into_iter().map(Ok).collect::<Vec<_>>()),
@@ -152,7 +154,7 @@ mod tests {
         events.into_iter().map(word).collect()
     }
 
-    fn shown() -> Shown<ConfigMap> {
+    fn shown() -> Events<ConfigMap> {
         stream::iter([Ok(Event::Apply(ConfigMap::default()))]).boxed()
     }
 

@@ -1,5 +1,5 @@
-//! An operator that serves some namespaces (spec §3.9): it asks for nothing outside of them, and what
-//! is there is neither gone nor an orphan.
+//! An operator that serves some namespaces (spec §3.9): it asks for nothing outside of them, and
+//! what is there is neither gone nor an orphan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -152,7 +152,8 @@ fn reader(namespace: &str) -> String {
     access_with(namespace, "reader", &format!("{entry}, rotationPolicy: {{overlapSeconds: 60}}"))
 }
 
-/// `team-a/photos`, bound by an operator that serves all, with this in its spec, and `team-b/films`.
+/// `team-a/photos`, bound by an operator that serves all, with this in its spec, and
+/// `team-b/films`.
 async fn bound_by_another(world: &World, spec: &str) {
     let first = start(world, world.config());
     apply(world, &claim_with("team-a", "photos", spec)).await;
@@ -236,6 +237,24 @@ fn orphans_of_a_namespace_that_is_served_go_where_a_record_proves_whose_they_are
         world.pass(2 * HOUR).await;
         assert_eq!(internal_of(&world, "team-a").len(), usize::from(is_lost), "labels prove nothing");
         assert_eq!(*operator.refused.lock(), [] as [String; 0]);
+    });
+}
+
+// covers: 3.9.gone
+#[test]
+fn what_is_left_of_a_namespace_that_is_gone_goes_without_a_right_to_look_there() {
+    run_seeded(1, || async {
+        let world = world().await;
+        bound_by_another(&world, "").await;
+        // Somebody forced it: the claim's finalizer was taken off.
+        assert!(world.cluster.remove("bucketclaims", "team-a", "photos").is_some());
+        assert!(world.cluster.remove("secrets", "team-a", "photos-s3").is_some());
+        assert!(world.cluster.remove("namespaces", "", "team-a").is_some());
+        let operator = start(&world, world.config_within(within(&["team-a"])));
+        until(&world, "it is swept", |world| internal_of(world, "team-a").is_empty()).await;
+        assert!(operator.refused.lock().iter().all(|it| it.contains("/namespaces/team-a/bucketclaims/photos")));
+        assert_eq!(internal_of(&world, "team-b").len(), 2, "nobody spoke of that");
+        assert!(world.store.bucket("team-a-photos").is_some());
     });
 }
 
