@@ -127,7 +127,6 @@ fn used(way: Way) -> BTreeSet<Right> {
     });
     let disturbed = DISTURBED.iter().map(|line| line.parse().unwrap_or_else(|error| panic!("{line}: {error}")));
     for schedule in undisturbed.chain(disturbed) {
-        let schedule: Schedule = schedule;
         let Some(scenario) = way.scenario(schedule.scenario) else { continue };
         let outcome = run(&Schedule { scenario, ..schedule });
         used.extend(outcome.history.trace.lines().iter().filter_map(|line| match &line.call {

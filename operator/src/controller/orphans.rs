@@ -26,7 +26,7 @@ use crate::api::{AccessUid, BucketAccess, BucketClaim, ClaimUid};
 use crate::kubernetes;
 use crate::observe::Observer;
 use crate::plan::orphans::{Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
-use crate::plan::{Failure, SecretRef, Stored};
+use crate::plan::{Failure, Reach, SecretRef, Stored};
 
 use super::backoff::Backoff;
 use super::clues::{Clue, Gone};
@@ -127,7 +127,11 @@ impl Sweeper {
 
     fn scan(&mut self) {
         let live = self.live();
-        for gone in self.shared.observer.internal.all().iter().filter_map(Gone::of) {
+        let reach = &self.shared.config.reach;
+        // Of thousands that others serve none is to be suspected again and again.
+        let all = self.shared.observer.internal.all().into_iter().filter(|secret| !names_another(reach, secret));
+        let owners: Vec<Gone> = all.filter_map(|secret| Gone::of(&secret)).collect();
+        for gone in owners {
             if !live.has(&gone) {
                 self.suspect(gone, None);
             }
@@ -223,6 +227,14 @@ impl Sweeper {
         let waiting = self.suspects.iter().filter(|(gone, _)| !full && !self.under_way.contains_key(gone));
         waiting.map(|(_, suspect)| suspect.due).chain([self.next_scan]).min().unwrap_or(self.next_scan)
     }
+}
+
+/// Whether a Secret's labels name an owner in a namespace that is not served. The sweep would end
+/// for that.
+fn names_another(reach: &Reach, secret: &Stored) -> bool {
+    let claim = secret.claim().map(|claim| claim.namespace);
+    let access = secret.access().map(|access| access.namespace);
+    [claim, access].iter().flatten().any(|namespace| !reach.has(namespace))
 }
 
 /// UIDs of the cached claims, also of those that can't be decoded, and of the cached accesses, if
