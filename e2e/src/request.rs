@@ -41,11 +41,11 @@ impl Ask {
 /// Where a signature stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signed {
-    InHeaders,
+    Headers,
     /// In the query: the URL is presigned.
-    InQuery,
+    Query,
     /// Not in the request, but for a form in its policy.
-    InForm,
+    Form,
 }
 
 /// An answer.
@@ -124,9 +124,9 @@ impl Asker {
     pub(crate) async fn ask(&self, ask: Ask, signed: Signed) -> Result<Answer> {
         let what = format!("{} {}", ask.method, ask.target);
         let ask = match signed {
-            Signed::InHeaders => self.signer().in_headers(ask, &self.host),
-            Signed::InQuery => self.signer().in_query(ask, &self.host),
-            Signed::InForm => ask,
+            Signed::Headers => self.signer().in_headers(ask, &self.host),
+            Signed::Query => self.signer().in_query(ask, &self.host),
+            Signed::Form => ask,
         };
         let answered = timeout(PATIENCE, self.send(&ask)).await;
         answered.map_err(|_| anyhow!("no answer")).and_then(|it| it).with_context(|| what)
@@ -190,7 +190,7 @@ mod tests {
         let owner = asker(&simulated.admin);
         let stranger = asker(&Key { secret: "guessed".to_owned(), ..simulated.admin.clone() });
         let put = |target: &str| Ask { body: b"data".to_vec(), ..Ask::new("PUT", target.to_owned()) };
-        for signed in [Signed::InHeaders, Signed::InQuery] {
+        for signed in [Signed::Headers, Signed::Query] {
             let made = owner.ask(Ask::new("PUT", "/photos".to_owned()), signed).await.unwrap();
             assert!(made.is_done() || made.code() == Some("BucketAlreadyOwnedByYou"), "{made:?}");
             assert!(owner.ask(put("/photos/a%20b"), signed).await.unwrap().is_done());

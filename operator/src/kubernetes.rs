@@ -10,8 +10,8 @@ use http_body::Frame;
 use http_body_util::{BodyDataStream, BodyExt, Either, StreamBody};
 use kube::api::{Patch, PatchParams};
 use kube::client::Body;
-use kube::core::Status;
-use kube::{Client, Error};
+use kube::core::{NamespaceResourceScope, Status};
+use kube::{Api, Client, Error, Resource};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, service_fn};
@@ -20,7 +20,7 @@ use crate::api::shortened;
 use crate::managed_fields::without_managed_fields;
 use crate::mandate::{Mandate, NoMandate};
 use crate::pages::{self, Size};
-use crate::plan::Failure;
+use crate::plan::{Failure, Part};
 
 /// Name of the operator where the field has one for controllers: events, field managers.
 pub(crate) const CONTROLLER: &str = "stowage-operator";
@@ -55,6 +55,17 @@ pub(crate) fn guarded(client: Client, mandate: Mandate) -> Client {
         }
     });
     Client::new(service, namespace)
+}
+
+/// The objects of a kind that a watch tells of.
+pub(crate) fn within<K>(client: &Client, part: &Part) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match part {
+        Part::All => Api::all(client.clone()),
+        Part::Namespace(namespace) => Api::namespaced(client.clone(), namespace),
+    }
 }
 
 /// Why a request was not sent, if it was for want of a mandate.
@@ -219,8 +230,8 @@ mod tests {
 
     use futures::Stream;
     use k8s_openapi::api::core::v1::Secret;
+    use kube::ResourceExt;
     use kube::api::{ListParams, PostParams, WatchEvent, WatchParams};
-    use kube::{Api, ResourceExt};
     use rstest::rstest;
     use serde_json::json;
     use tokio::time::sleep;

@@ -67,7 +67,9 @@ impl Observer {
         let open = open.flat_map(|record| record.accesses.into_keys()).filter_map(|uid| self.namespaces.of_uid(&uid));
         let asking = accesses.iter().filter_map(|access| self.namespaces.get(&access.namespace));
         let namespaces = asking.chain(open).map(|asker| (asker.uid.clone(), asker)).collect();
-        Some(Asking { accesses, namespaces })
+        let unasked = internal.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
+        let unasked = unasked.flat_map(|record| self.unasked(&record)).collect();
+        Some(Asking { accesses, namespaces, unasked })
     }
 
     /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.

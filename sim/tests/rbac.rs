@@ -1,4 +1,5 @@
-//! What the operator is allowed in `kind-config/operator` is what it does, no less and no more.
+//! What the operator is allowed in `kind-config/operator` is what it does, no less and no more; so
+//! is what one is allowed in `kind-config/namespaced` that serves some namespaces alone.
 //!
 //! Which calls it makes is seen in the simulator: all scenarios are played, some also with faults
 //! that lead to the calls of a second try. Every call of the operator needs a rule, and every rule
@@ -7,12 +8,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use serde::Deserialize;
+use stowage_operator::plan::Reach;
 use stowage_sim::effects::{Call, GatewayPlan, KubeCall, Plan};
-use stowage_sim::explorer::{Schedule, run, scenarios};
-use stowage_sim::world::OPERATOR_NAMESPACE;
+use stowage_sim::explorer::{Scenario, Schedule, run, scenarios};
+use stowage_sim::world::{OPERATOR_NAMESPACE, Options};
 
 /// Schedules in which calls are made anew, or something is looked at live.
 const DISTURBED: [&str; 4] = [
@@ -39,23 +42,82 @@ type Right = (Scope, String, String, String);
 enum Scope {
     /// In the operator's own namespace.
     Own,
-    /// Anywhere else.
+    /// In a namespace that it was told to serve.
+    Served,
+    /// In the namespace of Events about what is in none.
+    Default,
+    /// Anywhere else, or in no namespace.
     Cluster,
 }
 
-fn needs(call: &KubeCall) -> Right {
+/// How an operator is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// It serves all namespaces.
+    Cluster,
+    /// It serves those that it is told.
+    Namespaced,
+}
+
+impl Way {
+    fn manifest(self) -> &'static str {
+        match self {
+            Self::Cluster => "../kind-config/operator/rbac.yaml",
+            Self::Namespaced => "../kind-config/namespaced/rbac.yaml",
+        }
+    }
+
+    /// Where the rules of a Role hold.
+    fn scope_of(self, namespace: Option<&str>) -> Scope {
+        match (self, namespace) {
+            (Self::Cluster, _) | (Self::Namespaced, Some(OPERATOR_NAMESPACE)) => Scope::Own,
+            (Self::Namespaced, Some("default")) => Scope::Default,
+            (Self::Namespaced, _) => Scope::Served,
+        }
+    }
+
+    /// A scenario as such an operator plays it; `None` where it can't.
+    fn scenario(self, of: &'static Scenario) -> Option<&'static Scenario> {
+        let Scenario { name, about, phase, world, script, goal, otherwise, ends_alike, check } = *of;
+        match self {
+            Self::Cluster => Some(of),
+            Self::Namespaced if world().foreign.is_some() => None,
+            Self::Namespaced => {
+                *WORLD.lock().unwrap_or_else(PoisonError::into_inner) = world;
+                let world = in_namespaces;
+                let narrowed = Scenario { name, about, phase, world, script, goal, otherwise, ends_alike, check };
+                Some(Box::leak(Box::new(narrowed)))
+            }
+        }
+    }
+}
+
+/// The world of the scenario that is played: a scenario's is made by a function that knows nothing.
+static WORLD: Mutex<fn() -> Options> = Mutex::new(Options::default);
+
+/// The same, with an operator that serves the namespaces of all scenarios and no other.
+fn in_namespaces() -> Options {
+    let world = *WORLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let served = ["team-a", "team-b"].map(str::to_owned);
+    Options { reaches: vec![Reach::Namespaces(served.into())], ..world() }
+}
+
+fn needs(way: Way, call: &KubeCall) -> Right {
     let resource = match &call.subresource {
         Some(subresource) => format!("{}/{subresource}", call.resource),
         None => call.resource.clone(),
     };
     let is_kept_there = ["secrets", "configmaps", "leases"].contains(&call.resource.as_str());
-    let own = call.namespace.as_deref() == Some(OPERATOR_NAMESPACE) && is_kept_there;
-    let scope = if own { Scope::Own } else { Scope::Cluster };
+    let scope = match call.namespace.as_deref() {
+        Some(OPERATOR_NAMESPACE) if is_kept_there => Scope::Own,
+        Some(namespace) if way == Way::Namespaced => way.scope_of(Some(namespace)),
+        Some(_) | None => Scope::Cluster,
+    };
     (scope, call.verb.name().to_owned(), call.group.clone(), resource)
 }
 
 /// The rights that the operator makes use of in all scenarios.
-fn used() -> BTreeSet<Right> {
+fn used(way: Way) -> BTreeSet<Right> {
     let mut used = BTreeSet::new();
     let undisturbed = scenarios::ALL.iter().map(|scenario| Schedule {
         scenario,
@@ -65,17 +127,18 @@ fn used() -> BTreeSet<Right> {
     });
     let disturbed = DISTURBED.iter().map(|line| line.parse().unwrap_or_else(|error| panic!("{line}: {error}")));
     for schedule in undisturbed.chain(disturbed) {
-        let outcome = run(&schedule);
+        let Some(scenario) = way.scenario(schedule.scenario) else { continue };
+        let outcome = run(&Schedule { scenario, ..schedule });
         used.extend(outcome.history.trace.lines().iter().filter_map(|line| match &line.call {
-            Call::Kube(call) => Some(needs(call)),
+            Call::Kube(call) => Some(needs(way, call)),
             Call::S3(_) => None,
         }));
     }
     used
 }
 
-fn granted() -> BTreeSet<Right> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kind-config/operator/rbac.yaml");
+fn granted(way: Way) -> BTreeSet<Right> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(way.manifest());
     let text = fs::read_to_string(&file).expect("the manifest can be read");
     let mut granted = BTreeSet::new();
     for document in text.split("\n---\n") {
@@ -86,7 +149,10 @@ fn granted() -> BTreeSet<Right> {
         let typed: Typed = serde_saphyr::from_str(document).expect("it is an object");
         let (scope, rules) = match typed.kind.as_str() {
             "ClusterRole" => (Scope::Cluster, serde_saphyr::from_str::<ClusterRole>(document).expect("a role").rules),
-            "Role" => (Scope::Own, serde_saphyr::from_str::<Role>(document).expect("a role").rules),
+            "Role" => {
+                let role = serde_saphyr::from_str::<Role>(document).expect("a role");
+                (way.scope_of(role.metadata.namespace.as_deref()), role.rules)
+            }
             _ => continue,
         };
         granted.extend(rules.unwrap_or_default().iter().flat_map(|rule| rights(scope, rule)));
@@ -106,18 +172,40 @@ fn rights(scope: Scope, rule: &PolicyRule) -> Vec<Right> {
     rights
 }
 
-// covers: 3.8.verbs
-#[test]
-fn the_operator_is_granted_what_it_does_and_nothing_else() {
-    let (used, mut granted) = (used(), granted());
+fn assert_same(way: Way, without_a_call: &[(&str, &str, &str, &str)]) {
+    let (used, mut granted) = (used(way), granted(way));
     assert!(!granted.iter().any(|(_, verb, group, resource)| [verb, group, resource].iter().any(|it| *it == "*")));
     let missing: Vec<&Right> = used.difference(&granted).collect();
     assert!(missing.is_empty(), "the operator does this and may not: {missing:#?}");
-    for (verb, group, resource, why) in WITHOUT_A_CALL {
-        let right = (Scope::Cluster, verb.to_owned(), group.to_owned(), resource.to_owned());
+    let scope = if way == Way::Cluster { Scope::Cluster } else { Scope::Served };
+    for (verb, group, resource, why) in without_a_call {
+        let right = (scope, (*verb).to_owned(), (*group).to_owned(), (*resource).to_owned());
         assert!(granted.remove(&right), "{resource} is listed with a reason ({why}) and isn't granted");
         assert!(!used.contains(&right), "{resource} needs no reason, it is used");
     }
     let unused: Vec<&Right> = granted.difference(&used).collect();
     assert!(unused.is_empty(), "the operator may do this and never does: {unused:#?}");
+}
+
+// covers: 3.8.verbs
+#[test]
+fn the_operator_is_granted_what_it_does_and_nothing_else() {
+    assert_same(Way::Cluster, &WITHOUT_A_CALL);
+}
+
+// covers: 3.9.rights
+#[test]
+fn one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else() {
+    // The last is of ObjectBucketClaims, which need the whole cluster.
+    assert_same(Way::Namespaced, &WITHOUT_A_CALL[..2]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(Way::Namespaced.manifest());
+    let text = fs::read_to_string(file).expect("the manifest can be read");
+    let role = text.split("\n---\n").find(|it| it.contains("kind: ClusterRole\n")).expect("there is one");
+    let role: ClusterRole = serde_saphyr::from_str(role).expect("a role");
+    for rule in role.rules.unwrap_or_default() {
+        let resources = rule.resources.unwrap_or_default();
+        assert!(!resources.iter().any(|it| it == "secrets"), "in no namespace but those that are served");
+        let by_name = rule.resource_names.is_some_and(|names| names == ["team-a"]);
+        assert_eq!(resources == ["namespaces"], by_name, "{resources:?}");
+    }
 }

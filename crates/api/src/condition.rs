@@ -144,6 +144,9 @@ pub enum AccessReason {
     Open,
     /// Whose bucket it is doesn't consent, or there is no such claim or bucket.
     NotShared,
+    /// The claim is in a namespace that this operator doesn't serve: what its owner consents to
+    /// isn't known.
+    NotWatched,
     /// The claim has no bucket yet.
     ClaimNotBound,
     /// The backend is missing, or at another endpoint than the bucket.
@@ -180,6 +183,7 @@ impl AccessReason {
         matches!(
             self,
             Self::NotShared
+                | Self::NotWatched
                 | Self::BeyondConsent
                 | Self::SameBucket
                 | Self::HeldByClaim

@@ -312,6 +312,23 @@ impl Sharing {
         };
         self.0.iter().find(matches).map(|rule| &rule.consent)
     }
+
+    /// All that a namespace may do of which the labels aren't known: what each rule allows that may
+    /// be the first to match. Without a name any may.
+    pub fn possible(&self, name: Option<&str>) -> Vec<&Consent> {
+        let named = |rule: &Rule| name.is_some_and(|name| rule.names.iter().any(|named| named == name));
+        let mut possible = Vec::new();
+        for rule in &self.0 {
+            let any = name.is_none() && !rule.names.is_empty();
+            if any || named(rule) || rule.selector.is_some() {
+                possible.push(&rule.consent);
+            }
+            if named(rule) {
+                break;
+            }
+        }
+        possible
+    }
 }
 
 impl Rule {

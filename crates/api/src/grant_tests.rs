@@ -77,6 +77,11 @@ fn the_first_rule_that_matches_counts_and_what_can_not_be_read_lets_nobody_in() 
     assert_eq!(sharing.consent("d", None), None, "its labels aren't known");
     assert_eq!(sharing.consent("c", Some(&labels("y"))), None);
     assert_eq!(Sharing::default().consent("b", None), None);
+    let (reads, writes) = (agreed(AccessMode::ReadOnly, &[]), agreed(AccessMode::ReadWrite, &["in/"]));
+    assert_eq!(sharing.possible(Some("b")), [&reads], "no later rule counts, whatever its labels");
+    assert_eq!(sharing.possible(Some("d")), [&writes], "it may have the label");
+    assert_eq!(sharing.possible(None), [&reads, &writes]);
+    assert_eq!(Sharing::default().possible(None), [] as [&Consent; 0]);
 }
 
 // covers: 8.entry

@@ -364,6 +364,17 @@ impl BackendAccess {
             }
         }
     }
+
+    /// Whether it may let a namespace in of which the labels aren't known, and maybe not the name.
+    pub fn may_allow(&self, name: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some { names, selector } => {
+                let is_named = |name: &str| names.iter().any(|allowed| allowed == name);
+                selector.is_some() || name.map_or(!names.is_empty(), is_named)
+            }
+        }
+    }
 }
 
 /// `None` for a selector that can't be read: it matches nothing rather than everything.

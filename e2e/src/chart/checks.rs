@@ -130,7 +130,7 @@ pub(super) fn same_rights(one: &[Value], other: &[Value]) -> Vec<String> {
 }
 
 fn rights(objects: &[Value]) -> BTreeSet<String> {
-    let ours = |object: &&Value| ["stowage-operator", "stowage-gateway"].contains(&name(object));
+    let ours = |object: &&Value| ["stowage-operator", "stowage-gateway"].iter().any(|it| name(object).starts_with(it));
     let roles = objects.iter().filter(|object| ["Role", "ClusterRole"].contains(&kind(object))).filter(ours);
     let mut rights = BTreeSet::new();
     for role in roles {

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::helm::Helm;
 use crate::control_plane::{ControlPlane, Programs};
@@ -72,7 +72,7 @@ async fn play(args: &ChartArgs) -> Result<()> {
     print(&format!("{} wrong values are refused, each with its reason", wrong.len()))?;
     let mut plane = ControlPlane::start(&Programs::find()?, PATIENCE).await?;
     let client = plane.client(User::Admin).await?;
-    life::prepare(&client, &["vault", "more-secrets"]).await?;
+    life::prepare(&client, &["vault", "more-secrets", "team-a", "team-b"]).await?;
     let mut taken = 0;
     for values in &good {
         let objects = rendered(&helm, &args.chart, values).await.with_context(|| values.name.clone())?;
@@ -87,8 +87,9 @@ async fn play(args: &ChartArgs) -> Result<()> {
     // With all that it can be told to serve.
     let most = good.iter().find(|values| values.name == "obc-values").context("there are no values with obc")?;
     let objects = rendered(&helm, &args.chart, most).await?;
-    let rights = checks::same_rights(&objects, &manifests(&args.manifests)?);
+    let rights = checks::same_rights(&objects, &manifests(&args.manifests, ["operator", "gateway"])?);
     ensure!(rights.is_empty(), "the chart's rights are not those of kind-config: {}", rights.join("; "));
+    rights_in_namespaces(&helm, args, &good).await?;
     print("its rights are those of kind-config, which the tests play")?;
     let life = life::Life {
         helm: &helm,
@@ -98,7 +99,7 @@ async fn play(args: &ChartArgs) -> Result<()> {
         client,
         waits: false,
     };
-    life.play(manifests(&args.manifests)?).await?;
+    life.play(manifests(&args.manifests, ["operator", "gateway"])?).await?;
     plane.check()?;
     on_simulator(&helm, args, least).await
 }
@@ -113,9 +114,30 @@ async fn on_simulator(helm: &Helm, args: &ChartArgs, values: &Values) -> Result<
     let client = Client::try_from(config)?;
     life::prepare(&client, &["vault", "more-secrets"]).await?;
     let life = life::Life { helm, chart: &args.chart, values, kubeconfig, client, waits: true };
-    life.play(manifests(&args.manifests)?).await.context("on the simulator")?;
+    life.play(manifests(&args.manifests, ["operator", "gateway"])?).await.context("on the simulator")?;
     up.stop().await;
     print("all of that on the simulator too, where helm waits until everything is ready")
+}
+
+/// The rights of an operator that serves some namespaces are those of kind-config too, with the
+/// names of its own namespaces.
+async fn rights_in_namespaces(helm: &Helm, args: &ChartArgs, good: &[Values]) -> Result<()> {
+    let values = good.iter().find(|values| values.name == "namespaced-values").context("there are no such values")?;
+    let objects = rendered(helm, &args.chart, values).await?;
+    let names =
+        |role: &Value| role["rules"].as_array().into_iter().flatten().any(|it| it["resources"][0] == "namespaces");
+    let mut installed = manifests(&args.manifests, ["namespaced", "gateway"])?;
+    for role in installed.iter_mut().filter(|role| names(role)) {
+        for rule in role["rules"].as_array_mut().into_iter().flatten().filter(|it| it["resources"][0] == "namespaces") {
+            rule["resourceNames"] = json!(["team-a", "team-b"]);
+        }
+    }
+    // It reads admin Secrets in another namespace besides, and so does the gateway.
+    let reads = |role: &&Value| role["metadata"]["namespace"] != "vault";
+    let objects: Vec<Value> = objects.iter().filter(reads).cloned().collect();
+    let rights = checks::same_rights(&objects, &installed);
+    ensure!(rights.is_empty(), "the rights in namespaces are not those of kind-config: {}", rights.join("; "));
+    Ok(())
 }
 
 /// The files of a directory, by name.
@@ -148,11 +170,10 @@ async fn refused(helm: &Helm, chart: &Path, values: &Values) -> Result<()> {
     Ok(())
 }
 
-/// Operator and gateway as `kubectl apply -k` installs them, of the directories `operator` and
-/// `gateway`.
-fn manifests(directory: &Path) -> Result<Vec<Value>> {
+/// Operator and gateway as `kubectl apply -k` installs them, of these directories.
+fn manifests(directory: &Path, parts: [&str; 2]) -> Result<Vec<Value>> {
     let mut all = Vec::new();
-    for part in ["operator", "gateway"] {
+    for part in parts {
         for file in values(&directory.join(part))? {
             if file.name == "kustomization" {
                 continue;

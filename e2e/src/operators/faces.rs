@@ -194,7 +194,7 @@ mod tests {
         };
         let one = object("0b7f7e52-9a5e-4c3c-8e73-3f6d6a1d2c11", "2026-01-01T00:00:00Z", "a");
         let same = object("1b7f7e52-9a5e-4c3c-8e73-3f6d6a1d2c11", "2026-01-02T00:00:00.123456Z", "a");
-        assert_eq!(differences(&[one.clone()], &[same]), [] as [String; 0]);
+        assert_eq!(differences(std::slice::from_ref(&one), &[same]), [] as [String; 0]);
         let other = object("1b7f7e52-9a5e-4c3c-8e73-3f6d6a1d2c11", "2026-01-02T00:00:00Z", "b");
         assert_eq!(differences(&[one], &[other]), [r#"/0/data/page: simulator "a", control plane "b""#]);
     }

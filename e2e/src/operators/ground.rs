@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where an operator is played.
 pub(super) enum Ground {
-    Simulator(SimulatorGround),
+    Simulator(Box<SimulatorGround>),
     ControlPlane(Box<ControlPlaneGround>),
 }
 

@@ -107,7 +107,7 @@ async fn on_both(operator: &Operator, home: &Path, operators: &Path, simulator: 
 
 async fn on_simulator(operator: &Operator, home: &Path, definition: &Path, simulator: &Path) -> Result<Outcome> {
     let ground = SimulatorGround::start(simulator, definition).await?;
-    on(Ground::Simulator(ground), operator, home).await
+    on(Ground::Simulator(Box::new(ground)), operator, home).await
 }
 
 async fn on_control_plane(operator: &Operator, home: &Path, definition: &Path) -> Result<Outcome> {

@@ -270,7 +270,7 @@ async fn tricks(buckets: &Buckets, editor: &Caller) -> Result<usize> {
     let named = |text: &str| text.replace('@', &buckets.photos).replace('^', &buckets.films);
     let mut count = 0;
     for (method, target, bucket) in TRICKS {
-        for signed in [Signed::InHeaders, Signed::InQuery] {
+        for signed in [Signed::Headers, Signed::Query] {
             let host = bucket.map(|bucket| format!("{}.{}", named(bucket), editor.asker.host()));
             let answer = editor.asker.ask(Ask { host, ..Ask::new(method, named(target)) }, signed).await?;
             let is_refused = match answer.status {
@@ -320,7 +320,7 @@ async fn withdrawn(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller])
     }
     let own = callers.iter().find(|caller| caller.name == "pair").context("no pair")?;
     let photo = Ask::new("GET", format!("/{}/shared/a", buckets.photos));
-    let answer = own.asker.ask(photo.clone(), Signed::InHeaders).await?;
+    let answer = own.asker.ask(photo.clone(), Signed::Headers).await?;
     ensure!(answer.is_done(), "an access of the own namespace: {}", outcome(&answer));
 
     stage.patch(PHOTOS, json!({"spec": {"sharing": sharing(stage)}})).await?;
@@ -329,7 +329,7 @@ async fn withdrawn(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller])
     }
     let deadline = Instant::now() + stage.testbed.patience;
     let editor = callers.iter().find(|caller| caller.name == "editor").context("no editor")?;
-    while !editor.asker.ask(photo.clone(), Signed::InHeaders).await?.is_done() {
+    while !editor.asker.ask(photo.clone(), Signed::Headers).await?.is_done() {
         ensure!(Instant::now() < deadline, "consent that was given again does not come to the gateway");
         sleep(LOOK).await;
     }
@@ -353,7 +353,7 @@ async fn ended(stage: &Stage<'_>, buckets: &Buckets, claim: &BucketClaim, caller
     stage.testbed.wait(&accesses(stage, Place::Own), "pair", "half closed", closed).await?;
     let own = callers.iter().find(|caller| caller.name == "pair").context("no pair")?;
     let film = Ask::new("GET", format!("/{}/shared/a", buckets.films));
-    let answer = own.asker.ask(film, Signed::InHeaders).await?;
+    let answer = own.asker.ask(film, Signed::Headers).await?;
     ensure!(answer.is_done(), "an access to the other bucket: {}", outcome(&answer));
     Ok(lag)
 }

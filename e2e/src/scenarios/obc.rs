@@ -235,7 +235,7 @@ impl App {
 
     async fn ask(&self, method: &'static str, key: &str, body: Vec<u8>) -> Result<Answer> {
         let ask = Ask { body, ..Ask::new(method, format!("/{}/{key}", self.bucket)) };
-        self.asker.ask(ask, Signed::InHeaders).await
+        self.asker.ask(ask, Signed::Headers).await
     }
 
     /// Puts an object, reads it, and deletes it.

@@ -76,7 +76,7 @@ fn other_reader(text: &str) -> Option<Vec<Object>> {
                 open.pop()?;
             }
             Token::ElementEnd { end: ElementEnd::Close(_, local), .. } => {
-                (open.pop()? == local.as_str()).then_some(())?
+                (open.pop()? == local.as_str()).then_some(())?;
             }
             Token::Text { text } if open.len() == 3 => {
                 // The ends of lines are one character (XML 1.0, 2.11), references are not touched.

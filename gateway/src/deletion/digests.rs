@@ -27,8 +27,8 @@ pub fn verify(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
             return Err(differs(CONTENT_MD5.as_str()));
         }
     }
-    let checksums = headers.iter().filter(|(name, _)| is_checksum(name));
-    checksums.map(|(name, value)| verify_checksum(name, value, body)).collect()
+    let mut checksums = headers.iter().filter(|(name, _)| is_checksum(name));
+    checksums.try_for_each(|(name, value)| verify_checksum(name, value, body))
 }
 
 fn verify_checksum(name: &HeaderName, value: &HeaderValue, body: &[u8]) -> Result<(), Refusal> {

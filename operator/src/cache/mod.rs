@@ -6,6 +6,7 @@
 mod accesses;
 mod backends;
 mod consumer;
+mod merge;
 mod namespaces;
 mod obc;
 mod secret_index;
@@ -15,6 +16,7 @@ mod written;
 
 pub(crate) use accesses::AccessCache;
 pub(crate) use backends::BackendCache;
+pub(crate) use merge::Merge;
 pub(crate) use namespaces::NamespaceCache;
 pub(crate) use obc::{ObcCaches, kept_config_map};
 pub(crate) use secrets::SecretCache;

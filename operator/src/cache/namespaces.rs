@@ -9,7 +9,7 @@ use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
 use crate::api::NamespaceUid;
-use crate::plan::Asker;
+use crate::plan::{Asker, Part};
 
 /// Labels and UID of every namespace.
 #[derive(Default)]
@@ -21,28 +21,29 @@ type Labels = BTreeMap<String, String>;
 struct Namespaces {
     known: BTreeMap<String, (NamespaceUid, Labels)>,
     names: BTreeMap<NamespaceUid, String>,
-    listing: Option<BTreeSet<String>>,
+    /// For each list under way the names that it has shown.
+    listings: BTreeMap<Part, BTreeSet<String>>,
 }
 
 impl NamespaceCache {
-    /// Takes in what the watch shows. Returns the names of namespaces whose labels changed, or that
-    /// are others of their names.
-    pub(crate) fn apply(&self, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
+    /// Takes in what the watch of a part shows: of all namespaces, or of one by its name. Returns
+    /// the names of namespaces whose labels changed, or that are others of their names.
+    pub(crate) fn apply(&self, part: &Part, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
         let mut namespaces = self.0.lock();
         match event {
             Event::Init => {
-                namespaces.listing = Some(BTreeSet::new());
+                namespaces.listings.insert(part.clone(), BTreeSet::new());
                 Vec::new()
             }
-            Event::InitApply(namespace) | Event::Apply(namespace) => namespaces.put(&namespace),
+            Event::InitApply(namespace) | Event::Apply(namespace) => namespaces.put(part, &namespace),
             Event::Delete(namespace) => {
                 namespaces.take(&namespace.name_any());
                 Vec::new()
             }
             Event::InitDone => {
-                let listed = namespaces.listing.take().unwrap_or_default();
-                let gone: Vec<String> =
-                    namespaces.known.keys().filter(|name| !listed.contains(*name)).cloned().collect();
+                let listed = namespaces.listings.remove(part).unwrap_or_default();
+                let is_gone = |name: &&String| part.covers(name) && !listed.contains(*name);
+                let gone: Vec<String> = namespaces.known.keys().filter(is_gone).cloned().collect();
                 gone.iter().for_each(|name| namespaces.take(name));
                 Vec::new()
             }
@@ -73,9 +74,9 @@ fn asker(namespace: &str, uid: &NamespaceUid, labels: &Labels) -> Asker {
 }
 
 impl Namespaces {
-    fn put(&mut self, namespace: &PartialObjectMeta<Namespace>) -> Vec<String> {
+    fn put(&mut self, part: &Part, namespace: &PartialObjectMeta<Namespace>) -> Vec<String> {
         let name = namespace.name_any();
-        if let Some(listing) = &mut self.listing {
+        if let Some(listing) = self.listings.get_mut(part) {
             listing.insert(name.clone());
         }
         let now = (NamespaceUid::new(namespace.uid().unwrap_or_default()), namespace.labels().clone());
@@ -92,5 +93,35 @@ impl Namespaces {
         if let Some((uid, _)) = self.known.remove(name) {
             self.names.remove(&uid);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespace(name: &str, uid: &str) -> PartialObjectMeta<Namespace> {
+        let mut namespace: PartialObjectMeta<Namespace> = PartialObjectMeta::default();
+        namespace.metadata.name = Some(name.to_owned());
+        namespace.metadata.uid = Some(uid.to_owned());
+        namespace
+    }
+
+    // covers: 3.9.lists
+    #[test]
+    fn each_namespace_is_followed_by_a_watch_of_its_own() {
+        let cache = NamespaceCache::default();
+        let [a, b] = ["a", "b"].map(|name| Part::Namespace(name.to_owned()));
+        for (part, name) in [(&a, "a"), (&b, "b")] {
+            cache.apply(part, Event::Init);
+            assert_eq!(cache.apply(part, Event::InitApply(namespace(name, name))), [name]);
+        }
+        cache.apply(&a, Event::InitDone);
+        cache.apply(&b, Event::InitDone);
+        assert!(cache.get("a").is_some() && cache.get("b").is_some());
+        cache.apply(&a, Event::Init);
+        cache.apply(&a, Event::InitDone);
+        assert!(cache.get("a").is_none(), "it went while nobody watched");
+        assert!(cache.of_uid(&NamespaceUid::new("b")).is_some());
     }
 }

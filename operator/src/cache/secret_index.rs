@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
 use crate::api::{BucketName, ClaimUid};
-use crate::plan::Stored;
+use crate::plan::{Part, Stored};
 
 use super::is_later;
 
@@ -21,8 +21,9 @@ pub(super) struct Secrets {
     pub(super) by_name: BTreeMap<Key, Arc<Secret>>,
     by_claim: BTreeMap<String, BTreeSet<Key>>,
     by_bucket: BTreeMap<String, BTreeSet<Key>>,
-    /// Names seen since a list began; what isn't among them when it ends is gone.
-    pub(super) listing: Option<BTreeSet<Key>>,
+    /// For each list under way the names seen since it began; what isn't among them when it ends,
+    /// of what it tells of, is gone.
+    pub(super) listings: BTreeMap<Part, BTreeSet<Key>>,
     /// What a live read did not find, and of whose deletion the watch has not told.
     pub(super) missed: BTreeMap<Key, Arc<Secret>>,
     /// UIDs of what we deleted, the latest last.
@@ -34,7 +35,7 @@ impl Secrets {
     /// it is now; nothing where that is no later.
     pub(super) fn put(&mut self, secret: Arc<Secret>) -> Vec<Arc<Secret>> {
         let key = key(&secret);
-        if let Some(listing) = &mut self.listing {
+        for listing in self.listings_of(&key.0) {
             listing.insert(key.clone());
         }
         if self.by_name.get(&key).is_some_and(|present| !is_later(secret.as_ref(), present.as_ref())) {
@@ -52,7 +53,7 @@ impl Secrets {
     /// Takes in that a Secret is gone. Returns it as it was known, for those who depend on it.
     pub(super) fn take(&mut self, deleted: &Secret) -> Vec<Arc<Secret>> {
         let key = key(deleted);
-        if let Some(listing) = &mut self.listing {
+        for listing in self.listings_of(&key.0) {
             listing.remove(&key);
         }
         // Who missed it knows; whose it was may be another.
@@ -61,14 +62,20 @@ impl Secrets {
         if gone { self.remove(&key).into_iter().collect() } else { missed.into_iter().collect() }
     }
 
-    /// Takes in that a list is at its end. Returns what it did not show.
-    pub(super) fn finish_list(&mut self) -> Vec<Arc<Secret>> {
-        let listed = self.listing.take().unwrap_or_default();
-        let missed = self.missed.extract_if(.., |key, _| !listed.contains(key)).map(|(_, secret)| secret);
+    /// Takes in that the list of a watch is at its end. Returns what it did not show.
+    pub(super) fn finish_list(&mut self, part: &Part) -> Vec<Arc<Secret>> {
+        let listed = self.listings.remove(part).unwrap_or_default();
+        let is_gone = |key: &Key| part.covers(&key.0) && !listed.contains(key);
+        let missed = self.missed.extract_if(.., |key, _| is_gone(key)).map(|(_, secret)| secret);
         let mut gone: Vec<_> = missed.collect();
-        let unlisted: Vec<Key> = self.by_name.keys().filter(|key| !listed.contains(key)).cloned().collect();
+        let unlisted: Vec<Key> = self.by_name.keys().filter(|key| is_gone(key)).cloned().collect();
         gone.extend(unlisted.iter().filter_map(|key| self.remove(key)));
         gone
+    }
+
+    /// What the lists under way have shown that tell of a namespace.
+    fn listings_of(&mut self, namespace: &str) -> impl Iterator<Item = &mut BTreeSet<Key>> {
+        self.listings.iter_mut().filter(move |(part, _)| part.covers(namespace)).map(|(_, listing)| listing)
     }
 
     /// Forgets what is known under a name.

@@ -9,7 +9,7 @@ use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
 use crate::api::{AccessUid, BucketName, ClaimUid};
-use crate::plan::{SecretRef, Stored};
+use crate::plan::{Part, SecretRef, Stored};
 
 use super::consumer::Whose;
 use super::secret_index::{Secrets, key};
@@ -38,18 +38,24 @@ impl SecretCache {
         Arc::new(self.whose.kept(secret))
     }
 
-    /// Takes in what the watch shows. Returns the Secrets that changed since we last knew: not
-    /// those that only echo a write of ours.
+    /// Takes in what a watch of all namespaces shows, or of one alone that this cache is of: see
+    /// [`SecretCache::apply_part`].
     pub(crate) fn apply(&self, event: Event<Secret>) -> Vec<Arc<Secret>> {
+        self.apply_part(&Part::All, event)
+    }
+
+    /// Takes in what the watch of a part shows; a list of it says nothing of the others. Returns
+    /// the Secrets that changed since we last knew: not those that only echo a write of ours.
+    pub(crate) fn apply_part(&self, part: &Part, event: Event<Secret>) -> Vec<Arc<Secret>> {
         let mut secrets = self.known.lock();
         match event {
             Event::Init => {
-                secrets.listing = Some(BTreeSet::new());
+                secrets.listings.insert(part.clone(), BTreeSet::new());
                 Vec::new()
             }
             Event::InitApply(secret) | Event::Apply(secret) => secrets.put(self.kept(secret)),
             Event::Delete(secret) => secrets.take(&secret),
-            Event::InitDone => secrets.finish_list(),
+            Event::InitDone => secrets.finish_list(part),
         }
     }
 
@@ -251,6 +257,36 @@ mod tests {
         cache.wrote(&Arc::new(secret(9)));
         assert!(cache.apply(Event::InitDone).is_empty());
         assert_eq!(versions(&cache).len(), 1);
+    }
+
+    // covers: 3.9.lists
+    #[test]
+    fn a_list_of_one_namespace_says_nothing_of_another() {
+        let cache = SecretCache::of_tenants();
+        let part = |namespace: &str| Part::Namespace(namespace.to_owned());
+        let (a, b) = (part("team-a"), part("team-b"));
+        let of = |namespace: &str, version| {
+            let mut secret = secret(version);
+            secret.metadata.namespace = Some(namespace.to_owned());
+            secret
+        };
+        let places = |cache: &SecretCache| {
+            cache.all().iter().filter_map(|secret| secret.0.metadata.namespace.clone()).collect::<Vec<_>>()
+        };
+        cache.apply_part(&a, Event::Init);
+        cache.apply_part(&b, Event::Init);
+        cache.apply_part(&a, Event::InitApply(of("team-a", 3)));
+        assert!(cache.apply_part(&b, Event::InitDone).is_empty(), "it is another's list");
+        cache.apply_part(&a, Event::InitDone);
+        assert_eq!(places(&cache), ["team-a"]);
+        cache.apply_part(&b, Event::Apply(of("team-b", 4)));
+        cache.apply_part(&a, Event::Init);
+        cache.wrote(&Arc::new(of("team-b", 5)));
+        assert_eq!(cache.apply_part(&a, Event::InitDone).len(), 1, "it went while nobody watched");
+        assert_eq!(places(&cache), ["team-b"]);
+        cache.apply_part(&b, Event::Init);
+        cache.wrote(&Arc::new(of("team-b", 6)));
+        assert!(cache.apply_part(&b, Event::InitDone).is_empty(), "it was written meanwhile");
     }
 
     #[test]

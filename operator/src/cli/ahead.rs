@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use daemon::cluster;
 
 use crate::Clock;
+use crate::plan::Reach;
 use crate::preview::{self, GivenGateway, Means, Paint, Plan, Scope, Setup};
 use crate::upstream::{Limits, RustlsConnect};
 
@@ -193,6 +194,7 @@ async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means
     let (publishing, ca) = args.publishing.read()?;
     let setup = Setup {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
+        reach: Reach::of(args.cluster.watch_namespace)?,
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect(),
         unlabelled_credentials,
         installation: args.cluster.installation_id,

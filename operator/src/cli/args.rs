@@ -25,6 +25,11 @@ pub(super) struct ClusterArgs {
     /// cluster stowage-system.
     #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     pub(super) namespace: Option<String>,
+    /// Serve the claims and accesses of this namespace, and of no other that isn't named too;
+    /// repeatable, or separated by commas. By default all are served. It takes no right on Secrets
+    /// of other namespaces, and needs --installation-id, as kube-system can't be read either.
+    #[arg(long, env = "STOWAGE_WATCH_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace, requires = "installation_id")]
+    pub(super) watch_namespace: Vec<String>,
     /// Another namespace, besides that one, where admin and CA Secrets of backends are read;
     /// repeatable, or separated by commas.
     #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
@@ -67,7 +72,7 @@ pub(super) struct GatewayArgs {
 pub(super) struct ObcArgs {
     /// Serve ObjectBucketClaims of the storage classes of --obc-provisioner (spec §9). Their
     /// definitions are others', and the operator needs more rights.
-    #[arg(long, env = "STOWAGE_OBC")]
+    #[arg(long, env = "STOWAGE_OBC", conflicts_with = "watch_namespace")]
     pub(super) obc: bool,
     /// What storage classes call this provisioner: another name where two installations serve one
     /// cluster.

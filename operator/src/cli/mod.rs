@@ -17,6 +17,7 @@ use daemon::{admin, cluster, descriptors, signals};
 use data_encoding::HEXLOWER;
 
 use crate::api::{self, Gateway, Unlabelled};
+use crate::plan::Reach;
 use crate::upstream::{Limits, RustlsConnect};
 use crate::{Clock, Config, Election, Metrics, Parts, Terms, Uptime};
 
@@ -160,6 +161,7 @@ fn crds() -> Result<(), String> {
 }
 
 async fn run(args: RunArgs) -> Result<(), String> {
+    let reach = Reach::of(args.cluster.watch_namespace.clone())?;
     // From the first moment on: a start against a server that doesn't answer is to end as well.
     let terminated = signals::terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) =
@@ -170,6 +172,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let (publishing, ca) = args.publishing.read()?;
     let config = Config {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
+        reach,
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
         unlabelled_credentials,
         gateway: Gateway {
@@ -280,5 +283,25 @@ mod tests {
         assert!(parse(&[&gateway[..], &["--leader-elect", "--read-only"]].concat()).contains("cannot be used with"));
         assert_eq!(parse(&gateway), "");
         assert_eq!(parse(&[&gateway[..], &["--trusted-secret-namespace", "a,b-1"]].concat()), "");
+    }
+
+    // covers: 3.9.flag
+    #[test]
+    fn namespaces_that_are_served_are_named_with_the_installation_and_without_obc() {
+        let parse = |args: &[&str]| {
+            let args = [&["stowage-operator", "run", "--gateway-endpoint", "http://gateway"], args].concat();
+            Cli::try_parse_from(args).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let id = ["--installation-id", "cluster"];
+        assert!(parse(&["--watch-namespace", "team-a"]).contains("--installation-id <ID>"));
+        for wrong in ["", "team-a,", "Team"] {
+            assert!(
+                parse(&[&id[..], &["--watch-namespace", wrong]].concat()).contains("1 to 63 characters"),
+                "{wrong}"
+            );
+        }
+        let both = parse(&[&id[..], &["--watch-namespace", "team-a", "--obc"]].concat());
+        assert!(both.contains("cannot be used with"), "{both}");
+        assert_eq!(parse(&[&id[..], &["--watch-namespace", "a,b", "--watch-namespace", "c"]].concat()), "");
     }
 }

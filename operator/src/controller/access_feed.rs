@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
+use kube::ResourceExt;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::{Config, Event, watcher};
-use kube::{Api, ResourceExt};
+use kube::runtime::watcher::Event;
 use tokio::sync::watch;
 
-use super::backoff::Patience;
-use super::feeds::{Feeds, PAGE, Shown, is_unknown_kind};
+use super::feeds::{Feeds, is_unknown_kind};
 use super::objects::{Access, access_ref, keep};
 use super::shared::Shared;
+use super::shown::Shown;
 use crate::api::kept;
 
 /// Accesses: fills store and cache, wakes the claims that are named, the ObjectBucketClaim whose
@@ -24,14 +24,13 @@ pub(super) fn start(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Acc
         return None;
     }
     let (store, writer) = reflector::store();
-    let api: Api<Access> = Api::all(shared.client.clone());
-    let stream =
-        watcher(api, Config::default().page_size(PAGE)).modify(|access| keep(access, kept::access)).reflect(writer);
+    let kept = |access: &mut Access| keep(access, kept::access);
+    let stream = feeds.reached(shared, kept, &store).reflect(writer);
     let mut seen = Seen { shared: shared.clone(), store: store.clone(), shown: Shown::default(), before: Vec::new() };
     let (sender, receiver) = watch::channel(false);
     feeds.ready.push(receiver);
     feeds.spawn(async move {
-        let mut stream = stream.backoff(Patience::default()).boxed();
+        let mut stream = stream.boxed();
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => seen.take(&event),

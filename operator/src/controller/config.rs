@@ -8,6 +8,7 @@ use kube::Client;
 
 use crate::api::{Gateway, Publishing, Unlabelled};
 use crate::metrics::Metrics;
+use crate::plan::Reach;
 use crate::upstream::{Connect, Limits};
 use crate::{Clock, Election, Uptime};
 
@@ -16,6 +17,8 @@ use crate::{Clock, Election, Uptime};
 pub struct Config {
     /// Namespace of the internal Secrets.
     pub operator_namespace: String,
+    /// The namespaces whose claims and accesses are served.
+    pub reach: Reach,
     /// Namespaces besides it that may hold admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
     /// Whether admin Secrets are used whose owner says nothing of what they are for.

@@ -18,11 +18,13 @@ use tokio::task::JoinSet;
 
 use crate::api::{RecordName, kept, wire};
 use crate::cache::SecretCache;
-use crate::plan::Stored;
+use crate::plan::{Part, Stored};
 
 use super::backoff::Patience;
 use super::objects::{Backend, Claim, claim_ref, keep};
+use super::reached::{self, Presence, Reached};
 use super::shared::Shared;
+use super::shown::Shown;
 
 /// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
 /// page that is too large the rest is not read (`kubernetes`), but the server has made all of it.
@@ -32,6 +34,7 @@ pub(super) const PAGE: u32 = 25;
 pub(super) struct Feeds {
     tasks: JoinSet<()>,
     pub(super) ready: Vec<watch::Receiver<bool>>,
+    presence: Presence,
 }
 
 impl Feeds {
@@ -56,12 +59,23 @@ impl Feeds {
         future::pending().await
     }
 
+    /// Watches a kind in all that is reached. `store` is where it is read into.
+    pub(super) fn reached<K: Reached>(
+        &self,
+        shared: &Shared,
+        keep: fn(&mut K),
+        store: &Store<K>,
+    ) -> reached::Events<K> {
+        let config = Config::default().page_size(PAGE);
+        reached::of_all((&shared.client, &self.presence), &shared.config.reach, &config, keep, store.clone())
+    }
+
     /// Runs something until this is dropped.
     pub(super) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Runs a watch that only fills a cache and wakes others.
+    /// Runs a watch that only fills a cache and wakes others. It waits after a failure by itself.
     fn run<K: Send + 'static>(
         &mut self,
         stream: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
@@ -70,7 +84,7 @@ impl Feeds {
         let (sender, receiver) = watch::channel(false);
         self.ready.push(receiver);
         self.tasks.spawn(async move {
-            let mut stream = stream.backoff(Patience::default()).boxed();
+            let mut stream = stream.boxed();
             while let Some(event) = stream.next().await {
                 match event {
                     Ok(event) => {
@@ -90,7 +104,8 @@ impl Feeds {
 /// Starts every watch but that of claims, which comes once these have filled their caches.
 /// `recovered` says whose store can be asked again. Returns the store of backends too.
 pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) -> (Feeds, Store<Backend>) {
-    let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new() };
+    let presence = Presence::of(&shared.config.reach);
+    let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new(), presence };
     feed_secrets(shared, &mut feeds);
     feed_namespaces(shared, &mut feeds);
     feed_usage(shared, &mut feeds);
@@ -99,26 +114,22 @@ pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) 
     (feeds, backends)
 }
 
-/// Internal Secrets of the operator namespace, consumer Secrets of all: both by label, so that no
-/// other Secret of the cluster costs anything.
-fn feed_secrets(shared: &Arc<Shared>, feeds: &mut Feeds) {
+/// Internal Secrets of the operator namespace, consumer Secrets of all that is reached: both by
+/// label, so that no other Secret of the cluster costs anything.
+fn feed_secrets(of: &Arc<Shared>, feeds: &mut Feeds) {
+    let shared = of.clone();
     let internal: Api<Secret> = Api::namespaced(shared.client.clone(), &shared.config.operator_namespace);
-    let consumers: Api<Secret> = Api::all(shared.client.clone());
+    let stream = watcher(internal, Config::default().labels(wire::ROLE)).backoff(Patience::default());
+    feeds.run(stream, move |event| {
+        internal_seen(&shared, &event);
+        secrets_changed(&shared, &shared.observer.internal, &Part::All, event);
+    });
     let consumer_role = format!("{}={}", wire::ROLE, wire::Role::ConsumerSecret.as_str());
-    let caches = [
-        (internal, Config::default().labels(wire::ROLE), shared.observer.internal.clone()),
-        (consumers, Config::default().labels(&consumer_role).page_size(PAGE), shared.observer.consumers.clone()),
-    ];
-    for (api, config, cache) in caches {
-        let shared = shared.clone();
-        let stream = watcher(api, config);
-        let is_internal = Arc::ptr_eq(&cache, &shared.observer.internal);
-        feeds.run(stream, move |event| {
-            if is_internal {
-                internal_seen(&shared, &event);
-            }
-            secrets_changed(&shared, &cache, event);
-        });
+    for part in of.config.reach.parts() {
+        let config = Config::default().labels(&consumer_role).page_size(PAGE);
+        let stream = reached::of_part((&of.client, &feeds.presence), &part, config, |_: &mut Secret| {});
+        let shared = of.clone();
+        feeds.run(stream, move |event| secrets_changed(&shared, &shared.observer.consumers, &part, event));
     }
 }
 
@@ -132,8 +143,8 @@ fn internal_seen(shared: &Shared, event: &Event<Secret>) {
     }
 }
 
-fn secrets_changed(shared: &Shared, cache: &SecretCache, event: Event<Secret>) {
-    for secret in cache.apply(event) {
+fn secrets_changed(shared: &Shared, cache: &SecretCache, part: &Part, event: Event<Secret>) {
+    for secret in cache.apply_part(part, event) {
         if let Some(claim) = Stored(secret.clone()).claim()
             && is_at(shared, &secret, &claim.namespace)
             && !shared.memory.is_patch_unanswered(&claim)
@@ -158,15 +169,28 @@ fn is_at(shared: &Shared, secret: &Secret, place: &str) -> bool {
     namespace == Some(&shared.config.operator_namespace) || namespace == Some(place)
 }
 
-fn feed_namespaces(shared: &Arc<Shared>, feeds: &mut Feeds) {
-    let api: Api<PartialObjectMeta<Namespace>> = Api::all(shared.client.clone());
-    let shared = shared.clone();
-    feeds.run(watcher(api, Config::default()), move |event| {
-        for namespace in shared.observer.namespaces.apply(event) {
-            shared.wakes.claims_in(&namespace);
-            shared.wake_accesses_in(&namespace);
-        }
-    });
+/// Namespaces: all, or each that is served by its name, so that no right on others is needed.
+fn feed_namespaces(of: &Arc<Shared>, feeds: &mut Feeds) {
+    let api: Api<PartialObjectMeta<Namespace>> = Api::all(of.client.clone());
+    let presence = feeds.presence.clone();
+    for part in of.config.reach.parts() {
+        let config = match &part {
+            Part::All => Config::default(),
+            Part::Namespace(name) => Config::default().fields(&format!("metadata.name={name}")),
+        };
+        let (shared, presence) = (of.clone(), presence.clone());
+        let stream = watcher(api.clone(), config).backoff(Patience::default());
+        feeds.run(stream, move |event| {
+            let is_told = !matches!(event, Event::Init | Event::InitApply(_));
+            for namespace in shared.observer.namespaces.apply(&part, event) {
+                shared.wakes.claims_in(&namespace);
+                shared.wake_accesses_in(&namespace);
+            }
+            if is_told && let Part::Namespace(name) = &part {
+                presence.seen(name, shared.observer.namespaces.get(name).is_some());
+            }
+        });
+    }
 }
 
 /// Whether the API server has no such kind, or not for this operator: what rights an earlier
@@ -220,7 +244,8 @@ fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: Unbou
 fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     let (store, writer) = reflector::store();
     let api: Api<Backend> = Api::all(shared.client.clone());
-    let stream = watcher(api, Config::default()).modify(|backend| keep(backend, kept::backend)).reflect(writer);
+    let stream = watcher(api, Config::default()).backoff(Patience::default());
+    let stream = stream.modify(|backend| keep(backend, kept::backend)).reflect(writer);
     let (shared, filled, mut shown) = (shared.clone(), store.clone(), Shown::default());
     feeds.run(stream, move |event| {
         for name in shared.observer.backends.apply(&event) {
@@ -244,9 +269,8 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
 /// Claims: fills the store, wakes backends whose count changes, and the claim itself where that
 /// isn't the echo of our own write.
 pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Writer<Claim>, store: Store<Claim>) {
-    let api: Api<Claim> = Api::all(shared.client.clone());
-    let stream =
-        watcher(api, Config::default().page_size(PAGE)).modify(|claim| keep(claim, kept::claim)).reflect(writer);
+    let kept = |claim: &mut Claim| keep(claim, kept::claim);
+    let stream = feeds.reached(shared, kept, &store).reflect(writer);
     let (shared, mut shown, mut before) = (shared.clone(), Shown::default(), Vec::new());
     feeds.run(stream, move |event| {
         match &event {
@@ -264,32 +288,6 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
             shared.wake_obc_of(claim.as_ref());
         }
     });
-}
-
-/// What a list has shown, until the store has it: a list comes in pages, and only after the last
-/// one all of it takes the place of what was there before. A pass any sooner would be one over the
-/// past, or over nothing.
-pub(super) struct Shown<K: reflector::Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
-
-impl<K: reflector::Lookup<DynamicType = ()>> Default for Shown<K> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<K: reflector::Lookup<DynamicType = ()> + Clone> Shown<K> {
-    /// Takes in an event that went through the store before. Returns what there is to be looked at
-    /// by now, as the store has it.
-    pub(super) fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
-        match event {
-            Event::Init => self.0.clear(),
-            Event::InitApply(object) => self.0.push(ObjectRef::from_obj(object)),
-            Event::InitDone => return self.0.drain(..).filter_map(|object| store.get(&object)).collect(),
-            Event::Apply(object) => return store.get(&ObjectRef::from_obj(object)).into_iter().collect(),
-            Event::Delete(_) => {}
-        }
-        Vec::new()
-    }
 }
 
 /// Forgets the claims that went while nobody watched: the new list doesn't show them.

@@ -79,7 +79,8 @@ fn oldest_credentials(shared: &Shared) -> BTreeMap<String, i64> {
     let mut oldest: BTreeMap<String, i64> = BTreeMap::new();
     let role = wire::Role::VirtualCredential.as_str();
     let internal = shared.observer.internal.all();
-    for secret in internal.iter().filter(|secret| secret.label(wire::ROLE) == Some(role)) {
+    let served = internal.iter().filter(|secret| is_served(shared, secret));
+    for secret in served.filter(|secret| secret.label(wire::ROLE) == Some(role)) {
         let (Some(backend), Some(age)) = (secret.text("backend"), age(secret, now)) else { continue };
         let entry = oldest.entry(backend.to_owned()).or_default();
         *entry = age.max(*entry);
@@ -96,12 +97,18 @@ fn without_endpoint(shared: &Shared) -> BTreeMap<String, i64> {
             Some(wire::Role::VirtualCredential | wire::Role::AnonymousBinding)
         )
     };
-    for secret in shared.observer.internal.all().iter().filter(|secret| opens(secret) && secret.endpoint().is_none()) {
+    let lacks = |secret: &&Stored| opens(secret) && secret.endpoint().is_none() && is_served(shared, secret);
+    for secret in shared.observer.internal.all().iter().filter(lacks) {
         if let Some(count) = secret.text("backend").and_then(|backend| counts.get_mut(backend)) {
             *count += 1;
         }
     }
     counts
+}
+
+/// Whether a Secret is of a claim that this operator serves, as far as its labels tell.
+fn is_served(shared: &Shared, secret: &Stored) -> bool {
+    secret.claim().is_none_or(|claim| shared.config.reach.has(&claim.namespace))
 }
 
 /// In seconds; `None` for a credential on its way out.

@@ -21,8 +21,10 @@ mod obc_feeds;
 pub(crate) mod objects;
 pub(crate) mod orphans;
 mod pace;
+mod reached;
 mod secret_watches;
 mod shared;
+mod shown;
 mod slots;
 mod wakes;
 
@@ -63,6 +65,9 @@ pub enum StartError {
     /// The installation's identity is neither given nor to be had.
     #[error("can't read namespace kube-system, whose UID identifies this installation: {0}; see --installation-id")]
     Installation(String),
+    /// ObjectBuckets and storage classes are in no namespace.
+    #[error("--obc needs the whole cluster: ObjectBuckets are in no namespace, so --watch-namespace leaves none to it")]
+    ObcInNamespaces,
 }
 
 /// What comes of this, unless the operator is told to stop before: nothing is under way yet then.
@@ -79,12 +84,15 @@ async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl
 /// Everything that it starts ends when the future is dropped.
 ///
 /// # Errors
-/// When it can't find out which installation it is.
+/// When it can't find out which installation it is, or is told what doesn't go together.
 pub async fn run(
     config: Config,
     parts: Parts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), StartError> {
+    if config.obc.is_some() && !config.reach.is_whole() {
+        return Err(StartError::ObcInNamespaces);
+    }
     let shutdown: BoxFuture<'static, ()> = shutdown.boxed();
     let shutdown = shutdown.shared();
     let Some(election) = config.election.clone() else {

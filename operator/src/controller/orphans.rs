@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::{BoxFuture, FutureExt, Shared as SharedFuture};
 use futures::stream::FuturesUnordered;
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::ListParams;
 use kube::core::NamespaceResourceScope;
@@ -25,7 +26,7 @@ use crate::api::{AccessUid, BucketAccess, BucketClaim, ClaimUid};
 use crate::kubernetes;
 use crate::observe::Observer;
 use crate::plan::orphans::{Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
-use crate::plan::{Failure, SecretRef, Stored};
+use crate::plan::{Failure, Reach, SecretRef, Stored};
 
 use super::backoff::Backoff;
 use super::clues::{Clue, Gone};
@@ -126,7 +127,11 @@ impl Sweeper {
 
     fn scan(&mut self) {
         let live = self.live();
-        for gone in self.shared.observer.internal.all().iter().filter_map(Gone::of) {
+        let reach = &self.shared.config.reach;
+        // Of thousands that others serve none is to be suspected again and again.
+        let all = self.shared.observer.internal.all().into_iter().filter(|secret| !names_another(reach, secret));
+        let owners: Vec<Gone> = all.filter_map(|secret| Gone::of(&secret)).collect();
+        for gone in owners {
             if !live.has(&gone) {
                 self.suspect(gone, None);
             }
@@ -178,9 +183,12 @@ impl Sweeper {
         let deadline = self.shared.config.limits.timeout;
         let landed = suspect.alone_since.is_some_and(|since| since.elapsed() >= deadline);
         let (shared, names) = (self.shared.clone(), suspect.names.clone());
+        let reach = shared.config.reach.clone();
         let run = match &gone {
-            Gone::Claim(uid) => sweep(shared, Sweep::<OfClaim>::new(uid.clone(), &seen, names, !landed)).boxed(),
-            Gone::Access(uid) => sweep(shared, Sweep::<OfAccess>::new(uid.clone(), &seen, names, !landed)).boxed(),
+            Gone::Claim(uid) => sweep(shared, Sweep::<OfClaim>::new(uid.clone(), &seen, names, !landed, reach)).boxed(),
+            Gone::Access(uid) => {
+                sweep(shared, Sweep::<OfAccess>::new(uid.clone(), &seen, names, !landed, reach)).boxed()
+            }
         };
         let span = tracing::info_span!("orphans", uid = gone.uid());
         let whose = gone.clone();
@@ -197,7 +205,7 @@ impl Sweeper {
                 self.shared.wakes.all_waiting();
                 return self.backoff.reset(gone.uid());
             }
-            SweepEnd::Alive => return self.backoff.reset(gone.uid()),
+            SweepEnd::Alive | SweepEnd::Elsewhere => return self.backoff.reset(gone.uid()),
             SweepEnd::Held if self.shared.memory.is_under_way(gone.uid()) => {
                 suspect.alone_since = None;
                 suspect.due = now + PASS_ENDS;
@@ -219,6 +227,14 @@ impl Sweeper {
         let waiting = self.suspects.iter().filter(|(gone, _)| !full && !self.under_way.contains_key(gone));
         waiting.map(|(_, suspect)| suspect.due).chain([self.next_scan]).min().unwrap_or(self.next_scan)
     }
+}
+
+/// Whether a Secret's labels name an owner in a namespace that is not served. The sweep would end
+/// for that.
+fn names_another(reach: &Reach, secret: &Stored) -> bool {
+    let claim = secret.claim().map(|claim| claim.namespace);
+    let access = secret.access().map(|access| access.namespace);
+    [claim, access].iter().flatten().any(|namespace| !reach.has(namespace))
 }
 
 /// UIDs of the cached claims, also of those that can't be decoded, and of the cached accesses, if
@@ -301,7 +317,7 @@ pub(crate) async fn look<K: Asked>(
     step: &SweepStep<K>,
 ) -> Result<SweepAnswer<K>, String> {
     Ok(match step {
-        SweepStep::Owner(owner) => SweepAnswer::Owner(owner.clone(), uid_of::<K>(&observer.client, owner).await?),
+        SweepStep::Owner(owner) => SweepAnswer::Owner(owner.clone(), uid_of::<K>(observer, owner).await?),
         SweepStep::Owners => SweepAnswer::Owners(is_listed::<K>(&observer.client, sweep.uid()).await?),
         SweepStep::Own => SweepAnswer::Own(K::own(observer, sweep.uid()).await.map_err(describe)?),
         SweepStep::Internal(name) => {
@@ -312,16 +328,26 @@ pub(crate) async fn look<K: Asked>(
 }
 
 /// Only the object is asked for, not what it says: it counts also where it can't be decoded.
-async fn uid_of<K: Asked>(client: &Client, owner: &K::At) -> Result<Option<K::Uid>, String> {
+async fn uid_of<K: Asked>(observer: &Observer, owner: &K::At) -> Result<Option<K::Uid>, String> {
     let (namespace, name) = K::parts(owner);
-    let api: Api<K::Object> = Api::namespaced(client.clone(), namespace);
-    match api.get_metadata(name).await {
-        Ok(live) => {
-            live.metadata.uid.map(|uid| Some(K::uid(&uid))).ok_or_else(|| format!("the {} has no UID", K::NOUN))
-        }
+    let api: Api<K::Object> = Api::namespaced(observer.client.clone(), namespace);
+    match api.get_metadata(name).await.map(|live| live.metadata.uid) {
+        Ok(uid) => uid.map(|uid| Some(K::uid(&uid))).ok_or_else(|| format!("the {} has no UID", K::NOUN)),
         Err(error) if kubernetes::is_absence_of(&error, name) => Ok(None),
+        // What let this operator look in a namespace went with it.
+        Err(kube::Error::Api(status)) if status.is_forbidden() && is_gone(observer, namespace).await => Ok(None),
         Err(error) => Err(kubernetes::describe(&error)),
     }
+}
+
+/// Whether a namespace is no more that is served by its name, so that it can be asked for.
+async fn is_gone(observer: &Observer, namespace: &str) -> bool {
+    if observer.setting.reach.is_whole() {
+        return false;
+    }
+    let api: Api<Namespace> = Api::all(observer.client.clone());
+    let found = api.get_metadata(namespace).await;
+    found.is_err_and(|error| kubernetes::is_absence_of(&error, namespace))
 }
 
 async fn is_listed<K: Asked>(client: &Client, uid: &K::Uid) -> Result<bool, String> {

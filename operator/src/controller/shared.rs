@@ -74,6 +74,7 @@ impl Shared {
             client: client.clone(),
             setting: Arc::new(Setting {
                 operator_namespace: config.operator_namespace.clone(),
+                reach: config.reach.clone(),
                 trusted_namespaces: config.trusted_namespaces.clone(),
                 gateway: config.gateway.clone(),
                 publishing: config.publishing.clone(),

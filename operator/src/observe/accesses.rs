@@ -10,14 +10,14 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, ResourceExt};
 
 use crate::api::{
-    Access, AccessRef, AccessUid, Backend, BucketAccess, BucketName, Claim, ClaimRef, Endpoint, Entry, EntryOf,
-    NamespaceUid, S3Backend, kept, wire,
+    Access, AccessRecord, AccessRef, AccessUid, Backend, BucketAccess, BucketName, BucketRecord, Claim, ClaimRef,
+    ClaimUid, Endpoint, Entry, EntryOf, NamespaceUid, S3Backend, kept, wire,
 };
 use crate::kubernetes;
 use crate::plan::grant::{
     BucketWord, ClaimWord, EntrySeen, Grant, GrantAnswer, GrantCached, GrantLook, GrantStep, Place,
 };
-use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored};
+use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Part, Stored, Unasked};
 
 use super::Observer;
 
@@ -26,7 +26,7 @@ const PAGE: u32 = 100;
 
 impl Observer {
     /// What is read before a bucket is opened, in the order of the contract: nothing that comes
-    /// later is older than the version of the record.
+    /// later is older than the version of the record. What isn't served isn't asked.
     pub(super) async fn consent(&self, claim: &Claim, asked: &ConsentQuestion) -> Result<ConsentSeen, Failure> {
         let record = self.internal_secret(asked.record.as_str()).await?;
         let own = self.own(&claim.uid).await?;
@@ -36,14 +36,44 @@ impl Observer {
         }
         let backend = self.backend_live(&asked.backend).await?;
         let claim = self.claim(&claim.at).await?;
-        Ok(ConsentSeen { record, own, askers, backend, claim })
+        let read = record.as_ref().and_then(|stored| BucketRecord::read(&stored.0).ok());
+        let unasked = read.map(|record| self.unasked(&record)).unwrap_or_default();
+        Ok(ConsentSeen { record, own, askers, unasked, backend, claim })
+    }
+
+    /// The namespaces that a record is open to and in which this operator asks nobody. One of which
+    /// an access's record tells that it is a namespace that is served, by a UID that it no longer
+    /// has, is none of them: it is gone.
+    pub(super) fn unasked(&self, record: &BucketRecord) -> Unasked {
+        let reach = &self.setting.reach;
+        if reach.is_whole() {
+            return Unasked::new();
+        }
+        let unknown = record.accesses.keys().filter(|uid| self.namespaces.of_uid(uid).is_none());
+        let named = unknown.map(|uid| (uid.clone(), self.name_of(uid)));
+        named.filter(|(_, name)| name.as_ref().is_none_or(|name| !reach.has(name))).collect()
+    }
+
+    /// The name that a namespace had when an access from it was given its record.
+    fn name_of(&self, namespace: &NamespaceUid) -> Option<String> {
+        let is_record = |secret: &Stored| wire::Role::of_internal(secret.name()) == Some(wire::Role::AccessRecord);
+        let all = self.internal.all().into_iter().filter(is_record);
+        let mut records = all.filter_map(|secret| AccessRecord::read(&secret.0).ok());
+        records.find(|record| record.namespace_uid == *namespace).map(|record| record.access.namespace)
     }
 
     /// The namespaces of the accesses that name a claim, as a live list shows.
     async fn asking_live(&self, claim: &ClaimRef) -> Result<BTreeSet<String>, Failure> {
-        let api: Api<DeserializeGuard<BucketAccess>> = Api::all(self.client.clone());
-        let mut params = ListParams::default().limit(PAGE);
         let mut namespaces = BTreeSet::new();
+        for part in self.setting.reach.parts() {
+            self.asking_in(&part, claim, &mut namespaces).await?;
+        }
+        Ok(namespaces)
+    }
+
+    async fn asking_in(&self, part: &Part, claim: &ClaimRef, namespaces: &mut BTreeSet<String>) -> Result<(), Failure> {
+        let api: Api<DeserializeGuard<BucketAccess>> = kubernetes::within(&self.client, part);
+        let mut params = ListParams::default().limit(PAGE);
         loop {
             let page = api.list(&params).await.map_err(|error| kubernetes::failure(&error))?;
             let decoded = page.items.iter().filter_map(|access| access.0.as_ref().ok());
@@ -51,7 +81,7 @@ impl Observer {
             namespaces.extend(live.filter(|it| it.claims().any(|named| named == claim)).map(|it| it.at.namespace));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
-                None => return Ok(namespaces),
+                None => return Ok(()),
             }
         }
     }
@@ -120,6 +150,11 @@ impl Observer {
             Err(error) => EntrySeen::Invalid(error.to_string()),
             Ok(EntryOf::Bucket(backend, bucket)) => EntrySeen::Bucket(self.shared_bucket(at, backend, bucket)),
             Ok(EntryOf::Claim(named)) => {
+                if !self.setting.reach.has(&named.namespace) {
+                    let uid = self.uid_of_unwatched(named);
+                    let own = uid.as_ref().map(|uid| self.internal.of_claim(uid)).unwrap_or_default();
+                    return EntrySeen::Claim(self.unwatched_word(namespace, uid, &own));
+                }
                 let claim = self.claim_cached(named);
                 let own = claim.as_ref().map(|claim| self.internal.of_claim(&claim.uid)).unwrap_or_default();
                 EntrySeen::Claim(self.claim_word(at, namespace, claim.as_ref(), &own))
@@ -134,6 +169,14 @@ impl Observer {
         namespace: Option<&Asker>,
         named: &ClaimRef,
     ) -> Result<ClaimWord, Failure> {
+        if !self.setting.reach.has(&named.namespace) {
+            let uid = self.uid_of_unwatched(named);
+            let own = match &uid {
+                Some(uid) => self.own(uid).await?,
+                None => Vec::new(),
+            };
+            return Ok(self.unwatched_word(namespace, uid, &own));
+        }
         let claim = self.claim(named).await?;
         let own = match &claim {
             Some(claim) => self.own(&claim.uid).await?,
@@ -144,6 +187,19 @@ impl Observer {
 
     fn claim_word(&self, at: &AccessRef, asker: Option<&Asker>, claim: Option<&Claim>, own: &[Stored]) -> ClaimWord {
         ClaimWord::of(at, asker, claim, own, |backend, endpoint| self.is_there(backend, endpoint))
+    }
+
+    fn unwatched_word(&self, asker: Option<&Asker>, uid: Option<ClaimUid>, own: &[Stored]) -> ClaimWord {
+        ClaimWord::unwatched(asker, uid, own, |backend, endpoint| self.is_there(backend, endpoint))
+    }
+
+    /// UID of a claim in a namespace that isn't served, as its records have it. Where those of two
+    /// claims have the name it isn't known which of them is there.
+    fn uid_of_unwatched(&self, named: &ClaimRef) -> Option<ClaimUid> {
+        let records = self.internal.all().into_iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
+        let uids: BTreeSet<ClaimUid> = records.filter(|it| it.claim == *named).map(|it| it.uid).collect();
+        let mut uids = uids.into_iter();
+        uids.next().filter(|_| uids.next().is_none())
     }
 
     /// Whether a backend is, or was, at an endpoint: then the gateway finds what is there.

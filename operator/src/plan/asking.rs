@@ -26,7 +26,13 @@ pub struct Asking {
     pub accesses: BTreeSet<AccessRef>,
     /// Their namespaces, and those that a record of the claim is open to; by UID.
     pub namespaces: BTreeMap<NamespaceUid, Asker>,
+    /// The namespaces that a record of the claim is open to and that aren't served.
+    pub unasked: Unasked,
 }
+
+/// Namespaces that this operator doesn't serve, by UID, with their names where an access's record
+/// tells: nobody here knows who asks in them.
+pub type Unasked = BTreeMap<NamespaceUid, Option<String>>;
 
 /// What is to be read before a bucket is opened to accesses, in this order: the record that is to
 /// be written, the claim's keys, the accesses that ask, their namespaces, the backend, the claim.
@@ -48,6 +54,8 @@ pub struct ConsentSeen {
     /// The namespaces of the accesses that name the claim, those that are on their way out left
     /// out.
     pub askers: Vec<Asker>,
+    /// The namespaces that the record is open to and that aren't served.
+    pub unasked: Unasked,
     /// The backend.
     pub backend: Option<Arc<Backend>>,
     /// The claim.

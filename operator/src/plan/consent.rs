@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{BackendAccess, BucketRecord, ClaimAccesses, Consent, Desired, Limits, NamespaceUid};
+use crate::api::{BackendAccess, BucketRecord, ClaimAccesses, Consent, Desired, Limits, NamespaceUid, Sharing};
 
 use super::answer::BackendSeen;
-use super::asking::{Asker, ConsentQuestion, ConsentSeen};
+use super::asking::{Asker, ConsentQuestion, ConsentSeen, Unasked};
 use super::halt::Halt;
 use super::patch::Change;
 use super::secret::newest_key;
@@ -31,13 +31,16 @@ pub(super) fn narrow(view: &View) -> Result<(), Halt> {
     for (record, stored) in view.records().filter(|(record, _)| !record.accesses.is_empty()) {
         let access = backend_access(view, &record.backend)?;
         let word = |asker: &Asker| word(view, access.as_ref(), asker);
-        let known = |uid: &NamespaceUid| view.asking().and_then(|asking| asking.namespaces.get(uid));
         let narrowed = |(uid, now): (&NamespaceUid, &Consent)| {
-            if view.asking().is_none() {
+            let Some(asking) = view.asking() else {
                 // What the caches don't know yet proves nothing.
                 return Some((uid.clone(), now.clone()));
+            };
+            if let Some(name) = asking.unasked.get(uid) {
+                let kept = unasked(view, access.as_ref(), &view.claim().sharing, name.as_deref(), now)?;
+                return Some((uid.clone(), kept));
             }
-            let wanted = word(known(uid)?)?;
+            let wanted = word(asking.namespaces.get(uid)?)?;
             let kept =
                 if now.is_within(&wanted) { Some(now.clone()) } else { Some(wanted).filter(|it| it.is_within(now)) };
             kept.map(|kept| (uid.clone(), kept))
@@ -73,7 +76,9 @@ pub(super) fn settle(view: &View) -> Result<(), Halt> {
     let access = backend_access(view, &record.backend)?;
     let asks = |asker: &&Asker| asking.accesses.iter().any(|access| access.namespace == asker.namespace);
     let askers = asking.namespaces.values().filter(asks);
-    let wanted = bounded(askers.filter_map(|it| Some((it.uid.clone(), word(view, access.as_ref(), it)?))));
+    let consented = askers.filter_map(|it| Some((it.uid.clone(), word(view, access.as_ref(), it)?)));
+    let stays = stays(view, access.as_ref(), &view.claim().sharing, record, &asking.unasked);
+    let wanted = bounded(consented.chain(stays));
     let is_so = wanted == record.accesses && limits(&wanted, desired) == record.limits;
     if is_so || view.is_consent_settled() {
         return Ok(());
@@ -104,10 +109,50 @@ fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
         let is_let_in = backend.is_some_and(|access| access.allows(&asker.namespace, Some(&asker.labels)));
         word.filter(|_| is_let_in && !view.setting().trusts(&asker.namespace))
     };
-    let wanted = bounded(seen.askers.iter().filter_map(|asker| Some((asker.uid.clone(), consented(asker)?))));
+    let stays = stays(view, backend, &claim.sharing, &record, &seen.unasked);
+    let asked = seen.askers.iter().filter_map(|asker| Some((asker.uid.clone(), consented(asker)?)));
+    let wanted = bounded(asked.chain(stays));
     match record_patch(view, &with(&record, wanted, desired), stored, Change::Consent) {
         Some(patch) => Err(Act::Patch(patch).into()),
         None => Ok(()),
+    }
+}
+
+/// What a record goes on to let namespaces do that aren't served.
+fn stays(
+    view: &View,
+    access: Option<&BackendAccess>,
+    sharing: &Sharing,
+    record: &BucketRecord,
+    of: &Unasked,
+) -> impl Iterator<Item = (NamespaceUid, Consent)> {
+    of.iter().filter_map(move |(uid, name)| {
+        let kept = unasked(view, access, sharing, name.as_deref(), record.accesses.get(uid)?)?;
+        Some((uid.clone(), kept))
+    })
+}
+
+/// What a namespace keeps that isn't served: nobody knows whether it asks, nor its labels. What it
+/// has goes where neither backend nor sharing can mean it, however they are read, and is never
+/// widened.
+fn unasked(
+    view: &View,
+    access: Option<&BackendAccess>,
+    sharing: &Sharing,
+    name: Option<&str>,
+    now: &Consent,
+) -> Option<Consent> {
+    let is_let_in = access.is_none_or(|access| access.may_allow(name));
+    if !is_let_in || name.is_some_and(|name| view.setting().trusts(name)) {
+        return None;
+    }
+    let words = sharing.possible(name);
+    if words.iter().any(|word| now.is_within(word)) {
+        return Some(now.clone());
+    }
+    match words.as_slice() {
+        [only] if only.is_within(now) => Some((*only).clone()),
+        [] | [_, ..] => None,
     }
 }
 

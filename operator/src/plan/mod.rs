@@ -38,6 +38,7 @@ mod patch;
 mod place;
 mod public;
 mod purpose;
+mod reach;
 mod remedy;
 mod removal;
 mod renamed;
@@ -65,7 +66,7 @@ pub use answer::{
     Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, OwnerSeen, Posted, PurgeEnd,
     Purged, VersioningSeen,
 };
-pub use asking::{Asker, Asking, ConsentQuestion, ConsentSeen};
+pub use asking::{Asker, Asking, ConsentQuestion, ConsentSeen, Unasked};
 pub use conversation::{Arrival, Bound, Conversation};
 pub use held::Held;
 pub use obstacle::Obstacle;
@@ -73,6 +74,7 @@ pub(crate) use patch::preconditions;
 pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
 pub use purpose::purpose;
+pub use reach::{Part, Reach};
 pub use secret::{SecretRef, Stored};
 pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};

@@ -18,6 +18,7 @@ use crate::api::wire::Role;
 use super::cause::SecretCause;
 use super::conversation::{Arrival, Bound, Conversation};
 use super::patch::SecretPatch;
+use super::reach::Reach;
 use super::secret::{SecretRef, Stored};
 
 pub use kinds::{Kind, OfAccess, OfClaim};
@@ -53,6 +54,8 @@ pub enum SweepEnd {
     Done,
     /// The claim or access lives.
     Alive,
+    /// It may be in a namespace that this operator doesn't serve: whether it lives can't be asked.
+    Elsewhere,
     /// Nothing but the record is left, and it has to stay while a call at its bucket may still
     /// land.
     Held,
@@ -83,6 +86,8 @@ pub enum SweepAnswer<K: Kind = OfClaim> {
 #[derive(Clone, Debug)]
 pub struct Sweep<K: Kind = OfClaim> {
     uid: K::Uid,
+    /// The namespaces in which owners can be asked for.
+    reach: Reach,
     /// A call at the bucket, to make or to empty it, may still land.
     call_pending: bool,
     /// What Secrets of this UID name as its owner, and how often each was asked for.
@@ -105,9 +110,10 @@ pub struct Sweep<K: Kind = OfClaim> {
 
 impl<K: Kind> Sweep<K> {
     /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that
-    /// may be its.
-    pub fn new(uid: K::Uid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool) -> Self {
+    /// may be its. `reach` are the namespaces in which owners can be asked for.
+    pub fn new(uid: K::Uid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool, reach: Reach) -> Self {
         let mut sweep = Self {
+            reach,
             call_pending,
             owners: BTreeMap::new(),
             recorded: false,
@@ -143,6 +149,9 @@ impl<K: Kind> Sweep<K> {
         if self.alive {
             return ControlFlow::Break(SweepEnd::Alive);
         }
+        if self.is_elsewhere() {
+            return ControlFlow::Break(SweepEnd::Elsewhere);
+        }
         if let Some(step) = self.ask(1) {
             return ControlFlow::Continue(step);
         }
@@ -155,16 +164,26 @@ impl<K: Kind> Sweep<K> {
         if self.own.is_empty() {
             return ControlFlow::Break(SweepEnd::Done);
         }
+        if !self.recorded && !self.reach.is_whole() {
+            // Labels don't prove where it is, and not every namespace can be asked.
+            return ControlFlow::Break(SweepEnd::Elsewhere);
+        }
         // The first answer may be of the server's past, from before the owner was made. The Secrets
         // were made after it.
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
+    }
+
+    /// Whether anything names an owner in a namespace that is another's to judge.
+    fn is_elsewhere(&self) -> bool {
+        self.owners.keys().any(|owner| !self.reach.has(K::parts(owner).0))
     }
 
     /// What is to be asked so that the owner was asked for so many times.
     fn ask(&self, times: u8) -> Option<SweepStep<K>> {
         let unasked = self.owners.iter().find(|(_, asked)| **asked < times);
         let owner = unasked.map(|(owner, _)| SweepStep::Owner(owner.clone()));
-        owner.or_else(|| (!self.recorded && self.owners_listed < times).then_some(SweepStep::Owners))
+        let can_be_listed = !self.recorded && self.reach.is_whole();
+        owner.or_else(|| (can_be_listed && self.owners_listed < times).then_some(SweepStep::Owners))
     }
 
     fn remove(&self) -> ControlFlow<SweepEnd, SweepStep<K>> {

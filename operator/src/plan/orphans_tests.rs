@@ -14,6 +14,7 @@ use crate::api::{
     ClaimRef, ClaimUid, CredentialFacts, Endpoint, NamespaceUid, SecretContent, SecretKey, wire,
 };
 
+use super::super::reach::Reach;
 use super::super::secret::Stored;
 use super::{Arrival, Conversation, Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
 
@@ -141,7 +142,7 @@ fn run(sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool
 }
 
 fn sweep(seen: &[Stored]) -> Sweep {
-    Sweep::new(uid(), seen, BTreeSet::new(), false)
+    Sweep::new(uid(), seen, BTreeSet::new(), false, Reach::Cluster)
 }
 
 #[rstest]
@@ -259,7 +260,7 @@ fn a_record_leads_to_credentials_that_nothing_else_shows() {
 #[case(BucketRecord { adopted: true, ..bucket_record(false, 1) }, SweepEnd::Done)]
 fn the_record_stays_while_a_call_at_its_bucket_may_still_land(#[case] held: BucketRecord, #[case] expected: SweepEnd) {
     let secrets = vec![stored(&held.content(NAMESPACE)), credential(1)];
-    let pending = Sweep::new(uid(), &secrets, BTreeSet::new(), true);
+    let pending = Sweep::new(uid(), &secrets, BTreeSet::new(), true, Reach::Cluster);
     let (deleted, end) = run(pending, secrets, None, false);
     assert_eq!(end, expected);
     assert_eq!(deleted.contains(&held.name().to_string()), end == SweepEnd::Done);
@@ -320,12 +321,64 @@ fn what_is_no_uid_is_nobodys(#[case] text: &str) {
     assert_eq!(OfClaim::owner(&secret), None);
 }
 
+/// A sweep of an operator that serves this namespace alone.
+fn sweep_within(namespace: &str, seen: &[Stored]) -> Sweep {
+    let reach = Reach::Namespaces(BTreeSet::from([namespace.to_owned()]));
+    Sweep::new(uid(), seen, BTreeSet::new(), false, reach)
+}
+
+// covers: 3.9.orphans
+#[test]
+fn what_names_a_claim_of_a_namespace_that_is_not_served_is_nothing_to_ask_about() {
+    let secrets = [record(true, 1), credential(1), binding()];
+    for seen in [&secrets[..], &secrets[..1], &secrets[1..2], &secrets[2..]] {
+        let end = hold(sweep_within("team-b", seen), |step| panic!("unexpected: {step}"));
+        assert_eq!(end, SweepEnd::Elsewhere);
+    }
+}
+
+// covers: 3.9.orphans
+#[test]
+fn a_record_that_is_found_late_tells_that_the_claim_is_elsewhere() {
+    let moved = edited(&credential(1), |secret| {
+        let labels = secret.metadata.labels.get_or_insert_default();
+        labels.insert(wire::CLAIM_NAMESPACE.into(), "team-b".into());
+    });
+    let sweep = sweep_within("team-b", std::slice::from_ref(&moved));
+    let swept = run(sweep, vec![moved, record(true, 1)], None, false);
+    assert_eq!(swept, (Vec::new(), SweepEnd::Elsewhere), "its label is wrong, and its record isn't");
+}
+
+// covers: 3.9.orphans
+#[rstest]
+#[case::labelled(credential(1))]
+#[case::without_labels(without_labels(&credential(1)))]
+fn without_a_record_nothing_goes_that_may_be_elsewhere(#[case] key: Stored) {
+    let end = hold(sweep_within("team-a", std::slice::from_ref(&key)), |step| match step {
+        SweepStep::Owner(asked) => SweepAnswer::Owner(asked, None),
+        SweepStep::Own => SweepAnswer::Own(vec![key.clone()]),
+        SweepStep::Internal(name) => named(std::slice::from_ref(&key), name),
+        other @ (SweepStep::Owners | SweepStep::End(_) | SweepStep::Delete(_)) => panic!("unexpected: {other}"),
+    });
+    assert_eq!(end, SweepEnd::Elsewhere);
+}
+
+// covers: 3.9.orphans
+#[test]
+fn in_a_namespace_that_is_served_all_is_as_ever() {
+    let secrets = vec![record(true, 1), credential(1), binding()];
+    let (deleted, end) = run(sweep_within("team-a", &secrets), secrets.clone(), None, false);
+    assert_eq!((deleted.len(), end), (3, SweepEnd::Done));
+    let alive = run(sweep_within("team-a", &secrets), secrets, Some("u-1"), false);
+    assert_eq!(alive, (Vec::new(), SweepEnd::Alive));
+}
+
 // covers: 8.ending
 #[test]
 fn every_access_to_the_bucket_ends_before_anything_goes() {
     let open = BucketRecord { ending: false, ..bucket_record(false, 1) };
     let (record, key) = (stored(&open.content(NAMESPACE)), credential(1));
-    let mut sweep = Sweep::new(uid(), &[record.clone(), key.clone()], BTreeSet::new(), false);
+    let mut sweep = Sweep::new(uid(), &[record.clone(), key.clone()], BTreeSet::new(), false, Reach::Cluster);
     let mut steps = Vec::new();
     while let ControlFlow::Continue(step) = sweep.next(Timestamp::UNIX_EPOCH) {
         let answer = match step {
@@ -373,7 +426,8 @@ fn what_an_access_left_goes_key_first_once_two_reads_do_not_find_it(#[case] foun
     let [record, key] = of_access(3);
     // No label leads to the key.
     let mut secrets = vec![record.clone(), without_labels(&key)];
-    let mut sweep = Sweep::<OfAccess>::new(AccessUid::new("a-1"), std::slice::from_ref(&record), BTreeSet::new(), true);
+    let seen = std::slice::from_ref(&record);
+    let mut sweep = Sweep::<OfAccess>::new(AccessUid::new("a-1"), seen, BTreeSet::new(), true, Reach::Cluster);
     let (mut deleted, mut asked) = (Vec::new(), 0);
     let end = loop {
         let answer = match sweep.next(Timestamp::UNIX_EPOCH) {

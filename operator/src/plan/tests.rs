@@ -9,6 +9,7 @@ mod emergency;
 mod given;
 mod moves;
 mod places;
+mod unasked;
 
 use std::collections::BTreeSet;
 

@@ -89,7 +89,8 @@ pub(super) async fn look_ahead<K: Asked>(
     };
     let object = object(namespace.to_owned(), name.to_owned());
     let noun = K::NOUN;
-    let mut ahead = Ahead(Sweep::<K>::new(uid, secrets, BTreeSet::new(), false));
+    let reach = seen.observer.setting.reach.clone();
+    let mut ahead = Ahead(Sweep::<K>::new(uid, secrets, BTreeSet::new(), false, reach));
     let next = match converse(&mut ahead, &seen.clock, &mut Eyes(seen)).await {
         End::Delete(secret) => {
             let words = format!("delete Secret {}, which is left of {} that is gone", secret.name, with_article(noun));
@@ -99,7 +100,7 @@ pub(super) async fn look_ahead<K: Asked>(
             let words = format!("end every access by record {record}, which is left of a claim that is gone");
             Next::Act(Box::new(Deed { step: words.clone(), words, act: None }))
         }
-        End::Rest(SweepEnd::Done | SweepEnd::Alive) => return None,
+        End::Rest(SweepEnd::Done | SweepEnd::Alive | SweepEnd::Elsewhere) => return None,
         End::Rest(SweepEnd::Held) => Next::Wait("its record is kept for a moment".to_owned(), None),
         End::Rest(SweepEnd::Retry(why)) => Next::Unknown(why),
     };

@@ -14,11 +14,11 @@ use crate::Clock;
 use crate::api::{AccessRef, ClaimRef, kept, wire};
 use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::controller::objects::{Access, Backend, Claim, access_ref, claim_ref, keep};
-use crate::kubernetes::{describe, guarded};
+use crate::kubernetes::{describe, guarded, within};
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 use crate::observe::Observer;
-use crate::plan::Setting;
+use crate::plan::{Part, Setting};
 use crate::upstream::{self, Connect, Upstreams};
 
 use super::gateway::gateway;
@@ -33,7 +33,7 @@ pub(super) struct Seen {
     /// Those that were asked for, and those that accesses and ObjectBucketClaims among these lead
     /// to, by namespace and name; of a whole cluster all of them.
     pub(super) claims: BTreeMap<ClaimRef, Claim>,
-    /// All that there are.
+    /// All that are served.
     pub(super) accesses: BTreeMap<AccessRef, Access>,
     /// Those that were asked for; `None` where the operator serves none.
     pub(super) obcs: Option<SeenObcs>,
@@ -52,6 +52,10 @@ impl Seen {
             return Err("the operator serves ObjectBucketClaims if it is told --obc: say so here, too".to_owned());
         }
         let client = guarded(means.client, Mandate::ReadOnly);
+        let named = scope.namespaces().unwrap_or_default();
+        if let Some(other) = named.iter().find(|namespace| !setup.reach.has(namespace)) {
+            return Err(format!("namespace {other} is not among those that --watch-namespace names"));
+        }
         let installation = match setup.installation.clone() {
             Some(installation) => installation,
             None => installation(&client).await?,
@@ -59,17 +63,17 @@ impl Seen {
         let (internal, consumers) = (SecretCache::default(), SecretCache::of_tenants());
         let (backends, namespaces, usage) = (BackendCache::default(), NamespaceCache::default(), UsageCache::default());
         read_secrets(&client, setup, scope, &internal, &consumers).await?;
-        read_namespaces(&client, &namespaces).await?;
+        read_namespaces(&client, setup, &namespaces).await?;
         let all_backends = read_backends(&client, &backends).await?;
         let accesses = AccessCache::default();
-        let all_accesses = read_accesses(&client, &accesses).await?;
+        let all_accesses = read_accesses(&client, setup, &accesses).await?;
         let read_obcs = match &setup.obc {
             Some(provisioner) if scope.may_have_obcs() => Some(ReadObcs::read(&client, scope, provisioner).await?),
             Some(_) | None => None,
         };
         // Last, as an operator does: what claims depend on is known by now.
         let shadows = read_obcs.as_ref().map(ReadObcs::shadows).unwrap_or_default();
-        let claims = read_claims(&client, scope, &led_to(scope, &all_accesses, &shadows)).await?;
+        let claims = read_claims(&client, setup, scope, &led_to(scope, &all_accesses, &shadows)).await?;
         if claims.values().any(|claim| claim.0.as_ref().is_ok_and(|claim| claim.spec.quota.is_some())) {
             read_usage(&client, setup, &usage).await?;
         }
@@ -77,6 +81,7 @@ impl Seen {
         let (claim_store, access_store) = (stored(claims.values()), stored(all_accesses.values()));
         let setting = Setting {
             operator_namespace: setup.operator_namespace.clone(),
+            reach: setup.reach.clone(),
             trusted_namespaces: setup.trusted_namespaces.clone(),
             gateway,
             publishing: setup.publishing.clone(),
@@ -132,6 +137,11 @@ async fn installation(client: &Client) -> Result<String, String> {
     ))
 }
 
+/// The namespaces that are looked at; `None` = all.
+fn looked_at<'a>(setup: &'a Setup, scope: &'a Scope) -> Option<BTreeSet<&'a str>> {
+    scope.namespaces().or_else(|| setup.reach.names().map(|names| names.iter().map(String::as_str).collect()))
+}
+
 async fn read_secrets(
     client: &Client,
     setup: &Setup,
@@ -143,7 +153,7 @@ async fn read_secrets(
     let place = format!("Secrets in namespace {}", setup.operator_namespace);
     list(&place, wire::ROLE, async |it| operator.list(&it).await, |event| drop(internal.apply(event))).await?;
     let label = format!("{}={}", wire::ROLE, wire::Role::ConsumerSecret.as_str());
-    let Some(namespaces) = scope.namespaces() else {
+    let Some(namespaces) = looked_at(setup, scope) else {
         let all: Api<Secret> = Api::all(client.clone());
         let ask = async |it| all.list(&it).await;
         return list("Secrets of all namespaces", &label, ask, |event| drop(consumers.apply(event))).await;
@@ -163,30 +173,55 @@ async fn read_secrets(
     Ok(())
 }
 
-/// All of them: whoever asks for an access to a claim may be in any.
-async fn read_namespaces(client: &Client, cache: &NamespaceCache) -> Result<(), String> {
+/// All that are served: whoever asks for an access to a claim may be in any.
+async fn read_namespaces(client: &Client, setup: &Setup, cache: &NamespaceCache) -> Result<(), String> {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    list("namespaces", "", async |it| api.list(&it).await, |event| drop(cache.apply(event))).await
+    let Some(names) = setup.reach.names() else {
+        let take = |event| drop(cache.apply(&Part::All, event));
+        return list("namespaces", "", async |it| api.list(&it).await, take).await;
+    };
+    for name in names {
+        let found = api.get_opt(name).await;
+        let found = found.map_err(|error| format!("can't read namespace {name}: {}", describe(&error)))?;
+        found.into_iter().for_each(|namespace| drop(cache.apply(&Part::All, Event::Apply(namespace))));
+    }
+    Ok(())
 }
 
-/// All of them: each may ask for the bucket of a claim that is looked at. A cluster may not have
-/// the kind: then the cache was never filled, as that of an operator.
-async fn read_accesses(client: &Client, cache: &AccessCache) -> Result<BTreeMap<AccessRef, Access>, String> {
-    let (api, mut all) = (Api::<Access>::all(client.clone()), BTreeMap::new());
-    list_if_known(
-        "BucketAccesses of all namespaces",
-        "",
-        async |it| api.list(&it).await,
-        |mut event| {
-            if let Event::InitApply(access) = &mut event {
-                keep(access, kept::access);
-                all.insert(access_ref(access), access.clone());
-            }
-            cache.apply(&event);
-        },
-    )
-    .await?;
+/// All that are served: each may ask for the bucket of a claim that is looked at. A cluster may not
+/// have the kind: then the cache was never filled, as that of an operator.
+async fn read_accesses(
+    client: &Client,
+    setup: &Setup,
+    cache: &AccessCache,
+) -> Result<BTreeMap<AccessRef, Access>, String> {
+    let mut all = BTreeMap::new();
+    // One list of several namespaces, as far as the cache is concerned.
+    cache.apply(&Event::Init);
+    let mut take = |event| {
+        if let Event::InitApply(mut access) = event {
+            keep(&mut access, kept::access);
+            all.insert(access_ref(&access), access.clone());
+            cache.apply(&Event::InitApply(access));
+        }
+    };
+    for part in setup.reach.parts() {
+        let api: Api<Access> = within(client, &part);
+        let what = listed_in("BucketAccesses", &part);
+        if !list_if_known(&what, "", async |it| api.list(&it).await, &mut take).await? {
+            return Ok(all);
+        }
+    }
+    cache.apply(&Event::InitDone);
     Ok(all)
+}
+
+/// What is listed, in words.
+fn listed_in(kind: &str, part: &Part) -> String {
+    match part {
+        Part::All => format!("{kind} of all namespaces"),
+        Part::Namespace(namespace) => format!("{kind} in namespace {namespace}"),
+    }
 }
 
 /// The claims that accesses and ObjectBucketClaims that were asked for lead to. `shadows` are the
@@ -230,9 +265,10 @@ async fn read_backends(client: &Client, cache: &BackendCache) -> Result<BTreeMap
     Ok(all)
 }
 
-/// The claims that were asked for, and these besides.
+/// The claims that were asked for, and these besides, where their namespace is served.
 async fn read_claims(
     client: &Client,
+    setup: &Setup,
     scope: &Scope,
     besides: &BTreeSet<ClaimRef>,
 ) -> Result<BTreeMap<ClaimRef, Claim>, String> {
@@ -244,8 +280,10 @@ async fn read_claims(
         }
     };
     if scope.needs_all_claims() {
-        let api: Api<Claim> = Api::all(client.clone());
-        list("BucketClaims of all namespaces", "", async |it| api.list(&it).await, listed).await?;
+        for part in setup.reach.parts() {
+            let api: Api<Claim> = within(client, &part);
+            list(&listed_in("BucketClaims", &part), "", async |it| api.list(&it).await, &mut listed).await?;
+        }
         return Ok(claims);
     }
     if let Some(namespace) = &scope.namespace {
@@ -254,7 +292,8 @@ async fn read_claims(
             .await?;
     }
     let named = scope.claims.union(besides);
-    for at in named.filter(|at| scope.namespace.as_ref() != Some(&at.namespace)) {
+    let is_unread = |at: &ClaimRef| setup.reach.has(&at.namespace) && scope.namespace.as_ref() != Some(&at.namespace);
+    for at in named.filter(|at| is_unread(at)) {
         let api: Api<Claim> = Api::namespaced(client.clone(), &at.namespace);
         let claim = api.get_opt(&at.name).await;
         let claim = claim.map_err(|error| format!("can't read BucketClaim {at}: {}", describe(&error)))?;

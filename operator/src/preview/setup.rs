@@ -7,6 +7,7 @@ use kube::Client;
 
 use crate::Clock;
 use crate::api::{AccessRef, AddressingStyle, ClaimRef, Endpoint, Publishing, Unlabelled};
+use crate::plan::Reach;
 use crate::upstream::{Connect, Limits};
 
 /// What the operator is told whose next steps are asked for.
@@ -14,6 +15,8 @@ use crate::upstream::{Connect, Limits};
 pub struct Setup {
     /// Namespace of its Secrets.
     pub operator_namespace: String,
+    /// The namespaces whose claims it serves.
+    pub reach: Reach,
     /// Namespaces besides it that may hold admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
     /// Whether admin Secrets are used whose owner says nothing of what they are for.

@@ -179,7 +179,7 @@ Something to do about 1 of these: 4 claims and 1 backend, 1 waiting, 1 unknown.
         let all = told(&[&claims[0], &claims[1], &reader, &obc]);
         assert_eq!(all, "Nothing to do about 1 claim, 1 access, 1 ObjectBucketClaim and 1 backend.\n");
         let shown = Plan { lines: vec![reader, obc], assumed: Vec::new() }.text(Paint(false), false);
-        let expected = "bucketaccess/team-b/reader  nothing to do\nobc/team-b/charts          nothing to do\n";
+        let expected = "bucketaccess/team-b/reader  nothing to do\nobc/team-b/charts           nothing to do\n";
         assert!(shown.starts_with(expected), "{shown}");
     }
 }

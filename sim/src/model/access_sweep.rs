@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use k8s_openapi::jiff::Timestamp;
 use stowage_operator::plan::orphans::{OfAccess, Sweep, SweepAnswer, SweepEnd, SweepStep};
-use stowage_operator::plan::{Arrival, Conversation, Stored};
+use stowage_operator::plan::{Arrival, Conversation, Reach, Stored};
 
 use super::access::access_uid;
 use super::names::number_of;
@@ -45,7 +45,7 @@ impl AccessSweeps {
     /// A sweep that begins.
     fn begin(&self, objects: &Objects, seen: &[u32]) -> u32 {
         let seen: Vec<Stored> = seen.iter().map(|number| objects.stored(*number)).collect();
-        self.go_on(objects, Sweep::new(access_uid(), &seen, BTreeSet::new(), false))
+        self.go_on(objects, Sweep::new(access_uid(), &seen, BTreeSet::new(), false, Reach::Cluster))
     }
 
     fn go_on(&self, objects: &Objects, sweep: Sweep<OfAccess>) -> u32 {

@@ -11,7 +11,7 @@ use stowage_operator::api::{
 };
 use stowage_operator::plan::grant::{ClaimWord, Grant, GrantAct, GrantAnswer, GrantStep, Place};
 use stowage_operator::plan::{
-    self, Answer, Arrival, BackendSeen, Change, ConsentSeen, Conversation, Look, Rest, Step, Stored, View,
+    self, Answer, Arrival, BackendSeen, Change, ConsentSeen, Conversation, Look, Rest, Step, Stored, Unasked, View,
 };
 
 use super::access::{WANTED, access_ref, access_uid, asker};
@@ -127,6 +127,7 @@ fn lets_everybody_in(view: &View, now: Timestamp) -> Step {
         record: view.record().map(|(_, stored)| stored.clone()),
         own: view.all_own().cloned().collect(),
         askers: vec![asker()],
+        unasked: Unasked::new(),
         backend: Some(backend),
         claim: Some(Box::new(view.claim().clone())),
     };
@@ -166,8 +167,13 @@ fn believes_in_consent(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, Grant
         is_there: true,
     };
     let claim: ClaimRef = claim_ref(0);
-    let word =
-        ClaimWord { uid: Some(Uid(0).claim_uid()), shared: true, place: Some(place), opened: Some(Consent::full()) };
+    let word = ClaimWord {
+        uid: Some(Uid(0).claim_uid()),
+        shared: true,
+        unwatched: false,
+        place: Some(place),
+        opened: Some(Consent::full()),
+    };
     misled(grant, now, [GrantAnswer::Claim(claim, word)])
 }
 

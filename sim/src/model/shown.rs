@@ -9,7 +9,7 @@ use stowage_operator::api::{
     BackendTls, BucketClaimStatus, Claim, Deletion, Desired, FINALIZER, Gateway, NameTemplate, ObjectId, Publishing,
     Rotation, SecretShape, ServedBy, SharedWith, Sharing, SharingRule,
 };
-use stowage_operator::plan::{BackendSeen, Setting};
+use stowage_operator::plan::{BackendSeen, Reach, Setting};
 
 use super::access::access_ref;
 use super::names::{backend_name, claim_ref, consumer_name, endpoint, parsed, resource_version};
@@ -21,6 +21,7 @@ const INSTALLATION: &str = "cluster";
 pub(super) fn setting(purge_slice: u32) -> Setting {
     Setting {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        reach: Reach::Cluster,
         trusted_namespaces: BTreeSet::new(),
         gateway: Gateway {
             endpoint: parsed(Endpoint::parse("http://gateway.example")),

@@ -11,7 +11,8 @@ use stowage_operator::api::Claim;
 use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
     self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentSeen, Conversation, CreateAnswer,
-    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Remembered, Rest, Step, Stored, Then, View,
+    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Remembered, Rest, Step, Stored, Then,
+    Unasked, View,
 };
 
 use super::access::{access_ref, asker};
@@ -109,6 +110,7 @@ impl Talks {
         Asking {
             accesses: asks.then(access_ref).into_iter().collect(),
             namespaces: is_known.then(|| (asker.uid.clone(), asker)).into_iter().collect(),
+            unasked: Unasked::new(),
         }
     }
 
@@ -205,7 +207,7 @@ impl Talks {
     /// A sweep that begins.
     pub(super) fn sweep(&self, uid: Uid, seen: &[u32], create_pending: bool) -> u32 {
         let seen: Vec<Stored> = seen.iter().map(|number| self.stored(*number)).collect();
-        self.go_on(Sweep::new(uid.claim_uid(), &seen, BTreeSet::new(), create_pending))
+        self.go_on(Sweep::new(uid.claim_uid(), &seen, BTreeSet::new(), create_pending, Reach::Cluster))
     }
 
     fn go_on(&self, sweep: Sweep) -> u32 {
@@ -278,7 +280,7 @@ impl Talks {
             ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(number_of(&secret.id.resource_version)),
             ControlFlow::Break(SweepEnd::Held) => Stride::Held,
             ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
-            ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive) => Stride::Over,
+            ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive | SweepEnd::Elsewhere) => Stride::Over,
         }
     }
 
@@ -385,6 +387,7 @@ impl Talks {
             record: seen.record.map(|number| self.stored(number)),
             own: seen.own.iter().map(|number| self.stored(*number)).collect(),
             askers: seen.asks.then(asker).into_iter().collect(),
+            unasked: Unasked::new(),
             backend,
             claim: seen.claim.map(|number| self.claim(number)),
         }

@@ -36,6 +36,7 @@ use parking_lot::Mutex;
 use s3_sim::{Dialect, Store};
 use seeded::VirtualClock;
 use stowage_operator::api::{AddressingStyle, Endpoint, Gateway as GatewayAddress, Publishing, ServedBy, Unlabelled};
+use stowage_operator::plan::Reach;
 use stowage_operator::upstream::Limits;
 use stowage_operator::{Config, Uptime, api};
 pub(crate) use third_parties::{Accounts, ControllersRest, ThirdParties};
@@ -100,6 +101,9 @@ pub struct Options {
     pub gateways: usize,
     /// Whether operators elect the one that works.
     pub elects: bool,
+    /// How far operators reach, in the order in which they are started; the last holds for all that
+    /// follow.
+    pub reaches: Vec<Reach>,
     /// Whether there are accesses.
     pub accesses: Accesses,
     /// Whose definitions of ObjectBucketClaims there are; without any the operator serves none.
@@ -140,6 +144,7 @@ impl Default for Options {
             backends: vec![BackendStore::main()],
             gateways: 1,
             elects: false,
+            reaches: vec![Reach::Cluster],
             accesses: Accesses::Absent,
             foreign: None,
             gateway_plan: None,
@@ -171,6 +176,8 @@ pub struct World {
     config: Config,
     operator_ends_after: Option<Duration>,
     elects: bool,
+    /// How far the operators reach that are started from now on, the next last.
+    reaches: Vec<Reach>,
     controllers_rest: ControllersRest,
     chronicle: Option<Chronicle>,
     /// Version of the last write that the cluster's own controllers have seen.
@@ -216,6 +223,7 @@ impl World {
         };
         let effects = Effects::within(options.plan, Arc::new(others));
         let controllers_saw = AtomicU64::new(0);
+        let reaches = options.reaches.into_iter().rev().collect();
         Self {
             cluster,
             store,
@@ -230,6 +238,7 @@ impl World {
             config,
             operator_ends_after: options.operator_ends_after,
             elects: options.elects,
+            reaches,
             controllers_rest,
             chronicle,
             controllers_saw,
@@ -248,9 +257,14 @@ impl World {
 
     /// The operator of this world, as it notes itself: its namespace and the UID of `kube-system`.
     pub fn operator(&self) -> ServedBy {
+        ServedBy::operator(OPERATOR_NAMESPACE, &self.installation())
+    }
+
+    /// What the operator takes itself for, unless it is told: the UID of `kube-system`.
+    pub fn installation(&self) -> String {
         let system = self.cluster.object("namespaces", "", "kube-system");
-        let uid = system.as_ref().and_then(|system| system["metadata"]["uid"].as_str()).unwrap_or_default();
-        ServedBy::operator(OPERATOR_NAMESPACE, uid)
+        let uid = system.as_ref().and_then(|system| system["metadata"]["uid"].as_str());
+        uid.unwrap_or_default().to_owned()
     }
 
     /// A clock that nobody sets, as operators go by in an election.
@@ -274,11 +288,22 @@ impl World {
         self.config.clone()
     }
 
+    /// What an operator is told that serves no more than this. One that may not read `kube-system`
+    /// is told what it is.
+    pub fn config_within(&self, reach: Reach) -> Config {
+        let installation = (!reach.is_whole()).then(|| self.installation());
+        Config { installation, reach, ..self.config() }
+    }
+
     /// Starts the operator; it is started again a second after each crash, until the world ends or
     /// it is stopped.
     pub fn start_operator(&mut self) -> Operator {
+        let reach = match self.reaches.as_slice() {
+            [last] => last.clone(),
+            _ => self.reaches.pop().unwrap_or_default(),
+        };
         let operator = Operator::new(Circumstances {
-            config: self.config(),
+            config: self.config_within(reach),
             ends_after: self.operator_ends_after,
             elects: self.elects,
             api: self.cluster.service(),
@@ -401,6 +426,7 @@ fn config(options: &Options) -> Config {
 pub(crate) fn config_for(gateway: Endpoint) -> Config {
     Config {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        reach: Reach::Cluster,
         trusted_namespaces: std::collections::BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,
         gateway: GatewayAddress {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stowage_operator::Clock;
 use stowage_operator::api::wire::CLAIM_NAME;
 use stowage_operator::api::{ClaimRef, Unlabelled};
-use stowage_operator::plan::Act;
+use stowage_operator::plan::{Act, Reach};
 use stowage_operator::preview::{self, GivenGateway, Line, Means, Next, Object, Paint, Plan, Scope, Setup, Why};
 use stowage_operator::upstream::Limits;
 use stowage_sim::effects::{Call, KubeVerb};
@@ -28,6 +28,7 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) fn setup() -> Setup {
     Setup {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        reach: Reach::Cluster,
         trusted_namespaces: std::collections::BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,
         installation: None,

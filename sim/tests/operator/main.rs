@@ -5,6 +5,7 @@
 mod accesses;
 mod ahead;
 mod ahead_accesses;
+mod ahead_namespaced;
 mod ahead_obcs;
 mod answers;
 mod backends;
@@ -24,6 +25,7 @@ mod kept;
 mod memory;
 mod metrics;
 mod moves;
+mod namespaced;
 mod neighbours;
 mod obc;
 mod obc_brownfield;

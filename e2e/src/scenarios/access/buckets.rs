@@ -75,7 +75,7 @@ impl Buckets {
                 let tags = target.replace("?versionId", "?tagging&versionId");
                 for target in [target, tags] {
                     // Of a marker of a deletion there is nothing to be read.
-                    let read = self.owner.ask(Ask::new("GET", target), Signed::InHeaders).await?;
+                    let read = self.owner.ask(Ask::new("GET", target), Signed::Headers).await?;
                     state.push_str(&format!("\n{} {}", read.status, if read.is_done() { &read.body } else { "" }));
                 }
             }
@@ -85,7 +85,7 @@ impl Buckets {
 
     async fn done(&self, ask: Ask) -> Result<Answer> {
         let what = format!("the store's owner: {} {}", ask.method, ask.target);
-        let answer = self.owner.ask(ask, Signed::InHeaders).await?;
+        let answer = self.owner.ask(ask, Signed::Headers).await?;
         ensure!(answer.is_done(), "{what}: {} {:?}", answer.status, answer.code());
         Ok(answer)
     }

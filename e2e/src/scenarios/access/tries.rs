@@ -217,8 +217,8 @@ fn places<'a>(door: &Door, inside: &'a str, prefix: &'a str) -> (&'static [&'sta
 /// Where the signature may stand.
 fn ways(door: &Door) -> &'static [Signed] {
     match door.3 {
-        With::Form(..) => &[Signed::InForm],
-        _ => &[Signed::InHeaders, Signed::InQuery],
+        With::Form(..) => &[Signed::Form],
+        _ => &[Signed::Headers, Signed::Query],
     }
 }
 
@@ -261,14 +261,14 @@ impl Caller {
 
     /// The buckets that ListBuckets names.
     pub(super) async fn buckets(&self) -> Result<Vec<String>> {
-        let answer = self.asker.ask(Ask::new("GET", "/".to_owned()), Signed::InHeaders).await?;
+        let answer = self.asker.ask(Ask::new("GET", "/".to_owned()), Signed::Headers).await?;
         ensure!(answer.is_done(), "{} lists its buckets: {}", self.name, outcome(&answer));
         Ok(answer.elements("Name").into_iter().map(str::to_owned).collect())
     }
 
     /// Whether its key is known to the gateway.
     pub(super) async fn is_known(&self) -> Result<bool> {
-        let answer = self.asker.ask(Ask::new("GET", "/".to_owned()), Signed::InHeaders).await;
+        let answer = self.asker.ask(Ask::new("GET", "/".to_owned()), Signed::Headers).await;
         answer.map(|answer| answer.code() != Some("InvalidAccessKeyId")).context(self.name)
     }
 }

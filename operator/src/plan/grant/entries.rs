@@ -59,6 +59,7 @@ fn resolve(grant: &Grant, entry: &Entry, seen: &EntrySeen) -> Resolved {
 /// Who may not know of a claim is told the same whether there is one or not.
 fn of_claim(word: &ClaimWord, wants: (AccessMode, Option<&Prefix>), is_own: bool) -> Resolved {
     match word {
+        ClaimWord { shared: false, unwatched: true, .. } => Resolved::closed(AccessReason::NotWatched),
         ClaimWord { shared: false, .. } if !is_own => Resolved::closed(AccessReason::NotShared),
         ClaimWord { uid: Some(uid), place: Some(place), opened, .. } => open(place, Some(uid), wants, opened.as_ref()),
         ClaimWord { .. } => Resolved::closed(AccessReason::ClaimNotBound),
@@ -134,6 +135,10 @@ fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Hal
         }
         if let (EntryOf::Claim(claim), EntrySeen::Claim(cached), Some(uid)) = (of, seen, &scope.claim) {
             let is_its = |word: &ClaimWord| {
+                if word.unwatched {
+                    // Its owner can't be asked, so nothing says that this is over.
+                    return word.uid.as_ref().is_none_or(|known| known == uid);
+                }
                 let is_own = claim.namespace == grant.access.at.namespace;
                 word.uid.as_ref() == Some(uid) && (is_own || word.shared)
             };

@@ -103,6 +103,7 @@ fn of_entry(grant: &Grant, entry: &Entry, why: AccessReason) -> Vec<String> {
                 | AccessReason::KeyPending
                 | AccessReason::SpecInvalid
                 | AccessReason::ClaimNotBound
+                | AccessReason::NotWatched
                 | AccessReason::ConsentPending
                 | AccessReason::Open
                 | AccessReason::SecretConflict
@@ -120,6 +121,9 @@ fn of_claim(namespace: &str, claim: &ClaimRef, entry: &Entry, why: AccessReason)
     match why {
         AccessReason::NotShared => {
             vec![format!("there is a claim {claim}, and its spec.sharing lets namespace {namespace} in")]
+        }
+        AccessReason::NotWatched => {
+            vec![format!("this operator serves namespace {} too (--watch-namespace)", claim.namespace)]
         }
         AccessReason::ClaimNotBound => vec![format!("claim {claim} is there and is bound: why {claim} tells of that")],
         AccessReason::BackendNotReady => {
@@ -174,6 +178,7 @@ fn of_any(entry: &Entry, why: AccessReason) -> Vec<String> {
             vec![format!("the entry is mended{error}")]
         }
         AccessReason::NotShared
+        | AccessReason::NotWatched
         | AccessReason::ClaimNotBound
         | AccessReason::ConsentPending
         | AccessReason::BeyondConsent
@@ -208,6 +213,7 @@ fn of_stop(grant: &Grant, why: AccessReason) -> Vec<String> {
         AccessReason::ServerError => vec![format!("the API server lets the operator do it {TRIED_AGAIN}")],
         AccessReason::Open
         | AccessReason::NotShared
+        | AccessReason::NotWatched
         | AccessReason::ClaimNotBound
         | AccessReason::BackendNotReady
         | AccessReason::ConsentPending

@@ -23,8 +23,11 @@ pub struct Place {
 pub struct ClaimWord {
     /// UID of the claim; `None` = there is none, or it is on its way out.
     pub uid: Option<ClaimUid>,
-    /// Its owner lets the namespace in, by the spec.
+    /// Its owner lets the namespace in, by the spec; of a claim that can't be asked, by the record.
     pub shared: bool,
+    /// It is in a namespace that this operator doesn't serve. All that is known of it is what its
+    /// Secrets in the operator namespace say.
+    pub unwatched: bool,
     /// The bucket that its newest key opens.
     pub place: Option<Place>,
     /// What the record of that bucket lets the namespace do, which is what the gateway goes by.
@@ -45,20 +48,50 @@ impl ClaimWord {
         let Some(claim) = claim.filter(|claim| !claim.deleting) else { return Self::default() };
         let labels = asker.map(|asker| &asker.labels);
         let is_own = claim.at.namespace == at.namespace;
-        let record = opened_record(&claim.uid, own);
-        let opened = |record: &BucketRecord| record.accesses.get(&asker?.uid).filter(|_| !record.ending).cloned();
+        let (opened, place) = of_record(&claim.uid, asker, own, is_there);
         Self {
             uid: Some(claim.uid.clone()),
             shared: is_own || claim.sharing.consent(&at.namespace, labels).is_some(),
-            opened: record.as_ref().and_then(opened),
-            place: record.map(|BucketRecord { bucket, backend, endpoint, .. }| Place {
-                is_there: is_there(&backend, &endpoint),
-                bucket,
-                backend,
-                endpoint,
-            }),
+            unwatched: false,
+            place,
+            opened,
         }
     }
+
+    /// The same of a claim in a namespace that isn't served, by its internal Secrets alone: its
+    /// record says what the gateway goes by, and no record says what its owner would consent to.
+    /// `uid` is the claim's, as far as its records tell it.
+    pub fn unwatched(
+        asker: Option<&Asker>,
+        uid: Option<ClaimUid>,
+        own: &[Stored],
+        is_there: impl Fn(&str, &Endpoint) -> bool,
+    ) -> Self {
+        let (opened, place) = match &uid {
+            Some(uid) => of_record(uid, asker, own, is_there),
+            None => (None, None),
+        };
+        Self { uid, shared: opened.is_some(), unwatched: true, place, opened }
+    }
+}
+
+/// What the record of a claim's bucket lets a namespace do, and where the bucket is.
+fn of_record(
+    uid: &ClaimUid,
+    asker: Option<&Asker>,
+    own: &[Stored],
+    is_there: impl Fn(&str, &Endpoint) -> bool,
+) -> (Option<Consent>, Option<Place>) {
+    let record = opened_record(uid, own);
+    let opened = |record: &BucketRecord| record.accesses.get(&asker?.uid).filter(|_| !record.ending).cloned();
+    let opened = record.as_ref().and_then(opened);
+    let place = record.map(|BucketRecord { bucket, backend, endpoint, .. }| Place {
+        is_there: is_there(&backend, &endpoint),
+        bucket,
+        backend,
+        endpoint,
+    });
+    (opened, place)
 }
 
 /// What an administrator says of a bucket that no claim has, for the namespace of an access.
@@ -93,6 +126,9 @@ pub(super) fn words(reason: AccessReason) -> &'static str {
     match reason {
         AccessReason::Open => "every entry opens",
         AccessReason::NotShared => "its owner does not share it with this namespace, or there is none",
+        AccessReason::NotWatched => {
+            "this operator doesn't serve the claim's namespace, so what its owner consents to isn't known"
+        }
         AccessReason::ClaimNotBound => "the claim has no bucket yet",
         AccessReason::BackendNotReady => "the S3Backend is missing, or elsewhere than the bucket",
         AccessReason::ConsentPending => "the consent has not taken effect yet",

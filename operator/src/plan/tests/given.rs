@@ -14,8 +14,8 @@ use crate::api::{
 };
 
 use super::super::{
-    Answer, BackendSeen, BucketSeen, Cached, Holder, Look, OwnerSeen, Posted, Remembered, SecretRef, Setting, Stored,
-    Target, View,
+    Answer, Asking, BackendSeen, BucketSeen, Cached, Holder, Look, OwnerSeen, Posted, Reach, Remembered, SecretRef,
+    Setting, Stored, Target, View,
 };
 
 /// The operator's own.
@@ -33,6 +33,7 @@ pub(super) const OURS: &[(&str, &str)] = &[(wire::TAG_CLAIM_UID, UID)];
 fn setting() -> Arc<Setting> {
     Arc::new(Setting {
         operator_namespace: NAMESPACE.into(),
+        reach: Reach::Cluster,
         trusted_namespaces: BTreeSet::from(["vault".to_owned()]),
         gateway: Gateway {
             endpoint: Endpoint::parse("http://gateway.example").unwrap(),
@@ -258,8 +259,17 @@ impl Given {
 
     /// A pass begins, and has looked the backends up.
     pub(super) fn begin(&self, remembered: Remembered) -> View {
+        self.begin_with(remembered, None)
+    }
+
+    /// A pass that knows what the caches show, and this of who asks for accesses.
+    pub(super) fn asked(&self, asking: Asking) -> View {
+        self.begin_with(Remembered::default(), Some(asking))
+    }
+
+    fn begin_with(&self, remembered: Remembered, asking: Option<Asking>) -> View {
         let consumers = self.consumers.values().cloned().collect();
-        let cached = Cached { internal: self.labelled(), consumers, ..Cached::default() };
+        let cached = Cached { internal: self.labelled(), consumers, asking, ..Cached::default() };
         let mut view = View::new(setting(), self.claim.clone(), cached).begin(remembered);
         for (name, seen) in &self.backends {
             view.learn(Answer::Backend(name.clone(), seen.clone()));

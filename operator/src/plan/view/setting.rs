@@ -4,11 +4,15 @@ use std::collections::BTreeSet;
 
 use crate::api::{Gateway, Publishing, ServedBy};
 
+use super::super::reach::Reach;
+
 /// What is the same for every claim of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Where the internal Secrets are.
     pub operator_namespace: String,
+    /// The namespaces that are served.
+    pub reach: Reach,
     /// Namespaces besides the operator's that may hold admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
     /// The gateway, as tenants reach it.

@@ -4,6 +4,7 @@ mod accesses;
 mod basic;
 mod elections;
 mod names;
+mod namespaced;
 mod obc;
 mod operators;
 mod orphans;
@@ -84,6 +85,7 @@ pub static ALL: &[&Scenario] = &[
     &stores::HANGING_STORE,
     &removal::PURGE_VERSIONS,
     &orphans::ORPHANS,
+    &namespaced::NAMESPACED,
     &requests::OBJECTS,
     &requests::OBJECTS_PUBLIC,
     &requests::OBJECTS_QUOTA,

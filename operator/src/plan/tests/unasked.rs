@@ -1,0 +1,118 @@
+//! Consent for namespaces that aren't served (spec §3.9): nobody knows who asks in them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::api::{AccessMode, AccessRef, AdoptionPolicy, BackendAccess, BucketRecord, Consent, NamespaceUid};
+
+use super::super::{Act, Answer, Asker, Asking, BackendSeen, Change, ConsentSeen, Look, Step, Stored};
+use super::{Given, bound, claim_in, edited_backend, live, record, record_secret, step};
+
+const ELSEWHERE: &str = "n-2";
+
+fn reads() -> Consent {
+    Consent { max_mode: AccessMode::ReadOnly, prefixes: Vec::new() }
+}
+
+/// A bound claim with this sharing, whose record lets a namespace read.
+fn open(sharing: &Value) -> Given {
+    let mut given = bound();
+    let status = given.claim.status.clone();
+    given.claim = claim_in("team-a", &json!({"sharing": sharing}), true);
+    given.claim.status = status;
+    let accesses = BTreeMap::from([(NamespaceUid::new(ELSEWHERE), reads())]);
+    given.put(record_secret(&BucketRecord { ending: false, accesses, ..record() }));
+    given
+}
+
+/// Nobody asks, as far as can be seen.
+fn asking(name: Option<&str>) -> Asking {
+    let unasked = [(NamespaceUid::new(ELSEWHERE), name.map(str::to_owned))].into();
+    Asking { unasked, ..Asking::default() }
+}
+
+/// Whether a pass that has read the claim live takes something out of its record, or asks whether
+/// to.
+fn narrows(given: &Given, asking: Asking) -> bool {
+    let mut view = given.asked(asking);
+    view.learn(live(&given.claim));
+    match step(&view) {
+        Step::Act(Act::Patch(patch)) => patch.change == Change::Consent,
+        Step::Look(look) => matches!(look, Look::Consent(_)),
+        Step::Act(_) | Step::Rest(_) => false,
+    }
+}
+
+fn to(names: &[&str]) -> Value {
+    json!([{"namespaces": {"names": names}, "maxMode": "ReadWrite"}])
+}
+
+// covers: 3.9.consent
+#[rstest]
+#[case::shared(to(&["team-b"]), Some("team-b"), false)]
+#[case::by_labels(json!([{"namespaces": {"selector": {"matchLabels": {"a": "b"}}}, "maxMode": "ReadOnly"}]), Some("team-b"), false)]
+#[case::with_somebody(to(&["team-x"]), None, false)]
+#[case::with_another(to(&["team-x"]), Some("team-b"), true)]
+#[case::with_nobody(json!([]), None, true)]
+#[case::for_writing(json!([{"namespaces": {"names": ["team-b"]}, "maxMode": "WriteOnly"}]), Some("team-b"), true)]
+#[case::a_trusted_one(to(&["vault"]), Some("vault"), true)]
+fn consent_goes_where_sharing_can_not_mean_the_namespace_any_more(
+    #[case] sharing: Value,
+    #[case] name: Option<&str>,
+    #[case] goes: bool,
+) {
+    assert_eq!(narrows(&open(&sharing), asking(name)), goes);
+}
+
+// covers: 3.9.consent
+#[test]
+fn it_goes_where_the_backend_can_not_mean_it_any_more() {
+    let mut given = open(&to(&["team-b"]));
+    let backend = edited_backend(AdoptionPolicy::Owned, |backend| {
+        backend.access = BackendAccess::Some { names: vec!["team-a".to_owned()], selector: None };
+    });
+    given.backends.insert("main".to_owned(), backend);
+    assert!(narrows(&given, asking(Some("team-b"))));
+    assert!(!narrows(&open(&to(&["team-b"])), asking(Some("team-b"))));
+}
+
+/// A namespace that is served and that the cache doesn't show is gone.
+#[test]
+fn a_namespace_that_is_served_loses_what_it_had_with_itself() {
+    assert!(narrows(&open(&to(&["team-b"])), Asking::default()));
+}
+
+// covers: 3.9.consent
+#[test]
+fn what_is_opened_to_others_leaves_it_as_it_is() {
+    let given = open(&to(&["team-b"]));
+    let own = Asker { namespace: "team-a".to_owned(), uid: NamespaceUid::new("n-1"), labels: BTreeMap::new() };
+    let reader = AccessRef { namespace: "team-a".to_owned(), name: "reader".to_owned() };
+    let asking = Asking {
+        accesses: [reader].into(),
+        namespaces: [(own.uid.clone(), own.clone())].into(),
+        ..asking(Some("team-b"))
+    };
+    let mut view = given.asked(asking.clone());
+    let Step::Look(Look::Consent(question)) = step(&view) else { panic!("got {}", step(&view)) };
+    let BackendSeen::Present { backend, .. } = &given.backends["main"] else { panic!("it is there") };
+    let is_record = |secret: &&Stored| secret.name() == question.record.as_str();
+    let seen = ConsentSeen {
+        record: given.internal.values().find(is_record).cloned(),
+        own: given.labelled(),
+        askers: vec![own],
+        unasked: asking.unasked,
+        backend: Some(backend.clone()),
+        claim: Some(Box::new(given.claim.clone())),
+    };
+    view.learn(Answer::Consent(question, Box::new(seen)));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("got {}", step(&view)) };
+    let both = [(NamespaceUid::new("n-1"), Consent::full()), (NamespaceUid::new(ELSEWHERE), reads())];
+    let text = ByteString(BucketRecord::accesses_text(&both.into()).into_bytes());
+    let written = serde_json::to_value(text).expect("it is JSON");
+    assert_eq!(patch.change, Change::Consent);
+    assert!(patch.json().to_string().contains(&written.to_string()), "{}", patch.json());
+}
