@@ -1,5 +1,5 @@
-//! Accesses: what their keys open, while whose word is what, how many there are (A1, A2, A3), and that
-//! nothing of them outlives them (I12).
+//! Accesses: what their keys open, while whose word is what, how many there are (A1, A2, A3), and
+//! that nothing of them outlives them (I12).
 //!
 //! A gateway follows the Secrets, and may be behind them by its lag. So a key that was let list a
 //! bucket must have been good for it at some moment since that long ago: by its own Secret, by the

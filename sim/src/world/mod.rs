@@ -110,8 +110,8 @@ pub struct Options {
     pub foreign: Option<Foreign>,
     /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
     pub gateway_plan: Option<GatewayPlan>,
-    /// After how long a watch of a gateway ends and is begun again, which is a sign of life. Without
-    /// end unless given, which is least to do.
+    /// After how long a watch of a gateway ends and is begun again, which is a sign of life.
+    /// Without end unless given, which is least to do.
     pub gateway_watch: Option<Duration>,
 }
 
@@ -356,6 +356,11 @@ impl World {
     /// Has somebody work in this world until it ends.
     pub fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
+    }
+
+    /// Whether the operator of now, and each that would be started, serves all namespaces.
+    pub fn serves_all(&self) -> bool {
+        self.reaches.iter().all(|reach| *reach == Reach::Cluster)
     }
 
     /// Where what happens is noted; `None` without [`Options::history`].

@@ -137,7 +137,8 @@ pub(in super::super) static NARROWED: Scenario = Scenario {
     phase: ScenarioPhase::Edit,
     world,
     script: || {
-        let less = json!([{"claimRef": {"name": CLAIM, "namespace": NAMESPACE}, "mode": "ReadOnly", "prefix": "shared/"}]);
+        let less =
+            json!([{"claimRef": {"name": CLAIM, "namespace": NAMESPACE}, "mode": "ReadOnly", "prefix": "shared/"}]);
         let narrowed = vec![
             access_of(NAMESPACE, "ReadWrite"),
             ScenarioStep::Until(OPEN),

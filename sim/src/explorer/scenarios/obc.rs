@@ -105,8 +105,8 @@ pub(in super::super) static EDITED: Scenario = Scenario {
     check: check_one,
 };
 
-/// The edit could not be undone before the BucketClaim was deleted: so the bucket went by the word of
-/// who edited it, and another one was made.
+/// The edit could not be undone before the BucketClaim was deleted: so the bucket went by the word
+/// of who edited it, and another one was made.
 fn edit_stood(facts: &Facts, faults: &[Fault]) -> bool {
     let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
     !faults.is_empty() && is_bound(facts) && shadow["status"]["bucketOrigin"] == "CreatedOnBackend"
