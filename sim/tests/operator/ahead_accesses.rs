@@ -275,7 +275,7 @@ impl Closed {
             }
             Self::BeyondConsent => "{claimRef: {name: photos, namespace: team-a}, mode: WriteOnly}".to_owned(),
             Self::HeldByClaim => {
-                let shared = json!([{"name": "team-a-photos", "namespaces": ["team-b"]}]);
+                let shared = json!([{"name": "team-a-photos", "namespaces": ["team-b"], "maxMode": "ReadWrite"}]);
                 stage.patch("s3backends", "", "main", json!({"spec": {"sharedBuckets": shared}})).await;
                 "{bucketRef: {backend: main, name: team-a-photos}}".to_owned()
             }

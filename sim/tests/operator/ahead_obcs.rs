@@ -1,5 +1,5 @@
-//! `plan` and `why` of ObjectBucketClaims (spec §5): what comes next of one, and what that which does
-//! its work waits for.
+//! `plan` and `why` of ObjectBucketClaims (spec §5): what comes next of one, and what that waits
+//! for which does its work.
 
 use serde_json::json;
 use stowage_operator::api::ClaimRef;

@@ -40,9 +40,9 @@ fn shadow(world: &World) -> Value {
 const THERE: &str = "bucketName: archive";
 
 /// The claim `team-a/photos` of a class that names the bucket, Bound.
-async fn bound(stage: &Stage, policy: &str, parameters: &str) {
+async fn bound(stage: &Stage, policy: &str) {
     share(stage, with_both("ReadWrite")).await;
-    stage.apply(&class("buckets", policy, &format!("{THERE}, {parameters}"))).await;
+    stage.apply(&class("buckets", policy, THERE)).await;
     stage.apply(&obc_with("team-a", "photos", "")).await;
     stage.until("it is Bound", |world| phase(world) == "Bound").await;
     stage.world.pass(Duration::from_secs(5)).await;
@@ -72,7 +72,7 @@ fn a_bucket_that_is_there_is_opened_and_stays_when_the_claim_goes(
 ) {
     run_with(Options { foreign: Some(foreign), ..Options::default() }, async |stage| {
         let world = &stage.world;
-        bound(&stage, policy, "").await;
+        bound(&stage, policy).await;
         tenant_can_work(world, "team-a", "photos").await;
         let (held, name) = tenant(world, "team-a", "photos");
         assert_eq!((name.as_str(), &obc(world)["spec"]["bucketName"]), ("archive", &json!("archive")));
@@ -103,7 +103,9 @@ fn what_is_not_shared_is_pending_until_it_is_and_again_once_it_is_not() {
         stage.until("it is told", |world| told(world, "NotShared")).await;
         assert_eq!(phase(world), "Pending");
         assert!(config_map(world).is_null());
-        share(&stage, with_both("ReadOnly")).await;
+        let mut part = with_both("ReadWrite");
+        part[0]["prefixes"] = json!(["public/"]);
+        share(&stage, part).await;
         stage.until("it is told", |world| told(world, "BeyondConsent") && phase(world) == "Pending").await;
         share(&stage, with_both("ReadWrite")).await;
         stage.soon("it is Bound", 10, |world| phase(world) == "Bound").await;
@@ -122,11 +124,17 @@ fn what_is_not_shared_is_pending_until_it_is_and_again_once_it_is_not() {
 }
 
 // covers: 9.there.mode
-#[test]
-fn a_class_for_reading_opens_no_more() {
+#[rstest]
+#[case("mode: ReadOnly", "ReadWrite")]
+#[case("", "ReadOnly")]
+fn of_what_the_class_says_and_what_is_shared_the_weaker_counts(#[case] parameters: &str, #[case] shared: &str) {
     run(async |stage| {
         let world = &stage.world;
-        bound(&stage, "Delete", "mode: ReadOnly").await;
+        share(&stage, with_both(shared)).await;
+        stage.apply(&class("buckets", "Delete", &format!("{THERE}, {parameters}"))).await;
+        stage.apply(&obc_with("team-a", "photos", "")).await;
+        stage.until("it is Bound", |world| phase(world) == "Bound").await;
+        world.pass(Duration::from_secs(5)).await;
         let (held, _) = tenant(world, "team-a", "photos");
         assert!(works(&held, "archive").await && !puts(&held, "a").await);
     });
@@ -137,7 +145,7 @@ fn a_class_for_reading_opens_no_more() {
 fn several_claims_of_one_class_have_one_bucket_and_a_key_each() {
     run(async |stage| {
         let world = &stage.world;
-        bound(&stage, "Delete", "").await;
+        bound(&stage, "Delete").await;
         stage.apply(&obc_with("team-b", "photos", "generateBucketName: other")).await;
         let other = |world: &World| object(world, "objectbucketclaims", "team-b", "photos");
         stage.until("it is Bound", |world| other(world)["status"]["phase"] == "Bound").await;
@@ -176,7 +184,7 @@ fn what_can_not_be_given_is_refused_by_name(#[case] spec: &str, #[case] reason: 
 fn what_somebody_does_to_the_access_is_undone_at_once() {
     run(async |stage| {
         let world = &stage.world;
-        bound(&stage, "Delete", "").await;
+        bound(&stage, "Delete").await;
         let before = shadow(world);
         let elsewhere = json!({"spec": {"buckets": [{"bucketRef": {"backend": "main", "name": "theirs"}}]}});
         stage.patch("bucketaccesses", "team-a", "obc-photos", elsewhere).await;
@@ -220,7 +228,7 @@ fn a_secret_of_somebody_else_is_left_alone() {
 fn at_rest_nothing_is_written() {
     run(async |stage| {
         let world = &stage.world;
-        bound(&stage, "Delete", "").await;
+        bound(&stage, "Delete").await;
         let (before, told) = (world.effects.trace().effects(), events(world, "photos"));
         world.pass(Duration::from_secs(3 * 3600)).await;
         assert_eq!(writes(world, before), [] as [&str; 0]);
@@ -265,7 +273,7 @@ fn a_crash_after_each_call_leaves_one_of_everything() {
         let Ok(plan) = plan.parse() else { panic!("{plan} is no plan") };
         run_with(Options { plan, ..Options::default() }, async |stage| {
             let world = &stage.world;
-            bound(&stage, "Delete", "").await;
+            bound(&stage, "Delete").await;
             tenant_can_work(world, "team-a", "photos").await;
             let of = |plural: &str| world.cluster.objects().iter().filter(|it| it.plural == plural).count();
             assert_eq!((of("objectbuckets"), of("bucketaccesses"), of("bucketclaims")), (1, 1, 0));
