@@ -367,5 +367,10 @@ fn create_namespaces(state: &mut State) {
 
 /// How the server writes what it makes itself.
 fn own_writes() -> WriteOptions {
-    WriteOptions { manager: "kube-apiserver".to_owned(), dry_run: false, validation: FieldValidation::Ignore, user: None }
+    WriteOptions {
+        manager: "kube-apiserver".to_owned(),
+        dry_run: false,
+        validation: FieldValidation::Ignore,
+        user: None,
+    }
 }

@@ -199,7 +199,10 @@ fn admit(
 ) -> Result<Vec<String>, Failure> {
     let Some(user) = &options.user else { return Ok(Vec::new()) };
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    policies::admit(state, &Admission { kind, subresource: part.subresource(), operation, object, old, user, dry_run: options.dry_run })
+    policies::admit(
+        state,
+        &Admission { kind, subresource: part.subresource(), operation, object, old, user, dry_run: options.dry_run },
+    )
 }
 
 /// A namespace stays until its controller has emptied it.

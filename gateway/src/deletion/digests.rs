@@ -53,7 +53,7 @@ fn verify_checksum(name: &HeaderName, value: &HeaderValue, body: &[u8]) -> Resul
 }
 
 /// Puts what is true of another body in the place of what the client said of its own. S3 wants one
-/// digest of this document, and every store knows `Content-MD5`; those of before 2022 know no other.
+/// digest of this document. Every store knows `Content-MD5`, and those of before 2022 no other.
 ///
 /// # Errors
 /// Never: base64 can stand in a header.

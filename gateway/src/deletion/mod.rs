@@ -1,10 +1,10 @@
 //! What a DeleteObjects deletes: read whole from its document, and written anew.
 //!
-//! Under a prefix the keys decide, and they stand in the body (spec §8). A store may read a document
-//! otherwise than the gateway does: where a name comes twice, where an entity or a comment stands in
-//! a key, where lines end. So the document of a client never gets there. [`Deletion::read`] takes
-//! nothing but the one form that S3 has, and the store gets [`Deletion::written`], in which every
-//! byte is the gateway's.
+//! Under a prefix the keys decide, and they stand in the body (spec §8). A store may read a
+//! document otherwise than the gateway does: where a name comes twice, where an entity or a comment
+//! stands in a key, where lines end. So the document of a client never gets there.
+//! [`Deletion::read`] takes nothing but the one form that S3 has, and the store gets
+//! [`Deletion::written`], in which every byte is the gateway's.
 //!
 //! Everything here is pure. How a body is read, and how many at once, is `front/deletion.rs`.
 
@@ -69,8 +69,8 @@ impl Deletion {
     }
 
     /// The document for the store, of exactly its capacity. What reads it has the same keys: lines
-    /// and blanks that a reader might change are references, and nothing is in it that XML 1.0 can't
-    /// carry.
+    /// and blanks that a reader might change are references, and nothing is in it that XML 1.0
+    /// can't carry.
     ///
     /// # Errors
     /// `EntityTooLarge` where it has more bytes than the operation's document may have.

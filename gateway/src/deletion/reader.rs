@@ -12,7 +12,7 @@ use crate::refusal::{Code, Refusal};
 /// Reads a document.
 pub(super) fn read(document: &[u8]) -> Result<Deletion, Refusal> {
     let text = std::str::from_utf8(document).map_err(|_| malformed())?;
-    // The mark that says UTF-8; another one behind it is a character, which no document begins with.
+    // The mark that says UTF-8. Another one behind it is a character, and no document begins so.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.starts_with('\u{feff}') || !text.chars().all(is_carried) {
         return Err(malformed());

@@ -45,8 +45,8 @@ fn element(name: &str, text: Option<&str>, put: &mut impl FnMut(&str)) {
     }
 }
 
-/// A text with references for what is markup, and for what some readers change: ends of lines, tabs,
-/// and blanks at the edges.
+/// A text with references for what is markup, and for what some readers change: ends of lines,
+/// tabs, and blanks at the edges.
 fn escaped(text: &str, put: &mut impl FnMut(&str)) {
     let (begin, end) = (text.len() - text.trim_start().len(), text.trim_end().len());
     let mut plain = 0;

@@ -25,7 +25,8 @@ pub struct WhyAccess {
     pub is_edited: bool,
     /// What comes next.
     pub next: Next,
-    /// What would change it, besides what would open its entries: each completes "it goes on when …".
+    /// What would change it, besides what would open its entries: each completes "it goes on when
+    /// …".
     pub changes: Vec<String>,
     /// Its entries, as they stand now; none where another operator serves it, or it is deleted.
     pub entries: Vec<EntryOutlook>,

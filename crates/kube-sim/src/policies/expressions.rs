@@ -74,8 +74,8 @@ impl Evaluation {
         results.into_iter().try_for_each(|result| result.map(drop)).map(|()| true)
     }
 
-    /// Adds the variables, each of which can look at those before it. One that can't be evaluated is
-    /// left out: only who looks at it then fails.
+    /// Adds the variables, each of which can look at those before it. One that can't be evaluated
+    /// is left out: only who looks at it then fails.
     fn add_variables(&mut self, variables: &[Variable]) {
         let mut known: HashMap<Key, cel::Value> = HashMap::new();
         for variable in variables {
@@ -128,7 +128,8 @@ fn map(entries: HashMap<Key, cel::Value>) -> cel::Value {
     cel::Value::Map(Map { map: Arc::new(entries) })
 }
 
-/// A JSON value as expressions see it: whole numbers are `int`, as objects without a type have them.
+/// A JSON value as expressions see it: whole numbers are `int`, as objects without a type have
+/// them.
 fn seen(value: &Value) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,

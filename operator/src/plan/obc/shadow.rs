@@ -139,7 +139,8 @@ fn without_consent(view: &ObcView, pins: &Pins, reason: &str) -> Option<String> 
     } else if is(AccessReason::BeyondConsent) {
         let mode = mode.as_str();
         Some(format!(
-            "spec.sharedBuckets of S3Backend {backend} shares bucket {bucket} with {namespace}, but not for {mode}"
+            "spec.sharedBuckets of S3Backend {backend} shares bucket {bucket} with {namespace}, but not all of it for \
+             {mode}"
         ))
     } else if is(AccessReason::HeldByClaim) {
         Some(format!("a BucketClaim holds bucket {bucket}, so S3Backend {backend} can't share it"))

@@ -15,8 +15,8 @@ use super::kinds::{ShadowKind, Work};
 /// Longest name of an object.
 const LONGEST_NAME: usize = 253;
 
-/// Keys of what an ObjectBucket remembers, besides those of [`ShadowKind`]; four are parameters of a
-/// storage class, too. Who made it.
+/// Keys of what an ObjectBucket remembers, besides those of [`ShadowKind`]; four are parameters of
+/// a storage class, too. Who made it.
 pub(super) const PROVISIONER: &str = "provisioner";
 /// The S3Backend.
 pub(super) const BACKEND: &str = "backend";
