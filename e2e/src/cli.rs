@@ -10,8 +10,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
 
 use stowage_sim::effects::Plan as Faults;
 
-use crate::bench::BenchArgs;
 use crate::alerts::{self, AlertsArgs};
+use crate::bench::BenchArgs;
 use crate::chart::{self, ChartArgs};
 use crate::clients::heads::{self, HeadsArgs};
 use crate::clients::suite::{self, SuiteArgs};
@@ -104,8 +104,9 @@ enum Command {
     /// fixtures that the guide shows.
     ///
     /// Each operator is built into the user's cache directory, once, and started twice beside
-    /// `stowage-sim up` and on a control plane, from the programs that `run --cluster control-plane`
-    /// finds. What can't be had on this machine is left out, and told. From the project's root.
+    /// `stowage-sim up` and on a control plane, from the programs that `run --cluster
+    /// control-plane` finds. What can't be had on this machine is left out, and told. From the
+    /// project's root.
     Operators(Box<OperatorsArgs>),
 }
 

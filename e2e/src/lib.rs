@@ -6,11 +6,11 @@
 //! judged from outside (`judge`), and between which and the operator faults happen (`way`, which
 //! `controls` the proxy there). What they made is taken away again. `operator` is what is under
 //! test, as a `process` or as it is installed; `report` tells what came of it, `artefacts` keeps
-//! what explains a failure, and `failure` is how one is told. Tenants go through a `gateway`,
-//! also by a `request` that is written by hand, with a signature (`sigv4`) that is nobody else's.
+//! what explains a failure, and `failure` is how one is told. Tenants go through a `gateway`, also
+//! by a `request` that is written by hand, with a signature (`sigv4`) that is nobody else's.
 //! `bench` measures an operator on a control plane and a real store, and `clients` are those of
-//! others, which are to work through the gateway; `operators` are those of others, which are to work
-//! on the simulator's API server.
+//! others, which are to work through the gateway; `operators` are those of others, which are to
+//! work on the simulator's API server.
 
 mod alerts;
 mod artefacts;

@@ -1,5 +1,5 @@
-//! Requests as they are written, byte by byte, to a store or a gateway: no library on the way tidies
-//! a path, follows a redirect or tries again.
+//! Requests as they are written, byte by byte, to a store or a gateway: no library on the way
+//! tidies a path, follows a redirect or tries again.
 
 use std::time::Duration;
 

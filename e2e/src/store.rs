@@ -164,17 +164,30 @@ impl Store {
         }
     }
 
-    /// Deletes a bucket with the few objects that a scenario may have left in it.
+    /// Deletes a bucket with the few objects, versions and uploads that a scenario may have left in
+    /// it.
     pub(crate) async fn remove(&self, bucket: &str) -> Result<(), StoreError> {
-        let mut objects = self.client.list_objects_v2().bucket(bucket).into_paginator().send();
-        while let Some(page) = objects.next().await {
+        let failed_to_empty = || format!("can't empty bucket {bucket}");
+        let uploads = self.client.list_multipart_uploads().bucket(bucket).send().await;
+        for upload in uploads.map_err(failed(failed_to_empty()))?.uploads.unwrap_or_default() {
+            let abort = self.client.abort_multipart_upload().bucket(bucket);
+            let answer = abort.set_key(upload.key).set_upload_id(upload.upload_id).send().await;
+            answer.map_err(failed(failed_to_empty()))?;
+        }
+        loop {
+            let page = self.client.list_object_versions().bucket(bucket).send().await;
             let page = page.map_err(failed(format!("can't list bucket {bucket}")))?;
-            for key in page.contents().iter().filter_map(|object| object.key()) {
-                let answer = self.client.delete_object().bucket(bucket).key(key).send().await;
-                answer.map_err(failed(format!("can't empty bucket {bucket}")))?;
+            let versions = page.versions.unwrap_or_default().into_iter().map(|it| (it.key, it.version_id));
+            let markers = page.delete_markers.unwrap_or_default().into_iter().map(|it| (it.key, it.version_id));
+            let all: Vec<_> = versions.chain(markers).collect();
+            if all.is_empty() {
+                return self.remove_empty(bucket).await;
+            }
+            for (key, version) in all {
+                let delete = self.client.delete_object().bucket(bucket).set_key(key).set_version_id(version);
+                delete.send().await.map_err(failed(failed_to_empty()))?;
             }
         }
-        self.remove_empty(bucket).await
     }
 
     /// Deletes a bucket, which has to be empty.

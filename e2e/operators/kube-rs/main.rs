@@ -16,6 +16,7 @@ use kube::api::DynamicObject;
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::events::{Recorder, Reporter};
 use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::utils::Backoff;
 use kube::runtime::{Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use kube::{Api, Client};
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,7 +57,7 @@ async fn control(context: Websites) {
     let (reader, writer) = reflector::store();
     let config = || watcher::Config::default().streaming_lists();
     let stream = watcher(Api::<Website>::all(client.clone()), config())
-        .default_backoff()
+        .backoff(Pause)
         .reflect(writer)
         .applied_objects()
         .predicate_filter(predicates::generation.combine(predicates::finalizers), PredicateConfig::default());
@@ -69,6 +70,7 @@ async fn control(context: Websites) {
     };
     Controller::for_stream(stream, reader)
         .with_config(controller::Config::default().concurrency(4))
+        .trigger_backoff(Pause)
         .owns(Api::<ConfigMap>::all(client.clone()), config())
         .owns_with(Api::<DynamicObject>::all_with(client.clone(), &claims), claims.clone(), config())
         .watches(Api::<Secret>::all(client), config(), of_secret)
@@ -79,6 +81,22 @@ async fn control(context: Websites) {
             }
         })
         .await;
+}
+
+/// The wait after an error of a watch. All watches of a controller share one, and by default each
+/// error of each of them doubles it: after a restart of the server they would be back in minutes.
+struct Pause;
+
+impl Iterator for Pause {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(200))
+    }
+}
+
+impl Backoff for Pause {
+    fn reset(&mut self) {}
 }
 
 fn try_again(_: Arc<Website>, error: &Failed, _: Arc<Websites>) -> Action {

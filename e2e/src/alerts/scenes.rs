@@ -13,6 +13,7 @@ use stowage_sim::effects::GatewayPlan;
 use stowage_sim::world::fixtures::{claim, claim_on, claim_with};
 use stowage_sim::world::{ADMIN_ACCESS_KEY, OPERATOR_NAMESPACE, Options};
 
+use super::scrapes::INTERVAL;
 use super::stage::{Stage, TENANT};
 
 /// A trouble.
@@ -32,7 +33,7 @@ pub(super) enum Scene {
     DeletionStuck,
     /// The store no longer knows the administrator's key.
     BackendNotReady,
-    /// The API server fails at what a rotation writes.
+    /// The API server fails at what is told of a claim that was edited.
     ReconcileErrors,
     /// The store fails at what drift checks ask.
     UpstreamErrors,
@@ -134,7 +135,7 @@ async fn operator_down(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-/// The holder renews the Lease as it should, and does nothing else.
+/// The holder renews the Lease more often than its 45 seconds run out, and does nothing else.
 async fn no_leader(stage: &mut Stage) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(stage.world.kube(), OPERATOR_NAMESPACE);
     stage.watch(1).await;
@@ -146,7 +147,7 @@ async fn no_leader(stage: &mut Stage) -> Result<()> {
             .patch("stowage-operator", &PatchParams::default(), &patch)
             .await
             .context("the Lease can't be written")?;
-        stage.watch(1).await;
+        stage.tick().await;
     }
     Ok(())
 }
@@ -187,8 +188,8 @@ async fn reconcile_errors(stage: &mut Stage) -> Result<()> {
     stage.apply(&claim(TENANT, "photos")).await;
     stage.bound("photos").await?;
     stage.watch(10).await;
-    stage.break_operator("kube:create secrets server-error(not)")?;
-    stage.edit("photos", &json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})).await?;
+    stage.break_operator("kube:patch bucketclaims/status server-error(not)")?;
+    stage.edit("photos", &json!({"spec": {"quota": {"hard": "1Gi"}}})).await?;
     stage.watch(60).await;
     Ok(())
 }
@@ -233,7 +234,15 @@ async fn gateway_store_resting(stage: &mut Stage) -> Result<()> {
     tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
     stage.watch_reader(10, &tenant, &bucket, "a").await;
     stage.break_gateway("s3:GetObject unreachable")?;
-    stage.watch_reader(9, &tenant, &bucket, "a").await;
+    for _ in 0..18 {
+        // It rests for seconds at a time: only who is asked all the time is seen to.
+        for _ in 0..INTERVAL {
+            // That it is refused is the trouble.
+            let _ = tenant.get_object().bucket(&bucket).key("a").send().await;
+            stage.world.pass(Duration::from_secs(1)).await;
+        }
+        stage.scrape();
+    }
     Ok(())
 }
 
@@ -247,10 +256,9 @@ async fn quota_full(stage: &mut Stage) -> Result<()> {
 }
 
 async fn quota_scans_fail(stage: &mut Stage) -> Result<()> {
+    stage.watch(10).await;
+    stage.break_gateway("s3:ListMultipartUploads internal-error; s3:ListObjectVersions internal-error")?;
     stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
-    stage.bound("photos").await?;
-    stage.watch(20).await;
-    stage.break_gateway("s3:ListObjectsV2 internal-error; s3:ListObjectVersions internal-error")?;
     stage.watch(90).await;
     Ok(())
 }

@@ -46,8 +46,8 @@ impl Scrapes {
         u64::try_from(self.taken).unwrap_or(u64::MAX).saturating_sub(1).saturating_mul(INTERVAL)
     }
 
-    /// Each series whose metric is `wanted`, with its values as promtool has them written: the first
-    /// scrape that misses one marks it as stale, as Prometheus does.
+    /// Each series whose metric is `wanted`, with its values as promtool has them written: the
+    /// first scrape that misses one marks it as stale, as Prometheus does.
     pub(super) fn written(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&str, String)> {
         let of_metric = |series: &str| wanted(series.split('{').next().unwrap_or_default());
         let kept = self.series.iter().filter(|(series, _)| of_metric(series));

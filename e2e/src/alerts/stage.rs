@@ -48,22 +48,27 @@ impl Stage {
     /// Lets minutes go by, in which Prometheus scrapes.
     pub(super) async fn watch(&mut self, minutes: u64) {
         for _ in 0..minutes * 60 / INTERVAL {
-            self.world.pass(Duration::from_secs(INTERVAL)).await;
-            self.scrape();
+            self.tick().await;
         }
     }
 
-    /// The same, while a tenant reads one object each time.
+    /// Lets the time go by to the next scrape.
+    pub(super) async fn tick(&mut self) {
+        self.world.pass(Duration::from_secs(INTERVAL)).await;
+        self.scrape();
+    }
+
+    /// The same as [`Stage::watch`], while a tenant reads one object each time.
     pub(super) async fn watch_reader(&mut self, minutes: u64, reader: &Client, bucket: &str, key: &str) {
         for _ in 0..minutes * 60 / INTERVAL {
             // Whether it gets it is what the gateway counts.
             let _ = reader.get_object().bucket(bucket).key(key).send().await;
-            self.world.pass(Duration::from_secs(INTERVAL)).await;
-            self.scrape();
+            self.tick().await;
         }
     }
 
-    fn scrape(&mut self) {
+    /// Has Prometheus scrape.
+    pub(super) fn scrape(&mut self) {
         let of_gateway = || self.world.gateway().production().measure(Instant::now(), 0, &Gauges::default());
         let pages = [
             (OPERATOR, self.operator_answers.then(|| self.operator.metrics())),

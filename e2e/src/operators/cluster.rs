@@ -94,6 +94,7 @@ impl Cluster {
         let resource = kind.resource();
         content["apiVersion"] = resource.api_version.into();
         content["kind"] = resource.kind.into();
+        content["metadata"]["name"] = name.into();
         let (api, params) = (self.api(kind, namespace), PatchParams::apply(MANAGER).force());
         let patch = Patch::Apply(&content);
         let done = match is_status {

@@ -72,9 +72,9 @@ pub(super) async fn of_events(sites: &Sites, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What stands somewhere: an empty source is as none.
+/// What stands somewhere: an empty source or name is as none, and is left out of one face.
 fn present<'a>(event: &'a Value, pointer: &str) -> Option<&'a Value> {
-    event.pointer(pointer).filter(|it| !it.is_null() && **it != json!({}))
+    event.pointer(pointer).filter(|it| !it.is_null() && **it != json!({}) && **it != json!(""))
 }
 
 /// Waits until each event about a website was told a second time, and is one object still.

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
+use futures::future::try_join_all;
 use serde_json::Value;
 
 use self::ground::{ControlPlaneGround, Ground, SimulatorGround};
@@ -61,13 +62,16 @@ async fn play_all(args: &OperatorsArgs) -> Result<()> {
         None => beside("stowage-sim")?.into_iter().map(PathBuf::from).collect(),
     };
     let cache = cache()?.with_file_name("operators");
-    let mut failed = 0;
+    let mut installed = Vec::new();
     for operator in chosen(catalogue::read(&args.operators)?, &args.only)? {
         match operator.installed(&cache).await {
-            Ok(home) => failed += on_both(&operator, &home, &args.operators, &simulator).await?,
+            Ok(home) => installed.push((operator, home)),
             Err(why) => print(&format!("left out {}: {}", operator.name, sentence(&why)))?,
         }
     }
+    // Most of the time each waits, for a Lease to run out or for a garbage collector.
+    let plays = installed.iter().map(|(operator, home)| on_both(operator, home, &args.operators, &simulator));
+    let mut failed: usize = try_join_all(plays).await?.into_iter().sum();
     failed += fixtures::run(&args.guide, &args.operators, &simulator).await?;
     ensure!(failed == 0, "{failed} checks failed");
     Ok(())

@@ -149,14 +149,7 @@ impl Play {
                 replicas.hand_over(async || sites.make(ground, "after-handover", "second").await).await?;
                 ensure!(holder(sites).await? != before, "the Lease still names {before}");
             }
-            Check::Restart => {
-                if let Ground::Simulator(simulator) = &mut *ground {
-                    simulator.restart().await?;
-                }
-                until("the server is back", async || holder(sites).await.map(Some)).await?;
-                sites.make(ground, "after-restart", "second").await?;
-                ensure!(replicas.tend()? == 0, "a replica ended, though the restart was a short one");
-            }
+            Check::Restart => restart(replicas, sites, ground).await?,
             Check::Deletion => {
                 sites.remove(FIRST, DeleteParams::background()).await?;
                 let foreground = Some(PropagationPolicy::Foreground);
@@ -216,6 +209,19 @@ async fn drift(sites: &Sites) -> Result<()> {
     let page = Place(Kind::ConfigMap, &sites.namespace, "site-0-page");
     sites.cluster.apply(page, serde_json::json!({"data": {"page": "graffiti"}})).await?;
     sites.stands(FIRST, "second").await
+}
+
+async fn restart(replicas: &mut Replicas, sites: &Sites, ground: &mut Ground) -> Result<()> {
+    let leader = replicas.leader().await?;
+    if let Ground::Simulator(simulator) = ground {
+        simulator.restart().await?;
+    }
+    until("the server is back", async || holder(sites).await.map(Some)).await?;
+    sites.make(ground, "after-restart", "second").await?;
+    // One that was just starting found no server, and its kubelet starts it again.
+    replicas.tend()?;
+    ensure!(replicas.leader().await? == leader, "the leader ended, though the restart was a short one");
+    Ok(())
 }
 
 /// Takes everything away, and begins again: also the Lease is gone, and either replica may lead.

@@ -1,6 +1,7 @@
 //! Websites of a play: how they are made, and how they are to look.
 
 use anyhow::{Result, bail};
+use k8s_openapi::ByteString;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ impl Sites {
 
     pub(super) async fn motto(&self, motto: &str) -> Result<()> {
         let secret = Place(Kind::Secret, &self.namespace, MOTTO);
-        let content = json!({"stringData": {"motto": motto}});
+        let content = json!({"data": {"motto": ByteString(motto.into())}});
         until("the Secret is written", async || self.cluster.apply(secret, content.clone()).await.map(Some)).await
     }
 
@@ -81,11 +82,18 @@ impl Sites {
         let (metadata, status) = (&website["metadata"], &website["status"]);
         let owner = json!([{
             "apiVersion": "example.org/v1", "kind": "Website", "name": name, "uid": metadata["uid"],
-            "controller": true, "blockOwnerDeletion": true,
+            "controller": true,
         }]);
         let ready = status["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Ready");
         let claim = self.cluster.get(self.claim(name)).await?;
-        let owners = |it: &Option<Value>| it.as_ref().map(|it| it["metadata"]["ownerReferences"].clone());
+        let owners = |it: &Option<Value>| {
+            let mut owners = it.as_ref()?["metadata"]["ownerReferences"].clone();
+            // Whether an owner waits for what it owns is each library's own choice.
+            for owner in owners.as_array_mut()?.iter_mut().filter_map(Value::as_object_mut) {
+                owner.remove("blockOwnerDeletion");
+            }
+            Some(owners)
+        };
         let lacks = [
             ("no finalizer", metadata["finalizers"] == json!([FINALIZER])),
             ("no page", config.as_ref().is_some_and(|it| it["data"]["page"] == page)),

@@ -2,6 +2,7 @@
 //! every door of S3, and nothing beyond; and no longer than that.
 
 mod buckets;
+mod cast;
 mod doors;
 mod tries;
 
@@ -10,59 +11,25 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use stowage_operator::api::{AccessMode, BucketAccess, BucketClaim};
+use stowage_operator::api::{BucketAccess, BucketClaim};
 use tokio::time::sleep;
 
 use self::buckets::{Buckets, Ids, content};
+use self::cast::{ACCESSES, FILMS, NOTES, OPEN, PHOTOS, Place, Wanted, accesses, caller, make, namespace, shows};
 use self::doors::{DOORS, Door, Need, TRICKS};
-use self::tries::{Caller, Grant, Tries, Try, outcome};
-use crate::objects::{from_json, text};
+use self::tries::{Caller, Tries, Try, outcome};
+use crate::objects::from_json;
 use crate::request::{Ask, Asker, Signed};
 use crate::simulated::REGION;
-use crate::stage::Stage;
-use crate::store::Key;
+use crate::stage::{Stage, ready_reason};
 use crate::testbed::Testbed;
 
-/// The claim whose bucket is shared, and one whose bucket is not.
-const PHOTOS: &str = "photos";
-const FILMS: &str = "films";
 /// Requests at once.
 const AT_ONCE: usize = 8;
 /// Between two looks at what the gateway has heard of.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// Where an access is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// The claims' own namespace.
-    Own,
-    /// The one that the owner shares with.
-    Shared,
-    /// One that nobody shares with.
-    Elsewhere,
-}
-
-/// An entry of an access: claim, mode, prefix.
-struct Entry(&'static str, AccessMode, Option<&'static str>);
-
-/// An access, and what is to become of it: where from, its entries, and the reason of `Ready`.
-struct Wanted(&'static str, Place, &'static [Entry], &'static str);
-
-use AccessMode::{ReadOnly, ReadWrite, WriteOnly};
-
-#[rustfmt::skip]
-static ACCESSES: [Wanted; 7] = [
-    Wanted("reader",   Place::Shared,    &[Entry(PHOTOS, ReadOnly,  Some("shared/"))],      "Open"),
-    Wanted("writer",   Place::Shared,    &[Entry(PHOTOS, WriteOnly, Some("shared/"))],      "Open"),
-    Wanted("editor",   Place::Shared,    &[Entry(PHOTOS, ReadWrite, Some("shared/"))],      "Open"),
-    Wanted("deeper",   Place::Shared,    &[Entry(PHOTOS, ReadWrite, Some("shared/deep/"))], "Open"),
-    Wanted("greedy",   Place::Shared,    &[Entry(PHOTOS, ReadWrite, None)],                 "BeyondConsent"),
-    Wanted("stranger", Place::Elsewhere, &[Entry(PHOTOS, ReadOnly,  Some("shared/"))],      "NotShared"),
-    Wanted("pair",     Place::Own,       &[Entry(PHOTOS, ReadOnly,  None), Entry(FILMS, ReadWrite, None)], "Open"),
-];
 
 pub(super) async fn play(testbed: &Testbed) -> Result<String> {
     let stage = testbed.stage("access").await?;
@@ -75,12 +42,12 @@ pub(super) async fn play(testbed: &Testbed) -> Result<String> {
 }
 
 async fn in_turn(stage: &Stage<'_>) -> Result<String> {
-    let claim = claims(stage).await?;
-    let buckets = buckets(stage, &claim).await?;
-    let ids = buckets.fill().await?;
-    for from in [Place::Shared, Place::Elsewhere] {
-        stage.testbed.make_namespace(&namespace(stage, from)).await?;
+    for place in [Place::Shared, Place::Guests, Place::Elsewhere] {
+        stage.testbed.make_namespace(&namespace(stage, place)).await?;
     }
+    let claim = claims(stage).await?;
+    let buckets = buckets(stage).await?;
+    let ids = buckets.fill().await?;
     for wanted in &ACCESSES {
         make(stage, wanted).await?;
     }
@@ -90,6 +57,7 @@ async fn in_turn(stage: &Stage<'_>) -> Result<String> {
     }
     all_known(stage, &callers).await?;
     told_to_the_owner(stage).await?;
+    beyond_consent(stage, &mut callers).await?;
 
     let refused = through_every_door(&buckets, &ids, &callers).await?;
     let allowed = through_their_own(&buckets, &callers).await?;
@@ -103,115 +71,47 @@ async fn in_turn(stage: &Stage<'_>) -> Result<String> {
     ))
 }
 
-/// Two claims, of which one shares what is below a prefix. Returns that one.
+/// Three claims, of which one shares what is below a prefix. Returns that one.
 async fn claims(stage: &Stage<'_>) -> Result<BucketClaim> {
-    stage.claim(PHOTOS, json!({"versioning": "Enabled", "sharing": sharing(stage)})).await?;
+    stage
+        .claim(PHOTOS, json!({"versioning": "Enabled", "sharing": sharing(stage, &[Place::Shared, Place::Guests])}))
+        .await?;
     stage.claim(FILMS, json!({"versioning": "Enabled"})).await?;
+    let notes = from_json(json!({
+        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": NOTES},
+        "spec": {"backendRef": {"name": stage.backend}},
+    }));
+    let made = claims_of(stage, NOTES).create(&PostParams::default(), &notes).await;
+    made.context("can't make the claim elsewhere")?;
     stage.ready(FILMS).await?;
     stage.ready(PHOTOS).await
 }
 
-/// The owner's consent.
-fn sharing(stage: &Stage<'_>) -> Value {
-    let with = namespace(stage, Place::Shared);
-    json!([{"namespaces": {"names": [with]}, "maxMode": "ReadWrite", "prefixes": ["shared/"]}])
+/// Claims where this one is.
+fn claims_of(stage: &Stage<'_>, claim: &str) -> Api<BucketClaim> {
+    let place = if claim == NOTES { Place::Elsewhere } else { Place::Own };
+    Api::namespaced(stage.testbed.tenant.clone(), &namespace(stage, place))
 }
 
-fn namespace(stage: &Stage<'_>, from: Place) -> String {
-    match from {
-        Place::Own => stage.tenant.clone(),
-        Place::Shared => format!("{}-b", stage.backend),
-        Place::Elsewhere => format!("{}-c", stage.backend),
-    }
+/// The owner's consent for the namespaces of these places.
+fn sharing(stage: &Stage<'_>, with: &[Place]) -> Value {
+    let rule = |place: &Place| {
+        let names = [namespace(stage, *place)];
+        json!({"namespaces": {"names": names}, "maxMode": "ReadWrite", "prefixes": ["shared/"]})
+    };
+    with.iter().map(rule).collect()
 }
 
-async fn buckets(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Buckets> {
+async fn buckets(stage: &Stage<'_>) -> Result<Buckets> {
     let rig = stage.testbed.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
     let (store, key) = rig.store();
     let owner = Asker::new(&store, REGION, key.clone())?;
-    let photos = claim.status.as_ref().and_then(|status| status.bucket_name.clone());
-    let films = stage.claims().get(FILMS).await.context("no claim")?.status.and_then(|status| status.bucket_name);
-    Ok(Buckets { owner, photos: photos.context("no bucket")?, films: films.context("no bucket")? })
-}
-
-fn accesses(stage: &Stage<'_>, from: Place) -> Api<BucketAccess> {
-    Api::namespaced(stage.testbed.tenant.clone(), &namespace(stage, from))
-}
-
-fn secret_name(access: &str) -> String {
-    format!("{access}-key")
-}
-
-async fn make(stage: &Stage<'_>, Wanted(name, from, entries, _): &Wanted) -> Result<()> {
-    let entry = |Entry(claim, mode, prefix): &Entry| {
-        let claim = json!({"name": claim, "namespace": stage.tenant});
-        match prefix {
-            Some(prefix) => json!({"claimRef": claim, "mode": mode, "prefix": prefix}),
-            None => json!({"claimRef": claim, "mode": mode}),
-        }
+    let name = async |claim| {
+        let bound = |claim: Option<&BucketClaim>| claim.is_some_and(|claim| ready_reason(claim) == Some("Bound"));
+        let found = stage.testbed.wait(&claims_of(stage, claim), claim, "Bound", bound).await?;
+        found.and_then(|claim| claim.status?.bucket_name).with_context(|| format!("claim {claim} has no bucket"))
     };
-    let access = from_json(json!({
-        "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketAccess", "metadata": {"name": name},
-        "spec": {
-            "buckets": entries.iter().map(entry).collect::<Vec<_>>(),
-            "writeConnectionSecretToRef": {"name": secret_name(name)},
-        },
-    }));
-    let made = accesses(stage, *from).create(&PostParams::default(), &access).await;
-    made.with_context(|| format!("can't make access {name}")).map(|_| ())
-}
-
-/// Waits until an access tells this reason, for its current generation.
-async fn shows(stage: &Stage<'_>, from: Place, name: &str, reason: &'static str) -> Result<BucketAccess> {
-    let tells = |access: Option<&BucketAccess>| access.is_some_and(|access| reason_of(access) == Some(reason));
-    let found = stage.testbed.wait(&accesses(stage, from), name, reason, tells).await?;
-    found.with_context(|| format!("access {name} is gone"))
-}
-
-/// Reason of the condition `Ready`, if it speaks of the access's current generation.
-fn reason_of(access: &BucketAccess) -> Option<&str> {
-    let conditions = &access.status.as_ref()?.conditions;
-    let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
-    (ready.observed_generation == access.metadata.generation).then_some(ready.reason.as_str())
-}
-
-/// Waits until an access is what it is to become, and reads its Secret.
-async fn caller(stage: &Stage<'_>, buckets: &Buckets, wanted: &Wanted) -> Result<Caller> {
-    let Wanted(name, from, entries, reason) = wanted;
-    let access = shows(stage, *from, name, reason).await?;
-    let status = access.status.unwrap_or_default();
-    let open = *reason == "Open";
-    let states = status.buckets.iter().all(|entry| (entry.state == "Open") == open);
-    ensure!(states && status.buckets.len() == entries.len(), "access {name} tells {:?}", status.buckets);
-    let secrets = stage.secrets(&namespace(stage, *from));
-    let secret = secrets.get(&secret_name(name)).await.with_context(|| format!("no Secret of access {name}"))?;
-    let key = Key { id: text(&secret, "AWS_ACCESS_KEY_ID"), secret: text(&secret, "AWS_SECRET_ACCESS_KEY") };
-    ensure!(status.access_key_id.as_ref() == Some(&key.id), "the status of {name} shows another key than its Secret");
-    if open {
-        check_buckets(buckets, wanted, &secret)?;
-    }
-    let asker = Asker::new(&text(&secret, "AWS_ENDPOINT_URL"), &text(&secret, "AWS_REGION"), key)?;
-    let grant = |Entry(claim, mode, prefix): &Entry| {
-        (bucket_of(buckets, claim), Grant { mode: *mode, prefix: prefix.unwrap_or_default() })
-    };
-    let grants = if open { entries.iter().map(grant).collect() } else { BTreeMap::new() };
-    Ok(Caller { name: wanted.0, asker, grants })
-}
-
-fn bucket_of(buckets: &Buckets, claim: &str) -> String {
-    if claim == PHOTOS { buckets.photos.clone() } else { buckets.films.clone() }
-}
-
-/// One bucket has a name, several have theirs in the order of the entries.
-fn check_buckets(buckets: &Buckets, Wanted(name, _, entries, _): &Wanted, secret: &Secret) -> Result<()> {
-    let names: Vec<String> = entries.iter().map(|Entry(claim, ..)| bucket_of(buckets, claim)).collect();
-    let (one, several) = match names.as_slice() {
-        [one] => (one.clone(), String::new()),
-        several => (String::new(), several.join(",")),
-    };
-    let found = (text(secret, "BUCKET_NAME"), text(secret, "BUCKET_NAMES"));
-    ensure!(found == (one, several), "the Secret of {name} names the buckets {found:?}");
-    Ok(())
+    Ok(Buckets { owner, photos: name(PHOTOS).await?, films: name(FILMS).await?, notes: name(NOTES).await? })
 }
 
 /// Waits until the gateway has heard of every key.
@@ -226,13 +126,32 @@ async fn all_known(stage: &Stage<'_>, callers: &[Caller]) -> Result<()> {
     Ok(())
 }
 
-/// The claim tells how many accesses its bucket is open to.
+/// The claim tells which accesses its bucket is open to.
 async fn told_to_the_owner(stage: &Stage<'_>) -> Result<()> {
-    let of_photos = |Wanted(_, _, entries, reason): &&Wanted| *reason == "Open" && entries[0].0 == PHOTOS;
-    let expected = i64::try_from(ACCESSES.iter().filter(of_photos).count())?;
-    let count = |claim: &BucketClaim| claim.status.as_ref()?.accesses.as_ref().map(|accesses| accesses.count);
-    let told = |claim: Option<&BucketClaim>| claim.and_then(count) == Some(expected);
+    let is_open = |wanted: &&Wanted| wanted.2.iter().any(|entry| entry.0 == PHOTOS && entry.3 == OPEN);
+    let open = ACCESSES.iter().filter(is_open).map(|wanted| format!("{}/{}", namespace(stage, wanted.1), wanted.0));
+    let open: BTreeSet<String> = open.collect();
+    let told = |claim: Option<&BucketClaim>| {
+        let accesses = claim.and_then(|claim| claim.status.as_ref()?.accesses.as_ref());
+        accesses.is_some_and(|it| it.first.iter().cloned().collect::<BTreeSet<_>>() == open)
+    };
     stage.testbed.wait(&stage.claims(), PHOTOS, "telling of its accesses", told).await.map(|_| ())
+}
+
+/// Who has a key and then asks for more than is consented to has nothing any more.
+async fn beyond_consent(stage: &Stage<'_>, callers: &mut [Caller]) -> Result<()> {
+    let whole = json!({"spec": {"buckets": [{"claimRef": {"name": PHOTOS, "namespace": stage.tenant}}]}});
+    let patched = accesses(stage, Place::Shared).patch("greedy", &PatchParams::default(), &Patch::Merge(whole)).await;
+    patched.context("can't patch access greedy")?;
+    shows(stage, Place::Shared, "greedy", "BeyondConsent").await?;
+    let greedy = callers.iter_mut().find(|caller| caller.name == "greedy").context("no greedy")?;
+    greedy.grants.clear();
+    let deadline = Instant::now() + stage.testbed.patience;
+    while !greedy.buckets().await?.is_empty() {
+        ensure!(Instant::now() < deadline, "an access goes on that asks for more than is consented to");
+        sleep(LOOK).await;
+    }
+    Ok(())
 }
 
 /// Everybody tries what isn't theirs, and nothing at the store changes. Tells how often.
@@ -275,6 +194,8 @@ async fn tricks(buckets: &Buckets, editor: &Caller) -> Result<usize> {
             let answer = editor.asker.ask(Ask { host, ..Ask::new(method, named(target)) }, signed).await?;
             let is_refused = match answer.status {
                 403 => answer.code() == Some("AccessDenied"),
+                // What no operation of S3 has is not asked of the store.
+                501 => answer.code() == Some("NotImplemented"),
                 status => status == 400,
             };
             ensure!(is_refused, "a trick, {method} {target} signed {signed:?}: {}", outcome(&answer));
@@ -310,58 +231,56 @@ async fn through_their_own(buckets: &Buckets, callers: &[Caller]) -> Result<usiz
     Ok(count)
 }
 
-/// The owner withdraws consent: those whom it let in are refused, and told so; those of the own
-/// namespace aren't. Then it is given again. Tells how long the gateway took.
+/// The owner withdraws consent from one namespace: its accesses are refused, and told so, and those
+/// of others are not. Tells how long the gateway took.
 async fn withdrawn(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller]) -> Result<Duration> {
-    stage.patch(PHOTOS, json!({"spec": {"sharing": null}})).await?;
-    let lag = shut(stage, buckets, callers, &[Place::Shared]).await?;
+    let ids = buckets.fill().await?;
+    stage.patch(PHOTOS, json!({"spec": {"sharing": sharing(stage, &[Place::Guests])}})).await?;
+    let lag = shut(stage, buckets, &ids, callers, &[Place::Shared]).await?;
     for Wanted(name, from, ..) in ACCESSES.iter().filter(|it| it.1 == Place::Shared) {
         shows(stage, *from, name, "NotShared").await?;
     }
-    let own = callers.iter().find(|caller| caller.name == "pair").context("no pair")?;
-    let photo = Ask::new("GET", format!("/{}/shared/a", buckets.photos));
-    let answer = own.asker.ask(photo.clone(), Signed::Headers).await?;
-    ensure!(answer.is_done(), "an access of the own namespace: {}", outcome(&answer));
-
-    stage.patch(PHOTOS, json!({"spec": {"sharing": sharing(stage)}})).await?;
-    for Wanted(name, from, _, reason) in &ACCESSES {
-        shows(stage, *from, name, reason).await?;
-    }
-    let deadline = Instant::now() + stage.testbed.patience;
-    let editor = callers.iter().find(|caller| caller.name == "editor").context("no editor")?;
-    while !editor.asker.ask(photo.clone(), Signed::Headers).await?.is_done() {
-        ensure!(Instant::now() < deadline, "consent that was given again does not come to the gateway");
-        sleep(LOOK).await;
-    }
+    reads(callers, "guest", &buckets.photos).await?;
+    reads(callers, "pair", &buckets.photos).await?;
     Ok(lag)
 }
 
 /// The claim goes, and its bucket stays: every access to it ends, and those to the other go on.
 /// Tells how long the gateway took once the claim was gone.
 async fn ended(stage: &Stage<'_>, buckets: &Buckets, claim: &BucketClaim, callers: &mut [Caller]) -> Result<Duration> {
+    let ids = buckets.fill().await?;
     let before = buckets.state().await?;
     stage.delete(claim).await?;
-    let lag = shut(stage, buckets, callers, &[Place::Shared, Place::Own]).await?;
+    let lag = shut(stage, buckets, &ids, callers, &[Place::Guests, Place::Own]).await?;
     ensure!(buckets.state().await? == before, "the retained bucket is not what it was");
-    for Wanted(name, from, ..) in ACCESSES.iter().filter(|it| it.1 == Place::Shared) {
-        shows(stage, *from, name, "NotShared").await?;
-    }
+    shows(stage, Place::Guests, "guest", "NotShared").await?;
     let closed = |access: Option<&BucketAccess>| {
         let entries = access.and_then(|access| access.status.as_ref()).map(|status| &status.buckets);
         entries.is_some_and(|entries| entries.iter().map(|it| it.state.as_str()).eq(["Closed", "Open"]))
     };
     stage.testbed.wait(&accesses(stage, Place::Own), "pair", "half closed", closed).await?;
-    let own = callers.iter().find(|caller| caller.name == "pair").context("no pair")?;
-    let film = Ask::new("GET", format!("/{}/shared/a", buckets.films));
-    let answer = own.asker.ask(film, Signed::Headers).await?;
-    ensure!(answer.is_done(), "an access to the other bucket: {}", outcome(&answer));
+    reads(callers, "pair", &buckets.films).await?;
     Ok(lag)
 }
 
-/// Waits until nobody from these namespaces is told of the first bucket any more, and then tries all
-/// that was theirs of it. Tells how long the first took.
-async fn shut(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller], from: &[Place]) -> Result<Duration> {
-    let (start, none) = (Instant::now(), BTreeMap::new());
+/// Somebody reads an object.
+async fn reads(callers: &[Caller], name: &str, bucket: &str) -> Result<()> {
+    let caller = callers.iter().find(|caller| caller.name == name).with_context(|| format!("no {name}"))?;
+    let answer = caller.asker.ask(Ask::new("GET", format!("/{bucket}/shared/a")), Signed::Headers).await?;
+    ensure!(answer.body == content(bucket, "shared/a"), "{name} reads {bucket}: {}", outcome(&answer));
+    Ok(())
+}
+
+/// Waits until nobody from these namespaces is told of the first bucket any more, and then tries
+/// all that was theirs of it. Tells how long the first took.
+async fn shut(
+    stage: &Stage<'_>,
+    buckets: &Buckets,
+    ids: &BTreeMap<(String, String), Ids>,
+    callers: &mut [Caller],
+    from: &[Place],
+) -> Result<Duration> {
+    let start = Instant::now();
     let is_from = |caller: &Caller| ACCESSES.iter().any(|wanted| wanted.0 == caller.name && from.contains(&wanted.1));
     for caller in callers.iter().filter(|caller| is_from(caller)) {
         while caller.buckets().await?.contains(&buckets.photos) {
@@ -375,7 +294,7 @@ async fn shut(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller], from
         let tries = Tries::of(caller, [&buckets.photos, &buckets.films]).refused;
         let was_theirs = |it: &&Try| it.bucket == buckets.photos && it.key.starts_with(grant.prefix);
         let tries: Vec<Try> = tries.iter().filter(was_theirs).cloned().collect();
-        refused(caller, &tries, &none).await?;
+        refused(caller, &tries, ids).await?;
         caller.grants.insert(buckets.photos.clone(), grant);
     }
     ensure!(buckets.state().await? == before, "something at the store has changed, though all was refused");

@@ -60,8 +60,8 @@ pub enum Scenario {
     /// Accesses open what the owner of a bucket consents to, through every door of S3, and nothing
     /// beyond.
     Access,
-    /// ObjectBucketClaims, as charts for Rook and NooBaa have them, get buckets and what is read from
-    /// them.
+    /// ObjectBucketClaims, as charts for Rook and NooBaa have them, get buckets and what is read
+    /// from them.
     Obc,
     /// The API server takes the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,

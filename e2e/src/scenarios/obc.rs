@@ -91,7 +91,9 @@ async fn in_turn(stage: &Stage<'_>) -> Result<()> {
     let goes = bound(stage, GOES).await?;
     let stays = bound(stage, STAYS).await?;
     let bucket = &goes.app.bucket;
-    ensure!(bucket.starts_with(&format!("{prefix}-")), "the name of bucket {bucket} was not made up as asked for");
+    // A name has 63 bytes at most, of which a UID has 36.
+    let made_up = format!("{prefix:.26}-{}", goes.claim.uid().unwrap_or_default());
+    ensure!(*bucket == made_up, "the bucket is {bucket}, and not {made_up}");
     for bound in [&goes, &stays] {
         bound.app.round_trip().await?;
     }
@@ -324,7 +326,8 @@ async fn limited(stage: &Stage<'_>, goes: &Bound) -> Result<()> {
     Ok(())
 }
 
-/// A Secret or ConfigMap of somebody else is left alone, and what can't be given is refused by name.
+/// A Secret or ConfigMap of somebody else is left alone, and what can't be given is refused by
+/// name.
 async fn refused(stage: &Stage<'_>) -> Result<()> {
     let secrets = stage.secrets(&stage.tenant);
     let secret: Secret = from_json(json!({"metadata": {"name": "taken"}, "stringData": {"whose": "somebody's"}}));

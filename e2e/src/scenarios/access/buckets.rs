@@ -19,11 +19,12 @@ pub(super) struct Ids {
     pub(super) part: String,
 }
 
-/// The store, as who owns it sees it, and the two buckets that are shared.
+/// The store, as who owns it sees it, the two buckets that are got at, and one elsewhere.
 pub(super) struct Buckets {
     pub(super) owner: Asker,
     pub(super) photos: String,
     pub(super) films: String,
+    pub(super) notes: String,
 }
 
 impl Buckets {
@@ -55,7 +56,8 @@ impl Buckets {
         Ok(Ids { version, upload, part })
     }
 
-    /// All that is in both buckets, as text: versions, uploads, parts, and the bytes of the objects.
+    /// All that is in both buckets, as text: versions, uploads, parts, and the bytes of the
+    /// objects.
     pub(super) async fn state(&self) -> Result<String> {
         let mut state = String::new();
         for bucket in [&self.photos, &self.films] {

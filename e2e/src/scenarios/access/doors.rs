@@ -52,9 +52,9 @@ pub(super) enum With {
     Document,
 }
 
-/// A way in: what it takes, method, target, and what goes with it. In the texts stand
-/// `@` for the bucket and `^` for the other one, `#` for the key or prefix that is tried and `$` for
-/// a key that the caller may get at, `*` for a past version and `~` for an upload of that key.
+/// A way in: what it takes, method, target, and what goes with it. In the texts stand `@` for the
+/// bucket and `^` for the other one, `#` for the key or prefix that is tried and `$` for a key that
+/// the caller may get at, `*` for a past version and `~` for an upload of that key.
 #[derive(Debug)]
 pub(super) struct Door(pub(super) Need, pub(super) &'static str, pub(super) &'static str, pub(super) With);
 
@@ -95,7 +95,8 @@ pub(super) static DOORS: [Door; 45] = [
     Door(Stores, "POST",   "/@/#?uploadId=~",                Parts),
     Door(Stores, "DELETE", "/@/#?uploadId=~",                Nothing),
     Door(All,    "GET",    "/@/#?uploadId=~",                Nothing),
-    // As a copy: the target is tried, the source, a source that is past, and one of the other bucket.
+    // As a copy: the target is tried, the source, a source that is past, and one of the other
+    // bucket.
     Door(Stores, "PUT",    "/@/#-copy",                      Source(Reads, "/@/$")),
     Door(Stores, "PUT",    "/@/$-copy",                      Source(Reads, "/@/#")),
     Door(Stores, "PUT",    "/@/$-copy",                      Source(All, "/@/#?versionId=*")),
@@ -125,7 +126,8 @@ pub(super) static KEYS: [&str; 7] =
 pub(super) static PREFIXES: [&str; 7] = ["shared/", "shared/deep/", "secret/", "shared", "s", "", "/"];
 
 /// Requests of somebody with `shared/` that could be read as another one: method, target, and the
-/// bucket that the host names. Each is refused, by its rights or because it makes no sense.
+/// bucket that the host names. Each is refused: for want of rights, or because it makes no sense
+/// or is not understood.
 pub(super) static TRICKS: [(&str, &str, Option<&str>); 24] = [
     ("GET", "/@/shared/../secret/a", None),
     ("PUT", "/@/shared/../secret/a", None),
