@@ -141,7 +141,7 @@ fn text_tells_the_story_without_colours_when_piped() {
         "GetObject 403 AccessDenied",
         "team-b/photos-reader: NotShared",
         "its key on team-a-photos: GetObject 200, PutObject 403 AccessDenied",
-        "the same key: GetObject 403 AccessDenied, PutObject 403 AccessDenied; team-b/photos-reader is",
+        "the same key: GetObject 403 AccessDenied, PutObject 403 AccessDenied;",
         "GetObject with the key of team-a/reports: 403 InvalidAccessKeyId",
         "tag broker.stowage.io/claim",
         "BucketExists",

@@ -1,6 +1,6 @@
 //! The object table, played to the simulated API: with the project's definitions, and with two
-//! written by hand that they must agree with (`reference/`), in answers and in structure. What the guides
-//! tell a reader to apply is good by the project's.
+//! written by hand that they must agree with (`reference/`), in answers and in structure. What the
+//! guides tell a reader to apply is good by the project's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

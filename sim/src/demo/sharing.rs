@@ -50,7 +50,7 @@ pub(super) async fn asked<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Pa
          spec: {{buckets: [{entry}], writeConnectionSecretToRef: {{name: {name}}}}}\n"
     );
     let documents = parse(&format!("{name}.yaml"), &manifest).map_err(|error| error.to_string())?;
-    page.remark(format!("a BucketAccess in {namespace} asks for {entry}"));
+    page.remark(format!("a BucketAccess in {namespace} asks for {claim}, with mode: ReadOnly"));
     kubectl::apply_all(&tour.world, page, documents.iter(), async || ()).await?;
     settle(&tour.world).await;
     let reason = reason(tour, access)?;

@@ -42,6 +42,13 @@ fn the_planners_keep_what_they_promise_of_accesses() {
     }
 }
 
+#[test]
+fn an_operator_that_starts_on_an_old_list_publishes_no_earlier_key() {
+    let recipe = ACCESS_WORLDS.iter().find(|recipe| recipe.name == "access-restarted").unwrap().clone();
+    let report = explore_with(recipe, Planners::PRODUCTION, Bounds::default(), 1);
+    assert!(report.complete && report.violations.is_empty(), "{}", text(&report));
+}
+
 /// A bound claim and an access to its bucket, one operator, no faults but these events.
 fn open(shares: bool, events: &'static [Event]) -> Recipe {
     let spec = Spec { shares: shares.then_some(WANTED), deletion: Policy::Retain, ..Spec::PLAIN };
@@ -151,12 +158,17 @@ fn misled(grant: &Grant, now: Timestamp, lies: impl IntoIterator<Item = GrantAns
     grant.next(now)
 }
 
+/// Starts a rotation as if no lower key were there.
 fn forgets_lower_keys(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
     let step = grant.next(now);
     let told = grant.access().status.rotation_generation.and_then(|told| u64::try_from(told).ok());
     let name = |generation: u64| AccessKeyId::of_access(&access_uid(), generation).access_secret_name();
     let gone = (1..told.unwrap_or(1)).map(|generation| GrantAnswer::Internal(name(generation), None));
-    if step.is_break() { misled(grant, now, gone) } else { step }
+    match misled(grant, now, gone) {
+        ControlFlow::Continue(GrantStep::Act(GrantAct::WriteStatus(..))) | ControlFlow::Break(_) => step,
+        misled if step.is_break() => misled,
+        ControlFlow::Continue(_) => step,
+    }
 }
 
 fn believes_in_consent(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {

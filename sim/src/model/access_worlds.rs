@@ -50,13 +50,13 @@ pub(super) const ACCESS_WORLDS: &[Recipe] = &[
     },
     Recipe {
         name: "access-rotated",
-        about: "an access is asked for a rotation and deleted, and its caches lag",
+        about: "an access is asked for a rotation, twice, and deleted, and its caches lag",
         lag: &[Lag::Internal, Lag::Consumers],
         crashes: 1,
         losses: 1,
         ticks: 3,
-        events: &[Event::RotateAccess, Event::DeleteAccess],
-        most_events: 2,
+        events: &[Event::RotateAccess, Event::RotateAccess, Event::DeleteAccess],
+        most_events: 3,
         ..OPEN
     },
     Recipe {

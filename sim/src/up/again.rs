@@ -22,8 +22,8 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// With these manifests, and what these kinds need. Without an S3Backend among them there is one
-    /// for the store that is served, at this URL. Who has this token applies it.
+    /// With these manifests, and what these kinds need. Without an S3Backend among them there is
+    /// one for the store that is served, at this URL. Who has this token applies it.
     ///
     /// # Errors
     /// In one sentence.

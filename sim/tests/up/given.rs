@@ -46,7 +46,7 @@ async fn definitions_of_others_and_their_objects_are_given_and_come_back_after_a
     let bench = Bench { up, folder };
     assert_eq!(wool(&bench).await.as_deref(), Some("white"));
     let (code, answer) = bench.admin(Method::POST, "/reset", Some(json!({}))).await;
-    assert_eq!(code, 200, "{answer}");
+    assert_eq!(code, 204, "{answer}");
     assert_eq!(wool(&bench).await.as_deref(), Some("white"));
 }
 

@@ -1,5 +1,7 @@
 //! The table of good and bad objects as operations.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::bodies;
@@ -9,24 +11,25 @@ use crate::objects::{self, Case, SecondWrite};
 /// Cases in a sequence.
 const TOGETHER: usize = 10;
 
+/// The cases of the kinds that sequences are about, read once in a process.
+static CASES: LazyLock<Vec<(Kind, Case)>> = LazyLock::new(|| {
+    let cases = objects::cases().into_iter().filter_map(|case| match case.kind {
+        objects::Kind::BucketClaim => Some((Kind::BucketClaim, case)),
+        objects::Kind::S3Backend => Some((Kind::S3Backend, case)),
+        objects::Kind::BucketAccess => None,
+    });
+    cases.collect()
+});
+
 /// How many sequences the table makes.
 pub(super) fn len() -> usize {
-    cases().count().div_ceil(TOGETHER)
+    CASES.len().div_ceil(TOGETHER)
 }
 
 /// The requests of some cases, each with an object of its own.
 pub(super) fn sequence(index: usize) -> Vec<Operation> {
-    let cases = cases().enumerate().skip(index * TOGETHER).take(TOGETHER);
-    cases.flat_map(|(number, (kind, case))| requests(number, kind, &case)).collect()
-}
-
-/// The cases of the kinds that sequences are about.
-fn cases() -> impl Iterator<Item = (Kind, Case)> {
-    objects::cases().into_iter().filter_map(|case| match case.kind {
-        objects::Kind::BucketClaim => Some((Kind::BucketClaim, case)),
-        objects::Kind::S3Backend => Some((Kind::S3Backend, case)),
-        objects::Kind::BucketAccess => None,
-    })
+    let cases = CASES.iter().enumerate().skip(index * TOGETHER).take(TOGETHER);
+    cases.flat_map(|(number, (kind, case))| requests(number, *kind, case)).collect()
 }
 
 fn requests(number: usize, kind: Kind, case: &Case) -> Vec<Operation> {
