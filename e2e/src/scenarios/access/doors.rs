@@ -107,7 +107,7 @@ pub(super) static DOORS: [Door; 45] = [
     // One is deleted, or tagged.
     Door(All,    "DELETE", "/@/#",                           Nothing),
     Door(All,    "DELETE", "/@/#?versionId=*",               Nothing),
-    Door(All,    "POST",   "/@?delete",                      Keys("$", "#")),
+    Door(All,    "POST",   "/@?delete",                      Keys("$-copy", "#")),
     Door(All,    "PUT",    "/@/#?tagging",                   Tags),
     Door(All,    "DELETE", "/@/#?tagging",                   Nothing),
     // The bucket itself.

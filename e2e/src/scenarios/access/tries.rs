@@ -184,7 +184,7 @@ impl Tries {
                         };
                         if !it.is_theirs(caller) {
                             tries.refused.push(it);
-                        } else if *key == own && !is_left_open(caller, &it) {
+                        } else if *key == own {
                             tries.allowed.push(it);
                         }
                     }
@@ -220,11 +220,6 @@ fn ways(door: &Door) -> &'static [Signed] {
         With::Form(..) => &[Signed::Form],
         _ => &[Signed::Headers, Signed::Query],
     }
-}
-
-/// DeleteObjects below a prefix: what is said of it here is only what it never deletes.
-fn is_left_open(caller: &Caller, it: &Try) -> bool {
-    matches!(it.door.3, With::Keys(..)) && caller.grants.get(&it.bucket).is_some_and(|grant| !grant.prefix.is_empty())
 }
 
 impl Caller {

@@ -109,7 +109,7 @@ pub(in super::super) static EDITED: Scenario = Scenario {
 /// of who edited it, and another one was made.
 fn edit_stood(facts: &Facts, faults: &[Fault]) -> bool {
     let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
-    !faults.is_empty() && is_bound(facts) && shadow["status"]["bucketOrigin"] == "CreatedOnBackend"
+    !faults.is_empty() && is_bound(facts) && shadow["status"]["bucketOrigin"] == "Created"
 }
 
 /// The class goes first, and then it, with its bucket.
