@@ -246,7 +246,7 @@ fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Settin
         hidden: hidden(&stage.world),
         is_undisturbed: false,
         others_read: stage.world.config().obc.is_some(),
-        serves_all: stage.world.serves_all(),
+        serves_some: !stage.world.serves_all(),
         purge_slice: usize::try_from(stage.world.config().purge_slice).unwrap_or(usize::MAX),
     }
 }

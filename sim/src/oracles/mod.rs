@@ -89,9 +89,9 @@ pub struct Setting {
     pub elects: bool,
     /// Whether more than the passes over claims read them: those over ObjectBucketClaims do.
     pub others_read: bool,
-    /// Whether operators serve all namespaces: what a backend tells counts the claims of those that
-    /// are served.
-    pub serves_all: bool,
+    /// Whether an operator serves some namespaces alone: what a backend tells counts the claims of
+    /// those.
+    pub serves_some: bool,
     /// How far the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
     /// How much farther each of several gateways may be.

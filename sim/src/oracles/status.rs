@@ -52,7 +52,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
             status["phase"] == "Bound" && status["backend"]["name"] == *name
         };
         let (told, bound) = (&backend["status"]["bucketCount"], live().filter(on_it).count());
-        if case.setting.serves_all && told.as_u64().is_some_and(|told| told != bound as u64) {
+        if !case.setting.serves_some && told.as_u64().is_some_and(|told| told != bound as u64) {
             let message = format!("S3Backend {name} says that {told} claims are bound on it, and {bound} are");
             found.broken_in_the_end(Promise::I16, message);
         }
