@@ -1,5 +1,6 @@
 //! How a store is reached: a seam, as the Kubernetes client and the clock are.
 
+use std::io;
 use std::time::Duration;
 
 use http::{Request, Response};
@@ -26,9 +27,12 @@ pub trait Connect: Send + Sync + 'static {
     fn connect(&self, trust: &Trust) -> Result<Transport, ConnectError>;
 }
 
-/// Whether no connection could be made. Of another transport's errors nothing is known.
+/// Whether no connection could be made. Another transport says so by `ConnectionRefused`; of its
+/// other errors nothing is known.
 pub fn is_unreached(error: &BoxError) -> bool {
+    let of_others = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     error.downcast_ref::<Error>().is_some_and(Error::is_connect)
+        || error.downcast_ref::<io::Error>().is_some_and(of_others)
 }
 
 /// How long the addresses of a store, those of one family, have between them to take a connection.
