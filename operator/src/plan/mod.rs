@@ -13,6 +13,7 @@
 
 mod access;
 mod aim;
+mod announcements;
 mod answer;
 mod asking;
 pub mod backend;
@@ -62,6 +63,7 @@ use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
+pub(crate) use announcements::tells_of_revocation;
 pub use answer::{
     Answer, BackendSeen, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, OwnerSeen, Posted, PurgeEnd,
     Purged, VersioningSeen,
@@ -76,7 +78,6 @@ pub(crate) use place::is_incomplete;
 pub use purpose::purpose;
 pub use reach::{Part, Reach};
 pub use secret::{SecretRef, Stored};
-pub(crate) use status::tells_of_revocation;
 pub use step::{Act, Announcement, Look, Rest, Step, Then};
 pub use target::Target;
 pub use view::{Cached, LetGo, Remembered, Setting, View};

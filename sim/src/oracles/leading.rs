@@ -13,6 +13,9 @@ use super::findings::Findings;
 use super::state::{Hand, HistoryStep, Seen, State};
 use crate::world::operator_instance;
 
+/// Name of the Lease that operators elect one by. Gateways have Leases too, in the same namespace.
+const LEASE: &str = "stowage-operator";
+
 /// Who was named by the Lease, since when.
 #[derive(Debug, Default)]
 pub(super) struct Leading(Vec<(Timestamp, Option<u32>)>);
@@ -39,7 +42,7 @@ impl Leading {
 
     /// Whoever deletes the Lease takes nothing away from whom it named, until it names another.
     fn remember(&mut self, at: Timestamp, stored: &Stored) {
-        if let Some(lease) = stored.new.as_deref() {
+        if let Some(lease) = stored.new.as_deref().filter(|lease| lease["metadata"]["name"] == LEASE) {
             let holder = lease["spec"]["holderIdentity"].as_str().and_then(operator_instance);
             self.0.push((at, holder));
         }

@@ -131,6 +131,7 @@ pub fn judge(case: &Case<'_>) -> Judgement {
         order.see(&state, &step, &mut findings);
         public::see(&state, &step, &mut findings);
         preconditions::see(&state, &step, &mut findings);
+        status::see(&state, &step, &mut findings);
         rest.see(&state, &step, &mut findings);
         pace.see(case, &step, &mut findings);
         rotation.see(&state, &step, &mut findings);

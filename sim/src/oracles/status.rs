@@ -4,8 +4,8 @@ use crate::history::facts::condition;
 
 use super::findings::Findings;
 use super::keys::key_of;
-use super::state::{Hand, Life, State};
-use super::views::{Consumer, End, Secret};
+use super::state::{Hand, HistoryStep, Life, Seen, State};
+use super::views::{Claim, Consumer, End, Secret};
 use super::{Case, Promise};
 
 /// Reasons of `Ready=False` that wait for somebody to change something (spec §1).
@@ -20,6 +20,29 @@ const STALLED: [&str; 9] = [
     "BucketNotEmpty",
     "DeletionBlocked",
 ];
+
+/// Looks at a step: a bound claim whose tenant can work is not told to be without a key, whatever
+/// keeps the next one from being made (spec `1.bound.impaired.key`). Of two operators one may know
+/// the other's keys late, and who meddles with them is told what is left.
+pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
+    let Seen::Claim(_, Some(claim)) = &step.seen else { return };
+    let Some(life) = state.lives.get(claim.uid) else { return };
+    if !step.by_operator() || state.setting.operators > 1 || life.meddling.any() || claim.is_deleting() {
+        return;
+    }
+    let (before, told) = (&life.claim.object["status"], &claim.object["status"]);
+    let stays = before["bucketName"] == told["bucketName"] && life.claim.secret_name() == claim.secret_name();
+    let is_made = claim.condition("BucketCreated").is_some_and(|condition| condition["status"] == "True");
+    let is_untold = is_made && claim.condition("CredentialsProvisioned").is_none();
+    if before["phase"] != "Bound" || told["phase"] == "Bound" || !stays || !is_untold {
+        return;
+    }
+    let is_open = |id: &str| key_of(state, id).is_some_and(|key| key.end == End::Open);
+    if links(state, claim).is_ok_and(|links| is_open(&links.id)) {
+        let message = format!("claim {} has a key that works, and says that it has none", claim.full_name());
+        found.broken(Promise::I16, step, message);
+    }
+}
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
@@ -66,12 +89,37 @@ fn open_keys(state: &State<'_>, life: &Life<'_>) -> usize {
 }
 
 /// Whether a tenant with nothing but the consumer Secret can work: every link of the way, as it is
-/// stored.
+/// stored; and the status tells so.
 fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), String> {
     let (claim, status) = (life.claim, &life.claim.object["status"]);
     if claim.is_deleting() {
         return Err("it is being deleted".to_owned());
     }
+    let (name, Links { id, bucket, host }) = (claim.secret_name(), links(state, &claim)?);
+    if !key_of(state, &id).is_some_and(|key| key.works(case.end.at)) {
+        return Err(format!("key {id} in Secret {name} does not work"));
+    }
+    if !case.end.buckets.contains_key(&(host.clone(), bucket.clone())) {
+        return Err(format!("there is no bucket {bucket} at {host}"));
+    }
+    for (field, value) in [("bucketName", &*bucket), ("accessKeyId", &*id), ("boundSecretName", &*name)] {
+        if status[field] != *value {
+            return Err(format!("its status has {} as {field}, which is {value}", status[field]));
+        }
+    }
+    Ok(())
+}
+
+/// What a tenant's way begins with, as it is stored.
+struct Links {
+    id: String,
+    bucket: String,
+    /// Host and port of the store, as the record has it.
+    host: String,
+}
+
+/// From the consumer Secret over the key to the record, where each names the next.
+fn links(state: &State<'_>, claim: &Claim<'_>) -> Result<Links, String> {
     let name = claim.secret_name();
     let consumer = match state.secrets.get(&(claim.namespace, &*name)).map(|held| &held.secret) {
         Some(Secret::Consumer(consumer)) if consumer.owner == Some(claim.uid) => consumer,
@@ -79,7 +127,7 @@ fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), Stri
     };
     let Consumer { id, secret, bucket, .. } = consumer;
     let key = key_of(state, id).ok_or_else(|| format!("Secret {name} holds key {id:?}, which does not exist"))?;
-    if !key.works(case.end.at) || key.secret != *secret || key.uid != claim.uid {
+    if !key.counts || key.secret != *secret || key.uid != claim.uid {
         return Err(format!("key {id} in Secret {name} does not work"));
     }
     if key.bucket != *bucket || !key.scoped {
@@ -90,15 +138,7 @@ fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), Stri
         _ => None,
     });
     let record = record.ok_or_else(|| format!("it holds no bucket {bucket}"))?;
-    if !case.end.buckets.contains_key(&(record.host.clone(), bucket.clone())) {
-        return Err(format!("there is no bucket {bucket} at {}", record.host));
-    }
-    for (field, value) in [("bucketName", bucket.as_str()), ("accessKeyId", id), ("boundSecretName", &*name)] {
-        if status[field] != *value {
-            return Err(format!("its status has {} as {field}, which is {value}", status[field]));
-        }
-    }
-    Ok(())
+    Ok(Links { id: id.clone(), bucket: bucket.clone(), host: record.host.clone() })
 }
 
 /// The conditions and the phase agree with each other (spec §1).

@@ -13,7 +13,7 @@ const FLOORS: [&str; 4] = [
     // What a pass knows, and the parts of a claim.
     "view write aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
     // Ways through the parts, and what is told of them; the other conversations.
-    "access bind removal delete usage status purpose backend orphans grant obc",
+    "access bind removal delete usage announcements status purpose backend orphans grant obc",
     // The planner, as others see it.
     "mod",
 ];

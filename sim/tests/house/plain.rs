@@ -12,8 +12,8 @@ use crate::contents::without_tests;
 const CATCH_ALL: [(&str, &str, &str); 4] = [
     ("operator/src/plan/backend/health.rs", "next_probe", "a number: all but 0"),
     ("operator/src/plan/moves.rs", "walk", "whatever else halts the walk is handed on as it is"),
-    ("operator/src/plan/status.rs", "outcome", "each arm above it has a condition of its own"),
-    ("operator/src/plan/status.rs", "transitions", "of two options, all but both"),
+    ("operator/src/plan/announcements.rs", "outcome", "each arm above it has a condition of its own"),
+    ("operator/src/plan/announcements.rs", "transitions", "of two options, all but both"),
 ];
 
 /// Input of the planner, and what it leaves for the next pass: plain data, which anybody may make.

@@ -103,3 +103,36 @@ fn a_claim_whose_backend_is_gone_is_rotated_all_the_same() {
         assert_eq!(status(&stage.world)["phase"], "Bound");
     });
 }
+
+// covers: 1.bound.impaired.key
+#[test]
+fn a_claim_stays_bound_while_its_next_key_can_not_be_made() {
+    for refused in ["kube:create secrets forbidden", "kube:create secrets server-error(not)"] {
+        Stage::run("", async |stage| {
+            bound(&stage, "mode: TimeBased, intervalDays: 90").await;
+            let world = &stage.world;
+            let (old, before) = (published(world), status(world));
+            let (client, bucket) = tenant(world, "team-a", "photos-s3");
+            world.effects.arm(refused.parse().unwrap());
+            request(&stage, "now").await;
+            stage.until_ready_is("team-a", "photos", "BackendError").await;
+            world.pass(RESYNC).await;
+            let during = status(world);
+            assert_eq!((published(world), ready(world, "team-a", "photos")), (old.clone(), "BackendError".to_owned()));
+            assert!(works(&client, &bucket).await);
+            let shown =
+                ["phase", "accessKeyId", "rotationGeneration", "rotatedAt", "nextRotationAt", "boundSecretName"];
+            for field in shown {
+                assert_eq!(during[field], before[field], "{field}, {refused}\n{}", stage.trace());
+            }
+            let credentials = during["conditions"].as_array().unwrap().iter();
+            let credentials: Vec<_> = credentials.filter(|it| it["type"] == "CredentialsProvisioned").collect();
+            assert_eq!(credentials.len(), 1, "{during}");
+            assert_eq!(credentials[0]["status"], "True");
+            world.effects.calm();
+            stage.until("the key is replaced", |world| published(world) != old).await;
+            stage.until_ready_is("team-a", "photos", "Bound").await;
+            assert_eq!(status(&stage.world)["accessKeyId"], published(&stage.world));
+        });
+    }
+}

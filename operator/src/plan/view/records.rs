@@ -1,5 +1,6 @@
 //! The records of a claim: mostly one, two while it moves from one bucket to another (spec §3.7).
 
+use crate::api::wire;
 use crate::api::{AccessKeyId, BucketClaimStatus, BucketRecord, Credential, Endpoint, PinnedBackend, RecordName};
 
 use super::super::secret::Stored;
@@ -88,5 +89,16 @@ impl View {
     pub(in super::super) fn target_credential(&self, record: &BucketRecord) -> Option<Credential> {
         let stored = self.credential(record.generation)?;
         Credential::read(&stored.0, &record.uid, record.generation).ok()
+    }
+
+    /// The credential before the record's target that tenants have as long as the target is not
+    /// published: that which this consumer Secret holds. It opens the record's bucket, and neither
+    /// is revoked nor ends by itself.
+    pub(in super::super) fn earlier_credential(&self, record: &BucketRecord, consumer: &Stored) -> Option<Credential> {
+        let generation = self.published_generation(consumer).filter(|it| *it < record.generation)?;
+        let stored = self.credential(generation).filter(|secret| {
+            secret.opens(record) && !self.is_revoked(secret) && secret.annotation(wire::EXPIRES_AT).is_none()
+        })?;
+        Credential::read(&stored.0, &record.uid, generation).ok()
     }
 }

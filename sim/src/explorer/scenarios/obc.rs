@@ -81,9 +81,11 @@ pub(in super::super) static EDITED: Scenario = Scenario {
         let shadow = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: SHADOW };
         let config_map = Target { kind: TargetKind::ConfigMap, namespace: NAMESPACE, name: CLAIM };
         let edits = vec![
+            ScenarioStep::Patch(OBC, json!({"spec": {"additionalConfig": {"maxSize": "2G"}}})),
+            // That a quota is written would undo the edits along with it.
+            pass(30),
             ScenarioStep::Patch(config_map, json!({"data": {"BUCKET_HOST": "elsewhere.example"}})),
             ScenarioStep::Patch(shadow, json!({"spec": {"deletionPolicy": "Delete", "forceDelete": true}})),
-            ScenarioStep::Patch(OBC, json!({"spec": {"additionalConfig": {"maxSize": "2G"}}})),
             pass(30),
             ScenarioStep::Delete(config_map),
             ScenarioStep::Delete(shadow),

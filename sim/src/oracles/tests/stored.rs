@@ -176,6 +176,34 @@ fn a_claim_is_ready_only_if_a_tenant_can_work() {
 }
 
 #[test]
+fn a_claim_with_a_key_that_works_tells_of_it() {
+    let told = |phase: &'static str, conditions: Value| {
+        move |story: &mut Story| {
+            story.change_claim(By::Operator, move |claim| {
+                claim["status"]["phase"] = phase.into();
+                claim["status"]["conditions"] = conditions;
+            });
+        }
+    };
+    let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "reason": "BackendError", "observedGeneration": 1});
+    let untold = json!([condition("Ready", "False"), condition("BucketCreated", "True")]);
+    let with = |change: fn(&mut Story), tells: &dyn Fn(&mut Story)| {
+        let mut story = Story::bound("Retain");
+        story.set_status(1);
+        change(&mut story);
+        tells(&mut story);
+        story
+    };
+    let creating = told("Creating", untold.clone());
+    with(|_| {}, &|story| creating.clone()(story)).assert_broken(Promise::I16, "has a key that works");
+    let lost = |story: &mut Story| story.remove(By::Other, "secrets", OPERATOR_NAMESPACE, &key_name(1));
+    with(lost, &|story| creating.clone()(story)).assert_kept();
+    let mut tells = untold;
+    tells.as_array_mut().unwrap().push(condition("CredentialsProvisioned", "True"));
+    with(|_| {}, &|story| told("Bound", tells.clone())(story)).assert_kept();
+}
+
+#[test]
 fn conditions_and_phase_agree() {
     let failed = |stalled: &'static str, phase: &'static str| {
         at_rest(move |story| {
