@@ -6,6 +6,7 @@ mod client;
 mod conformance;
 #[cfg(feature = "proof")]
 mod explore;
+mod history;
 mod kubeconfig;
 #[cfg(feature = "proof")]
 mod merge;
@@ -80,6 +81,15 @@ enum Command {
         #[command(subcommand)]
         command: running::ClockCommand,
     },
+    /// Write down what was done in a running simulator since it began or was reset, and print the
+    /// line that plays it again.
+    ///
+    /// The file has what people wrote to the Kubernetes API, moves of the clock, and when the
+    /// operator started, each with the time since the step before. Values of Secrets are replaced.
+    /// The line has the faults that befell calls of the operator, in the words of plans: the kind
+    /// of the call and which of its kind it was. What this can't tell is said on stderr.
+    #[command(after_long_help = history::HELP)]
+    History(history::HistoryArgs),
     /// Empty a running simulator: it holds again what it began with, and its clock is the
     /// machine's.
     Reset(again::ResetArgs),
@@ -188,6 +198,7 @@ impl Cli {
             Command::Calls(args) => running::calls(&args)?,
             Command::Fault { command } => running::fault(&command)?,
             Command::Clock { command } => running::clock(&command)?,
+            Command::History(args) => history::history(&args)?,
             Command::Reset(args) => again::reset(&args)?,
             Command::Snapshot { command } => again::snapshot(&command)?,
             Command::Serve { command } => serve::run_serve(command)?,

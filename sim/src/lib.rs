@@ -13,6 +13,7 @@
 pub mod cli;
 #[cfg(feature = "proof")]
 pub mod conformance;
+pub mod deeds;
 pub mod demo;
 pub mod determinism;
 pub mod effects;

@@ -24,7 +24,7 @@ use super::{Cluster, FieldValidation};
 const MANAGER: &str = "somebody";
 
 fn options() -> WriteOptions {
-    WriteOptions { manager: MANAGER.to_owned(), dry_run: false, validation: FieldValidation::Ignore, user: None }
+    WriteOptions { manager: MANAGER.to_owned(), dry_run: false, validation: FieldValidation::Ignore, asking: None }
 }
 
 /// Of several groups with such a resource, the first.

@@ -76,7 +76,9 @@ pub(crate) fn delete(
         let put = state.put(definitions, object);
         let known = deletion.version.as_ref().filter(|known| version == known.as_str());
         let now = known.map(|_| meta::text(&put, "resourceVersion").to_owned()).or(deletion.version.clone());
-        let deleted = delete::delete(state, definitions, place, &Deletion { version: now, ..deletion.clone() });
+        // It was judged already.
+        let deletion = Deletion { version: now, asking: None, ..deletion.clone() };
+        let deleted = delete::delete(state, definitions, place, &deletion);
         settle(state);
         return deleted;
     }

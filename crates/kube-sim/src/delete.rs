@@ -3,11 +3,12 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
 use serde_json::{Value, json};
 
+use super::admission;
 use super::kind::{Family, Kind};
 use super::meta::{self, FOREGROUND, ORPHAN};
-use super::policies::{self, Admission, Operation, User};
 use super::status::{self, Failure, FieldError, FieldErrorKind, bad_request};
 use super::store::{Place, Shared, State};
+use super::webhooks::Asking;
 use super::write;
 
 /// What is to happen to the dependants of a deleted object.
@@ -29,8 +30,8 @@ pub(crate) struct Deletion {
     /// `None`: as the object's own finalizers say, else in the background.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) dry_run: bool,
-    /// Who asks, to be judged by admission policies; `None` for what isn't judged.
-    pub(crate) user: Option<User>,
+    /// Who asks, to be judged by policies and webhooks; `None` for what isn't judged.
+    pub(crate) asking: Option<Asking>,
 }
 
 impl Deletion {
@@ -62,13 +63,13 @@ impl Deletion {
             version: preconditions.resource_version,
             propagation,
             dry_run: dry_run || options.dry_run.is_some_and(|list| !list.is_empty()),
-            user: None,
+            asking: None,
         })
     }
 
-    /// The same, asked for by this user.
-    pub(crate) fn of(self, user: Option<User>) -> Self {
-        Self { user, ..self }
+    /// The same, asked for in this way.
+    pub(crate) fn of(self, asking: Option<Asking>) -> Self {
+        Self { asking, ..self }
     }
 }
 
@@ -91,7 +92,7 @@ pub(crate) enum Deleted {
 ///
 /// # Errors
 /// 404 for a missing object, 409 for a failed precondition, 403 for a namespace of the system, and
-/// what an admission policy says.
+/// what policies and webhooks say.
 pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
     check_preconditions(kind, &existing, deletion)?;
@@ -99,13 +100,7 @@ pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &D
     if kind.family == Family::Namespace && system {
         return Err(status::forbidden(kind, &place.name, "this namespace may not be deleted"));
     }
-    if let Some(user) = &deletion.user {
-        let (subresource, operation, dry_run) = ("", Operation::Delete, deletion.dry_run);
-        policies::admit(
-            state,
-            &Admission { kind, subresource, operation, object: None, old: Some(&existing), user, dry_run },
-        )?;
-    }
+    admission::judge_deletion(state, kind, &existing, deletion)?;
     let mut object = (*existing).clone();
     set_propagation(&mut object, deletion.propagation);
     let waits = !meta::finalizers(&object).is_empty() || write::holds_content(kind, &object);

@@ -41,7 +41,9 @@
 //!   with `/scale`, and emptied before they go ([`Cluster::settle_definitions`]);
 //! - reviews, impersonation, and tokens of ServiceAccounts that the front knows again;
 //! - ValidatingAdmissionPolicies with parameters, which judge who writes through the front;
-//! - RBAC, workloads, webhooks, storage and network kinds, which are kept and acted on by nobody.
+//! - admission webhooks, which do the same where whoever sets it up brings what calls them
+//!   ([`Webhooks`]);
+//! - RBAC, workloads, storage and network kinds, which are kept and acted on by nobody.
 //!
 //! [`Cluster::furnish_namespaces`] and [`Cluster::expire_events`] are steps as the others are. None
 //! of it is there without a front: a cluster in process serves what it did, at the same cost.
@@ -59,8 +61,12 @@
 //!
 //! - authorization, but for roles where a front is told so ([`Authorization::Rbac`]): those who
 //!   write roles may give away more than they have;
-//! - admission: webhooks are stored and not asked; policies are evaluated without `authorizer` and
-//!   audit annotations, where there is a front;
+//! - admission but at a front, and of what the server does by itself;
+//! - of policies and webhooks: `authorizer`, audit annotations, and that a server takes a moment to
+//!   hear of them;
+//! - of webhooks: asking one again whose object another one changed (`reinvocationPolicy`), what
+//!   one makes of `managedFields`; of `/scale` and of events of the core group they see what is
+//!   stored, of reviews and of requests for tokens nothing;
 //! - conversion between versions but for `apiVersion`; every version is checked by the schema of
 //!   the one that is stored;
 //! - conflicts of names between definitions;
@@ -78,7 +84,9 @@
 //!   `autoscaling/v1`;
 //! - the content of the kinds that nobody acts on: everything is kept as it comes, without
 //!   defaults;
-//! - audiences of tokens, and what is signed: a token is a text that this front knows.
+//! - audiences of tokens, and what is signed: a token is a text that this front knows;
+//! - `managedFields` of events that were written by the core group name the fields as
+//!   `events.k8s.io` does.
 //!
 //! Not modelled of the built-in kinds:
 //!
@@ -98,6 +106,7 @@
 #![warn(clippy::too_many_lines)]
 
 mod admin;
+mod admission;
 mod apply;
 mod builtin;
 mod cel;
@@ -136,6 +145,7 @@ mod table;
 mod upgrade;
 mod validate;
 mod watch;
+mod webhooks;
 mod write;
 
 #[cfg(test)]
@@ -156,6 +166,7 @@ pub use kept::{Keeper, Kept};
 pub use observer::{Asked, Author, Observer, Stored};
 pub use output::ApiBody;
 pub use service::ApiService;
+pub use webhooks::{ANSWER_LIMIT, Call as WebhookCall, NoAnswer, Place as WebhookPlace, Webhooks};
 
 /// Group, version and plural: what [`Cluster::get`] and its like are told of a resource.
 pub use kube::core::GroupVersionResource;
@@ -302,6 +313,12 @@ impl Cluster {
         self.lock().compact();
     }
 
+    /// Remembers so many changes of each kind, 10,000 unless this says otherwise: watches and
+    /// continued lists from before get 410. Each is a whole object.
+    pub fn remember(&self, changes: usize) {
+        self.lock().remember(changes);
+    }
+
     /// All stored objects in order of group, resource, namespace and name.
     pub fn objects(&self) -> Vec<StoredObject> {
         let state = self.lock();
@@ -371,6 +388,6 @@ fn own_writes() -> WriteOptions {
         manager: "kube-apiserver".to_owned(),
         dry_run: false,
         validation: FieldValidation::Ignore,
-        user: None,
+        asking: None,
     }
 }

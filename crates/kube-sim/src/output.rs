@@ -150,6 +150,12 @@ pub(crate) fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) ->
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    warn(headers, warnings);
+    response
+}
+
+/// Adds warnings.
+pub(crate) fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
         // A text that can't stand in a header is left out, as on a server.
@@ -157,5 +163,4 @@ pub(crate) fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) ->
             headers.append(header::WARNING, value);
         }
     }
-    response
 }

@@ -72,7 +72,7 @@ pub(crate) fn replace(
     if !uid.is_empty() && uid != meta::uid(&existing) {
         return Err(status::wrong_uid(kind, place, &uid, meta::uid(&existing)));
     }
-    let now = state.now();
+    let now = options.now(state);
     managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
 }
@@ -127,7 +127,7 @@ pub(crate) fn patch(
     decode::settle_envelope(kind, &place.namespace, &mut object)?;
     decode::check_name(&place.name, &object)?;
     let warnings = decode::shape(kind, &mut object, options.validation, Origin::Patch)?;
-    let now = state.now();
+    let now = options.now(state);
     managed::record_update(kind, &existing, &mut object, &options.manager, part.subresource(), &now);
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
 }
@@ -151,7 +151,7 @@ pub(crate) fn server_side_apply(
         return Err(status::not_found(kind, &place.name));
     }
     let config = decode::apply_config(kind, &place.namespace, &place.name, exists, body)?;
-    let now = state.now();
+    let now = options.now(state);
     let applier = Applier { manager: &options.manager, subresource: part.subresource(), force, now: &now };
     let Some(existing) = state.get(kind, place).cloned() else {
         decode::check_name(&place.name, &config)?;
@@ -211,12 +211,17 @@ fn patch_of(body: &[u8]) -> Result<Map<String, Value>, Failure> {
 fn apply_json_patch(object: &mut Value, body: &[u8]) -> Result<(), Failure> {
     let operations: Vec<PatchOperation> =
         serde_json::from_slice(body).map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
-    for operation in &operations {
-        if let Some(operation) = as_the_server_reads_it(object, operation) {
-            json_patch::patch(object, &[operation]).map_err(|_| does_not_apply())?;
-        }
+    let applies = operations.iter().all(|operation| apply_operation(object, operation));
+    if applies { Ok(()) } else { Err(does_not_apply()) }
+}
+
+/// Does one operation of a JSON patch. Tells whether it applies; where it doesn't, the object stays
+/// as it is.
+pub(crate) fn apply_operation(object: &mut Value, operation: &PatchOperation) -> bool {
+    match as_the_server_reads_it(object, operation) {
+        Some(operation) => json_patch::patch(object, &[operation]).is_ok(),
+        None => true,
     }
-    Ok(())
 }
 
 /// Where the server's patch library differs from RFC 6902: `test` against null holds where the key

@@ -21,12 +21,12 @@ use super::list;
 use super::observer::{Asked, Author};
 use super::output::{self, ApiBody, Form};
 use super::patch::{self, PatchFormat};
-use super::policies::User;
 use super::route::{Query, Route};
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
 use super::store::{Place, Shared, State};
 use super::watch;
+use super::webhooks::{self, Asking};
 use super::write::{self, Ownership, Part, WriteOptions, Written};
 
 /// The HTTP side of a [`Cluster`]: a [`tower::Service`] that answers as an API server does.
@@ -150,7 +150,7 @@ impl Call<'_> {
         if writes && self.kind.family == Family::Definition && matches!(self.way, Way::Direct) {
             return Err(status::method_not_allowed());
         }
-        if writes {
+        if writes && webhooks::is_first_try(self.head) {
             self.tell();
         }
         let homeless = self.kind.is_namespaced() && self.route.namespace.is_empty();
@@ -234,12 +234,9 @@ impl Call<'_> {
         let agent = self.head.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         let agent = agent.and_then(|text| text.split('/').next()).filter(|name| !name.is_empty());
         let manager = self.query.get("fieldManager").or(agent).unwrap_or("unknown").to_owned();
-        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation, user: self.user() })
-    }
-
-    /// Who is judged by admission policies: whoever came through a front.
-    fn user(&self) -> Option<User> {
-        self.head.extensions.get().cloned()
+        let dry_run = self.dry_run()?;
+        let asking = Asking::of(self.head, dry_run, || webhooks::write_options(&self.query));
+        Ok(WriteOptions { manager, dry_run, validation, asking })
     }
 
     fn ok(&self, object: &Shared) -> Response<ApiBody> {
@@ -353,7 +350,9 @@ impl Call<'_> {
 
     fn deletion(&self) -> Result<Deletion, Failure> {
         let deletion = Deletion::parse(self.body, self.query.get("propagationPolicy"), self.dry_run()?)?;
-        Ok(deletion.of(self.user()))
+        let options = || webhooks::delete_options(self.body, &self.query);
+        let asking = Asking::of(self.head, deletion.dry_run, options);
+        Ok(deletion.of(asking))
     }
 
     fn delete(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
@@ -381,6 +380,14 @@ impl Call<'_> {
         let filter = self.filter()?;
         let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;
+        // Whoever has a say is heard before the first of them goes.
+        if deletion.asking.as_ref().is_some_and(|asking| asking.hearing.is_some()) {
+            let dry_run = Deletion { dry_run: true, ..deletion.clone() };
+            for object in &list.objects {
+                let _ = self.delete_one(&mut state, &Place::of(object), &dry_run);
+            }
+            webhooks::require_heard(deletion.asking.as_ref())?;
+        }
         for object in &list.objects {
             self.delete_one(&mut state, &Place::of(object), &deletion)?;
         }

@@ -293,6 +293,21 @@ pub(crate) fn unclassified(message: &str) -> Failure {
     Status::failure(message, reason::UNKNOWN).with_code(500).boxed()
 }
 
+/// `500` for what went wrong in the server's own business.
+pub(crate) fn internal_error(why: &str) -> Failure {
+    let cause = StatusCause { reason: String::new(), message: why.to_owned(), field: String::new() };
+    Status::failure(&format!("Internal error occurred: {why}"), reason::INTERNAL_ERROR)
+        .with_code(500)
+        .with_details(StatusDetails { causes: vec![cause], ..no_details() })
+        .boxed()
+}
+
+/// `504 Timeout`: a write took longer than writes may.
+pub(crate) fn too_late() -> Failure {
+    let text = "Timeout: request did not complete within requested timeout";
+    Status::failure(text, reason::TIMEOUT).with_code(504).with_details(no_details()).boxed()
+}
+
 /// `405` for a verb that the resource doesn't have.
 pub(crate) fn method_not_allowed() -> Failure {
     let text = "the server does not allow this method on the requested resource";

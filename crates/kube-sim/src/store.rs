@@ -8,17 +8,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use super::WallClock;
-use super::builtin;
 use super::kept::{self, Keeper};
 use super::kind::{Kind, SharedKind};
 use super::meta;
 use super::observer::{Author, Observer, Stored};
-use super::table::Table;
+use super::table::{HISTORY, Table};
 
 pub(crate) use super::shared::{Change, Place, Shared};
 
@@ -32,6 +31,8 @@ pub(crate) struct State {
     clock: WallClock,
     seed: u64,
     drawn: u64,
+    /// Most changes of each kind that are remembered.
+    remembers: usize,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Told of what outlives the process.
@@ -52,6 +53,7 @@ impl State {
             clock,
             seed,
             drawn: 0,
+            remembers: HISTORY,
             observer: None,
             keeper: None,
             author: None,
@@ -68,6 +70,7 @@ impl State {
             revision: self.revision,
             version: self.version,
             drawn: self.drawn,
+            remembers: self.remembers,
             ..Self::new(clock, self.seed)
         }
     }
@@ -75,11 +78,11 @@ impl State {
     /// Serves `kind` from now on; a second call for the same resource replaces its definition and
     /// keeps its objects.
     pub(crate) fn serve(&mut self, kind: SharedKind) {
-        let forgotten = self.version;
+        let (forgotten, remembers) = (self.version, self.remembers);
         self.revision += 1;
         match self.place_of(kind.key()) {
             Ok(place) => (self.tables[place].kind, self.tables[place].served) = (kind, true),
-            Err(place) => self.tables.insert(place, Table::new(kind, forgotten)),
+            Err(place) => self.tables.insert(place, Table::new(kind, forgotten, remembers)),
         }
     }
 
@@ -113,6 +116,15 @@ impl State {
         }
         for (place, object) in &stamped {
             kept::told(self, kind, place, Some(object));
+        }
+    }
+
+    /// Remembers so many changes of each kind from now on.
+    pub(crate) fn remember(&mut self, changes: usize) {
+        self.remembers = changes;
+        for table in &mut self.tables {
+            table.remembers = changes;
+            table.forget();
         }
     }
 
@@ -309,7 +321,7 @@ impl State {
     /// A state that serves and holds nothing, and goes on from this one's version and draws.
     pub(crate) fn emptied(&self) -> Self {
         let (revision, version, drawn) = (self.revision + 1, self.version, self.drawn);
-        Self { revision, version, drawn, ..Self::new(self.clock.clone(), self.seed) }
+        Self { revision, version, drawn, remembers: self.remembers, ..Self::new(self.clock.clone(), self.seed) }
     }
 
     /// Holds and serves what another state does, which has gone on from this one. Whoever watches
@@ -324,7 +336,8 @@ impl State {
             match self.place_of(table.kind.key()) {
                 Ok(place) => self.tables[place].news = table.news,
                 Err(place) => {
-                    let nothing = Table { served: false, news: table.news, ..Table::new(table.kind, forgotten) };
+                    let nothing =
+                        Table { served: false, news: table.news, ..Table::new(table.kind, forgotten, table.remembers) };
                     self.tables.insert(place, nothing);
                 }
             }
@@ -383,15 +396,4 @@ impl State {
         let bytes = self.draw("suffix");
         bytes[..5].iter().map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()])).collect()
     }
-}
-
-/// The object of a bookmark or of any place where only type and version count.
-pub(crate) fn versioned_stub(kind: &Kind, version: u64) -> Value {
-    let mut stub = json!({
-        "kind": kind.kind,
-        "apiVersion": kind.api_version(),
-        "metadata": {"resourceVersion": version.to_string()},
-    });
-    builtin::fill_in_structs(kind, &mut stub);
-    stub
 }

@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 use super::kind::SharedKind;
 use super::shared::{Change, Place, Shared};
 
-/// How many changes of one kind are remembered.
-const HISTORY: usize = 10_000;
+/// How many changes of one kind are remembered, unless somebody says otherwise.
+pub(super) const HISTORY: usize = 10_000;
 
 /// All objects of one kind with their history.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(super) struct Table {
     pub(super) served: bool,
     pub(super) objects: BTreeMap<Place, Shared>,
     pub(super) history: VecDeque<Change>,
+    /// Most of them that are remembered.
+    pub(super) remembers: usize,
     /// Changes up to this version can't be told any more.
     pub(super) forgotten: u64,
     /// Objects of which defaults are not stored but filled in by every read: those of a status that
@@ -30,13 +32,15 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// An empty table, of which nothing up to this version can be told.
-    pub(super) fn new(kind: SharedKind, forgotten: u64) -> Self {
+    /// An empty table, of which nothing up to this version can be told, and that remembers so many
+    /// changes.
+    pub(super) fn new(kind: SharedKind, forgotten: u64, remembers: usize) -> Self {
         Self {
             kind,
             served: true,
             objects: BTreeMap::new(),
             history: VecDeque::new(),
+            remembers,
             forgotten,
             completed_on_read: BTreeSet::new(),
             news: Arc::default(),
@@ -49,6 +53,7 @@ impl Table {
             served: self.served,
             objects: self.objects.clone(),
             history: self.history.clone(),
+            remembers: self.remembers,
             forgotten: self.forgotten,
             completed_on_read: self.completed_on_read.clone(),
             news: Arc::default(),
@@ -57,11 +62,15 @@ impl Table {
 
     pub(super) fn record(&mut self, change: Change) {
         self.history.push_back(change);
-        if self.history.len() > HISTORY
-            && let Some(oldest) = self.history.pop_front()
-        {
+        self.forget();
+        self.news.notify_waiters();
+    }
+
+    /// Forgets what is older than is to be remembered.
+    pub(super) fn forget(&mut self) {
+        while self.history.len() > self.remembers {
+            let Some(oldest) = self.history.pop_front() else { return };
             self.forgotten = oldest.version;
         }
-        self.news.notify_waiters();
     }
 }

@@ -16,13 +16,14 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Cluster;
+use super::builtin;
 use super::disturbance::{Disturbance, LAG};
-use super::kind::SharedKind;
+use super::kind::{Kind, SharedKind};
 use super::output::{Form, json_text, status_object};
 use super::route::Query;
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError};
-use super::store::{Change, Place, Shared, State, versioned_stub};
+use super::store::{Change, Place, Shared, State};
 
 /// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an
 /// hour to an hour at random.
@@ -312,4 +313,15 @@ impl Watch {
             }
         }
     }
+}
+
+/// The object of a bookmark or of any place where only type and version count.
+fn versioned_stub(kind: &Kind, version: u64) -> Value {
+    let mut stub = json!({
+        "kind": kind.kind,
+        "apiVersion": kind.api_version(),
+        "metadata": {"resourceVersion": version.to_string()},
+    });
+    builtin::fill_in_structs(kind, &mut stub);
+    stub
 }

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::admission;
 use super::builtin;
 use super::cel;
 use super::decode::FieldValidation;
@@ -10,11 +11,12 @@ use super::defaulting;
 use super::kind::{Family, Kind};
 use super::managed;
 use super::meta;
-use super::policies::{self, Admission, Operation, User};
+use super::policies;
 use super::status::{self, Failure, FieldError};
 use super::store::{Place, Shared, State};
 use super::structure;
 use super::validate::{self, Findings};
+use super::webhooks::{self, Asking};
 
 /// Which part of an object a request is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +43,15 @@ pub(crate) struct WriteOptions {
     /// Whether to check all and change nothing.
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
-    /// Who asks, to be judged by admission policies; `None` for what isn't judged.
-    pub(crate) user: Option<User>,
+    /// Who asks, to be judged by policies and webhooks; `None` for what isn't judged.
+    pub(crate) asking: Option<Asking>,
+}
+
+impl WriteOptions {
+    /// The time of the write, to the second.
+    pub(crate) fn now(&self, state: &State) -> String {
+        Asking::kept(self.asking.as_ref(), "time", || state.now())
+    }
 }
 
 /// What came of a write.
@@ -58,7 +67,7 @@ pub(crate) struct Written {
 pub(crate) enum Ownership {
     /// The creator owns all of it.
     Creator,
-    /// `managedFields` was made by an apply.
+    /// `managedFields` was made before: by an apply, or for webhooks.
     Applied,
 }
 
@@ -70,22 +79,26 @@ pub(crate) enum Ownership {
 pub(crate) fn create(
     state: &mut State,
     kind: &Kind,
-    mut object: Value,
+    object: Value,
     ownership: Ownership,
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
+    let is_judged =
+        options.asking.is_some() && (!kind.is_namespaced() || require_namespace(state, kind, &object).is_ok());
+    let (mut object, ownership) =
+        if is_judged { admission::mutate_new(state, kind, object, ownership, options)? } else { (object, ownership) };
     if meta::version(&object).is_some() {
         return Err(status::unclassified("resourceVersion should not be set on objects to be created"));
     }
-    let generated = generate_name(state, kind, &mut object);
+    let generated = generate_name(state, kind, &mut object, options);
     if kind.is_namespaced() {
         require_namespace(state, kind, &object)?;
     }
-    let now = state.now();
+    let now = options.now(state);
     for field in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
         meta::set(&mut object, field, Value::Null);
     }
-    let uid = state.new_uid();
+    let uid = Asking::kept(options.asking.as_ref(), "uid", || state.new_uid());
     meta::set(&mut object, "uid", uid.into());
     meta::set(&mut object, "creationTimestamp", now.clone().into());
     if kind.keeps_generation() {
@@ -103,7 +116,7 @@ pub(crate) fn create(
         fields.remove("status");
     }
     let mut warnings = check(kind, &object, None, Part::Main)?;
-    warnings.extend(admit(state, kind, (Some(&object), None), Part::Main, options)?);
+    warnings.extend(admission::judge(state, kind, (Some(&object), None), Part::Main, options)?);
     builtin::omit_empty(kind, &mut object);
     let place = Place::of(&object);
     if let Some(existing) = state.get(kind, &place) {
@@ -125,20 +138,24 @@ pub(crate) fn create(
 }
 
 /// Fills in a name for `generateName`; eight tries, as a server does.
-fn generate_name(state: &mut State, kind: &Kind, object: &mut Value) -> bool {
+fn generate_name(state: &mut State, kind: &Kind, object: &mut Value, options: &WriteOptions) -> bool {
     let prefix = meta::text(object, "generateName").to_owned();
     if prefix.is_empty() || !meta::name(object).is_empty() {
         return false;
     }
-    for _ in 0..8 {
-        // 63 characters in all, of which five are the suffix.
-        let cut = (0..=58).rev().find(|at| prefix.is_char_boundary(*at)).unwrap_or(0).min(prefix.len());
-        let name = format!("{}{}", &prefix[..cut], state.new_suffix());
-        meta::set(object, "name", name.into());
-        if state.get(kind, &Place::of(object)).is_none() {
-            break;
+    // 63 characters in all, of which five are the suffix.
+    let cut = (0..=58).rev().find(|at| prefix.is_char_boundary(*at)).unwrap_or(0).min(prefix.len());
+    let mut place = Place::of(object);
+    let name = Asking::kept(options.asking.as_ref(), "name", || {
+        for _ in 0..8 {
+            place.name = format!("{}{}", &prefix[..cut], state.new_suffix());
+            if state.get(kind, &place).is_none() {
+                break;
+            }
         }
-    }
+        place.name
+    });
+    meta::set(object, "name", name.into());
     true
 }
 
@@ -162,14 +179,15 @@ pub(crate) fn update(
     state: &mut State,
     kind: &Kind,
     existing: &Shared,
-    mut object: Value,
+    object: Value,
     part: Part,
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
+    let mut object = admission::mutate(state, kind, (object, Some(existing)), part, options)?;
     settle_version(kind, existing, &mut object)?;
     let mut object = prepare_update(kind, existing, object, part);
     let mut warnings = check(kind, &object, Some(existing), part)?;
-    warnings.extend(admit(state, kind, (Some(&object), Some(existing)), part, options)?);
+    warnings.extend(admission::judge(state, kind, (Some(&object), Some(existing)), part, options)?);
     builtin::omit_empty(kind, &mut object);
     defaulting::apply_defaults(&kind.schema, &mut object);
     forget_new_times(existing, &mut object);
@@ -187,22 +205,6 @@ pub(crate) fn update(
         return Ok(Written { object: Shared::new(object), created: false, warnings });
     }
     Ok(Written { object: state.put(kind, object), created: false, warnings })
-}
-
-/// Judges a write by the admission policies, where somebody asks who is judged.
-fn admit(
-    state: &State,
-    kind: &Kind,
-    (object, old): (Option<&Value>, Option<&Value>),
-    part: Part,
-    options: &WriteOptions,
-) -> Result<Vec<String>, Failure> {
-    let Some(user) = &options.user else { return Ok(Vec::new()) };
-    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    policies::admit(
-        state,
-        &Admission { kind, subresource: part.subresource(), operation, object, old, user, dry_run: options.dry_run },
-    )
 }
 
 /// A namespace stays until its controller has emptied it.
@@ -322,6 +324,7 @@ fn check(kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result
     } else {
         builtin::check(kind, object, old, &mut found.errors);
         policies::check(kind, object, &mut found.errors);
+        webhooks::check(kind, object, &mut found.errors);
     }
     if found.errors.is_empty() {
         Ok(found.warnings)

@@ -29,6 +29,7 @@ Everything is kept in memory, and gone when it ends, unless --data names a direc
   stowage-sim calls -f                  what the operator calls
   stowage-sim fault add '…'             have a call to come go wrong
   stowage-sim clock advance 90d         move time ahead
+  stowage-sim history seen.yaml         what was done, and the line that plays it again
 RUST_LOG says how much is told on stderr; warnings by default.
 
 Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not start, or --on-ready failed, said in one sentence on stderr;

@@ -13,6 +13,7 @@ mod probe_accesses;
 mod quick;
 mod reference;
 pub mod report;
+pub mod retold;
 pub mod run;
 pub mod scenario;
 pub mod scenarios;

@@ -142,7 +142,7 @@ fn played<R: Send>(schedule: &Schedule, rests_long: bool, tell: impl FnOnce(Outc
 
 impl Outcome {
     /// What comes of a run that ends in a panic.
-    fn of_panic(panic: &(dyn Any + Send)) -> Self {
+    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let message = format!("a panic: {}", text.unwrap_or("without words"));
         Self {
@@ -219,7 +219,7 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
 }
 
 /// An operator that made more calls than a run may have, at rest too.
-fn goes_round(stage: &Stage) -> Option<Violation> {
+pub(super) fn goes_round(stage: &Stage) -> Option<Violation> {
     let effects = &stage.world.effects;
     let message = || format!("the operator goes round and round: {} calls, and no end", effects.count());
     effects.exhausted().then(|| Violation { promise: stage.unbounded(), message: message(), event: None })
@@ -227,14 +227,14 @@ fn goes_round(stage: &Stage) -> Option<Violation> {
 
 /// An operator that is no more does nothing wrong. One that panicked, or ended though nobody
 /// stopped it, comes back only by a restart.
-fn untimely_ends(stage: &Stage) -> Vec<Violation> {
+pub(super) fn untimely_ends(stage: &Stage) -> Vec<Violation> {
     let broken = |message| Violation { promise: Promise::L6, message, event: None };
     let gave_up = stage.operators.iter().chain(&stage.stopped).any(Operator::gave_up);
     let ended = gave_up.then(|| broken("the operator ended, and nobody had stopped it".to_owned()));
     panics().into_iter().map(|panic| broken(format!("the operator {panic}"))).chain(ended).collect()
 }
 
-fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Setting {
+pub(super) fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Setting {
     // A watch that was cut comes back; one that is told late catches up.
     let is_told_late = of_gateways.iter().any(|fault| matches!(fault, OfGateway::Kube(_) | OfGateway::Call(_)));
     let late = if is_told_late { TOLD_LATE } else { Duration::ZERO };
@@ -258,14 +258,14 @@ fn hidden(world: &World) -> Vec<String> {
 }
 
 /// What people and machines could read.
-fn shown(stage: &Stage, log: &Log) -> Vec<Shown> {
+pub(super) fn shown(stage: &Stage, log: &Log) -> Vec<Shown> {
     let metrics = stage.operators.iter().chain(&stage.stopped);
     let metrics = metrics.map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() });
     [Shown { place: "the log".to_owned(), text: log.text() }].into_iter().chain(metrics).collect()
 }
 
 /// A third party touches every claim, and the operator looks at all of them.
-async fn touch(stage: &Stage, time: u32) {
+pub(super) async fn touch(stage: &Stage, time: u32) {
     stage.touch_claims(&stage.world.facts(), time);
     stage.world.pass(TOUCH).await;
 }

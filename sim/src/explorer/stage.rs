@@ -75,10 +75,16 @@ impl Stage {
         let (lasting, plan) = plan.lasting_and_once();
         let (lasting_at_gateways, gateway_plan) = gateway_plan.lasting_and_once();
         let options = (scenario.world)();
-        let elects = options.elects;
         let gateway_plan = options.gateway_plan.is_some().then_some(gateway_plan);
+        let options = Options { seed, plan, history: true, gateway_plan, ..options };
+        Self { lasting, lasting_at_gateways, ..Self::within(options, most_calls) }
+    }
+
+    /// The world of these options, in which operators make no more than so many calls.
+    pub(super) fn within(options: Options, most_calls: u64) -> Self {
+        let (seed, elects) = (options.seed, options.elects);
         let further_lags = vec![Duration::ZERO; options.gateways];
-        let world = World::new(Options { seed, plan, history: true, gateway_plan, ..options });
+        let world = World::new(options);
         world.gateway_effects.bound(most_calls);
         world.effects.bound(most_calls);
         Self {
@@ -91,8 +97,8 @@ impl Stage {
             gateways_before: 0,
             further_lags,
             kept: None,
-            lasting,
-            lasting_at_gateways,
+            lasting: Plan::default(),
+            lasting_at_gateways: GatewayPlan::default(),
             seed,
             tenants: 0,
         }

@@ -13,6 +13,7 @@
 //! | `POST /faults` `{"plan": "…"}` | adds faults |
 //! | `DELETE /faults` | nothing goes wrong any more |
 //! | `POST /clock` `{"advanceSeconds": N}` | moves time ahead: `{"now", "aheadSeconds"}` |
+//! | `GET /history` | `{"history", "plan", "caveats": […]}`: what was done since the beginning, and the faults that befell calls, as a plan |
 //! | `POST /reset` | begins anew, with what `up` was given |
 //! | `GET /snapshot` | everything, as a file of [`SNAPSHOT`] |
 //! | `POST /snapshot` | goes on from such a file |
@@ -76,6 +77,7 @@ pub(super) fn router(simulator: Simulator, served: Arc<Served>, beginning: Arc<B
         .route("/stream", get(stream_of_page))
         .route("/faults", get(armed).post(arm).delete(calm))
         .route("/clock", post(advance))
+        .route("/history", get(history))
         .route("/reset", post(lives::reset))
         .route("/snapshot", get(lives::save).post(lives::load).layer(DefaultBodyLimit::disable()))
         .layer(middleware::from_fn_with_state(simulator.data().cloned(), hold))
@@ -259,6 +261,13 @@ async fn arm(State(admin): State<Admin>, Json(planned): Json<Planned>) -> Respon
 async fn calm(State(admin): State<Admin>) -> Response {
     admin.simulator.calm();
     armed(State(admin)).await
+}
+
+async fn history(State(admin): State<Admin>) -> Response {
+    admin.simulator.see_calls();
+    let (deeds, befell) = (admin.simulator.recorder().deeds(), admin.simulator.recorder().befell());
+    let caveats = [deeds.caveats(), befell.caveats()].concat();
+    Json(json!({"history": deeds, "plan": befell.plan().to_string(), "caveats": caveats})).into_response()
 }
 
 #[derive(Deserialize)]

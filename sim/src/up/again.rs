@@ -9,6 +9,7 @@ use super::kinds::{Kinds, is_a};
 use super::manifests;
 use super::simulator::{Simulator, warn_of};
 use super::stores;
+use crate::deeds::Began;
 use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, parse};
 
 /// What a simulator begins with.
@@ -43,7 +44,7 @@ impl Beginning {
     /// In one sentence, for what is refused.
     pub(super) async fn bring(&self, simulator: &Simulator, at_first: bool) -> Result<(), String> {
         let front = simulator.front().ok_or("nothing is served yet")?;
-        let client = manifests::client(front, &self.token)?;
+        let client = manifests::client(front, simulator.recorder(), &self.token)?;
         let own = self.own.iter().filter(|_| at_first);
         for document in own.chain(&self.given) {
             manifests::apply(&client, document).await.map_err(|error| error.to_string())?;
@@ -72,6 +73,7 @@ impl Simulator {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
             self.empty();
+            self.recorder().begin(Began::Empty, self.last_call());
             self.serve_as(host);
             self.tell_anew();
             beginning.bring(self, true).await
@@ -91,7 +93,9 @@ impl Simulator {
     pub(super) async fn go_on_from(&self, mut snapshot: Reading) -> Result<(), String> {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
-            self.become_another(&mut snapshot)
+            self.become_another(&mut snapshot)?;
+            self.recorder().begin(Began::FromSnapshot, self.last_call());
+            Ok(())
         })
         .await
     }

@@ -2,24 +2,33 @@
 //! among them, and whatever these define.
 
 use http::{HeaderValue, Request, header};
+use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use kube::discovery::pinned_kind;
 use kube_sim::Front;
-use tower::ServiceExt;
+use tower::service_fn;
 
+use super::recorder::Recorder;
 use crate::world::{Document, ManifestError, apply_as};
 
-/// A client that knows the server as everybody outside does, with this token.
+/// A client that knows the server as everybody outside does, with this token; what it writes is
+/// noted.
 ///
 /// # Errors
 /// The token can't stand in a header.
-pub(super) fn client(front: &Front, token: &str) -> Result<Client, String> {
+pub(super) fn client(front: &Front, recorder: &Recorder, token: &str) -> Result<Client, String> {
     let bearer = HeaderValue::from_str(&format!("Bearer {token}"));
     let bearer = bearer.map_err(|error| format!("the token can't be sent: {error}"))?;
-    let service = front.clone().map_request(move |mut request: Request<Body>| {
+    let (front, recorder) = (front.clone(), recorder.clone());
+    let service = service_fn(move |mut request: Request<Body>| {
         request.headers_mut().insert(header::AUTHORIZATION, bearer.clone());
-        request
+        let (front, recorder) = (front.clone(), recorder.clone());
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            recorder.ask(front, head, body).await
+        }
     });
     Ok(Client::new(service, "default"))
 }

@@ -10,12 +10,14 @@
 //!   backend that is applied;
 //! - `data`: what of it outlives the process, where it is given a directory;
 //! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it; `manifests`: what it
-//!   is given to apply;
+//!   is given to apply; `webhooks`: whom it asks about what they write;
 //! - `admin`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`, `reset` and
-//!   `snapshot`; `connection`: what the first, `again`: what the last two do.
+//!   `snapshot`; `connection`: what the first, `again`: what the last two do;
+//! - `recorder`, `befell`: what people did and which faults befell calls, behind `history`.
 
 mod admin;
 mod again;
+mod befell;
 mod clock;
 mod connection;
 mod controllers;
@@ -26,10 +28,12 @@ mod kubeconfig;
 mod listener;
 mod lives;
 mod manifests;
+mod recorder;
 mod simulator;
 mod stores;
 mod traffic;
 mod view;
+mod webhooks;
 mod workloads;
 
 use std::io;
@@ -40,7 +44,6 @@ use std::sync::Arc;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use kube::client::Body;
 pub use kube_sim::Authorization;
 use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued, KeepIssued};
 use serde::Serialize;
@@ -48,12 +51,13 @@ use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tower::{BoxError, ServiceExt, service_fn};
+use tower::{BoxError, service_fn};
 
 use self::again::Beginning;
 use self::data::{Data, Held};
 use self::identity::{Identity, Lasting};
 use self::kinds::Kinds;
+use self::recorder::Recorder;
 use self::simulator::Simulator;
 use crate::serve::{self, RequestLog, Server};
 use crate::world::Document;
@@ -153,7 +157,8 @@ impl Up {
         simulator.hand_over(front.clone());
         // Tokens are a part of what it writes.
         work.spawn(simulator.clone().compact());
-        let service = service_fn(move |request| ask(front.clone(), data.clone(), request));
+        let recorder = simulator.recorder().clone();
+        let service = service_fn(move |request| ask(front.clone(), recorder.clone(), data.clone(), request));
         work.spawn(listener::serve(kube_listener, identity.tls, service));
         work.spawn(gateway(s3_listener, simulator.gateway().production()));
         let broken = |error: io::Error| format!("a listener has no address: {error}");
@@ -214,12 +219,13 @@ fn url(scheme: &str, listener: &TcpListener) -> Result<String, String> {
 /// so that it can say that there were too many. Nothing is told before it is kept.
 async fn ask(
     front: Front,
+    recorder: Recorder,
     data: Option<Data>,
     request: Request<Incoming>,
 ) -> Result<Response<Held<ApiBody>>, BoxError> {
     let (head, body) = request.into_parts();
     let body = Limited::new(body, BODY_LIMIT + 1).collect().await?.to_bytes();
-    let answer = front.oneshot(Request::from_parts(head, Body::from(body))).await?;
+    let answer = recorder.ask(front, head, body).await?;
     if let Some(data) = &data {
         data.settled().await;
     }
@@ -240,6 +246,7 @@ fn front_options(
         anonymous: None,
         authorization,
         issued,
+        webhooks: Some(Arc::new(webhooks::Https)),
         keep_issued: data.map(|data| -> KeepIssued { Arc::new(move |issued: &Issued| data.keep_token(issued)) }),
         ..FrontOptions::open(Arc::new(identity::random))
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube_sim::{Cluster, Front, Issued, Kept};
 use s3_sim::{BucketSnapshot, Dialect, Store};
 use stowage_gateway::audit::Log;
@@ -18,10 +18,12 @@ use tokio::time::{Instant, timeout};
 use super::clock::Clock;
 use super::data::{All, Data, SERVED, Stored, StoredStore};
 use super::kinds::Kinds;
+use super::recorder::Recorder;
 use super::stores::New;
 use super::traffic::Traffic;
 use super::view::{self, Beside, Bucket, View};
 use super::{controllers, stores};
+use crate::deeds::{Began, Deed, Shift};
 use crate::effects::{Actor, CallOutcome, Effects, Line, Plan};
 use crate::gateway::{Gateway, Given};
 use crate::world::{
@@ -29,6 +31,8 @@ use crate::world::{
     OPERATOR_NAMESPACE, Operator, Stores, ThirdParties, authority,
 };
 
+/// How often the operator's calls are counted.
+const COUNTED: Duration = Duration::from_millis(500);
 /// Least of the operator's last calls that are remembered; a call takes some 200 bytes.
 const CALLS_KEPT: usize = 20_000;
 /// How long a call without an answer isn't told of, in milliseconds.
@@ -63,6 +67,8 @@ struct Shared {
     traffic: Traffic,
     rest: ControllersRest,
     circumstances: Circumstances,
+    /// What people do.
+    recorder: Recorder,
     /// The operator at work, if it is.
     operator: Mutex<Option<AtWork>>,
 }
@@ -81,9 +87,14 @@ pub(super) struct Before {
     pub(super) furnished: bool,
 }
 
+/// Changes of each kind that are remembered. Whoever is farther behind lists anew, as after five
+/// minutes on an API server; memory is not to grow with what once was.
+const CHANGES: usize = 1000;
+
 /// The cluster that was kept, or a new one.
 fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>, kinds: Kinds) -> Result<Cluster, String> {
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
+    cluster.remember(CHANGES);
     let left_out = if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
     warn_of(&left_out);
     if let Some(data) = data {
@@ -189,6 +200,8 @@ impl Simulator {
             clock: of(Actor::Operator),
             uptime: Uptime::new(move || began.elapsed()),
         };
+        let began = if stored.is_empty() { Began::Empty } else { Began::WithData };
+        let recorder = Recorder::new(began, kinds == Kinds::WithObjectBuckets);
         let operator = Mutex::new(None);
         let (front, before) = (OnceLock::new(), Before { tokens: stored.tokens(), furnished: stored.furnished });
         let shared = Shared {
@@ -207,6 +220,7 @@ impl Simulator {
             traffic,
             rest,
             circumstances,
+            recorder,
             operator,
         };
         Ok((Self(Arc::new(shared)), before))
@@ -275,6 +289,24 @@ impl Simulator {
         &self.0.gateway
     }
 
+    /// What people do to it is noted there.
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+
+    /// Counts the operator's calls, for ever: only the last ones are kept.
+    async fn count_calls(&self) {
+        loop {
+            self.see_calls();
+            tokio::time::sleep(COUNTED).await;
+        }
+    }
+
+    /// Has the notes know of each call that was made.
+    pub(super) fn see_calls(&self) {
+        self.0.recorder.see(|last| self.0.effects.calls_after(last, CALLS_KEPT));
+    }
+
     /// The simulator's time.
     pub(super) fn clock(&self) -> &Clock {
         &self.0.clock
@@ -289,6 +321,7 @@ impl Simulator {
             self.follow(),
             controllers::run(cluster.clone(), rest.clone(), authority, ready),
             stores::follow(cluster.clone(), stores.clone(), new.clone()),
+            self.count_calls(),
         );
     }
 
@@ -316,11 +349,19 @@ impl Simulator {
     /// Stops the operator, if it is at work.
     pub(super) async fn stop_operator(&self) {
         if let Some(at_work) = self.0.operator.lock().await.take() {
-            stop(at_work).await;
+            self.stop(at_work).await;
         }
     }
 
+    async fn stop(&self, AtWork { operator, mut life }: AtWork) {
+        operator.stop();
+        // Who doesn't come to an end is ended with its task.
+        let _ = timeout(LAST_CALLS, life.join_next()).await;
+        self.0.recorder.note(Deed::Operator(Shift::Stops));
+    }
+
     async fn start(&self) -> AtWork {
+        self.0.recorder.note(Deed::Operator(Shift::Starts));
         let operator = Operator::new(self.0.circumstances.clone());
         let mut life = JoinSet::new();
         life.spawn(operator.clone().live());
@@ -335,6 +376,7 @@ impl Simulator {
         self.without_operator(async {
             let ahead = self.0.clock.ahead().saturating_add(i64::from(seconds));
             self.set_clock(ahead);
+            self.0.recorder.note(Deed::Advance(SignedDuration::from_secs(i64::from(seconds))));
             ahead
         })
         .await
@@ -345,7 +387,7 @@ impl Simulator {
         let mut at_work = self.0.operator.lock().await;
         let was_at_work = match at_work.take() {
             Some(before) => {
-                stop(before).await;
+                self.stop(before).await;
                 true
             }
             None => false,
@@ -417,6 +459,7 @@ impl Simulator {
 
     /// Adds faults for calls to come.
     pub(super) fn arm(&self, plan: Plan) {
+        self.0.recorder.armed(&plan);
         self.0.effects.arm(plan);
     }
 
@@ -427,7 +470,9 @@ impl Simulator {
 
     /// From now on nothing goes wrong. Clocks that were set wrong stay as they are.
     pub(super) fn calm(&self) {
+        self.see_calls();
         self.0.effects.calm();
+        self.0.recorder.calm(self.0.effects.elapsed_ms());
     }
 
     /// How all stands, as the page shows it.
@@ -454,10 +499,4 @@ impl Simulator {
         let written = self.0.cluster.resource_version();
         (written, self.0.traffic.count(), self.armed().to_string(), self.0.clock.ahead())
     }
-}
-
-async fn stop(AtWork { operator, mut life }: AtWork) {
-    operator.stop();
-    // Who doesn't come to an end is ended with its task.
-    let _ = timeout(LAST_CALLS, life.join_next()).await;
 }

@@ -3,7 +3,9 @@
 mod again;
 mod crash;
 mod given;
+mod history;
 mod shared;
+mod webhooks;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Kinds that a front serves besides: those of charts and of `kubectl get all`, which are stored
 //! and acted on by nobody.
 //!
-//! Their content isn't checked. What kubectl merges item by item, the templates of pods, has a
-//! schema; everything else is kept as it comes.
+//! Their content isn't checked, but for that of policies and webhooks. What kubectl merges item by
+//! item, the templates of pods and webhooks, has a schema; everything else is kept as it comes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -31,6 +31,10 @@ enum Sort {
     Wide,
     /// In no namespace, with a status.
     WideStatus,
+    /// In no namespace, with a list of webhooks that may only judge.
+    Validating,
+    /// The same, of webhooks that may change what is written.
+    Mutating,
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -47,10 +51,10 @@ const ROWS: [Row; 30] = [
     ("", "v1", "persistentvolumes", "PersistentVolume", &["pv"], &[], Sort::WideStatus),
     ("", "v1", "replicationcontrollers", "ReplicationController", &["rc"], ALL, Sort::Template),
     ("", "v1", "resourcequotas", "ResourceQuota", &["quota"], &[], Sort::Status),
-    (ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", &[], EXTENSIONS, Sort::Wide),
+    (ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", &[], EXTENSIONS, Sort::Mutating),
     (ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", &[], EXTENSIONS, Sort::WideStatus),
     (ADMISSION, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", &[], EXTENSIONS, Sort::Wide),
-    (ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", &[], EXTENSIONS, Sort::Wide),
+    (ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", &[], EXTENSIONS, Sort::Validating),
     ("apps", "v1", "daemonsets", "DaemonSet", &["ds"], ALL, Sort::Template),
     ("apps", "v1", "replicasets", "ReplicaSet", &["rs"], ALL, Sort::Template),
     ("apps", "v1", "statefulsets", "StatefulSet", &["sts"], ALL, Sort::Template),
@@ -79,11 +83,11 @@ pub(crate) fn kinds() -> &'static [SharedKind] {
 }
 
 fn of((group, version, plural, name, short, categories, sort): &Row) -> Kind {
-    let wide = matches!(sort, Sort::Wide | Sort::WideStatus);
+    let wide = matches!(sort, Sort::Wide | Sort::WideStatus | Sort::Validating | Sort::Mutating);
     Kind {
         version: (*version).to_owned(),
         scope: if wide { Scope::Cluster } else { Scope::Namespaced },
-        status_subresource: !matches!(sort, Sort::Plain | Sort::Wide),
+        status_subresource: matches!(sort, Sort::Status | Sort::Template | Sort::Jobs | Sort::WideStatus),
         ..kind(Family::Inert, group, plural, name, schema(*sort)).called(short, categories)
     }
 }
@@ -98,8 +102,34 @@ fn schema(sort: Sort) -> Schema {
             json!({"spec": open(json!({"jobTemplate": open(json!({"spec": open(json!({"template": template}))}))}))})
         }
         Sort::Plain | Sort::Status | Sort::Wide | Sort::WideStatus => json!({}),
+        Sort::Validating => webhooks(&open, json!({})),
+        Sort::Mutating => webhooks(&open, json!({"reinvocationPolicy": {"type": "string", "default": "Never"}})),
     };
     schemas::open_schema(&spec)
+}
+
+/// What a server fills in of webhooks, besides `more`
+/// (`k8s.io/kubernetes/pkg/apis/admissionregistration/v1/defaults.go`).
+fn webhooks(open: &impl Fn(Value) -> Value, more: Value) -> Value {
+    let selector = || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": {}});
+    let mut properties = more;
+    for (name, schema) in [
+        // Keys have a value at any rate; an empty one is refused.
+        ("name", json!({"type": "string", "default": ""})),
+        ("failurePolicy", json!({"type": "string", "default": "Fail"})),
+        ("matchPolicy", json!({"type": "string", "default": "Equivalent"})),
+        ("namespaceSelector", selector()),
+        ("objectSelector", selector()),
+        ("timeoutSeconds", json!({"type": "integer", "default": 10})),
+        ("rules", json!({"type": "array", "items": open(json!({"scope": {"type": "string", "default": "*"}}))})),
+        ("clientConfig", open(json!({"service": open(json!({"port": {"type": "integer", "default": 443}}))}))),
+    ] {
+        properties[name] = schema;
+    }
+    json!({"webhooks": {
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": open(properties),
+    }})
 }
 
 #[cfg(test)]

@@ -45,6 +45,7 @@ use super::builtin;
 use super::output::{self, ApiBody};
 use super::own_writes;
 use super::status::{self, Failure};
+use super::webhooks::Webhooks;
 use super::write::{self, Ownership};
 
 /// Most bytes of a request's body that a [`Front`] takes, as a server does: 3 MiB.
@@ -83,6 +84,8 @@ pub struct FrontOptions {
     pub issued: Vec<Issued>,
     /// Told of each further one before it is handed out; it has to be quick.
     pub keep_issued: Option<KeepIssued>,
+    /// What calls admission webhooks; without it they are kept and not asked.
+    pub webhooks: Option<Arc<dyn Webhooks>>,
     /// The Kubernetes version that clients are told, without its `v`, such as `1.34.4`.
     pub server_version: String,
 }
@@ -99,6 +102,7 @@ impl FrontOptions {
             random,
             issued: Vec::new(),
             keep_issued: None,
+            webhooks: None,
             server_version: "1.34.4".to_owned(),
         }
     }
@@ -180,7 +184,7 @@ impl tower::Service<Request<Body>> for Front {
         Box::pin(async move {
             let (head, body) = request.into_parts();
             Ok(match collect(body).await {
-                Ok(body) => pipeline.answer(&head, &body),
+                Ok(body) => pipeline.answer(&head, &body).await,
                 Err(failure) => refusal(&failure),
             })
         })

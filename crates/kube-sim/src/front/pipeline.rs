@@ -1,5 +1,7 @@
 //! The way of a request: who, what, in which form.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
@@ -21,6 +23,7 @@ use crate::output::{self, ApiBody, json_text};
 use crate::policies::User;
 use crate::route::{Query, Route};
 use crate::status::{self, Failure};
+use crate::webhooks::{Hearing, Next};
 
 /// What every request goes through.
 pub(super) struct Pipeline {
@@ -46,8 +49,28 @@ impl Pipeline {
         self.tokens.replace(issued);
     }
 
-    /// Answers a request.
-    pub(super) fn answer(&self, head: &Parts, body: &Bytes) -> Response<ApiBody> {
+    /// Answers a request, once the webhooks were heard that have a say in it.
+    pub(super) async fn answer(&self, head: &Parts, body: &Bytes) -> Response<ApiBody> {
+        let webhooks = self.options.webhooks.as_ref().filter(|_| head.method != Method::GET);
+        let Some(webhooks) = webhooks else { return self.attempt(head, body) };
+        let (hearing, mut head) = (Arc::new(Hearing::new(self.options.random.clone())), head.clone());
+        head.extensions.insert(hearing.clone());
+        loop {
+            let mut answer = self.attempt(&head, body);
+            match hearing.go_on(webhooks.as_ref()).await {
+                Next::Again => {}
+                Next::Answered(warnings) => {
+                    output::warn(answer.headers_mut(), &warnings);
+                    return answer;
+                }
+                Next::TooLate => return refusal(&status::too_late()),
+            }
+        }
+    }
+
+    /// Answers a request as far as is known what webhooks say. Where that isn't enough, it has
+    /// changed nothing, and its answer doesn't count.
+    fn attempt(&self, head: &Parts, body: &Bytes) -> Response<ApiBody> {
         let (identity, answer) = match self.caller(&head.headers) {
             Ok(identity) => {
                 let mut head = head.clone();

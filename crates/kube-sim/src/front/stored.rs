@@ -20,6 +20,7 @@ use crate::output::{ApiBody, json_text};
 use crate::route::Query;
 use crate::service::{self, Way};
 use crate::status::{Failure, bad_request};
+use crate::webhooks::RequestedVersion;
 
 /// How an answer is shown to the client.
 #[derive(Clone)]
@@ -95,6 +96,7 @@ fn inner_head(kind: &SharedKind, face: &Face, head: &Parts, wanted: Wanted) -> R
         let path = head.uri.path().replacen(&from, &to, 1);
         let query = head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         inner.uri = format!("{path}{query}").parse::<Uri>().map_err(|_| bad_request("the path can't be read"))?;
+        inner.extensions.insert(RequestedVersion(version.clone()));
     }
     let accept = match wanted {
         Wanted::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",

@@ -42,13 +42,19 @@ impl Failed {
 pub(super) struct Evaluation(Context<'static>);
 
 impl Evaluation {
-    pub(super) fn new(asked: &Admission<'_>, params: Option<&Value>, namespace: Option<&Value>) -> Self {
+    /// `request` is the variable of that name.
+    pub(super) fn new(
+        asked: &Admission<'_>,
+        request: &Value,
+        params: Option<&Value>,
+        namespace: Option<&Value>,
+    ) -> Self {
         let mut context = Context::default().with_all();
         let null = Value::Null;
         let mut tell = |name: &str, value: &Value| context.add_variable_from_value(name, seen(value));
         tell("object", asked.object.unwrap_or(&null));
         tell("oldObject", asked.old.unwrap_or(&null));
-        tell("request", &asked.request());
+        tell("request", request);
         tell("params", params.unwrap_or(&null));
         tell("namespaceObject", namespace.unwrap_or(&null));
         Self(context)
@@ -66,7 +72,7 @@ impl Evaluation {
     }
 
     /// Whether all conditions hold. One that doesn't counts more than one that can't be evaluated.
-    fn conditions(&self, conditions: &[MatchCondition]) -> Result<bool, String> {
+    pub(super) fn conditions(&self, conditions: &[MatchCondition]) -> Result<bool, String> {
         let results: Vec<_> = conditions.iter().map(|condition| self.holds(&condition.expression)).collect();
         if results.contains(&Ok(false)) {
             return Ok(false);

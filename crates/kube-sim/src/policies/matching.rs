@@ -10,9 +10,10 @@ use crate::selector;
 /// Whether a request is among these. Without constraints each is.
 pub(super) fn matches(resources: Option<&MatchResources>, asked: &Admission<'_>, namespace: Option<&Value>) -> bool {
     let Some(resources) = resources else { return true };
-    let any = |rules: &Option<Vec<NamedRuleWithOperations>>| rules.iter().flatten().any(|rule| names(rule, asked));
+    let any = |rules: &Option<Vec<NamedRuleWithOperations>>| {
+        rules.iter().flatten().any(|rule| names(rule, asked, &asked.kind.version))
+    };
     let has_rules = resources.resource_rules.as_ref().is_some_and(|rules| !rules.is_empty());
-    // Of what lives in no namespace the selector of namespaces says nothing.
     in_selected(resources.namespace_selector.as_ref(), namespace)
         && (selects(resources.object_selector.as_ref(), asked.object)
             || selects(resources.object_selector.as_ref(), asked.old))
@@ -20,13 +21,14 @@ pub(super) fn matches(resources: Option<&MatchResources>, asked: &Admission<'_>,
         && (!has_rules || any(&resources.resource_rules))
 }
 
-fn in_selected(selector: Option<&LabelSelector>, namespace: Option<&Value>) -> bool {
+/// Whether a namespace is selected. Of what lives in none the selector says nothing.
+pub(crate) fn in_selected(selector: Option<&LabelSelector>, namespace: Option<&Value>) -> bool {
     namespace.is_none() || selects(selector, namespace)
 }
 
 /// Whether an object is selected by its labels; one that isn't there never is, but by what selects
 /// everything.
-fn selects(selector: Option<&LabelSelector>, object: Option<&Value>) -> bool {
+pub(crate) fn selects(selector: Option<&LabelSelector>, object: Option<&Value>) -> bool {
     let Some(selector) = selector else { return true };
     let selector = serde_json::to_value(selector).unwrap_or_default();
     let labels = object.map(|object| &object["metadata"]["labels"]);
@@ -34,7 +36,8 @@ fn selects(selector: Option<&LabelSelector>, object: Option<&Value>) -> bool {
     is_empty || labels.is_some_and(|labels| selector::selects(&selector, labels).unwrap_or(false))
 }
 
-fn names(rule: &NamedRuleWithOperations, asked: &Admission<'_>) -> bool {
+/// Whether a rule names a request, taken for one at this version.
+pub(crate) fn names(rule: &NamedRuleWithOperations, asked: &Admission<'_>, version: &str) -> bool {
     let kind = asked.kind;
     let scope = match rule.scope.as_deref() {
         Some("Namespaced") => kind.is_namespaced(),
@@ -48,7 +51,7 @@ fn names(rule: &NamedRuleWithOperations, asked: &Admission<'_>) -> bool {
         && named
         && has(&rule.operations, asked.operation.as_str())
         && has(&rule.api_groups, &kind.group)
-        && has(&rule.api_versions, &kind.version)
+        && has(&rule.api_versions, version)
         && rule.resources.iter().flatten().any(|resource| is_resource(resource, asked))
 }
 

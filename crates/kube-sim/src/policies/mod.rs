@@ -11,14 +11,17 @@ mod expressions;
 mod matching;
 mod params;
 
-use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use kube::core::response::StatusCause;
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use self::expressions::{Evaluation, Program};
-use super::kind::Kind;
+pub(crate) use self::matching::{in_selected, names, selects};
+use super::kind::{Family, Kind};
 use super::status::{self, Failure, FieldError};
 use super::store::{Place, State};
 
@@ -47,6 +50,15 @@ impl Operation {
             Self::Delete => "DELETE",
         }
     }
+
+    /// The kind of its options.
+    pub(crate) fn options(self) -> &'static str {
+        match self {
+            Self::Create => "CreateOptions",
+            Self::Update => "UpdateOptions",
+            Self::Delete => "DeleteOptions",
+        }
+    }
 }
 
 /// A write that is to be judged.
@@ -66,21 +78,27 @@ pub(crate) struct Admission<'a> {
 
 impl<'a> Admission<'a> {
     /// The object that it is about.
-    fn about(&self) -> &'a Value {
+    pub(crate) fn about(&self) -> &'a Value {
         self.object.or(self.old).unwrap_or(&Value::Null)
     }
 
+    /// Of the object; of a namespace its own name.
     fn namespace(&self) -> &'a str {
+        if self.kind.family == Family::Namespace {
+            return super::meta::name(self.about());
+        }
         super::meta::namespace(self.about())
     }
 
-    /// The variable `request` of expressions.
-    fn request(&self) -> Value {
+    /// The variable `request` of expressions, of a request at one version that is judged at
+    /// another.
+    pub(crate) fn request(&self, version: &str, requested: &str) -> Value {
         let kind = self.kind;
-        let of_kind = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
-        let resource = json!({"group": kind.group, "version": kind.version, "resource": kind.plural});
+        let of_kind = |version: &str| json!({"group": kind.group, "version": version, "kind": kind.kind});
+        let resource = |version: &str| json!({"group": kind.group, "version": version, "resource": kind.plural});
         json!({
-            "kind": of_kind, "requestKind": of_kind, "resource": resource, "requestResource": resource,
+            "kind": of_kind(version), "requestKind": of_kind(requested),
+            "resource": resource(version), "requestResource": resource(requested),
             "subResource": self.subresource, "requestSubResource": self.subresource,
             "name": super::meta::name(self.about()), "namespace": self.namespace(),
             "operation": self.operation.as_str(), "userInfo": self.user.0, "dryRun": self.dry_run,
@@ -166,8 +184,9 @@ fn verdicts<'a>(
                 continue;
             }
         };
+        let request = asked.request(&asked.kind.version, &asked.kind.version);
         for params in params {
-            let evaluation = Evaluation::new(asked, params.as_ref(), namespace.as_ref());
+            let evaluation = Evaluation::new(asked, &request, params.as_ref(), namespace.as_ref());
             let failed = evaluation.failures(spec);
             verdicts.extend(
                 failed
@@ -180,8 +199,24 @@ fn verdicts<'a>(
     verdicts
 }
 
+/// Whether all of these conditions hold for a request.
+///
+/// # Errors
+/// Why one can't be evaluated, while none is known not to hold.
+pub(crate) fn conditions(
+    asked: &Admission<'_>,
+    request: &Value,
+    namespace: Option<&Value>,
+    conditions: &[MatchCondition],
+) -> Result<bool, String> {
+    if conditions.is_empty() {
+        return Ok(true);
+    }
+    Evaluation::new(asked, request, None, namespace).conditions(conditions)
+}
+
 /// The namespace that the object is in, or is.
-fn namespace_of(state: &State, asked: &Admission<'_>) -> Option<Value> {
+pub(crate) fn namespace_of(state: &State, asked: &Admission<'_>) -> Option<Value> {
     let namespaces = state.kind("", "v1", "namespaces")?;
     if asked.kind.key() == namespaces.key() {
         return Some(asked.about().clone());
@@ -233,11 +268,7 @@ pub(crate) fn check(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
 
 fn check_expressions(policy: &ValidatingAdmissionPolicy, out: &mut Vec<FieldError>) {
     let Some(spec) = &policy.spec else { return };
-    let mut check = |path: String, text: &str| {
-        if let Err(why) = Program::compile(text) {
-            out.push(FieldError::invalid(&path, text, format!("compilation failed: {why}")));
-        }
-    };
+    let mut check = |path: String, text: &str| check_expression(&path, text, out);
     for (index, condition) in spec.match_conditions.iter().flatten().enumerate() {
         check(format!("spec.matchConditions[{index}].expression"), &condition.expression);
     }
@@ -249,5 +280,12 @@ fn check_expressions(policy: &ValidatingAdmissionPolicy, out: &mut Vec<FieldErro
         if let Some(message) = &validation.message_expression {
             check(format!("spec.validations[{index}].messageExpression"), message);
         }
+    }
+}
+
+/// What is wrong with an expression.
+pub(crate) fn check_expression(path: &str, text: &str, out: &mut Vec<FieldError>) {
+    if let Err(why) = Program::compile(text) {
+        out.push(FieldError::invalid(path, text, format!("compilation failed: {why}")));
     }
 }

@@ -17,6 +17,7 @@ mod strategic;
 mod updates;
 mod validation;
 mod watches;
+mod webhooks;
 mod workloads;
 
 use std::fmt::Debug;

@@ -104,6 +104,21 @@ async fn a_forgotten_version_is_an_error_in_the_stream() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn as_many_changes_are_remembered_as_is_said() {
+    let f = Fixture::new().await;
+    f.cluster.remember(2);
+    let old = version(&f.make_thing("a").await);
+    for name in ["b", "c"] {
+        f.make_thing(name).await;
+    }
+    let mut events = watch(&f, &WatchParams::default(), old).await;
+    assert!(next(&mut events).await.starts_with('A'), "both are known");
+    f.make_thing("d").await;
+    let mut events = watch(&f, &WatchParams::default(), old).await;
+    assert_eq!(next(&mut events).await, "E 410 Expired");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_watch_ends_in_time_with_bookmarks_on_the_way() {
     let f = Fixture::new().await;
     let started = Instant::now();

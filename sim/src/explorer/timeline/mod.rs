@@ -102,6 +102,11 @@ pub enum Weight {
 impl Timeline {
     /// The timeline of a run.
     pub fn of(schedule: &Schedule, outcome: &Outcome) -> Self {
+        Self::by_line(schedule.to_string(), unmet(schedule, outcome), outcome)
+    }
+
+    /// The timeline of a run that this line replays, and in which these faults met no call.
+    pub(super) fn by_line(line: String, unmet: Vec<String>, outcome: &Outcome) -> Self {
         let (events, places) = build::rows(&outcome.history);
         let violations = outcome.violations.iter().map(|violation| Broken {
             promise: violation.promise.name(),
@@ -110,8 +115,8 @@ impl Timeline {
             event: violation.event.and_then(|event| places.get(event).copied()),
         });
         Self {
-            line: schedule.to_string(),
-            unmet: unmet(schedule, outcome),
+            line,
+            unmet,
             violations: violations.collect(),
             took: outcome.took.as_secs_f64(),
             trace_hash: outcome.hash(),

@@ -1,0 +1,70 @@
+//! `stowage-sim history`: what was done in a running simulator, as a file and a line that play it
+//! again.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use http::Method;
+use serde::Deserialize;
+
+use super::running::{Simulator, block_on, expect};
+use super::{Failure, printed};
+use crate::deeds::Deeds;
+use crate::up::quoted;
+
+pub(super) const HELP: &str = "\
+Examples:
+  stowage-sim history seen.yaml
+  sh -c \"$(stowage-sim history seen.yaml)\"
+
+Exit codes: 0 the file is written; 1 it can't be, said in one sentence on stderr; 2 wrong usage.";
+
+#[derive(Debug, Args)]
+pub(super) struct HistoryArgs {
+    /// The file; one that is there is replaced.
+    file: PathBuf,
+    #[command(flatten)]
+    simulator: Simulator,
+}
+
+/// What the simulator tells.
+#[derive(Deserialize)]
+struct Told {
+    history: Deeds,
+    plan: String,
+    caveats: Vec<String>,
+}
+
+/// `stowage-sim history`.
+pub(super) fn history(args: &HistoryArgs) -> Result<(), Failure> {
+    let answer = block_on(async { expect(&args.simulator.client()?, Method::GET, "/history", None).await })?;
+    let told: Told = serde_json::from_value(answer)
+        .map_err(|error| Failure::Found(format!("the simulator's answer makes no sense: {error}")))?;
+    let text = told.history.text()?;
+    fs::write(&args.file, text).map_err(|error| format!("can't write {}: {error}", args.file.display()))?;
+    for caveat in &told.caveats {
+        // Where nobody reads it, the line is printed all the same.
+        let _ = writeln!(io::stderr(), "stowage-sim: {caveat}");
+    }
+    Ok(printed(writeln!(io::stdout(), "{}", line(&args.file.to_string_lossy(), &told.plan)))?)
+}
+
+/// The line that plays it again.
+fn line(file: &str, plan: &str) -> String {
+    let plan = if plan.is_empty() { String::new() } else { format!(" {}", quoted(plan)) };
+    format!("stowage-sim replay --history {}{plan}", quoted(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_one_that_a_shell_reads_back() {
+        assert_eq!(line("seen.yaml", ""), "stowage-sim replay --history seen.yaml");
+        let expected = "stowage-sim replay --history 'my file' 's3:CreateBucket@1 lost-answer; #2 hang'";
+        assert_eq!(line("my file", "s3:CreateBucket@1 lost-answer; #2 hang"), expected);
+    }
+}

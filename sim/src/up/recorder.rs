@@ -1,0 +1,347 @@
+//! What people do to a running simulator, noted step by step from its beginning or its last reset,
+//! so that it can be done again.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, Response, Uri, header};
+use http_body_util::{BodyExt, Full};
+use jiff::SignedDuration;
+use kube::client::Body;
+use kube_sim::{ApiBody, Front};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tower::{BoxError, ServiceExt};
+
+use super::befell::Befell;
+use crate::deeds::{Began, Deed, Deeds, LeftOut, MOST_STEPS, StandIns, Step};
+use crate::effects::{KubeCall, Line, Plan};
+
+/// Most bytes that steps take together, as JSON.
+const MOST_BYTES: usize = 2 << 20;
+
+/// API groups of questions: what is sent there is stored nowhere.
+const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
+
+/// The notes. Clones are the same.
+#[derive(Clone, Debug)]
+pub(super) struct Recorder(Arc<Mutex<Book>>);
+
+#[derive(Debug)]
+struct Book {
+    began: Began,
+    obc: bool,
+    steps: Vec<Step>,
+    /// Bytes that they take together.
+    bytes: usize,
+    left_out: LeftOut,
+    stand_ins: StandIns,
+    befell: Befell,
+    /// When the last step was taken, or it began.
+    last: Instant,
+}
+
+/// A write as it was sent.
+#[derive(Clone, Debug, PartialEq)]
+struct Sent {
+    deed: Deed,
+    with: Value,
+}
+
+/// What a request is to the notes.
+#[derive(Clone, Debug, PartialEq)]
+enum Meaning {
+    /// It changes nothing.
+    Question,
+    /// It says that somebody is alive, or what they saw.
+    Routine,
+    /// It is of a form that isn't read.
+    Unread,
+    /// A write.
+    Write(Sent),
+}
+
+impl Recorder {
+    /// Empty notes.
+    pub(super) fn new(began: Began, obc: bool) -> Self {
+        Self(Arc::new(Mutex::new(Book::new(began, obc, 0))))
+    }
+
+    /// Begins anew, after the operator's call of this number.
+    pub(super) fn begin(&self, began: Began, last_call: u64) {
+        let mut book = self.0.lock();
+        *book = Book::new(began, book.obc, last_call);
+    }
+
+    /// Asks the Kubernetes API for somebody outside, and notes what that changes.
+    ///
+    /// # Errors
+    /// Those of the API.
+    pub(super) async fn ask(&self, front: Front, head: Parts, body: Bytes) -> Result<Response<ApiBody>, BoxError> {
+        let meaning = meaning(&head.method, &head.uri, &head.headers, &body);
+        let answer = front.oneshot(Request::from_parts(head, Body::from(body))).await?;
+        if !answer.status().is_success() {
+            return Ok(answer);
+        }
+        match meaning {
+            Meaning::Question => {}
+            Meaning::Routine => self.0.lock().left_out.routine += 1,
+            Meaning::Unread => self.0.lock().left_out.unread += 1,
+            Meaning::Write(sent) if sent.is_nameless() => {
+                // The server has made a name, by which later steps know the object.
+                let (head, body) = answer.into_parts();
+                let told = body.collect().await?.to_bytes();
+                self.0.lock().write(sent.named_as(&told));
+                return Ok(Response::from_parts(head, Full::new(told).boxed_unsync()));
+            }
+            Meaning::Write(sent) => self.0.lock().write(sent),
+        }
+        Ok(answer)
+    }
+
+    /// Notes what is done to the simulator itself.
+    pub(super) fn note(&self, deed: Deed) {
+        self.0.lock().write(Sent { deed, with: Value::Null });
+    }
+
+    /// Takes in the operator's calls after those that it has seen.
+    pub(super) fn see(&self, calls_after: impl Fn(u64) -> Vec<Line>) {
+        loop {
+            // Who tells of calls must not wait for these notes.
+            let last = self.0.lock().befell.last();
+            let lines = calls_after(last);
+            if lines.is_empty() {
+                return;
+            }
+            let mut book = self.0.lock();
+            for line in lines.iter().filter(|line| line.number > last) {
+                // Somebody may have been faster, or have begun anew.
+                if line.number > book.befell.last() {
+                    book.befell.see(line);
+                }
+            }
+        }
+    }
+
+    /// Takes in faults that are armed.
+    pub(super) fn armed(&self, plan: &Plan) {
+        self.0.lock().befell.armed(plan);
+    }
+
+    /// All faults were ended by hand, this many milliseconds after the beginning.
+    pub(super) fn calm(&self, now_ms: u64) {
+        self.0.lock().befell.calm(now_ms);
+    }
+
+    /// What was done until now.
+    pub(super) fn deeds(&self) -> Deeds {
+        let book = self.0.lock();
+        Deeds {
+            began: book.began,
+            obc: book.obc,
+            steps: book.steps.clone(),
+            afterwards: book.since_last(),
+            met: book.befell.met().to_vec(),
+            left_out: book.left_out,
+        }
+    }
+
+    /// The faults that befell calls.
+    pub(super) fn befell(&self) -> Befell {
+        self.0.lock().befell.clone()
+    }
+}
+
+impl Book {
+    fn new(began: Began, obc: bool, last_call: u64) -> Self {
+        Self {
+            began,
+            obc,
+            steps: Vec::new(),
+            bytes: 0,
+            left_out: LeftOut::default(),
+            stand_ins: StandIns::default(),
+            befell: Befell::after(last_call),
+            last: Instant::now(),
+        }
+    }
+
+    /// In whole milliseconds.
+    fn since_last(&self) -> SignedDuration {
+        SignedDuration::from_millis(i64::try_from(self.last.elapsed().as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// Notes a step while there is room. Without the first ones the others make no sense, so it is
+    /// the last ones that are left out.
+    fn write(&mut self, Sent { deed, mut with }: Sent) {
+        self.stand_ins.redact(&deed, &mut with);
+        let step = Step { after: self.since_last(), deed, with };
+        let takes = serde_json::to_vec(&step).map_or(MOST_BYTES, |text| text.len());
+        let has_room = self.steps.len() < MOST_STEPS && self.bytes + takes <= MOST_BYTES;
+        if self.left_out.beyond_room > 0 || !has_room {
+            self.left_out.beyond_room += 1;
+            return;
+        }
+        self.last += step.after.unsigned_abs();
+        self.bytes += takes;
+        self.steps.push(step);
+    }
+}
+
+impl Sent {
+    fn is_nameless(&self) -> bool {
+        matches!(self.deed, Deed::Create(_))
+            && self.with["metadata"]["name"].is_null()
+            && self.with["metadata"]["generateName"].is_string()
+    }
+
+    /// With the name that the answer tells.
+    fn named_as(mut self, answer: &[u8]) -> Self {
+        let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+        if answer["metadata"]["name"].is_string() {
+            self.with["metadata"]["name"] = answer["metadata"]["name"].clone();
+        }
+        self
+    }
+}
+
+/// What a request means.
+fn meaning(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Meaning {
+    let call = KubeCall::read(method, uri);
+    let query = uri.query().unwrap_or_default();
+    let is_tried = query.split('&').any(|it| it.starts_with("dryRun="));
+    let is_question = QUESTIONS.contains(&call.group.as_str()) || call.subresource.as_deref() == Some("token");
+    if !call.verb.is_write() || call.resource.starts_with('/') || is_tried || is_question {
+        return Meaning::Question;
+    }
+    let is_lease = call.group == "coordination.k8s.io" && call.resource == "leases";
+    if call.is_event() || is_lease {
+        return Meaning::Routine;
+    }
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let place = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
+    // Some clients begin their queries with nothing.
+    let place = place.replace("?&", "?").trim_end_matches(['?', '&']).to_owned();
+    match (Deed::of(method, &content_type, place), read(&content_type, body)) {
+        (Some(deed), Some(with)) if !is_dry(&with) => Meaning::Write(Sent { deed, with }),
+        (Some(_), Some(_)) => Meaning::Question,
+        (None, _) | (_, None) => Meaning::Unread,
+    }
+}
+
+/// A body in JSON, or in YAML where that is said; null for none.
+fn read(content_type: &str, body: &[u8]) -> Option<Value> {
+    if body.is_empty() {
+        return Some(Value::Null);
+    }
+    let yaml = || serde_saphyr::from_str(str::from_utf8(body).ok()?).ok();
+    let value = serde_json::from_slice(body).ok();
+    let value: Option<Value> = if content_type.ends_with("yaml") { value.or_else(yaml) } else { value };
+    value.filter(|it| it.is_object() || it.is_array())
+}
+
+/// Whether a deletion says in its body that it is only tried.
+fn is_dry(with: &Value) -> bool {
+    with["kind"] == "DeleteOptions" && with["dryRun"].as_array().is_some_and(|it| !it.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(method: &str, path: &str, content_type: &str, body: &str) -> Meaning {
+        let headers = [(header::CONTENT_TYPE, HeaderValue::from_str(content_type).expect("a value"))].into_iter();
+        let (method, uri) = (method.parse().expect("a method"), path.parse().expect("a path"));
+        meaning(&method, &uri, &headers.collect(), body.as_bytes())
+    }
+
+    const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+    #[rstest]
+    #[case("GET", SECRETS, "", "", Meaning::Question)]
+    #[case("POST", "/api/v1/namespaces/default/secrets?dryRun=All", "application/json", "{}", Meaning::Question)]
+    #[case(
+        "DELETE",
+        "/api/v1/namespaces/default/secrets/a",
+        "application/json",
+        r#"{"kind": "DeleteOptions", "dryRun": ["All"]}"#,
+        Meaning::Question
+    )]
+    #[case(
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        "application/json",
+        "{}",
+        Meaning::Question
+    )]
+    #[case("POST", "/api/v1/namespaces/default/serviceaccounts/a/token", "application/json", "{}", Meaning::Question)]
+    #[case("POST", "/api/v1/namespaces/default/events", "application/json", "{}", Meaning::Routine)]
+    #[case("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "application/json", "{}", Meaning::Routine)]
+    #[case("POST", SECRETS, "application/vnd.kubernetes.protobuf", "k8s\0\u{1}", Meaning::Unread)]
+    #[case("PATCH", "/api/v1/namespaces/default/secrets/a", "application/else", "{}", Meaning::Unread)]
+    fn what_is_no_step_is_known(
+        #[case] method: &str,
+        #[case] path: &str,
+        #[case] content_type: &str,
+        #[case] body: &str,
+        #[case] expected: Meaning,
+    ) {
+        assert_eq!(of(method, path, content_type, body), expected);
+    }
+
+    #[test]
+    fn an_applied_manifest_is_read_in_yaml_with_its_query() {
+        let place = "/api/v1/namespaces/default/secrets/a?fieldManager=kubectl&force=true";
+        let sent = place.replace('?', "?&");
+        let meaning = of("PATCH", &sent, "application/apply-patch+yaml; charset=utf-8", "data: {a: Yg==}");
+        let sent = Sent { deed: Deed::Apply(place.to_owned()), with: json!({"data": {"a": "Yg=="}}) };
+        assert_eq!(meaning, Meaning::Write(sent));
+    }
+
+    fn namespace(name: &str) -> Sent {
+        let with = json!({"metadata": {"name": name}});
+        Sent { deed: Deed::Create("/api/v1/namespaces".to_owned()), with }
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_steps_and_what_comes_later_is_counted() {
+        let mut book = Book::new(Began::Empty, false, 0);
+        (0..MOST_STEPS + 3).for_each(|number| book.write(namespace(&number.to_string())));
+        assert_eq!((book.steps.len(), book.left_out.beyond_room), (MOST_STEPS, 3));
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_bytes_and_nothing_follows_what_was_left_out() {
+        let mut book = Book::new(Began::Empty, false, 0);
+        book.write(namespace("small"));
+        book.write(namespace(&"large".repeat(MOST_BYTES / 5)));
+        book.write(namespace("small"));
+        assert_eq!((book.steps.len(), book.left_out.beyond_room), (1, 2));
+    }
+
+    #[test]
+    fn what_a_secret_holds_never_comes_into_the_notes() {
+        let recorder = Recorder::new(Began::Empty, false);
+        let with = json!({"metadata": {"name": "admin"}, "stringData": {"key": "tiger"}});
+        recorder.0.lock().write(Sent { deed: Deed::Create(SECRETS.to_owned()), with });
+        let text = recorder.deeds().text().expect("it can be written");
+        assert!(text.contains("admin") && !text.contains("tiger"), "{text}");
+        assert!(!format!("{recorder:?}").contains("tiger"));
+    }
+
+    #[test]
+    fn an_object_that_the_server_names_has_that_name() {
+        let with = json!({"metadata": {"generateName": "a-"}});
+        let sent = Sent { deed: Deed::Create(SECRETS.to_owned()), with };
+        assert!(sent.is_nameless());
+        let named = sent.named_as(br#"{"metadata": {"name": "a-x7"}}"#);
+        assert_eq!((named.is_nameless(), &named.with["metadata"]["name"]), (false, &json!("a-x7")));
+    }
+}
