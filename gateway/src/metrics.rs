@@ -106,7 +106,7 @@ pub enum Trouble {
 
 impl Trouble {
     /// All of them.
-    const ALL: [Self; 8] = [
+    pub const ALL: [Self; 8] = [
         Self::Key,
         Self::Denied,
         Self::Unreachable,

@@ -1,4 +1,4 @@
-//! The reference that is made of the code: fields of the API.
+//! What is made of the code: how such a page is compared and written, and the fields of the API.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,7 +14,7 @@ use super::{read, root};
 const UPDATE: &str = "UPDATE_DOCS";
 
 /// Fails unless the page is as it is made of the code.
-fn assert_page(path: &str, fresh: &str) {
+pub(super) fn assert_page(path: &str, fresh: &str) {
     if std::env::var_os(UPDATE).is_some() {
         fs::write(root().join(path), fresh).unwrap_or_else(|error| panic!("can't write {path}: {error}"));
         return;

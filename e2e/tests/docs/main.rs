@@ -5,7 +5,9 @@
 //! Addresses on the web are not asked for: no test needs the network.
 
 mod generated;
+mod metrics;
 mod page;
+mod reasons;
 mod shell;
 
 use std::collections::BTreeSet;
