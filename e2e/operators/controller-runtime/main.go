@@ -65,5 +65,6 @@ func run() error {
 		<-manager.Elected()
 		klog.Info("elected")
 	}()
+	klog.Info("started")
 	return manager.Start(ctx)
 }

@@ -36,6 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         identity: identity.clone(),
     };
     let mut terminate = signal(SignalKind::terminate())?;
+    eprintln!("started");
     tokio::select! {
         () = election.won() => {}
         _ = terminate.recv() => return Ok(()),
@@ -68,8 +69,11 @@ async fn control(context: Websites) {
         let shows = move |it: &Website| it.metadata.namespace == namespace && it.spec.secret_name == name;
         store.state_filter(shows).into_iter().map(|it| ObjectRef::from_obj(&*it))
     };
+    // Anew after a 410, the stream tells of objects before the store has them, and what isn't there
+    // is not reconciled.
+    let settings = controller::Config::default().concurrency(4).debounce(Duration::from_millis(100));
     Controller::for_stream(stream, reader)
-        .with_config(controller::Config::default().concurrency(4))
+        .with_config(settings)
         .trigger_backoff(Pause)
         .owns(Api::<ConfigMap>::all(client.clone()), config())
         .owns_with(Api::<DynamicObject>::all_with(client.clone(), &claims), claims.clone(), config())

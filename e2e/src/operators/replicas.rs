@@ -10,7 +10,9 @@ use crate::clients::catalogue::Client as Operator;
 use crate::log::Log;
 use crate::process::Process;
 
-/// What an operator logs once it leads, alone or at the end of a line.
+/// What an operator logs, alone or at the end of a line, once it can be told to end.
+const STARTED: &str = "started";
+/// And once it leads.
 const ELECTED: &str = "elected";
 
 /// Two processes of an operator.
@@ -22,8 +24,9 @@ struct Replica {
 }
 
 impl Replica {
-    fn leads(&self) -> bool {
-        self.log.lines().iter().any(|line| line.trim_end().rsplit([' ', ']', '"']).next() == Some(ELECTED))
+    /// Whether it has logged this since it started.
+    fn says(&self, word: &str) -> bool {
+        self.log.lines().iter().any(|line| line.trim_end().rsplit([' ', ']', '"']).next() == Some(word))
     }
 
     fn start_again(&mut self) -> Result<()> {
@@ -50,39 +53,42 @@ impl Replicas {
         Ok(Self([one("first")?, one("second")?]))
     }
 
-    /// The one that leads, once exactly one does.
-    pub(super) async fn leader(&self) -> Result<usize> {
+    /// The one that leads, once exactly one does and both have started. Who ends meanwhile is
+    /// started again.
+    pub(super) async fn leader(&mut self) -> Result<usize> {
         let leader = async || {
-            let leaders: Vec<usize> = (0..2).filter(|index| self.0[*index].leads()).collect();
-            Ok(leaders.first().copied().filter(|_| leaders.len() == 1))
+            self.tend()?;
+            let said = |word| (0..2).filter(|index| self.0[*index].says(word)).collect::<Vec<usize>>();
+            let (started, leaders) = (said(STARTED), said(ELECTED));
+            Ok(leaders.first().copied().filter(|_| (started.len(), leaders.len()) == (2, 1)))
         };
         until("one of two replicas leads", leader).await
     }
 
-    /// Kills the one that leads, waits until the other does, and starts the killed one again.
-    pub(super) async fn hand_over(&mut self, between: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
+    /// Kills the one that leads, and waits until the other does and the work is done. Only then the
+    /// killed one is started again.
+    pub(super) async fn hand_over(&mut self, work: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
         let leader = self.leader().await?;
+        let other = 1 - leader;
         self.0[leader].process.die().await?;
-        self.0[leader].log.clear();
-        self.leader().await.context("after the leader was killed")?;
-        between().await?;
+        let leads = async || Ok(self.0[other].says(ELECTED).then_some(()));
+        until("the other replica leads", leads).await?;
+        work().await?;
         self.0[leader].start_again()
     }
 
-    /// Starts again what has ended, as a kubelet would, and says how many that were.
-    pub(super) fn tend(&mut self) -> Result<usize> {
-        let mut ended = 0;
+    /// Starts again what has ended, as a kubelet would.
+    pub(super) fn tend(&mut self) -> Result<()> {
         for replica in &mut self.0 {
             if replica.process.ended().now_or_never().is_some() {
                 replica.start_again()?;
-                ended += 1;
             }
         }
-        Ok(ended)
+        Ok(())
     }
 
     /// Ends the one that waits, and then the one that leads, both in good order.
-    pub(super) async fn end(self) -> Result<()> {
+    pub(super) async fn end(mut self) -> Result<()> {
         let leader = self.leader().await?;
         let [first, second] = self.0;
         let (leading, waiting) = if leader == 0 { (first, second) } else { (second, first) };
