@@ -1,11 +1,13 @@
 //! What tenants, the operator and the gateway may do.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
-use kube::api::{Api, PostParams};
-use kube::{Client, Resource};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,6 +39,11 @@ const INSTALLED: [Installed; 2] = [
         user: User::Gateway,
     },
 ];
+
+/// The rights of an operator that serves one namespace alone.
+const ALONE: &str = include_str!("../../kind-config/namespaced/rbac.yaml");
+/// Their name in the whole cluster here, beside those of an operator that serves all of it.
+const ALONE_NAME: &str = "stowage-e2e-alone";
 
 /// Gives tenants the rights of spec §3.8, and those that users of a namespace usually have on
 /// Secrets, ConfigMaps and ObjectBucketClaims.
@@ -74,6 +81,75 @@ pub(crate) async fn of_installed_in(client: &Client, namespace: &str) -> Result<
         grant(Api::namespaced(client.clone(), namespace), &binding).await?;
     }
     Ok(())
+}
+
+/// Takes the operator's rights in the whole cluster from it, and gives it those of one that serves
+/// the namespace `tenant` alone and keeps what it has to remember in `system`.
+pub(crate) async fn narrow(client: &Client, system: &str, tenant: &str) -> Result<()> {
+    let Installed { role: name, user, .. } = &INSTALLED[0];
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    bindings.delete(name, &DeleteParams::default()).await.context("can't take rights")?;
+    let manifest = ALONE.replace("stowage-system", system).replace("team-a", tenant);
+    for document in stowage_sim::world::parse("rbac.yaml", &manifest)? {
+        let object = document.object;
+        match object.types.as_ref().map(|types| types.kind.as_str()) {
+            Some("ClusterRole") => {
+                let mut role: ClusterRole = object.try_parse().context("rbac.yaml")?;
+                role.metadata.name = Some(ALONE_NAME.to_owned());
+                grant(Api::all(client.clone()), &role).await?;
+                let binding = from_json(binding(ALONE_NAME, "ClusterRole", "User", user.name()));
+                grant(bindings.clone(), &binding).await?;
+            }
+            Some("Role") => put_role(client, &object, user.name()).await?,
+            _ => {}
+        }
+    }
+    until_narrow(client, user.name(), tenant).await
+}
+
+/// Puts a role into its namespace, over one that is there, and binds it to this user.
+async fn put_role(client: &Client, role: &DynamicObject, user: &str) -> Result<()> {
+    let (name, namespace) = (role.name_any(), role.namespace().context("a Role of rbac.yaml has no namespace")?);
+    let ours = PatchParams::apply("stowage-e2e").force();
+    let roles: Api<Role> = Api::namespaced(client.clone(), &namespace);
+    roles.patch(&name, &ours, &Patch::Apply(role)).await.context("can't grant rights")?;
+    let bindings: Api<RoleBinding> = Api::namespaced(client.clone(), &namespace);
+    let mut binding = binding(&name, "Role", "User", user);
+    binding["apiVersion"] = "rbac.authorization.k8s.io/v1".into();
+    binding["kind"] = "RoleBinding".into();
+    bindings.patch(&name, &ours, &Patch::Apply(binding)).await.context("can't grant rights").map(drop)
+}
+
+/// Waits until the API server goes by the rights of [`narrow`]: it hears of them by watches.
+async fn until_narrow(client: &Client, user: &str, tenant: &str) -> Result<()> {
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let may = async |namespace: &str| -> Result<bool> {
+        let asked = json!({"group": GROUP, "resource": "bucketclaims", "verb": "list", "namespace": namespace});
+        let review = from_json(json!({"spec": {"user": user, "resourceAttributes": asked}}));
+        let answer = reviews.create(&PostParams::default(), &review).await.context("can't ask for rights")?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    };
+    for _ in 0..100 {
+        if may(tenant).await? && !may("").await? {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    ensure!(may(tenant).await?, "the operator has no rights in {tenant} ten seconds after they were granted");
+    ensure!(!may("").await?, "the operator has its rights ten seconds after they were taken");
+    Ok(())
+}
+
+/// Takes back what [`narrow`] did, but for what goes with the namespaces.
+pub(crate) async fn widen(client: &Client) -> Result<()> {
+    let Installed { role: name, user, .. } = &INSTALLED[0];
+    let now = DeleteParams::default();
+    let (bindings, roles): (Api<ClusterRoleBinding>, Api<ClusterRole>) =
+        (Api::all(client.clone()), Api::all(client.clone()));
+    bindings.delete(ALONE_NAME, &now).await.context("can't take rights")?;
+    roles.delete(ALONE_NAME, &now).await.context("can't take rights")?;
+    let binding: ClusterRoleBinding = from_json(binding(name, "ClusterRole", "User", user.name()));
+    grant(bindings, &binding).await
 }
 
 impl Installed {

@@ -117,6 +117,14 @@ impl Store {
         answer.map(|_| ()).map_err(failed(format!("can't make bucket {bucket}")))
     }
 
+    /// Gives a bucket these tags and no others.
+    pub(crate) async fn tag(&self, bucket: &str, tags: &[(&str, &str)]) -> Result<()> {
+        let tags = tags.iter().map(|(key, value)| Tag::builder().key(*key).value(*value).build());
+        let tagging = Tagging::builder().set_tag_set(Some(tags.collect::<Result<_, _>>()?)).build()?;
+        let answer = self.client.put_bucket_tagging().bucket(bucket).tagging(tagging).send().await;
+        Ok(answer.map(|_| ()).map_err(failed(format!("can't tag bucket {bucket}")))?)
+    }
+
     /// The keys of the objects in a bucket, if they are no more than fit on a page.
     pub(crate) async fn keys(&self, bucket: &str) -> Result<Vec<String>, StoreError> {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await;

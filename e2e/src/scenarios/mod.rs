@@ -13,6 +13,7 @@ mod election;
 mod faults;
 mod gateway;
 mod namespace;
+mod namespaced;
 mod obc;
 mod objects;
 mod plan;
@@ -22,6 +23,7 @@ mod rotation;
 mod schedule;
 mod two;
 mod unreadable;
+mod upgrade;
 mod whole;
 
 use std::path::Path;
@@ -73,6 +75,10 @@ pub enum Scenario {
     KeptSecret,
     /// A namespace is deleted with the claims in it.
     NamespaceDeleted,
+    /// What an operator of the first version left in the cluster is served on, with the same key.
+    Upgrade,
+    /// An operator serves one namespace, with rights in that one alone.
+    Namespaced,
     /// A claim is bound, deleted, and gets its retained bucket back.
     BindAndDelete,
     /// A bucket that was there before is refused, then taken over as its backend allows, and left
@@ -143,15 +149,22 @@ impl Scenario {
     pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
         let goes_through_gateways = matches!(
             self,
-            Self::RotationOverlap | Self::GatewayFaults | Self::GatewayRollout | Self::Access | Self::Obc
+            Self::RotationOverlap
+                | Self::GatewayFaults
+                | Self::GatewayRollout
+                | Self::Access
+                | Self::Obc
+                | Self::Upgrade
         );
-        let needs_rig = self.has_faults() || goes_through_gateways || self == Self::ScheduledRotation;
+        let needs_rig =
+            self.has_faults() || goes_through_gateways || matches!(self, Self::ScheduledRotation | Self::Namespaced);
         let needs_process = matches!(
             self,
             Self::GatewayFaults
                 | Self::GatewayRollout
                 | Self::TwoOperators
                 | Self::Election
+                | Self::Namespaced
                 | Self::Plan
                 | Self::ScheduledRotation
         );
@@ -161,7 +174,7 @@ impl Scenario {
             }
             StageKind::Kind if needs_process => Some(
                 "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy, a \
-                 command",
+                 command, an operator with other rights",
             ),
             StageKind::Kind | StageKind::ControlPlane | StageKind::Existing => None,
         }
@@ -246,6 +259,8 @@ impl Scenario {
             Self::CrashDelete => crashes::delete(testbed).await,
             Self::LostAnswers => faults::play(testbed).await,
             Self::NamespaceDeleted => namespace::deleted(testbed).await,
+            Self::Namespaced => namespaced::play(testbed).await,
+            Self::Upgrade => upgrade::play(testbed).await,
             Self::BindAndDelete => bind::play(testbed).await,
             Self::Adoption => adoption::play(testbed).await,
             Self::BackendFirst => backend::first(testbed).await,
