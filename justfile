@@ -97,6 +97,14 @@ kubectl *args:
     cargo test --locked --workspace --no-run
     target/debug/stowage-e2e kubectl {{ args }}
 
+# Every command on the pages of docs/guide and docs/operate, on a simulator of the page's own: `just guide
+# docs/guide/install.md`. Needs Go, once.
+guide *args:
+    e2e/control-plane/build
+    e2e/helm/build
+    cargo test --locked --workspace --no-run
+    target/debug/stowage-e2e guide {{ args }}
+
 # Operators of others beside `stowage-sim up` and on a real API server, and the guide's test fixtures: `just operators --only
 # kube-rs`. What this machine doesn't have is left out by name.
 operators *args:

@@ -18,6 +18,7 @@ use crate::clients::suite::{self, SuiteArgs};
 use crate::clients::{self, ClientsArgs, Wanted};
 use crate::control_plane::Programs;
 use crate::failure::Failure;
+use crate::guide::{self, GuideArgs};
 use crate::kind;
 use crate::kubectl::{self, KubectlArgs};
 use crate::operators::{self, OperatorsArgs};
@@ -100,6 +101,12 @@ enum Command {
     /// Starts a control plane, from the programs that `run --cluster control-plane` finds, kubectl
     /// among them. From the project's root.
     Kubectl(Box<KubectlArgs>),
+    /// Play the commands on the pages of docs/guide and docs/operate, page by page, each page on a
+    /// simulator of its own, as `stowage-sim up` serves it.
+    ///
+    /// What is not played is told, with the reason. Needs bash, and the programs kubectl and helm,
+    /// from where `chart` and `kubectl` find them. From the project's root.
+    Guide(Box<GuideArgs>),
     /// Play operators of others on the simulator's API server and on a real one, and run the test
     /// fixtures that the guide shows.
     ///
@@ -241,6 +248,7 @@ impl Cli {
             Command::Chart(args) => Ok(runtime()?.block_on(chart::run(*args))?),
             Command::Alerts(args) => Ok(runtime()?.block_on(alerts::run(*args))?),
             Command::Kubectl(args) => Ok(runtime()?.block_on(kubectl::run(*args))?),
+            Command::Guide(args) => Ok(runtime()?.block_on(guide::run(*args))?),
             Command::Operators(args) => Ok(runtime()?.block_on(operators::run(*args))?),
             Command::Clients(args) => match args.wanted()? {
                 Wanted::List(clients) => Ok(clients::list(&clients)?),

@@ -10,7 +10,7 @@
 //! by a `request` that is written by hand, with a signature (`sigv4`) that is nobody else's.
 //! `bench` measures an operator on a control plane and a real store, and `clients` are those of
 //! others, which are to work through the gateway; `operators` are those of others, which are to
-//! work on the simulator's API server.
+//! work on the simulator's API server. `guide` plays what the documentation has its readers type.
 
 mod alerts;
 mod artefacts;
@@ -25,6 +25,7 @@ mod control_plane;
 mod controls;
 mod failure;
 mod gateway;
+mod guide;
 mod judge;
 mod kind;
 mod kubectl;

@@ -1,4 +1,4 @@
-//! The simulator as `stowage-sim up` serves it, in this process and without an operator.
+//! The simulator as `stowage-sim up` serves it, in this process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -6,19 +6,32 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use stowage_sim::up::{Authorization, Listen, Options, Up};
 
-/// Starts it at free ports, with its kubeconfig below this folder. Roles are judged; workloads are
-/// told to be ready if asked for, though nothing runs.
+/// Starts it without an operator. Workloads are told to be ready if asked for, though nothing runs.
 pub(crate) async fn start(folder: &Path, workloads_ready: bool) -> Result<Up> {
+    begin(Options { workloads_ready, ..bare(folder) }).await
+}
+
+/// Starts it with all that it has: its operator, if asked for, ObjectBucketClaims, and workloads
+/// that are told to be ready.
+pub(crate) async fn start_whole(folder: &Path, operator: bool) -> Result<Up> {
+    begin(Options { operator, obc: true, workloads_ready: true, ..bare(folder) }).await
+}
+
+async fn begin(options: Options) -> Result<Up> {
+    Up::start(options).await.map_err(|error| anyhow!(error))
+}
+
+/// At free ports, with its kubeconfig below this folder. Roles are judged.
+fn bare(folder: &Path) -> Options {
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let options = Options {
+    Options {
         listen: Listen { kube: anywhere, s3: anywhere, store: anywhere, admin: anywhere },
         kubeconfig: folder.join("simulator/kubeconfig"),
         operator: false,
         authorization: Authorization::Rbac,
         obc: false,
-        workloads_ready,
+        workloads_ready: false,
         data: None,
         manifests: Vec::new(),
-    };
-    Up::start(options).await.map_err(|error| anyhow!(error))
+    }
 }

@@ -157,6 +157,19 @@ fn a_measurement_says_what_it_lacks() {
 }
 
 #[test]
+fn the_guide_is_played_from_the_root_and_by_pages_that_are_there() {
+    // A test runs in the folder of its package.
+    let output = e2e(&["guide"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is this the project's root?"), "{}", stderr(&output));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-e2e"));
+    let output = command.args(["guide", "docs/guide/no-such.md"]).current_dir("..").env_clear().output();
+    let output = output.expect("the binary of this package can be run");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("there is no page docs/guide/no-such.md"), "{}", stderr(&output));
+}
+
+#[test]
 fn what_fails_is_said_in_one_sentence() {
     let output = e2e(&complete());
     assert_eq!(output.status.code(), Some(1));

@@ -12,13 +12,20 @@ const VERSION: &str = include_str!("../../helm/version");
 /// The API server's version that is told where none is asked.
 const KUBERNETES: &str = "1.34.0";
 
+/// Where it is: looks where `e2e/helm/build` puts it, then on the `PATH`.
+///
+/// # Errors
+/// It is in neither place.
+pub(crate) fn program() -> Result<String> {
+    tools::built("helm", VERSION.trim())
+}
+
 /// Where it is.
 pub(super) struct Helm(String);
 
 impl Helm {
-    /// Looks where `e2e/helm/build` puts it, then on the `PATH`.
     pub(super) fn find() -> Result<Self> {
-        tools::built("helm", VERSION.trim()).map(Self)
+        program().map(Self)
     }
 
     pub(super) fn at(program: &Path) -> Self {

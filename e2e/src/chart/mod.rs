@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod alerts_tests;
 mod checks;
-mod helm;
+pub(crate) mod helm;
 mod life;
 mod policies;
 

@@ -1,0 +1,114 @@
+//! What is run before a page, and between its commands: what a reader has done already.
+
+pub(super) const NAMESPACES: &str = "kubectl create namespace team-a
+kubectl create namespace team-b";
+
+pub(super) const CLAIM: &str = "kubectl apply -f - <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketClaim
+metadata: {name: photos, namespace: team-a}
+spec: {backendRef: {name: main}}
+EOF
+kubectl wait -n team-a --for=condition=Ready bucketclaim/photos --timeout=30s";
+
+/// The simulator has brought the definitions.
+pub(super) const RELEASE: &str = "helm install stowage charts/stowage --namespace stowage-system \
+    --set crds.install=false --set gateway.endpoint=https://s3.example.org";
+
+pub(super) const NOTHING_INSTALLED: &str = "kubectl delete namespace stowage-system
+kubectl delete crd bucketaccesses.broker.stowage.io bucketclaims.broker.stowage.io s3backends.broker.stowage.io";
+
+/// The definitions of the Prometheus operator, as far as anything here asks for them.
+pub(super) const OF_PROMETHEUS: &str = "for kind in ServiceMonitor PrometheusRule; do
+    kubectl apply -f - <<EOF
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ${kind,,}s.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: $kind, plural: ${kind,,}s}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+EOF
+done
+kubectl wait --for=condition=Established --all crd --timeout=30s";
+
+/// An operator that is alone, as the simulator's, has no Lease.
+pub(super) const LEASE: &str = "kubectl apply -f - <<EOF
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: stowage-operator, namespace: stowage-system}
+spec: {holderIdentity: stowage-operator-0, leaseDurationSeconds: 45}
+EOF";
+
+/// The backend that the page edits, as the examples have it.
+pub(super) const OTHER_BACKEND: &str = "kubectl apply -f examples/10-backend.yaml
+kubectl wait s3backend/main --for=jsonpath='{.status.observedGeneration}'=2 --timeout=30s";
+
+/// Claim and access of the page once more. Consent that is given again takes a minute.
+pub(super) const SHARED_AGAIN: &str = "stowage-sim clock advance 2m
+kubectl apply -f manifest-1.yaml -f manifest-2.yaml
+kubectl wait -n team-b bucketaccess/thumbnails --for=condition=Ready --timeout=30s";
+
+/// Nobody has let it in.
+pub(super) const READER: &str = "kubectl apply -f - <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketAccess
+metadata: {name: reader, namespace: team-b}
+spec:
+  buckets: [{claimRef: {namespace: team-a, name: photos}, mode: ReadOnly}]
+  writeConnectionSecretToRef: {name: reader}
+EOF";
+
+pub(super) const PLANNED: &str = "mkdir -p ~/.local/bin
+kubectl create namespace team-c
+kubectl apply -f - <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketClaim
+metadata: {name: reports, namespace: team-a}
+spec: {backendRef: {name: main}}
+---
+apiVersion: objectbucket.io/v1alpha1
+kind: ObjectBucketClaim
+metadata: {name: charts, namespace: team-c}
+spec: {storageClassName: buckets, generateBucketName: charts}
+EOF
+kubectl wait -n team-a --for=condition=Ready bucketclaim/reports --timeout=30s";
+
+/// As the page on it says.
+pub(super) const PLUGIN: &str = "mkdir -p ~/.local/bin
+ln -s \"$(command -v stowage-operator)\" ~/.local/bin/kubectl-stowage";
+
+pub(super) const OBC: &str = "kubectl apply -f - <<EOF
+apiVersion: objectbucket.io/v1alpha1
+kind: ObjectBucketClaim
+metadata: {name: photos, namespace: team-a}
+spec: {storageClassName: buckets, generateBucketName: photos}
+EOF";
+
+pub(super) const BOUND: &str = "kubectl wait -n team-a obc/photos --for=jsonpath='{.status.phase}'=Bound --timeout=30s";
+
+pub(super) const ACCESS_OF_OBC: &str = "kubectl apply -f - <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketAccess
+metadata: {name: obc-photos, namespace: team-a}
+spec:
+  buckets: [{bucketRef: {backend: main, name: archive}, mode: ReadOnly}]
+  writeConnectionSecretToRef: {name: archive}
+EOF";
+
+pub(super) const CLAIM_TO_APPLY: &str = "cat > claims.yaml <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketClaim
+metadata: {name: photos, namespace: default}
+spec: {backendRef: {name: main}}
+EOF";
+
+/// What the page on the chart says about an installation by kustomize.
+pub(super) const BY_KUSTOMIZE: &str = "helm uninstall stowage --namespace stowage-system --wait
+kubectl apply -k kind-config/operator
+kubectl apply -k kind-config/gateway";
