@@ -47,10 +47,14 @@ impl Uptime {
         Self(Arc::new(now))
     }
 
-    /// The system's: `CLOCK_BOOTTIME`.
+    /// The system's: `CLOCK_BOOTTIME`. On macOS `CLOCK_MONOTONIC` goes on in a suspended machine.
     pub fn system() -> Self {
+        #[cfg(target_os = "macos")]
+        const CLOCK: ClockId = ClockId::Monotonic;
+        #[cfg(not(target_os = "macos"))]
+        const CLOCK: ClockId = ClockId::Boottime;
         Self::new(|| {
-            let now = clock_gettime(ClockId::Boottime);
+            let now = clock_gettime(CLOCK);
             let seconds = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or_default());
             seconds + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or_default())
         })
