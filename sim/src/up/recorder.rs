@@ -174,13 +174,17 @@ impl Book {
     }
 
     /// Notes a step while there is room. Without the first ones the others make no sense, so it is
-    /// the last ones that are left out.
+    /// the last ones that are left out. Of those nothing is kept, not even words that stand in for
+    /// what Secrets hold.
     fn write(&mut self, Sent { deed, mut with }: Sent) {
+        if self.left_out.beyond_room > 0 {
+            self.left_out.beyond_room += 1;
+            return;
+        }
         self.stand_ins.redact(&deed, &mut with);
         let step = Step { after: self.since_last(), deed, with };
         let takes = serde_json::to_vec(&step).map_or(MOST_BYTES, |text| text.len());
-        let has_room = self.steps.len() < MOST_STEPS && self.bytes + takes <= MOST_BYTES;
-        if self.left_out.beyond_room > 0 || !has_room {
+        if self.steps.len() >= MOST_STEPS || self.bytes + takes > MOST_BYTES {
             self.left_out.beyond_room += 1;
             return;
         }
@@ -324,6 +328,21 @@ mod tests {
         book.write(namespace(&"large".repeat(MOST_BYTES / 5)));
         book.write(namespace("small"));
         assert_eq!((book.steps.len(), book.left_out.beyond_room), (1, 2));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_secrets_for_which_there_is_no_room() {
+        let secret = |value: &str| {
+            let with = json!({"metadata": {"name": "admin"}, "stringData": {"key": value}});
+            Sent { deed: Deed::Create(SECRETS.to_owned()), with }
+        };
+        let mut book = Book::new(Began::Empty, false, 0);
+        book.write(secret("first"));
+        book.write(namespace(&"large".repeat(MOST_BYTES / 5)));
+        let kept = format!("{:?}", book.stand_ins);
+        book.write(secret("second"));
+        assert_eq!(format!("{:?}", book.stand_ins), kept);
+        assert_eq!(book.left_out.beyond_room, 2);
     }
 
     #[test]
