@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::api::{
     BucketAccess, BucketClaim, Claim, ClaimRef, FINALIZER, ObjectId, SecretContent, SecretKey, ServedBy, kept, wire,
 };
-use crate::cache::{SecretCache, Written};
+use crate::cache::{ObcsWritten, SecretCache, Written};
 use crate::kubernetes::{self, CONTROLLER, json_patch, patch_params};
 use crate::observe::{Observer, upstream_failure};
 use crate::plan::{
@@ -28,6 +28,7 @@ pub(crate) struct Actor {
     pub(crate) observer: Arc<Observer>,
     pub(crate) written: Arc<Written<BucketClaim>>,
     pub(crate) written_accesses: Arc<Written<BucketAccess>>,
+    pub(crate) written_obcs: Arc<ObcsWritten>,
 }
 
 impl Actor {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::api::{
     BucketAccess, BucketClaim, OBC_FINALIZER, OBC_PROVISIONER, Obc, ObjectBucket, ObjectBucketClaim, ObjectId, kept,
+    kept_obc, kept_object_bucket,
 };
 use crate::kubernetes::{self, json_patch, patch_params};
 use crate::plan::obc::{Bucket, NewShadow, ObcAct, ObcAnswer, ObcStep, Shadow, ShadowKind, ShadowSpec, Told};
@@ -31,8 +32,14 @@ impl Actor {
         let obcs: Api<ObjectBucketClaim> = Api::namespaced(self.client.clone(), namespace);
         let buckets: Api<ObjectBucket> = Api::all(self.client.clone());
         let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
-        let written = |raw: ObjectBucketClaim| ObcAnswer::ObcWritten(Box::new(Obc::parse(&raw)));
-        let bucket = |raw: ObjectBucket| Box::new(Bucket::parse(&raw));
+        let written = |raw: ObjectBucketClaim| {
+            self.written_obcs.obcs.wrote(kept_obc(&raw));
+            ObcAnswer::ObcWritten(Box::new(Obc::parse(&raw)))
+        };
+        let bucket = |raw: ObjectBucket| {
+            self.written_obcs.buckets.wrote(kept_object_bucket(&raw));
+            Box::new(Bucket::parse(&raw))
+        };
         Ok(match act {
             ObcAct::AddFinalizer(id) => written(self.begin_to_serve(&obcs, obc, id, label).await?),
             ObcAct::RemoveFinalizer(id) => {

@@ -18,7 +18,7 @@ pub(crate) use accesses::AccessCache;
 pub(crate) use backends::BackendCache;
 pub(crate) use merge::Merge;
 pub(crate) use namespaces::NamespaceCache;
-pub(crate) use obc::{ObcCaches, kept_config_map};
+pub(crate) use obc::{ObcCaches, ObcsWritten, kept_config_map};
 pub(crate) use secrets::SecretCache;
 pub(crate) use usage::UsageCache;
 pub(crate) use written::Written;

@@ -1,7 +1,8 @@
 //! What the watches have shown of ObjectBucketClaims and of the objects around them (spec §9), and
 //! what was last told of each. Nothing is believed of it that something is changed by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -13,8 +14,17 @@ use parking_lot::Mutex;
 use crate::api::{BucketAccess, BucketClaim, BucketClass, ClaimRef, Obc, ObjectBucket, ObjectBucketClaim, kept};
 use crate::plan::obc::{Bucket, CONFIG_KEYS, ObcCached, Shadow, Told, bucket_names, shadow_name};
 
+use super::written::Written;
+
 /// An object as a watch delivers it, or why it can't be decoded.
 type Guarded<K> = DeserializeGuard<K>;
+
+/// What was written of them, until the watches show it.
+#[derive(Default)]
+pub(crate) struct ObcsWritten {
+    pub(crate) obcs: Written<ObjectBucketClaim>,
+    pub(crate) buckets: Written<ObjectBucket>,
+}
 
 /// The caches.
 pub(crate) struct ObcCaches {
@@ -25,6 +35,7 @@ pub(crate) struct ObcCaches {
     pub(crate) claims: Store<Guarded<BucketClaim>>,
     /// `None` where no accesses are served.
     pub(crate) accesses: Option<Store<Guarded<BucketAccess>>>,
+    pub(crate) written: Arc<ObcsWritten>,
     /// What this process last told, by UID.
     told: Mutex<BTreeMap<String, String>>,
 }
@@ -37,8 +48,9 @@ impl ObcCaches {
         config_maps: Store<Guarded<ConfigMap>>,
         claims: Store<Guarded<BucketClaim>>,
         accesses: Option<Store<Guarded<BucketAccess>>>,
+        written: Arc<ObcsWritten>,
     ) -> Self {
-        Self { obcs, buckets, classes, config_maps, claims, accesses, told: Mutex::default() }
+        Self { obcs, buckets, classes, config_maps, claims, accesses, written, told: Mutex::default() }
     }
 
     /// What is known of the objects around a claim.
@@ -46,7 +58,7 @@ impl ObcCaches {
         let namespace = &obc.at.namespace;
         let bucket = |name: String| {
             let found = self.buckets.get(&ObjectRef::new(&name))?;
-            found.0.as_ref().ok().map(Bucket::parse)
+            found.0.as_ref().ok().map(|seen| Bucket::parse(&self.written.buckets.latest(seen)))
         };
         let class = obc.spec.storage_class_name.as_ref().and_then(|name| self.classes.get(&ObjectRef::new(name)));
         let shadow = shadow_name(obc);
@@ -81,8 +93,16 @@ impl ObcCaches {
     }
 
     /// Nothing is kept of a claim that is gone.
-    pub(crate) fn forget(&self, uid: &str) {
+    pub(crate) fn forget(&self, claim: &ClaimRef, uid: &str) {
+        self.written.obcs.forget(&claim.namespace, &claim.name);
         self.told.lock().remove(uid);
+    }
+
+    /// After a list: nor of those that went while nobody watched.
+    pub(crate) fn forget_what_went(&self) {
+        let there: BTreeSet<String> = self.obcs.state().iter().filter_map(|obc| obc.uid()).collect();
+        self.told.lock().retain(|uid, _| there.contains(uid));
+        self.written.obcs.clear();
     }
 }
 

@@ -56,6 +56,11 @@ impl<K: ResourceExt + Clone> Written<K> {
         echo
     }
 
+    /// After a list, which shows what there is.
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
     /// Forgets an object that is gone; of the empty namespace if it is cluster-scoped.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
         let namespace = (!namespace.is_empty()).then(|| namespace.to_owned());

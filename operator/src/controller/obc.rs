@@ -72,7 +72,7 @@ async fn reconcile(obc: Arc<ObcObject>, context: Arc<Context>) -> Result<Action,
         return Ok(Action::await_change());
     };
     let raw = match &obc.0 {
-        Ok(raw) => raw,
+        Ok(raw) => context.caches.written.obcs.latest(raw),
         Err(error) => {
             tracing::warn!(obc = obc.name_any(), %error, "this ObjectBucketClaim can't be decoded and is left alone");
             return Ok(Action::await_change());
@@ -87,7 +87,7 @@ async fn reconcile(obc: Arc<ObcObject>, context: Arc<Context>) -> Result<Action,
         return Ok(Action::requeue(wait));
     }
     let span = tracing::info_span!("obc", namespace, name);
-    let rest = Box::pin(context.pass(raw)).instrument(span).await;
+    let rest = Box::pin(context.pass(&raw)).instrument(span).await;
     measured.end(match rest.then {
         Then::AwaitChange => PassResult::Success,
         Then::After(_) | Then::Wait(_) => PassResult::RequeueAfter,

@@ -43,7 +43,15 @@ pub(super) fn start(
     let (buckets, bucket_writer) = reflector::store();
     let (classes, class_writer) = reflector::store();
     let (config_maps, config_map_writer) = reflector::store();
-    let caches = Arc::new(ObcCaches::new(obcs, buckets, classes, config_maps, claims, accesses));
+    let caches = Arc::new(ObcCaches::new(
+        obcs,
+        buckets,
+        classes,
+        config_maps,
+        claims,
+        accesses,
+        shared.actor.written_obcs.clone(),
+    ));
     let client = &shared.client;
     let setting = ObcSetting {
         provisioner: provisioner.to_owned(),
@@ -56,10 +64,7 @@ pub(super) fn start(
             feeds,
             (Api::all(client.clone()), Config::default(), kept_object_bucket, bucket_writer),
             Vec::new(),
-            waking(shared, &caches, |bucket: &DeserializeGuard<ObjectBucket>| {
-                let claim = bucket.0.as_ref().ok().map(|bucket| &bucket.spec.claim_ref);
-                Whose::One(claim.map(|it| ClaimRef { namespace: it.namespace.clone(), name: it.name.clone() }))
-            }),
+            buckets_seen(shared, &caches),
         ),
         follow::<StorageClass>(
             feeds,
@@ -101,21 +106,41 @@ fn waking<K: 'static>(
     })
 }
 
+/// What this process wrote into an ObjectBucket wakes nobody.
+fn buckets_seen(shared: &Arc<Shared>, caches: &Arc<ObcCaches>) -> Seen<ObjectBucket> {
+    let written = shared.actor.written_obcs.clone();
+    let mut wake = waking(shared, caches, |bucket: &DeserializeGuard<ObjectBucket>| {
+        let claim = bucket.0.as_ref().ok().map(|bucket| &bucket.spec.claim_ref);
+        Whose::One(claim.map(|it| ClaimRef { namespace: it.namespace.clone(), name: it.name.clone() }))
+    });
+    Box::new(move |bucket| {
+        match bucket {
+            None => written.buckets.clear(),
+            Some(bucket) if bucket.0.as_ref().is_ok_and(|bucket| written.buckets.is_echo(bucket)) => return,
+            Some(_) => {}
+        }
+        wake(bucket);
+    })
+}
+
 fn obcs_seen(shared: &Arc<Shared>, caches: &Arc<ObcCaches>) -> Seen<ObjectBucketClaim> {
     let (shared, caches) = (shared.clone(), caches.clone());
     Box::new(move |object| {
         let Some(object) = object else {
+            caches.forget_what_went();
             return caches.of(|_| true).iter().for_each(|claim| shared.wakes.obc(claim));
         };
         let there = caches.obcs.get(&reflector::ObjectRef::from_obj(object));
         let uid = object.uid().unwrap_or_default();
         if there.is_none_or(|there| there.uid().as_ref() != Some(&uid)) {
-            caches.forget(&uid);
+            caches.forget(&claim_ref(object), &uid);
             shared.memory.pace.forget(&uid);
             shared.memory.backoff.reset(&uid);
             return;
         }
-        shared.wakes.obc(&claim_ref(object));
+        if !object.0.as_ref().is_ok_and(|object| caches.written.obcs.is_echo(object)) {
+            shared.wakes.obc(&claim_ref(object));
+        }
     })
 }
 

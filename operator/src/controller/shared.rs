@@ -91,9 +91,13 @@ impl Shared {
             upstreams: upstreams.clone(),
         });
         let written = Arc::new(Written::default());
-        let written_accesses = Arc::new(Written::default());
-        let (api, watched) = (client.clone(), observer.clone());
-        let actor = Actor { client: api, observer: watched, written: written.clone(), written_accesses };
+        let actor = Actor {
+            client: client.clone(),
+            observer: observer.clone(),
+            written: written.clone(),
+            written_accesses: Arc::default(),
+            written_obcs: Arc::default(),
+        };
         let announcer = Announcer::new(client.clone(), parts.clock.clone());
         Self {
             config,

@@ -89,7 +89,7 @@ impl ReadObcs {
     /// With the claims and accesses that were read.
     pub(super) fn around(self, setting: &Setting, claims: Store<Claim>, accesses: Store<Access>) -> SeenObcs {
         let Self { provisioner, all, obcs, buckets, classes, config_maps } = self;
-        let caches = ObcCaches::new(obcs, buckets, classes, config_maps, claims, Some(accesses));
+        let caches = ObcCaches::new(obcs, buckets, classes, config_maps, claims, Some(accesses), Arc::default());
         let setting = ObcSetting { provisioner, gateway: setting.gateway.clone(), operator: setting.operator() };
         SeenObcs { setting: Arc::new(setting), caches, all }
     }

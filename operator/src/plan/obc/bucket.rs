@@ -11,7 +11,7 @@ use super::desired;
 use super::kinds::{Shadow, ShadowKind, Work};
 use super::step::{ObcAct, ObcLook};
 use super::view::{Halt, ObcView, Phase, Seen, Stop};
-use super::words::{Bucket, PROVISIONER, Pins, shadow_name};
+use super::words::{Bucket, PROVISIONER, Pins, bucket_names, shadow_name};
 
 /// What counts for this claim: what its ObjectBucket says, or what it is going to say.
 pub(super) fn pins(view: &ObcView) -> Result<Pins, Halt> {
@@ -20,14 +20,18 @@ pub(super) fn pins(view: &ObcView) -> Result<Pins, Halt> {
             let why = format!("what ObjectBucket {} remembers can't be read", bucket.name);
             Stop::new(Phase::Failed, "ObjectBucketDamaged", why).into()
         }),
-        Seen::Unknown => Err(ObcLook::Buckets.into()),
-        Seen::Absent => fresh(view),
+        Seen::Unknown if !view.is_new() => Err(ObcLook::Buckets.into()),
+        Seen::Unknown | Seen::Absent => fresh(view),
     }
 }
 
 /// There is no ObjectBucket: by the class, unless there is what does the work already. That comes
 /// later, so somebody has deleted what came before.
 fn fresh(view: &ObcView) -> Result<Pins, Halt> {
+    if view.is_new() { by_class(view) } else { by_what_is_left(view) }
+}
+
+fn by_what_is_left(view: &ObcView) -> Result<Pins, Halt> {
     let own = |shadow: &Shadow| shadow.is_of(view.obc.uid());
     match view.shadow(ShadowKind::Claim) {
         Seen::Live(shadow) if own(shadow) => return Ok(desired::pins_of_lost(&view.obc, shadow)?),
@@ -44,6 +48,10 @@ fn fresh(view: &ObcView) -> Result<Pins, Halt> {
         }
         Seen::Live(_) | Seen::Cached(_) | Seen::Absent | Seen::Unknown => {}
     }
+    by_class(view)
+}
+
+fn by_class(view: &ObcView) -> Result<Pins, Halt> {
     let name = view.obc.spec.storage_class_name.clone().unwrap_or_default();
     match &view.class {
         Seen::Live(class) => {
@@ -70,11 +78,12 @@ pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins) -> Result<&'a Bucket, H
         Some(bucket) => Ok(bucket),
         None => {
             view.require_live()?;
-            let Some(name) = &view.free else {
+            let [usual, _] = bucket_names(&view.obc);
+            let Some(name) = view.free.clone().or_else(|| view.is_new().then_some(usual)) else {
                 let why = "the names that its ObjectBucket may have are taken".to_owned();
                 return Err(Stop::new(Phase::Failed, "NameTaken", why).into());
             };
-            Err(ObcAct::CreateBucket(Box::new(content(view, name, pins))).into())
+            Err(ObcAct::CreateBucket(Box::new(content(view, &name, pins))).into())
         }
     }
 }
@@ -109,7 +118,7 @@ fn content(view: &ObcView, name: &str, pins: &Pins) -> ObjectBucket {
 }
 
 /// That it names the object that does the work: by that it is known later that one was deleted.
-pub(super) fn note(view: &ObcView, bucket: &Bucket, shadow: &Shadow) -> Result<(), Halt> {
+pub(super) fn note(bucket: &Bucket, shadow: &Shadow) -> Result<(), Halt> {
     if bucket.shadow_uid.as_ref() == Some(&shadow.id.uid) {
         return Ok(());
     }
@@ -119,7 +128,7 @@ pub(super) fn note(view: &ObcView, bucket: &Bucket, shadow: &Shadow) -> Result<(
         ShadowKind::Claim => "note its BucketClaim",
         ShadowKind::Access => "note its BucketAccess",
     };
-    patch(view, bucket, vec![add], why)
+    Err(patch(bucket, vec![add], why))
 }
 
 /// That it tells where the bucket is, and is Bound.
@@ -134,27 +143,21 @@ pub(super) fn tell(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), H
             set("bucketPort", wanted.bucket_port.into()),
             set("region", wanted.region.into()),
         ];
-        return patch(view, bucket, operations, "the gateway is elsewhere");
+        return Err(patch(bucket, operations, "the gateway is elsewhere"));
     }
-    phase(view, bucket, "Bound")
+    phase(bucket, "Bound")
 }
 
 /// That its phase is this.
-pub(super) fn phase(view: &ObcView, bucket: &Bucket, phase: &'static str) -> Result<(), Halt> {
+pub(super) fn phase(bucket: &Bucket, phase: &'static str) -> Result<(), Halt> {
     if bucket.phase.as_deref() == Some(phase) {
         return Ok(());
-    }
-    if !view.bucket.is_live() {
-        return Err(ObcLook::Buckets.into());
     }
     Err(ObcAct::WriteBucketPhase(bucket.name.clone(), bucket.id.clone(), phase).into())
 }
 
-fn patch(view: &ObcView, bucket: &Bucket, operations: Vec<Value>, why: &'static str) -> Result<(), Halt> {
-    if !view.bucket.is_live() {
-        return Err(ObcLook::Buckets.into());
-    }
-    Err(ObcAct::PatchBucket(bucket.name.clone(), bucket.id.clone(), operations, why).into())
+fn patch(bucket: &Bucket, operations: Vec<Value>, why: &'static str) -> Halt {
+    ObcAct::PatchBucket(bucket.name.clone(), bucket.id.clone(), operations, why).into()
 }
 
 /// That it is gone: its finalizer first, so that it goes with its DELETE.
@@ -165,7 +168,7 @@ pub(super) fn remove(view: &ObcView) -> Result<(), Halt> {
         let path = format!("/metadata/finalizers/{place}");
         let operations =
             vec![json!({"op": "test", "path": path, "value": OBC_FINALIZER}), json!({"op": "remove", "path": path})];
-        return patch(view, bucket, operations, "take the finalizer off");
+        return Err(patch(bucket, operations, "take the finalizer off"));
     }
     if bucket.deleting {
         // Somebody else's finalizer keeps it, which is nothing to wait for.

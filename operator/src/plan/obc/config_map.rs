@@ -31,8 +31,8 @@ pub(super) fn ensure(view: &ObcView, pins: &Pins) -> Result<(), Halt> {
     let wanted = wanted(view, pins);
     let label = view.setting.label();
     let told = match &view.config_map {
-        Seen::Unknown => return Err(ObcLook::ConfigMap.into()),
-        Seen::Absent => {
+        Seen::Unknown if view.is_map_taken => return Err(ObcLook::ConfigMap.into()),
+        Seen::Unknown | Seen::Absent => {
             view.require_live()?;
             let metadata = ObjectMeta {
                 name: Some(view.obc.at.name.clone()),

@@ -19,7 +19,7 @@ pub(super) fn walk(view: &ObcView) -> Result<(), Halt> {
     view.require_live()?;
     let pins = match &view.bucket {
         Seen::Live(bucket) => {
-            bucket::phase(view, bucket, "Released")?;
+            bucket::phase(bucket, "Released")?;
             bucket.pins.as_ref()
         }
         Seen::Absent => None,

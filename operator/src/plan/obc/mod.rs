@@ -29,6 +29,7 @@ pub use view::{ObcCached, ObcSetting, ObcView, provisioner_label};
 pub use words::{Bucket, CONFIG_KEYS, SHADOW, Told, bucket_names, shadow_name};
 
 use view::{Halt, Phase, Seen, Trouble};
+use words::Pins;
 
 /// No pass is longer.
 const MOST_STEPS: usize = 60;
@@ -54,6 +55,7 @@ fn walk(view: &ObcView) -> Result<(), Halt> {
     if view.is_finalizer_removed {
         return Ok(());
     }
+    view.require_current()?;
     require_ours(view)?;
     if view.obc.deleting {
         return deletion::walk(view);
@@ -68,27 +70,30 @@ fn walk(view: &ObcView) -> Result<(), Halt> {
     }
     let bucket = bucket::ensure(view, &pins)?;
     let shadow = shadow::ensure(view, &pins, quota)?;
-    bucket::note(view, bucket, shadow)?;
+    bucket::note(bucket, shadow)?;
     let obstacle = match shadow::obstacle(view, &pins, shadow) {
         Some(stop) if stop.phase == Phase::Bound => Some(stop),
         Some(stop) => return Err(stop.into()),
         None => None,
     };
+    write_names(view, bucket, &pins)?;
     config_map::ensure(view, &pins)?;
     bucket::tell(view, bucket, &pins)?;
+    match refused.or_else(|| desired::changed(&view.obc, &pins)).or(obstacle) {
+        Some(stop) => Err(stop.into()),
+        None => Ok(()),
+    }
+}
+
+/// That it names bucket and ObjectBucket, where its owner has named neither. Comes first of what is
+/// written once the bucket is there: the answer shows the claim as it is.
+fn write_names(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), Halt> {
     let names = [
         ("bucketName", view.obc.spec.bucket_name.is_none().then_some(&pins.bucket)),
         ("objectBucketName", Some(&bucket.name).filter(|name| view.obc.spec.object_bucket_name.as_ref() != Some(name))),
     ];
     let names: Vec<_> = names.into_iter().filter_map(|(field, name)| Some((field, name?.clone()))).collect();
-    if !names.is_empty() {
-        view.require_live()?;
-        return Err(ObcAct::WriteNames(view.obc.id.clone(), names).into());
-    }
-    match refused.or_else(|| desired::changed(&view.obc, &pins)).or(obstacle) {
-        Some(stop) => Err(stop.into()),
-        None => Ok(()),
-    }
+    if names.is_empty() { Ok(()) } else { Err(ObcAct::WriteNames(view.obc.id.clone(), names).into()) }
 }
 
 /// Whether it is for this provisioner to serve: by its ObjectBucket, or else by its class. Where

@@ -15,8 +15,8 @@ use super::words::Pins;
 pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins, quota: Option<Option<String>>) -> Result<&'a Shadow, Halt> {
     let kind = pins.work.kind();
     let shadow = match view.shadow(kind) {
-        Seen::Unknown => return Err(ObcLook::Shadow(kind, pins.shadow.clone()).into()),
-        Seen::Absent => {
+        Seen::Unknown if !view.is_new() => return Err(ObcLook::Shadow(kind, pins.shadow.clone()).into()),
+        Seen::Unknown | Seen::Absent => {
             view.require_live()?;
             let spec = desired::shadow(&view.obc, pins, hard(quota.flatten()));
             return Err(ObcAct::CreateShadow(Box::new(content(view, pins, spec))).into());

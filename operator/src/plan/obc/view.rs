@@ -1,5 +1,7 @@
 //! What a pass over an ObjectBucketClaim knows: what the caches hold, and the answers to its own
-//! steps since. Nothing is changed but by what a live read or the answer to a write showed.
+//! steps since. Nothing is made or taken away but by what a live read or the answer to a write
+//! showed. What is changed may go by a cache, since each change is bound to the version that this
+//! showed; one that comes too late has the object read and is made again.
 
 use std::sync::Arc;
 
@@ -104,6 +106,12 @@ pub struct ObcView {
     pub(super) told: Option<String>,
     /// It was read or written by this pass.
     is_live: bool,
+    /// A change to it came too late, so what is known of it is old.
+    is_old: bool,
+    /// Nothing was ever made for it: it came without finalizer and label, which are put on before
+    /// anything is made, and bound to that version. So there is nothing to look for, and a POST that
+    /// meets a name that is taken tells otherwise.
+    is_new: bool,
     pub(super) class: Seen<BucketClass>,
     pub(super) bucket: Seen<Bucket>,
     /// The name under which its ObjectBucket can be made, as live reads have shown.
@@ -111,6 +119,8 @@ pub struct ObcView {
     claim: Seen<Shadow>,
     access: Seen<Shadow>,
     pub(super) config_map: Seen<Told>,
+    /// What the cache doesn't hold has met one of its name, in this pass or before.
+    pub(super) is_map_taken: bool,
     /// Whether its namespace is to stay, as a live read has shown.
     pub(super) stays: Option<bool>,
     /// What this pass did that people should know.
@@ -203,8 +213,11 @@ impl ObcView {
             setting,
             before: obc.phase.clone(),
             obc,
+            is_map_taken: told.as_ref().is_some_and(|told| told.starts_with("NameTaken")),
             told,
             is_live: false,
+            is_old: false,
+            is_new: false,
             class: Seen::cached(class),
             bucket: Seen::Unknown,
             free: None,
@@ -217,6 +230,7 @@ impl ObcView {
             trouble: None,
         };
         view.bucket = Seen::cached(buckets.into_iter().find(|bucket| view.is_own(bucket)));
+        view.is_new = !view.is_marked() && view.bucket == Seen::Unknown && !view.has_shadow();
         view
     }
 
@@ -255,6 +269,21 @@ impl ObcView {
         self.is_live
     }
 
+    /// Whether it bears finalizer or label of this provisioner.
+    fn is_marked(&self) -> bool {
+        self.obc.has_finalizer() || self.obc.label.as_ref() == Some(&self.setting.label())
+    }
+
+    /// Whether nothing was ever made for it.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Where a change came too late: it is read before anything else.
+    pub(super) fn require_current(&self) -> Result<(), Halt> {
+        if self.is_old { Err(ObcLook::Obc.into()) } else { Ok(()) }
+    }
+
     /// Before anything is made or taken away: this UID is there, read by this pass.
     pub(super) fn require_live(&self) -> Result<(), Halt> {
         if self.is_live { Ok(()) } else { Err(ObcLook::Obc.into()) }
@@ -272,7 +301,7 @@ impl ObcView {
         self.claim.age();
         self.access.age();
         self.config_map.age();
-        (self.free, self.stays) = (None, None);
+        (self.free, self.stays, self.is_new) = (None, None, false);
         self.take(answer);
         self.is_live = false;
     }
@@ -282,6 +311,7 @@ impl ObcView {
         match answer {
             ObcAnswer::Obc(Some(live)) if live.id.uid == self.obc.id.uid && !live.id.is_older_than(&self.obc.id) => {
                 self.found(*live);
+                self.is_new &= !self.is_marked();
             }
             // Its next pass goes by what there is.
             ObcAnswer::Obc(_) => self.trouble = Some(Trouble::Stale),
@@ -304,9 +334,12 @@ impl ObcView {
             ObcAnswer::ObcWritten(obc) => self.found(*obc),
             ObcAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
             // What stands there is read: a name that is taken is no reason to write over it.
-            ObcAnswer::BucketPosted(None) => self.bucket = Seen::Unknown,
-            ObcAnswer::ShadowPosted(kind, None) => *self.shadow_mut(kind) = Seen::Unknown,
-            ObcAnswer::ConfigMapPosted(None) => self.config_map = Seen::Unknown,
+            ObcAnswer::BucketPosted(None) => (self.bucket, self.is_new) = (Seen::Unknown, false),
+            ObcAnswer::ShadowPosted(kind, None) => {
+                *self.shadow_mut(kind) = Seen::Unknown;
+                self.is_new = false;
+            }
+            ObcAnswer::ConfigMapPosted(None) => (self.config_map, self.is_map_taken) = (Seen::Unknown, true),
             ObcAnswer::BucketPosted(Some(bucket)) => {
                 if self.has_shadow() {
                     let note = format!("ObjectBucket {} was lost and is made again; the bucket is kept", bucket.name);
@@ -333,7 +366,34 @@ impl ObcView {
             ObcAnswer::ConfigMapPosted(Some(told)) | ObcAnswer::ConfigMapWritten(told) => {
                 self.config_map = Seen::Live(told);
             }
+            ObcAnswer::Failed(ObcStep::Act(act), Failure::Conflict) if self.went_by_cache(&act) => {}
             ObcAnswer::Failed(step, failure) => self.trouble = Some(Trouble::Failed(Box::new(step), failure)),
+        }
+    }
+
+    /// Whether a change that came too late went by a cache. Then what that showed is forgotten.
+    fn went_by_cache(&mut self, act: &ObcAct) -> bool {
+        match act {
+            ObcAct::PatchBucket(..) | ObcAct::WriteBucketPhase(..) => {
+                let is_cached = matches!(self.bucket, Seen::Cached(_));
+                if is_cached {
+                    self.bucket = Seen::Unknown;
+                }
+                is_cached
+            }
+            ObcAct::AddFinalizer(_) | ObcAct::WriteNames(..) => {
+                self.is_old = !self.is_live;
+                self.is_old
+            }
+            ObcAct::RemoveFinalizer(_)
+            | ObcAct::WritePhase(..)
+            | ObcAct::CreateBucket(_)
+            | ObcAct::DeleteBucket(..)
+            | ObcAct::CreateShadow(_)
+            | ObcAct::PatchShadow(..)
+            | ObcAct::DeleteShadow(..)
+            | ObcAct::CreateConfigMap(_)
+            | ObcAct::PatchConfigMap(..) => false,
         }
     }
 
@@ -349,6 +409,6 @@ impl ObcView {
             self.class = Seen::Unknown;
         }
         self.obc = obc;
-        self.is_live = true;
+        (self.is_live, self.is_old) = (true, false);
     }
 }
