@@ -86,6 +86,8 @@ pub(in super::super) static EDITED: Scenario = Scenario {
             pass(30),
             ScenarioStep::Patch(config_map, json!({"data": {"BUCKET_HOST": "elsewhere.example"}})),
             ScenarioStep::Patch(shadow, json!({"spec": {"deletionPolicy": "Delete", "forceDelete": true}})),
+            // A deletion would undo the edit as well.
+            ScenarioStep::Until(UNDONE),
             pass(30),
             ScenarioStep::Delete(config_map),
             ScenarioStep::Delete(shadow),
@@ -106,6 +108,12 @@ pub(in super::super) static EDITED: Scenario = Scenario {
     ends_alike: false,
     check: check_one,
 };
+
+/// The BucketClaim asks for what it did before somebody edited it, or there is none.
+const UNDONE: Goal = Goal::new("the edit of the BucketClaim is undone", |facts| {
+    let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
+    shadow.is_null() || (shadow["spec"]["deletionPolicy"] == "Retain" && shadow["spec"]["forceDelete"] != true)
+});
 
 /// The edit could not be undone before the BucketClaim was deleted: so the bucket went by the word
 /// of who edited it, and another one was made.
