@@ -52,8 +52,9 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
             pass(30),
             ask_to_rotate("one"),
             pass(90),
-            // It is at work on it when it is told to end.
+            // Where a call of it is slow, it is at work on it when it is told to end.
             ScenarioStep::Apply(claim_with(NAMESPACE, SECOND, "")),
+            pass(1),
             ScenarioStep::StopFirstOperator,
             ask_to_rotate("two"),
             pass(120),
