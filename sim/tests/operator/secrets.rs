@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stowage_operator::api::Publishing;
 use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 
-use crate::support::{Stage, access_with, claim_with, data, object, ready, secrets};
+use crate::support::{Stage, access_with, claim_with, condition, data, object, ready, secrets};
 
 /// What an app reads, with the usual keys or without.
 const CREDENTIALS: &str = "{{ .AccessKeyId }}:{{ .SecretAccessKey }}@{{ .Bucket }}";
@@ -109,7 +109,7 @@ fn without_the_usual_keys_a_rotation_comes_to_its_end_as_well() {
     });
 }
 
-// covers: 10.size.rotation, 10.labels
+// covers: 10.size.rotation, 10.labels, 1.credentialsProvisioned.TemplateInvalid
 #[test]
 fn what_can_not_be_written_is_told_and_leaves_the_key_that_tenants_read() {
     run(async |stage| {
@@ -119,10 +119,11 @@ fn what_can_not_be_written_is_told_and_leaves_the_key_that_tenants_read() {
         stage.until_ready_is("team-a", "photos", "Bound").await;
         let large = "{{ .Bucket }}".repeat(200);
         let many: serde_json::Map<String, Value> = (0..32).map(|at| (format!("k-{at}"), json!(large))).collect();
-        for (of, word) in [
-            (json!({"data": many}), "262144 are the most"),
-            (json!({"labels": {"other.example/app": "x"}}), "--secret-metadata-prefix"),
-            (json!({"data": {"a": "{{ .Nothing }}"}}), "spec.secretTemplate.data: a:"),
+        // A spec that can't be read says nothing of the Secret.
+        for (of, word, credentials) in [
+            (json!({"data": many}), "262144 are the most", "TemplateInvalid"),
+            (json!({"labels": {"other.example/app": "x"}}), "--secret-metadata-prefix", "TemplateInvalid"),
+            (json!({"data": {"a": "{{ .Nothing }}"}}), "spec.secretTemplate.data: a:", "SecretWritten"),
         ] {
             // The rotation that was asked for before comes now.
             edit(&stage, Value::Null).await;
@@ -134,6 +135,7 @@ fn what_can_not_be_written_is_told_and_leaves_the_key_that_tenants_read() {
             assert_eq!(ready(world, "team-a", "photos"), "TemplateInvalid", "{word}");
             let claim = object(world, "bucketclaims", "team-a", "photos");
             assert!(claim["status"]["conditions"].to_string().contains(word), "{claim:#}");
+            assert_eq!(condition(&claim, "CredentialsProvisioned"), credentials, "{word}");
             assert_eq!((data(world, "team-a", "photos-s3"), keys(world)), (held, 1), "{word}");
         }
         let held = data(world, "team-a", "photos-s3");
@@ -158,7 +160,7 @@ fn an_access_has_a_template_too() {
             .await;
         let ready = |world: &World, reason: &str| {
             let access = object(world, "bucketaccesses", "team-a", "reader");
-            crate::support::condition(&access, "Ready") == reason
+            condition(&access, "Ready") == reason
         };
         stage.until("the access is open", |world| ready(world, "Open")).await;
         let held = data(world, "team-a", "reader-key");

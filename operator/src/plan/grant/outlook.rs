@@ -10,8 +10,8 @@ use super::status::{told, verdict};
 use super::view::{Grant, Stop};
 use super::words::words;
 
-/// What is tried again by itself.
-const TRIED_AGAIN: &str = "(it is tried again by itself, and at the slow resync)";
+/// What nobody tells of when it changes.
+const TRIED_AGAIN: &str = "(it is tried again when something about the access changes, and at the slow resync)";
 
 /// How an access stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
