@@ -16,6 +16,7 @@ mod held;
 mod names;
 mod objects;
 mod plans;
+mod protobuf;
 mod quantities;
 mod secrets;
 mod store;
@@ -31,7 +32,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "names", play: names::play },
     Target { name: "templates", play: templates::play },
     Target { name: "quantities", play: quantities::play },
@@ -39,6 +40,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "secrets", play: secrets::play },
     Target { name: "store", play: store::play },
     Target { name: "plans", play: plans::play },
+    Target { name: "protobuf", play: protobuf::play },
     Target { name: "copies", play: gateway::copies::play },
     Target { name: "chunks", play: gateway::chunks::play },
     Target { name: "heads", play: gateway::heads::play },

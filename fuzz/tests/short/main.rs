@@ -41,6 +41,7 @@ fn play(target: Target, what: &str, input: &[u8]) {
 #[case("secrets", 3000)]
 #[case("store", 1000)]
 #[case("plans", 4000)]
+#[case("protobuf", 2000)]
 #[case("copies", 4000)]
 #[case("chunks", 500)]
 #[case("heads", 1000)]
