@@ -17,4 +17,5 @@ pub mod admin;
 pub mod cluster;
 pub mod descriptors;
 pub mod log;
+pub mod memory;
 pub mod signals;

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
 use clap::{Args, ValueEnum};
-use daemon::descriptors;
+use daemon::{descriptors, memory};
 use tokio::process::Command;
 use tracing_subscriber::EnvFilter;
 
@@ -119,6 +119,7 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
     let listen = args.addresses.listen().map_err(Failure::Usage)?;
     descriptors::raise();
+    memory::without_huge_pages();
     let manifests = Source::Paths(args.filename).read()?;
     let authorization = if args.rbac { Authorization::Rbac } else { Authorization::AllowAll };
     let (kubeconfig, operator, data) = (args.kubeconfig_out, !args.no_operator, args.data);
