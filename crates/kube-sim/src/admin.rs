@@ -54,7 +54,7 @@ impl Cluster {
         let state = self.lock();
         let kind = served(&state, resource)?;
         let found = state.get(&kind, &Place::new(namespace, name));
-        found.map(|object| object.value().clone()).ok_or_else(|| status::not_found(&kind, name))
+        found.map(|object| object.tree()).ok_or_else(|| status::not_found(&kind, name))
     }
 
     /// The stored objects of a resource in order of namespace and name; of an empty namespace those
@@ -66,7 +66,7 @@ impl Cluster {
         let state = self.lock();
         let kind = served(&state, resource)?;
         let inside = state.objects(&kind).filter(|(place, _)| namespace.is_empty() || place.namespace == namespace);
-        Ok(inside.map(|(_, object)| object.value().clone()).collect())
+        Ok(inside.map(|(_, object)| object.tree()).collect())
     }
 
     /// Makes an object or replaces the one of its name, its status included, whatever UID and
@@ -118,7 +118,7 @@ impl Cluster {
             object["status"] = status;
             written = patch::replace(&mut state, &kind, &place, Part::Status, object, &options)?;
         }
-        Ok(written.object.value().clone())
+        Ok(written.object.tree())
     }
 
     /// Deletes an object as the API server does: one with finalizers is marked and waits for them,
@@ -137,7 +137,7 @@ impl Cluster {
         let kind = writable(&state, resource)?;
         match delete::delete(&mut state, &kind, &Place::new(namespace, name), &Deletion::default())? {
             Deleted::Gone(last) => Ok(Arc::new(last)),
-            Deleted::Marked(object) => Ok(object.value().clone()),
+            Deleted::Marked(object) => Ok(object.tree()),
         }
     }
 
@@ -145,7 +145,7 @@ impl Cluster {
     pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let state = self.lock();
         let kind = kind(&state, plural)?;
-        state.get(&kind, &Place::new(namespace, name)).map(|object| object.value().clone())
+        state.get(&kind, &Place::new(namespace, name)).map(|object| object.tree())
     }
 
     /// Goes on as if there had been so many writes more: the versions between belong to nothing.
@@ -179,7 +179,7 @@ impl Cluster {
     pub fn remove(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let mut state = self.lock();
         let kind = kind(&state, plural)?;
-        state.remove(&kind, &Place::new(namespace, name)).map(|last| last.value().clone())
+        state.remove(&kind, &Place::new(namespace, name)).map(|last| last.tree())
     }
 
     /// Makes an object of this name anew, as it was but for its status: another UID, nobody's

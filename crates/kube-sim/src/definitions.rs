@@ -104,7 +104,7 @@ pub(crate) fn settle(state: &mut State) -> usize {
 fn empty(state: &mut State, definitions: &SharedKind, object: &Shared) -> usize {
     let Some(kind) = defined(state, object) else { return release(state, definitions, object) };
     let left: Vec<(Place, bool)> =
-        state.objects(&kind).map(|(place, object)| (place.clone(), meta::is_deleting(object))).collect();
+        state.objects(&kind).map(|(place, object)| (place.clone(), object.is_deleting())).collect();
     if left.is_empty() {
         state.withdraw(&kind);
         return release(state, definitions, object);

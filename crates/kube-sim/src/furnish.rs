@@ -4,16 +4,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::kind::SharedKind;
-use super::meta;
 use super::own_writes;
-use super::store::{Place, State};
+use super::store::{Place, Shared, State};
 use super::write::{self, Ownership, Part};
 
 /// Gives each namespace that isn't terminating its ServiceAccount, and its ConfigMap with the
 /// certificate; returns how many objects were made or changed.
 pub(crate) fn namespaces(state: &mut State, ca_pem: &str) -> usize {
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
-    let active = state.objects(&namespaces).filter(|(_, namespace)| !meta::is_deleting(namespace));
+    let active = state.objects(&namespaces).filter(|(_, namespace)| !namespace.is_deleting());
     let names: Vec<String> = active.map(|(place, _)| place.name.clone()).collect();
     let accounts = state.kind("", "v1", "serviceaccounts");
     let maps = state.kind("", "v1", "configmaps").filter(|_| !ca_pem.is_empty());
@@ -61,7 +60,12 @@ fn ensure(state: &mut State, kind: &SharedKind, namespace: &str, name: &str, ca_
 pub(crate) fn expire_events(state: &mut State, older_than: SignedDuration) -> usize {
     let Some(events) = state.kind("events.k8s.io", "v1", "events") else { return 0 };
     let Ok(limit) = state.time().checked_sub(older_than) else { return 0 };
-    let old = state.objects(&events).filter(|(_, event)| last_seen(event).is_some_and(|seen| seen < limit));
+    let is_old = |event: &Shared| {
+        // Of one that is young enough no more is read.
+        event.created().is_none_or(|created| created < limit)
+            && last_seen(&event.tree()).is_some_and(|seen| seen < limit)
+    };
+    let old = state.objects(&events).filter(|(_, event)| is_old(event));
     let old: Vec<Place> = old.map(|(place, _)| place.clone()).collect();
     old.iter().filter(|place| state.remove(&events, place).is_some()).count()
 }

@@ -32,33 +32,32 @@ pub(crate) fn collect(state: &mut State) -> usize {
     let items: Vec<Item> =
         state.everything().map(|(kind, place, object)| (kind.clone(), place.clone(), object.clone())).collect();
     // Who waits for its dependants has all of them attended to, before others are.
-    let (leaving, staying): (Vec<Item>, Vec<Item>) =
-        items.into_iter().partition(|(_, _, object)| meta::is_deleting(object));
+    let (leaving, staying): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|(_, _, object)| object.is_deleting());
     let mut changes = 0;
     for (kind, place, _) in leaving.into_iter().chain(staying) {
         // Earlier steps of the pass may have changed it.
         let Some(object) = state.get(&kind, &place).cloned() else { continue };
-        if meta::is_deleting(&object) {
+        if object.is_deleting() {
             changes += finish_deletion(state, &(kind, place, object));
-        } else if !meta::owners(&object).is_empty() {
+        } else if !object.owners().is_empty() {
             changes += usize::from(attend(state, &(kind, place, object)));
         }
     }
     changes
 }
 
-fn look_up(state: &State, dependant: &Value, reference: &Value) -> Owner {
+/// Looks for the owner that an object of this namespace names.
+fn look_up(state: &State, namespace: &str, reference: &Value) -> Owner {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let Some(kind) = state.kind_named(text("apiVersion"), text("kind")) else { return Owner::Unknowable };
-    let namespace = meta::namespace(dependant);
     if kind.is_namespaced() && namespace.is_empty() {
         // A cluster-wide object can't have an owner in a namespace; the collector leaves it alone.
         return Owner::Unknowable;
     }
     let place = Place::new(if kind.is_namespaced() { namespace } else { "" }, text("name"));
     match state.get(&kind, &place) {
-        Some(owner) if meta::uid(owner) == text("uid") => {
-            let foreground = meta::is_deleting(owner) && meta::finalizers(owner).contains(&FOREGROUND);
+        Some(owner) if owner.uid() == text("uid") => {
+            let foreground = owner.is_deleting() && meta::finalizers(owner).contains(&FOREGROUND);
             if foreground { Owner::Waiting } else { Owner::Alive }
         }
         _ => Owner::Gone,
@@ -83,9 +82,9 @@ fn attend(state: &mut State, item: &Item) -> bool {
 }
 
 fn judge(state: &State, item: &Item) -> Verdict {
-    let object = &item.2;
+    let (_, place, object) = item;
     let references: Vec<(Owner, &Value)> =
-        meta::owners(object).iter().map(|reference| (look_up(state, object, reference), reference)).collect();
+        object.owners().iter().map(|reference| (look_up(state, &place.namespace, reference), reference)).collect();
     let all = |wanted: Owner| references.iter().filter(move |(owner, _)| *owner == wanted);
     if all(Owner::Unknowable).next().is_some() {
         return Verdict::Rest;
@@ -96,7 +95,7 @@ fn judge(state: &State, item: &Item) -> Verdict {
     }
     if all(Owner::Waiting).next().is_some() {
         let own = dependants(state, object);
-        if own.iter().any(|dependant| has_waited(state, dependant)) && meta::owners(object).iter().any(blocks) {
+        if own.iter().any(|dependant| has_waited(state, dependant)) && object.owners().iter().any(blocks) {
             return Verdict::Unblock;
         }
         if !own.is_empty() {
@@ -125,7 +124,7 @@ fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) 
     let references = match verdict {
         Verdict::Rest => return false,
         Verdict::Delete(propagation) => {
-            let uid = Some(meta::uid(object).to_owned());
+            let uid = Some(object.uid().to_owned());
             let deletion = Deletion { uid, propagation: Some(propagation), ..Deletion::default() };
             return delete::delete(state, kind, place, &deletion).is_ok();
         }
@@ -148,16 +147,16 @@ fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) 
 /// Whether an object is being deleted, and waits for its dependants or did so: the collector
 /// doesn't forget that.
 fn has_waited(state: &State, (kind, _, object): &Item) -> bool {
-    let waits = |object: &Value| meta::is_deleting(object) && meta::finalizers(object).contains(&FOREGROUND);
-    let uid = meta::uid(object);
+    let waits = |object: &Shared| object.is_deleting() && meta::finalizers(object).contains(&FOREGROUND);
+    let uid = object.uid();
     let mut past = state.past(&kind.plural);
-    meta::is_deleting(object) && (waits(object) || past.any(|before| meta::uid(before) == uid && waits(before)))
+    object.is_deleting() && (waits(object) || past.any(|before| before.uid() == uid && waits(before)))
 }
 
 /// The objects that name this one as an owner.
 fn dependants(state: &State, owner: &Value) -> Vec<Item> {
     let uid = meta::uid(owner);
-    let names_it = |object: &Value| meta::owners(object).iter().any(|reference| reference["uid"] == uid);
+    let names_it = |object: &Shared| object.owners().iter().any(|reference| reference["uid"] == uid);
     state
         .everything()
         .filter(|(_, _, object)| names_it(object))
@@ -175,9 +174,9 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
         // for them.
         let attended = attend_all(state, dependants(state, &item.2));
         let uid = meta::uid(&item.2);
-        let blocking = dependants(state, &item.2).iter().any(|(_, _, object)| {
-            meta::owners(object).iter().any(|reference| reference["uid"] == uid && blocks(reference))
-        });
+        let blocking = dependants(state, &item.2)
+            .iter()
+            .any(|(_, _, object)| object.owners().iter().any(|reference| reference["uid"] == uid && blocks(reference)));
         attended + if blocking { 0 } else { drop_finalizer(state, item, FOREGROUND) }
     } else {
         0
@@ -187,7 +186,7 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
 /// Attends to those that are not on their way out, all at once: what becomes of one is not known
 /// when the next is judged. Returns how many it changed or removed.
 fn attend_all(state: &mut State, items: Vec<Item>) -> usize {
-    let living = items.into_iter().filter(|(_, _, object)| !meta::is_deleting(object));
+    let living = items.into_iter().filter(|(_, _, object)| !object.is_deleting());
     let judged: Vec<(Item, Verdict)> = living.map(|item| (item.clone(), judge(state, &item))).collect();
     judged.into_iter().filter_map(|(item, verdict)| carry_out(state, &item, verdict).then_some(())).count()
 }

@@ -110,6 +110,7 @@ mod admission;
 mod apply;
 mod builtin;
 mod cel;
+mod compact;
 mod decode;
 mod defaulting;
 mod definition;
@@ -319,6 +320,13 @@ impl Cluster {
         self.lock().remember(changes);
     }
 
+    /// Holds but so many objects as trees of JSON from now on, and all others as their text, which
+    /// takes a tenth of the memory and longer to read. Nothing else changes. Unless this was
+    /// called, all are trees.
+    pub fn keep_compact(&self, most: usize) {
+        self.lock().keep_compact(most);
+    }
+
     /// All stored objects in order of group, resource, namespace and name.
     pub fn objects(&self) -> Vec<StoredObject> {
         let state = self.lock();
@@ -327,7 +335,7 @@ impl Cluster {
             plural: kind.plural.clone(),
             namespace: place.namespace.clone(),
             name: place.name.clone(),
-            object: object.value().clone(),
+            object: object.tree(),
         });
         stored.collect()
     }
@@ -335,7 +343,7 @@ impl Cluster {
     /// Every state that an object of a resource had and that watches can still be told of, oldest
     /// first: also of objects that are gone.
     pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
-        self.lock().past(plural).map(|object| object.value().clone()).collect()
+        self.lock().past(plural).map(|object| object.tree()).collect()
     }
 
     /// The version of the last write.

@@ -52,7 +52,7 @@ pub(crate) fn list_at(
     let objects = state.objects_at(kind, version).ok_or_else(|| forgotten(query, version, current))?;
     let mut matching = objects
         .into_iter()
-        .filter(|(place, object)| after.as_ref().is_none_or(|after| *place > after) && filter.matches(object));
+        .filter(|(place, object)| after.as_ref().is_none_or(|after| *place > after) && filter.matches(place, object));
     let page: Vec<_> = if limit == 0 { matching.by_ref().collect() } else { matching.by_ref().take(limit).collect() };
     // Whether a page is the last goes by the objects that there are, not by those that a selector
     // selects.

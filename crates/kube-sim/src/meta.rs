@@ -1,6 +1,7 @@
 //! Object metadata: reading it out of JSON, and the rules that all kinds share
 //! (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`).
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::kind::{Family, Kind};
@@ -34,6 +35,11 @@ pub(crate) fn version(object: &Value) -> Option<&str> {
 
 pub(crate) fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// When the object was made, where that can be read.
+pub(crate) fn created(object: &Value) -> Option<Timestamp> {
+    text(object, "creationTimestamp").parse().ok()
 }
 
 /// The finalizers, in order.

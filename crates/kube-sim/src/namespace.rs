@@ -15,7 +15,7 @@ pub(crate) fn finalize(state: &mut State) -> usize {
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
     let terminating: Vec<(Place, _)> = state
         .objects(&namespaces)
-        .filter(|(_, object)| meta::is_deleting(object))
+        .filter(|(_, object)| object.is_deleting())
         .map(|(place, object)| (place.clone(), object.clone()))
         .collect();
     let mut changes = 0;
@@ -25,8 +25,8 @@ pub(crate) fn finalize(state: &mut State) -> usize {
             .filter(|(_, inner, _)| inner.namespace == place.name)
             .map(|(kind, inner, object)| (kind.clone(), inner.clone(), object.clone()))
             .collect();
-        for (kind, inner, object) in content.iter().filter(|(_, _, object)| !meta::is_deleting(object)) {
-            let uid = Some(meta::uid(object).to_owned());
+        for (kind, inner, object) in content.iter().filter(|(_, _, object)| !object.is_deleting()) {
+            let uid = Some(object.uid().to_owned());
             let deletion = Deletion { uid, ..Deletion::default() };
             changes += usize::from(delete::delete(state, kind, inner, &deletion).is_ok());
         }

@@ -41,7 +41,7 @@ impl Form {
     pub(crate) fn text(self, object: &Shared) -> Bytes {
         match self {
             Self::Whole => object.json().clone(),
-            Self::Metadata => json_text(&self.of(object)),
+            Self::Metadata => json_text(&self.of(&object.tree())),
         }
     }
 
@@ -59,31 +59,43 @@ impl Form {
 
     /// The text of a list.
     pub(crate) fn list(self, kind: &Kind, list: &List) -> Bytes {
-        let items = list.objects.iter().map(|object| match object.as_object() {
-            // Of built-in kinds without its type.
-            Some(fields) if self == Self::Whole && !kind.is_custom() => Formed::Untyped(fields),
-            _ => self.of(object),
-        });
-        let (api_version, kind) = match self {
+        let (api_version, list_kind) = match self {
             Self::Whole => (kind.api_version(), format!("{}List", kind.kind)),
             Self::Metadata => (PARTIAL_VERSION.to_owned(), "PartialObjectMetadataList".to_owned()),
         };
-        json_text(&FormedList { api_version, items: items.collect(), kind, metadata: &list.metadata })
+        let mut text = Vec::new();
+        text.extend_from_slice(b"{\"apiVersion\":");
+        text.extend_from_slice(&json_text(&api_version));
+        text.extend_from_slice(b",\"items\":[");
+        for (index, object) in list.objects.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(&self.item(kind, object));
+        }
+        text.extend_from_slice(b"],\"kind\":");
+        text.extend_from_slice(&json_text(&list_kind));
+        text.extend_from_slice(b",\"metadata\":");
+        text.extend_from_slice(&json_text(&list.metadata));
+        text.push(b'}');
+        text.into()
+    }
+
+    /// The text of an object in a list: of built-in kinds without its type.
+    fn item(self, kind: &Kind, object: &Shared) -> Bytes {
+        if self == Self::Whole && kind.is_custom() {
+            return object.json().clone();
+        }
+        let tree = object.tree();
+        match tree.as_object() {
+            Some(fields) if self == Self::Whole => json_text(&Formed::Untyped(fields)),
+            _ => json_text(&self.of(&tree)),
+        }
     }
 }
 
 /// The version of objects that are metadata only.
 const PARTIAL_VERSION: &str = "meta.k8s.io/v1";
-
-/// A list as it goes over the wire.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FormedList<'a> {
-    api_version: String,
-    items: Vec<Formed<'a>>,
-    kind: String,
-    metadata: &'a Value,
-}
 
 /// An object as it goes over the wire.
 #[derive(Serialize)]

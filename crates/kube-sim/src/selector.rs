@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::kind::{Family, Kind};
 use super::names;
 use super::status::{Failure, bad_request};
-use super::store::Place;
+use super::store::{Place, Shared};
 
 /// What a list or watch lets through.
 #[derive(Clone, Debug, Default)]
@@ -71,11 +71,20 @@ impl Filter {
             && self.single.as_ref().is_none_or(|name| *name == place.name)
     }
 
-    pub(crate) fn matches(&self, object: &Value) -> bool {
-        let metadata = &object["metadata"];
-        (self.namespace.is_empty() || metadata["namespace"] == self.namespace.as_str())
-            && self.labels.iter().all(|requirement| requirement.holds(&metadata["labels"]))
-            && self.fields.iter().all(|requirement| requirement.holds(object))
+    /// Whether an object that stands in this place is let through.
+    pub(crate) fn matches(&self, place: &Place, object: &Shared) -> bool {
+        (self.namespace.is_empty() || self.namespace == place.namespace)
+            && self.labels.iter().all(|requirement| requirement.holds(object.label(&requirement.key)))
+            && (self.fields.is_empty() || self.has_fields(place, object))
+    }
+
+    fn has_fields(&self, place: &Place, object: &Shared) -> bool {
+        // Straight to the one that is asked for, without a look at what is in all the others.
+        if self.single.as_ref().is_some_and(|name| *name != place.name) {
+            return false;
+        }
+        let tree = object.tree();
+        self.fields.iter().all(|requirement| requirement.holds(&tree))
     }
 }
 
@@ -97,14 +106,16 @@ pub(crate) fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, 
             "DoesNotExist" => LabelTest::Absent,
             other => return Err((index, other.to_owned())),
         };
-        all &= LabelRequirement { key: text(&expression["key"]), test }.holds(labels);
+        let key = text(&expression["key"]);
+        let value = labels.get(&key).and_then(Value::as_str);
+        all &= LabelRequirement { key, test }.holds(value);
     }
     Ok(all)
 }
 
 impl LabelRequirement {
-    fn holds(&self, labels: &Value) -> bool {
-        let value = labels.get(&self.key).and_then(Value::as_str);
+    /// Whether it holds of an object whose label of this key has this value.
+    fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|text| text.parse::<i64>().ok());
         match &self.test {
             LabelTest::Exists => value.is_some(),
@@ -251,7 +262,8 @@ mod tests {
 
     fn labels_match(selector: &str, labels: &Value) -> bool {
         let parsed = parse_labels(selector).expect(selector);
-        parsed.iter().all(|requirement| requirement.holds(labels))
+        let value = |key: &str| labels.get(key).and_then(Value::as_str);
+        parsed.iter().all(|requirement| requirement.holds(value(&requirement.key)))
     }
 
     #[test]

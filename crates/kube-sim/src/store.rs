@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use super::WallClock;
+use super::compact::Compact;
 use super::kept::{self, Keeper};
 use super::kind::{Kind, SharedKind};
 use super::meta;
@@ -33,6 +34,8 @@ pub(crate) struct State {
     drawn: u64,
     /// Most changes of each kind that are remembered.
     remembers: usize,
+    /// `None` = every object has its tree.
+    compact: Option<Compact>,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Told of what outlives the process.
@@ -54,6 +57,7 @@ impl State {
             seed,
             drawn: 0,
             remembers: HISTORY,
+            compact: None,
             observer: None,
             keeper: None,
             author: None,
@@ -126,6 +130,13 @@ impl State {
             table.remembers = changes;
             table.forget();
         }
+    }
+
+    /// Holds but so many objects as trees from now on.
+    pub(crate) fn keep_compact(&mut self, most: usize) {
+        let mut compact = Compact::new(most);
+        compact.freeze_all(&mut self.tables);
+        self.compact = Some(compact);
     }
 
     /// Whether a resource is served still.
@@ -258,13 +269,16 @@ impl State {
         self.version += 1;
         let version = self.version;
         meta::set(&mut object, "resourceVersion", version.to_string().into());
-        let object = Shared::new(object);
         let place = Place::of(&object);
+        let object = Shared::new(object);
         let table = self.table_mut(kind);
         table.completed_on_read.remove(&place);
         let old = table.objects.insert(place.clone(), object.clone());
-        let change = Change { version, place: place.clone(), old: old.clone(), new: object.clone(), removed: false };
-        table.record(change);
+        self.record(
+            kind,
+            Change { version, place: place.clone(), old: old.clone(), new: object.clone(), removed: false },
+        );
+        self.freeze_older(kind, &place);
         kept::told(self, kind, &place, Some(&object));
         self.tell(kind, place, old, Some(object.clone()));
         object
@@ -292,10 +306,35 @@ impl State {
         meta::set(&mut last, "resourceVersion", version.to_string().into());
         let new = Shared::new(last);
         let change = Change { version, place: place.clone(), old: Some(old.clone()), new: new.clone(), removed: true };
-        self.table_mut(kind).record(change);
+        self.record(kind, change);
         kept::told(self, kind, place, None);
         self.tell(kind, place.clone(), Some(old), None);
         Some(new)
+    }
+
+    fn record(&mut self, kind: &Kind, change: Change) {
+        let change = match &self.compact {
+            None => change,
+            Some(compact) => {
+                let [old, new] = [change.old.as_ref(), Some(&change.new)].map(|it| it.map(|it| compact.frozen(it)));
+                Change { old, new: new.unwrap_or_else(|| change.new.clone()), ..change }
+            }
+        };
+        self.table_mut(kind).record(change);
+    }
+
+    /// After a write: what was written long before is frozen.
+    fn freeze_older(&mut self, kind: &Kind, place: &Place) {
+        let written = self.table(kind).kind.clone();
+        let Some(compact) = &mut self.compact else { return };
+        if compact.is_due() {
+            compact.refreeze(&mut self.tables);
+        }
+        let Some((kind, place)) = compact.wrote(written, place.clone()) else { return };
+        let Ok(at) = self.tables.binary_search_by(|table| table.kind.key().cmp(&kind.key())) else { return };
+        if let Some(object) = self.tables[at].objects.get_mut(&place) {
+            *object = compact.frozen(object);
+        }
     }
 
     /// Wakes at any change.
@@ -307,7 +346,7 @@ impl State {
         self.written.notify_waiters();
         if let Some(observer) = &self.observer {
             let Place { namespace, name } = place;
-            let [old, new] = [old, new].map(|object| object.map(|object| object.value().clone()));
+            let [old, new] = [old, new].map(|object| object.map(|object| object.tree()));
             observer.stored(self.author, Stored { plural: kind.plural.clone(), namespace, name, old, new });
         }
     }
@@ -321,12 +360,21 @@ impl State {
     /// A state that serves and holds nothing, and goes on from this one's version and draws.
     pub(crate) fn emptied(&self) -> Self {
         let (revision, version, drawn) = (self.revision + 1, self.version, self.drawn);
-        Self { revision, version, drawn, remembers: self.remembers, ..Self::new(self.clock.clone(), self.seed) }
+        let compact = self.compact.as_ref().map(Compact::anew);
+        Self {
+            revision,
+            version,
+            drawn,
+            remembers: self.remembers,
+            compact,
+            ..Self::new(self.clock.clone(), self.seed)
+        }
     }
 
     /// Holds and serves what another state does, which has gone on from this one. Whoever watches
     /// finds that what they know is forgotten.
     pub(crate) fn become_another(&mut self, other: Self) {
+        self.compact = other.compact;
         let before = std::mem::take(&mut self.tables);
         (self.tables, self.version, self.drawn) = (other.tables, other.version, other.drawn);
         self.revision = other.revision.max(self.revision) + 1;
@@ -349,6 +397,7 @@ impl State {
 
     /// Puts an object where it stood, as it was; nobody is told.
     pub(crate) fn restore(&mut self, kind: &Kind, place: Place, object: Shared, completed_on_read: bool) {
+        let object = self.compact.as_ref().map_or_else(|| object.clone(), |compact| compact.frozen(&object));
         let table = self.table_mut(kind);
         if completed_on_read {
             table.completed_on_read.insert(place.clone());

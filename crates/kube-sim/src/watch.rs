@@ -136,7 +136,7 @@ impl Watch {
     /// Tells everything that exists as added, then goes on from the current version.
     fn start_from_now(&mut self, state: &State, closing_bookmark: bool) {
         self.version = state.version();
-        let existing = state.objects(&self.kind).filter(|(_, object)| self.filter.matches(object));
+        let existing = state.objects(&self.kind).filter(|(place, object)| self.filter.matches(place, object));
         self.pending = existing.map(|(_, object)| self.event("ADDED", object)).collect();
         if closing_bookmark {
             let mut object = versioned_stub(&self.kind, self.version);
@@ -299,8 +299,8 @@ impl Watch {
     /// What a change looks like through the filter: an object that stops matching is deleted, with
     /// its old labels and the new version; one that starts to is added.
     fn translate(&self, change: &Change) -> Option<Bytes> {
-        let before = change.old.as_ref().filter(|old| self.filter.matches(old));
-        let after = Some(&change.new).filter(|new| !change.removed && self.filter.matches(new));
+        let before = change.old.as_ref().filter(|old| self.filter.matches(&change.place, old));
+        let after = Some(&change.new).filter(|new| !change.removed && self.filter.matches(&change.place, new));
         match (before, after) {
             (None, None) => None,
             (None, Some(new)) => Some(self.event("ADDED", new)),

@@ -90,11 +90,14 @@ pub(super) struct Before {
 /// Changes of each kind that are remembered. Whoever is farther behind lists anew, as after five
 /// minutes on an API server; memory is not to grow with what once was.
 const CHANGES: usize = 1000;
+/// Objects that are held as trees of JSON, some 18 KB each; all others as their text.
+const TREES: usize = 500;
 
 /// The cluster that was kept, or a new one.
 fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>, kinds: Kinds) -> Result<Cluster, String> {
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
     cluster.remember(CHANGES);
+    cluster.keep_compact(TREES);
     let left_out = if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
     warn_of(&left_out);
     if let Some(data) = data {

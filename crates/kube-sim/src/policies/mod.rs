@@ -148,7 +148,7 @@ pub(crate) fn admit(state: &State, asked: &Admission<'_>) -> Result<Vec<String>,
 /// The objects of a kind that can be read as such: others were refused when they were written.
 fn all<K: DeserializeOwned>(state: &State, plural: &str) -> Vec<K> {
     let Some(kind) = state.kind(GROUP, VERSION, plural) else { return Vec::new() };
-    state.objects(&kind).filter_map(|(_, object)| K::deserialize(object.value().as_ref()).ok()).collect()
+    state.objects(&kind).filter_map(|(_, object)| K::deserialize(object.tree().as_ref()).ok()).collect()
 }
 
 fn verdicts<'a>(
@@ -222,7 +222,7 @@ pub(crate) fn namespace_of(state: &State, asked: &Admission<'_>) -> Option<Value
         return Some(asked.about().clone());
     }
     let found = state.get(&namespaces, &Place::new("", asked.namespace()));
-    found.filter(|_| asked.kind.is_namespaced()).map(|found| found.value().as_ref().clone())
+    found.filter(|_| asked.kind.is_namespaced()).map(|found| found.tree().as_ref().clone())
 }
 
 fn refusal(asked: &Admission<'_>, verdict: &Verdict<'_>) -> Failure {

@@ -33,7 +33,7 @@ pub(super) fn of(
     let found: Vec<Option<Value>> = match (&wanted.name, &wanted.selector) {
         (Some(name), _) => {
             let found = state.get(&served, &Place::new(namespace, name));
-            found.map(|found| Some(found.value().as_ref().clone())).into_iter().collect()
+            found.map(|found| Some(found.tree().as_ref().clone())).into_iter().collect()
         }
         (None, Some(selector)) => {
             let selector = serde_json::to_value(selector).map_err(|error| error.to_string())?;
@@ -41,7 +41,7 @@ pub(super) fn of(
                 |object: &Value| selector::selects(&selector, &object["metadata"]["labels"]).unwrap_or(false);
             let objects = state.objects(&served).filter(|(place, _)| place.namespace == namespace);
             objects
-                .map(|(_, object)| object.value())
+                .map(|(_, object)| object.tree())
                 .filter(|object| selected(object))
                 .map(|object| Some(object.as_ref().clone()))
                 .collect()

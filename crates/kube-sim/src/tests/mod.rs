@@ -4,6 +4,7 @@
 mod admin;
 mod apply;
 mod builtins;
+mod compact;
 mod controller;
 mod front;
 mod front_writes;

@@ -116,11 +116,11 @@ pub(super) fn are_any(state: &State, sort: Sort) -> bool {
 /// before it was checked, and is passed over.
 pub(super) fn all(state: &State, sort: Sort) -> Vec<Hook> {
     let Some(kind) = state.kind(GROUP, VERSION, sort.plural()) else { return Vec::new() };
-    let configurations = state.objects(&kind).map(|(_, object)| object.value());
+    let configurations = state.objects(&kind).map(|(_, object)| object.tree());
     configurations
         .flat_map(|object| {
             let webhooks = object["webhooks"].as_array().into_iter().flatten();
-            webhooks.filter_map(|webhook| read(sort, meta::name(object), webhook).ok())
+            webhooks.filter_map(|webhook| read(sort, meta::name(&object), webhook).ok()).collect::<Vec<_>>()
         })
         .collect()
 }
