@@ -102,6 +102,6 @@ fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
         family: Family::Custom,
         status_subresource: version.subresources.as_ref().is_some_and(|sub| sub.status.is_some()),
         selectable: selectable.collect(),
-        schema,
+        schema: schema.into(),
     }))
 }

@@ -65,7 +65,8 @@ pub(crate) struct Kind {
     /// Whether `/status` exists and `status` is protected on the main resource.
     pub(crate) status_subresource: bool,
     pub(crate) selectable: Vec<SelectableField>,
-    pub(crate) schema: Schema,
+    /// Some kinds have one and the same.
+    pub(crate) schema: Arc<Schema>,
 }
 
 /// Kinds are shared between the store, running watches and requests.

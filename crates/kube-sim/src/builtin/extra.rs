@@ -4,6 +4,7 @@
 //! Their content isn't checked, but for that of policies and webhooks. What kubectl merges item by
 //! item, the templates of pods and webhooks, has a schema; everything else is kept as it comes.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ type Row =
     (&'static str, &'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str], Sort);
 
 /// Where the objects of a kind live, and what there is to them.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sort {
     /// In a namespace, without a status.
     Plain,
@@ -78,17 +79,22 @@ const ROWS: [Row; 30] = [
 
 /// All of them. Read once in a process.
 pub(crate) fn kinds() -> &'static [SharedKind] {
-    static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(|| ROWS.iter().map(|row| Arc::new(of(row))).collect());
+    static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(|| {
+        // Templates of pods are large, and the same wherever they stand.
+        let mut schemas: BTreeMap<Sort, Arc<Schema>> = BTreeMap::new();
+        let mut of_sort = |sort| schemas.entry(sort).or_insert_with(|| schema(sort).into()).clone();
+        ROWS.iter().map(|row| Arc::new(of(row, of_sort(row.6)))).collect()
+    });
     &KINDS
 }
 
-fn of((group, version, plural, name, short, categories, sort): &Row) -> Kind {
+fn of((group, version, plural, name, short, categories, sort): &Row, schema: Arc<Schema>) -> Kind {
     let wide = matches!(sort, Sort::Wide | Sort::WideStatus | Sort::Validating | Sort::Mutating);
     Kind {
         version: (*version).to_owned(),
         scope: if wide { Scope::Cluster } else { Scope::Namespaced },
         status_subresource: matches!(sort, Sort::Status | Sort::Template | Sort::Jobs | Sort::WideStatus),
-        ..kind(Family::Inert, group, plural, name, schema(*sort)).called(short, categories)
+        ..kind(Family::Inert, group, plural, name, schema).called(short, categories)
     }
 }
 

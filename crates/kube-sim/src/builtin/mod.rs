@@ -138,7 +138,7 @@ fn shared<const N: usize>(kinds: [Kind; N]) -> Vec<SharedKind> {
 }
 
 /// A kind of version `v1` that lives in namespaces.
-fn kind(family: Family, group: &str, plural: &str, name: &str, schema: Schema) -> Kind {
+fn kind(family: Family, group: &str, plural: &str, name: &str, schema: impl Into<Arc<Schema>>) -> Kind {
     Kind {
         group: group.to_owned(),
         version: "v1".to_owned(),
@@ -149,7 +149,7 @@ fn kind(family: Family, group: &str, plural: &str, name: &str, schema: Schema) -
         family,
         status_subresource: false,
         selectable: Vec::new(),
-        schema,
+        schema: schema.into(),
     }
 }
 

@@ -6,15 +6,16 @@
 //! even if it is empty.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
 use crate::schema::Schema;
 
 /// The schema of `metadata`, the same for every kind.
-pub(crate) fn object_meta_schema() -> Schema {
-    Schema::own(object_meta())
+pub(crate) fn object_meta_schema() -> Arc<Schema> {
+    static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| Schema::own(object_meta()).into());
+    SCHEMA.clone()
 }
 
 fn object_meta() -> Value {
@@ -62,7 +63,7 @@ pub(super) fn open_schema(properties: &Value) -> Schema {
 /// A schema with type and metadata.
 fn typed(mut schema: Schema) -> Schema {
     for name in ["apiVersion", "kind"] {
-        schema.properties.insert(name.to_owned(), Schema::own(json!({"type": "string"})));
+        schema.properties.insert(name.to_owned(), Schema::own(json!({"type": "string"})).into());
     }
     schema.properties.insert("metadata".to_owned(), object_meta_schema());
     schema

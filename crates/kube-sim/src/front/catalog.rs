@@ -1,10 +1,12 @@
 //! What is served, as clients are told of it: of built-in kinds by what the store knows of them, of
 //! custom ones by their definitions. Discovery, OpenAPI and tables are all made of this.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::face::Face;
-use super::reviews;
+use super::{events, openapi, reviews};
 use crate::kind::{Family, Kind, Names, SharedKind};
 use crate::store::{Place, State};
 
@@ -72,9 +74,34 @@ pub(super) struct Resource {
     /// `None` where the kind has columns of its own.
     pub(super) columns: Option<Vec<Column>>,
     pub(super) scale: Option<ScalePaths>,
-    /// The schema of an object, in the form of OpenAPI 3; null where there is no object.
-    pub(super) schema: Value,
+    pub(super) content: Content,
     pub(super) backing: Backing,
+}
+
+/// What objects of a resource may hold.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Anything,
+    /// What the schema of a built-in kind says.
+    Kind(SharedKind),
+    /// The same of the events of the core group.
+    CoreEvent,
+    /// What a definition says of its version of this number.
+    Definition(Arc<Value>, usize),
+}
+
+impl Content {
+    /// In the form of OpenAPI 3. Made whenever it is asked for, as few do and it takes much room.
+    pub(super) fn schema(&self) -> Value {
+        match self {
+            Self::Anything => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            Self::Kind(kind) => openapi::of_schema(&kind.schema),
+            Self::CoreEvent => events::core_schema(),
+            Self::Definition(definition, version) => {
+                openapi::of_definition(&definition["spec"]["versions"][version]["schema"]["openAPIV3Schema"])
+            }
+        }
+    }
 }
 
 impl Resource {
@@ -180,7 +207,7 @@ fn built_in(kind: &SharedKind) -> Resource {
         subresources: parts(&kind.group, &kind.version, &kind.kind, kind.status_subresource, scale.is_some()),
         columns: None,
         scale,
-        schema: super::openapi::of_schema(&kind.schema),
+        content: Content::Kind(kind.clone()),
         backing: Backing::Stored(kind.clone(), Face::Same),
     };
     if kind.family == Family::ServiceAccount {
@@ -201,7 +228,7 @@ fn has_scale(kind: &Kind) -> bool {
 fn core_events(kind: &SharedKind) -> Resource {
     Resource {
         group: String::new(),
-        schema: super::openapi::of_schema(&super::events::core_schema()),
+        content: Content::CoreEvent,
         backing: Backing::Stored(kind.clone(), Face::CoreEvent),
         ..built_in(kind)
     }
@@ -222,8 +249,8 @@ fn custom(state: &State, kind: &SharedKind, out: &mut Vec<Resource>) {
     let Some(definition) = definitions.and_then(|definitions| state.get(&definitions, &place).cloned()) else {
         return;
     };
-    let versions = definition["spec"]["versions"].as_array().into_iter().flatten();
-    for version in versions.filter(|version| version["served"] == true) {
+    let versions = definition["spec"]["versions"].as_array().into_iter().flatten().enumerate();
+    for (number, version) in versions.filter(|(_, version)| version["served"] == true) {
         let name = version["name"].as_str().unwrap_or_default();
         let status = version["subresources"]["status"].is_object();
         let scale = scale_paths(&version["subresources"]["scale"]);
@@ -239,7 +266,7 @@ fn custom(state: &State, kind: &SharedKind, out: &mut Vec<Resource>) {
             subresources: parts(&kind.group, name, &kind.kind, status, scale.is_some()),
             columns: Some(columns(&version["additionalPrinterColumns"])),
             scale,
-            schema: super::openapi::of_definition(&version["schema"]["openAPIV3Schema"]),
+            content: Content::Definition(definition.value().clone(), number),
             backing: Backing::Stored(kind.clone(), face),
         });
     }

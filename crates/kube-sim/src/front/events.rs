@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use crate::builtin;
 use crate::kind::SharedKind;
-use crate::schema::Schema;
 
 /// What a field is called at the core group, and what where it is stored.
 const NAMES: [(&str, &str); 7] = [
@@ -30,12 +29,14 @@ pub(super) fn core_kind() -> &'static SharedKind {
     &KIND
 }
 
-/// The schema of an event of the core group.
-pub(super) fn core_schema() -> Schema {
-    let mut schema = builtin::core_event().schema;
-    for (core, stored) in NAMES {
-        if let Some(field) = schema.properties.remove(stored) {
-            schema.properties.insert(core.to_owned(), field);
+/// The schema of an event of the core group, in the form of OpenAPI 3.
+pub(super) fn core_schema() -> Value {
+    let mut schema = super::openapi::of_schema(&core_kind().schema);
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        for (core, stored) in NAMES {
+            if let Some(field) = properties.remove(stored) {
+                properties.insert(core.to_owned(), field);
+            }
         }
     }
     schema

@@ -53,10 +53,7 @@ fn document(catalog: &Catalog, group: &str, version: &str, server_version: &str)
     let (mut paths, mut schemas) = (Map::new(), METADATA.clone());
     for resource in catalog.of(group, version) {
         add_paths(resource, &mut paths);
-        if resource.schema.is_null() {
-            continue;
-        }
-        let mut schema = resource.schema.clone();
+        let mut schema = resource.content.schema();
         schema["x-kubernetes-group-version-kind"] = json!([type_of(resource)]);
         schemas.insert(schema_name(resource), schema);
     }
@@ -130,7 +127,7 @@ fn operation(resource: &Resource, method: &str) -> Value {
             let content: Map<String, Value> = types.iter().map(|name| ((*name).to_owned(), json!({}))).collect();
             operation["requestBody"] = json!({"content": content});
         }
-        "post" | "put" if !resource.schema.is_null() => {
+        "post" | "put" => {
             let reference = format!("#/components/schemas/{}", schema_name(resource));
             operation["requestBody"] = json!({"content": {"application/json": {"schema": {"$ref": reference}}}});
         }

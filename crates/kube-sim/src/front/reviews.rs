@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::authorize::{Authorizer, asked};
-use super::catalog::{Backing, Resource};
+use super::catalog::{Backing, Content, Resource};
 use super::identity::Identity;
 use super::rbac::Attributes;
 use crate::kind::Names;
@@ -58,7 +58,7 @@ pub(super) fn resources() -> Vec<Resource> {
             subresources: Vec::new(),
             columns: None,
             scale: None,
-            schema: json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+            content: Content::Anything,
             backing: Backing::Review(*review),
         })
         .collect()

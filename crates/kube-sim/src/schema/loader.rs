@@ -1,6 +1,7 @@
 //! Reading a schema, and refusing what a server refuses in one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -77,10 +78,10 @@ impl Loader<'_> {
         }
     }
 
-    fn properties(&mut self, props: &JSONSchemaProps, path: &str, place: Place) -> BTreeMap<String, Schema> {
+    fn properties(&mut self, props: &JSONSchemaProps, path: &str, place: Place) -> BTreeMap<String, Arc<Schema>> {
         let named = props.properties.iter().flatten();
         named
-            .map(|(name, child)| (name.clone(), self.node(child, &format!("{path}.properties[{name}]"), place)))
+            .map(|(name, child)| (name.clone(), self.node(child, &format!("{path}.properties[{name}]"), place).into()))
             .collect()
     }
 

@@ -8,6 +8,7 @@
 mod loader;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use regex::Regex;
@@ -117,7 +118,8 @@ pub(crate) struct Schema {
     pub(crate) type_rule: TypeRule,
     pub(crate) nullable: bool,
     pub(crate) format: Option<String>,
-    pub(crate) properties: BTreeMap<String, Schema>,
+    /// Behind pointers: a map keeps room for several of what it holds, and nodes are large.
+    pub(crate) properties: BTreeMap<String, Arc<Schema>>,
     pub(crate) additional: Additional,
     pub(crate) items: Option<Box<Schema>>,
     pub(crate) required: Vec<String>,
@@ -185,7 +187,7 @@ impl Schema {
         }
         for name in ["apiVersion", "kind"] {
             let text = Self { type_rule: TypeRule::Only(JsonType::String), ..Self::anything() };
-            schema.properties.insert(name.to_owned(), text);
+            schema.properties.insert(name.to_owned(), Arc::new(text));
         }
         schema.properties.insert("metadata".to_owned(), super::builtin::object_meta_schema());
         schema.holds = schema.found_to_hold();
@@ -203,8 +205,8 @@ impl Schema {
 
     /// The schema of a named field of an object, whether declared or additional.
     pub(crate) fn field(&self, name: &str) -> Option<&Schema> {
-        self.properties.get(name).or(match &self.additional {
-            Additional::Schema(schema) => Some(schema),
+        self.properties.get(name).map(Arc::as_ref).or(match &self.additional {
+            Additional::Schema(schema) => Some(schema.as_ref()),
             Additional::None | Additional::Any => None,
         })
     }
@@ -215,7 +217,7 @@ impl Schema {
             Additional::Schema(schema) => Some(schema.as_ref()),
             Additional::None | Additional::Any => None,
         };
-        self.properties.values().chain(additional).chain(self.items.as_deref())
+        self.properties.values().map(Arc::as_ref).chain(additional).chain(self.items.as_deref())
     }
 
     fn found_to_hold(&self) -> Holds {
