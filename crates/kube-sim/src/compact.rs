@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use super::kind::SharedKind;
-use super::shared::{Place, Shared, Thawed};
+use super::Cluster;
+use super::kind::{Kind, SharedKind};
+use super::shared::{Change, Place, Shared, Thawed};
+use super::store::State;
 use super::table::Table;
 
 /// How many objects have trees, and which were written last.
@@ -62,6 +64,50 @@ impl Compact {
             for object in table.objects.values_mut().chain(changes) {
                 *object = object.frozen(&self.thawed);
             }
+        }
+    }
+}
+
+impl Cluster {
+    /// Holds but so many objects as trees of JSON from now on, and all others as their text, which
+    /// takes a tenth of the memory and longer to read. Nothing else changes. Unless this was
+    /// called, all are trees.
+    pub fn keep_compact(&self, most: usize) {
+        self.lock().keep_compact(most);
+    }
+}
+
+impl State {
+    /// Holds but so many objects as trees from now on.
+    fn keep_compact(&mut self, most: usize) {
+        let mut compact = Compact::new(most);
+        compact.freeze_all(&mut self.tables);
+        self.compact = Some(compact);
+    }
+
+    /// Remembers a change, by what is small of its objects.
+    pub(super) fn record(&mut self, kind: &Kind, change: Change) {
+        let change = match &self.compact {
+            None => change,
+            Some(compact) => {
+                let [old, new] = [change.old.as_ref(), Some(&change.new)].map(|it| it.map(|it| compact.frozen(it)));
+                Change { old, new: new.unwrap_or_else(|| change.new.clone()), ..change }
+            }
+        };
+        self.table_mut(kind).record(change);
+    }
+
+    /// After a write: what was written long before is frozen.
+    pub(super) fn freeze_older(&mut self, kind: &Kind, place: &Place) {
+        let written = self.table(kind).kind.clone();
+        let Some(compact) = &mut self.compact else { return };
+        if compact.is_due() {
+            compact.refreeze(&mut self.tables);
+        }
+        let Some((kind, place)) = compact.wrote(written, place.clone()) else { return };
+        let Ok(at) = self.tables.binary_search_by(|table| table.kind.key().cmp(&kind.key())) else { return };
+        if let Some(object) = self.tables[at].objects.get_mut(&place) {
+            *object = compact.frozen(object);
         }
     }
 }

@@ -133,6 +133,7 @@ mod output;
 mod patch;
 mod path;
 mod policies;
+mod replaced;
 mod route;
 mod schema;
 mod selector;
@@ -318,13 +319,6 @@ impl Cluster {
     /// continued lists from before get 410. Each is a whole object.
     pub fn remember(&self, changes: usize) {
         self.lock().remember(changes);
-    }
-
-    /// Holds but so many objects as trees of JSON from now on, and all others as their text, which
-    /// takes a tenth of the memory and longer to read. Nothing else changes. Unless this was
-    /// called, all are trees.
-    pub fn keep_compact(&self, most: usize) {
-        self.lock().keep_compact(most);
     }
 
     /// All stored objects in order of group, resource, namespace and name.

@@ -25,17 +25,17 @@ pub(crate) use super::shared::{Change, Place, Shared};
 /// Everything that the simulated API server keeps.
 pub(crate) struct State {
     /// In order of their kinds' keys.
-    tables: Vec<Table>,
+    pub(super) tables: Vec<Table>,
     /// Counts the changes of what is served.
-    revision: u64,
-    version: u64,
-    clock: WallClock,
-    seed: u64,
-    drawn: u64,
+    pub(super) revision: u64,
+    pub(super) version: u64,
+    pub(super) clock: WallClock,
+    pub(super) seed: u64,
+    pub(super) drawn: u64,
     /// Most changes of each kind that are remembered.
-    remembers: usize,
+    pub(super) remembers: usize,
     /// `None` = every object has its tree.
-    compact: Option<Compact>,
+    pub(super) compact: Option<Compact>,
     /// Told of every change.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     /// Told of what outlives the process.
@@ -43,7 +43,7 @@ pub(crate) struct State {
     /// Who makes the changes now.
     pub(crate) author: Option<Author>,
     /// Tells who waits for any change.
-    written: Arc<Notify>,
+    pub(super) written: Arc<Notify>,
 }
 
 impl State {
@@ -132,13 +132,6 @@ impl State {
         }
     }
 
-    /// Holds but so many objects as trees from now on.
-    pub(crate) fn keep_compact(&mut self, most: usize) {
-        let mut compact = Compact::new(most);
-        compact.freeze_all(&mut self.tables);
-        self.compact = Some(compact);
-    }
-
     /// Whether a resource is served still.
     pub(crate) fn serves(&self, kind: &Kind) -> bool {
         self.table(kind).served
@@ -155,7 +148,7 @@ impl State {
     }
 
     /// Where the table of this group and plural is, or where it belongs.
-    fn place_of(&self, key: (&str, &str)) -> Result<usize, usize> {
+    pub(super) fn place_of(&self, key: (&str, &str)) -> Result<usize, usize> {
         self.tables.binary_search_by(|table| table.kind.key().cmp(&key))
     }
 
@@ -190,11 +183,11 @@ impl State {
         self.tables.iter().filter(|table| table.served).map(|table| table.kind.clone())
     }
 
-    fn table(&self, kind: &Kind) -> &Table {
+    pub(super) fn table(&self, kind: &Kind) -> &Table {
         &self.tables[self.place_of(kind.key()).expect("a kind is only got from its table, and tables stay")]
     }
 
-    fn table_mut(&mut self, kind: &Kind) -> &mut Table {
+    pub(super) fn table_mut(&mut self, kind: &Kind) -> &mut Table {
         let place = self.place_of(kind.key()).expect("a kind is only got from its table, and tables stay");
         &mut self.tables[place]
     }
@@ -312,31 +305,6 @@ impl State {
         Some(new)
     }
 
-    fn record(&mut self, kind: &Kind, change: Change) {
-        let change = match &self.compact {
-            None => change,
-            Some(compact) => {
-                let [old, new] = [change.old.as_ref(), Some(&change.new)].map(|it| it.map(|it| compact.frozen(it)));
-                Change { old, new: new.unwrap_or_else(|| change.new.clone()), ..change }
-            }
-        };
-        self.table_mut(kind).record(change);
-    }
-
-    /// After a write: what was written long before is frozen.
-    fn freeze_older(&mut self, kind: &Kind, place: &Place) {
-        let written = self.table(kind).kind.clone();
-        let Some(compact) = &mut self.compact else { return };
-        if compact.is_due() {
-            compact.refreeze(&mut self.tables);
-        }
-        let Some((kind, place)) = compact.wrote(written, place.clone()) else { return };
-        let Ok(at) = self.tables.binary_search_by(|table| table.kind.key().cmp(&kind.key())) else { return };
-        if let Some(object) = self.tables[at].objects.get_mut(&place) {
-            *object = compact.frozen(object);
-        }
-    }
-
     /// Wakes at any change.
     pub(crate) fn written(&self) -> Arc<Notify> {
         self.written.clone()
@@ -355,54 +323,6 @@ impl State {
     pub(crate) fn past(&self, plural: &str) -> impl Iterator<Item = &Shared> {
         let tables = self.tables.iter().filter(move |table| table.kind.plural == plural);
         tables.flat_map(|table| table.history.iter().map(|change| &change.new))
-    }
-
-    /// A state that serves and holds nothing, and goes on from this one's version and draws.
-    pub(crate) fn emptied(&self) -> Self {
-        let (revision, version, drawn) = (self.revision + 1, self.version, self.drawn);
-        let compact = self.compact.as_ref().map(Compact::anew);
-        Self {
-            revision,
-            version,
-            drawn,
-            remembers: self.remembers,
-            compact,
-            ..Self::new(self.clock.clone(), self.seed)
-        }
-    }
-
-    /// Holds and serves what another state does, which has gone on from this one. Whoever watches
-    /// finds that what they know is forgotten.
-    pub(crate) fn become_another(&mut self, other: Self) {
-        self.compact = other.compact;
-        let before = std::mem::take(&mut self.tables);
-        (self.tables, self.version, self.drawn) = (other.tables, other.version, other.drawn);
-        self.revision = other.revision.max(self.revision) + 1;
-        let forgotten = self.version;
-        for table in before {
-            let news = table.news.clone();
-            match self.place_of(table.kind.key()) {
-                Ok(place) => self.tables[place].news = table.news,
-                Err(place) => {
-                    let nothing =
-                        Table { served: false, news: table.news, ..Table::new(table.kind, forgotten, table.remembers) };
-                    self.tables.insert(place, nothing);
-                }
-            }
-            news.notify_waiters();
-        }
-        kept::told_all(self);
-        self.written.notify_waiters();
-    }
-
-    /// Puts an object where it stood, as it was; nobody is told.
-    pub(crate) fn restore(&mut self, kind: &Kind, place: Place, object: Shared, completed_on_read: bool) {
-        let object = self.compact.as_ref().map_or_else(|| object.clone(), |compact| compact.frozen(&object));
-        let table = self.table_mut(kind);
-        if completed_on_read {
-            table.completed_on_read.insert(place.clone());
-        }
-        table.objects.insert(place, object);
     }
 
     /// Goes on from this version, before which nothing can be told of.

@@ -28,7 +28,7 @@ const WITHIN: [(&str, &str); 5] = [
     ("backend", "uptime step count health status mod"),
     ("grant", "words step view fingerprint entries keys status outlook purpose consumer removal mod"),
     ("orphans", "kinds orphans"),
-    ("obc", "kinds words step view desired bucket shadow config_map deletion status mod"),
+    ("obc", "kinds words step halt view desired bucket shadow config_map deletion status mod"),
 ];
 
 fn operator() -> Graph {

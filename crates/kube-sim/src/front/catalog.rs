@@ -266,7 +266,7 @@ fn custom(state: &State, kind: &SharedKind, out: &mut Vec<Resource>) {
             subresources: parts(&kind.group, name, &kind.kind, status, scale.is_some()),
             columns: Some(columns(&version["additionalPrinterColumns"])),
             scale,
-            content: Content::Definition(definition.value().clone(), number),
+            content: Content::Definition(definition.tree(), number),
             backing: Backing::Stored(kind.clone(), face),
         });
     }

@@ -8,9 +8,10 @@ use crate::api::{
 };
 
 use super::desired;
+use super::halt::{Halt, Phase, Stop};
 use super::kinds::{Shadow, ShadowKind, Work};
 use super::step::{ObcAct, ObcLook};
-use super::view::{Halt, ObcView, Phase, Seen, Stop};
+use super::view::{ObcView, Seen};
 use super::words::{Bucket, PROVISIONER, Pins, bucket_names, shadow_name};
 
 /// What counts for this claim: what its ObjectBucket says, or what it is going to say.

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use crate::api::OBC_PROVISIONER;
 
 use super::desired;
+use super::halt::{Halt, Phase, Stop};
 use super::step::{ObcAct, ObcLook};
-use super::view::{Halt, ObcView, Phase, Seen, Stop};
+use super::view::{ObcView, Seen};
 use super::words::{CONFIG_KEYS, Pins, Told};
 
 fn wanted(view: &ObcView, pins: &Pins) -> BTreeMap<&'static str, String> {

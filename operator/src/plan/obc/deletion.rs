@@ -5,10 +5,11 @@
 use crate::api::Deletion;
 
 use super::bucket;
+use super::halt::Halt;
 use super::kinds::{ShadowKind, Work};
 use super::shadow;
 use super::step::{ObcAct, ObcLook};
-use super::view::{Halt, ObcView, Seen};
+use super::view::{ObcView, Seen};
 use super::words::shadow_name;
 
 /// Walks through the steps. `Ok` = nothing is left to do.

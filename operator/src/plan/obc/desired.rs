@@ -7,8 +7,9 @@ use crate::api::{
     RotationMode, RotationPolicy, Word,
 };
 
+use super::halt::{Phase, Stop};
 use super::kinds::{Shadow, ShadowSpec, Work, meanwhile};
-use super::view::{ObcSetting, Phase, Stop};
+use super::view::ObcSetting;
 use super::words::{BACKEND, DAYS, EMPTY, MODE, Pins, deletion, mode, shadow_name};
 
 /// Of a prefix so much is kept: with a hyphen and a UID that is a bucket's name.

@@ -7,6 +7,7 @@ mod bucket;
 mod config_map;
 mod deletion;
 mod desired;
+mod halt;
 mod kinds;
 mod shadow;
 mod status;
@@ -28,7 +29,8 @@ pub use step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
 pub use view::{ObcCached, ObcSetting, ObcView, provisioner_label};
 pub use words::{Bucket, CONFIG_KEYS, SHADOW, Told, bucket_names, shadow_name};
 
-use view::{Halt, Phase, Seen, Trouble};
+use halt::{Halt, Phase};
+use view::{Seen, Trouble};
 use words::Pins;
 
 /// No pass is longer.

@@ -6,9 +6,10 @@ use kube::core::ObjectMeta;
 use crate::api::{AccessReason, BucketClaimSpec, Deletion, OBC_PROVISIONER, ObjectId, Quantity, Quota, wire};
 
 use super::desired;
+use super::halt::{Halt, Phase, Stop};
 use super::kinds::{NewShadow, Shadow, ShadowKind, ShadowSpec, Work, deletion_of};
 use super::step::{ObcAct, ObcLook};
-use super::view::{Halt, ObcView, Phase, Seen, Stop};
+use super::view::{ObcView, Seen};
 use super::words::Pins;
 
 /// That it is there, and asks for what it should. `quota` is absent where that can't be known.

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use super::super::answer::Failure;
 use super::super::step::{Announcement, Then};
+use super::halt::{Phase, Stop};
 use super::step::{ObcAct, ObcLook, ObcStep};
-use super::view::{ObcView, Phase, Stop};
+use super::view::ObcView;
 
 /// The end of a pass over an ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq)]
