@@ -296,6 +296,8 @@ impl ObcView {
             ObcAnswer::ShadowPosted(_, Some(shadow)) | ObcAnswer::ShadowWritten(shadow) => {
                 let kind = shadow.kind();
                 *self.shadow_mut(kind) = Seen::Live(*shadow);
+                // From here on what an ObjectBucket doesn't say is read of this.
+                self.is_new = false;
             }
             ObcAnswer::ConfigMapPosted(Some(told)) | ObcAnswer::ConfigMapWritten(told) => {
                 self.config_map = Seen::Live(told);
