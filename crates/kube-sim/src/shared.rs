@@ -33,7 +33,7 @@ impl Place {
 /// A stored object, and its text once somebody has been told of it: the answer to a write, lists
 /// and watches share that.
 ///
-/// Of a *frozen* one there is the text, which is a tenth as large as the tree, and what those ask
+/// Of a *frozen* one there is the text, which is a sixth as large as the tree, and what those ask
 /// for who look at every object. Its tree is made again when somebody reads more.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared(Arc<Inner>);

@@ -13,7 +13,7 @@
 //! | `POST /faults` `{"plan": "…"}` | adds faults |
 //! | `DELETE /faults` | nothing goes wrong any more |
 //! | `POST /clock` `{"advanceSeconds": N}` | moves time ahead: `{"now", "aheadSeconds"}` |
-//! | `GET /history` | `{"history", "plan", "caveats": […]}`: what was done, and faults as a plan |
+//! | `GET /history` | `{"history", "plan", "caveats": […]}`: what was done, faults as a plan |
 //! | `POST /reset` | begins anew, with what `up` was given |
 //! | `GET /snapshot` | everything, as a file of [`SNAPSHOT`] |
 //! | `POST /snapshot` | goes on from such a file |
