@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 use serde::{Deserialize, Serialize};
@@ -171,6 +172,8 @@ pub struct Access {
     pub uid: AccessUid,
     /// Generation of the spec.
     pub generation: i64,
+    /// When it was made, by the API server's clock.
+    pub created: Option<Timestamp>,
     /// Has a deletion timestamp.
     pub deleting: bool,
     /// Every finalizer, in order, as far as they are kept.
@@ -223,6 +226,7 @@ impl Access {
             id: ObjectId::of(raw),
             uid: AccessUid::new(raw.uid().unwrap_or_default()),
             generation: raw.metadata.generation.unwrap_or_default(),
+            created: raw.metadata.creation_timestamp.as_ref().map(|time| time.0),
             deleting: raw.metadata.deletion_timestamp.is_some(),
             finalizers: raw.finalizers().to_vec(),
             served_by: ServedBy::noted(raw.annotations()),

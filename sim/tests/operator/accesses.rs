@@ -288,6 +288,44 @@ fn an_entry_that_comes_takes_another_key_and_one_that_goes_the_same() {
     });
 }
 
+/// Two claims of the access's own namespace.
+const BOTH: &str = "{claimRef: {name: photos}}, {claimRef: {name: films}}";
+
+// covers: 8.key.first
+#[test]
+fn claims_that_come_soon_after_their_access_are_opened_by_its_first_key() {
+    run(async |stage| {
+        let world = &stage.world;
+        stage.apply(&reader("team-a", BOTH)).await;
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        world.pass(Duration::from_secs(3)).await;
+        assert_eq!((reason(world, "team-a"), keys(world).len()), ("ClaimNotBound".to_owned(), 0));
+        let told = access(world, "team-a")["status"]["conditions"].to_string();
+        assert!(told.contains("the first key waits for entry 1 of spec.buckets"), "{told}");
+        stage.apply(&claim("team-a", "films")).await;
+        stage.until("both are open", |world| reason(world, "team-a") == "Open").await;
+        assert_eq!(access(world, "team-a")["status"]["rotationGeneration"], 1);
+        assert_eq!(data(world, "team-a", "reader-key")["BUCKET_NAMES"], "team-a-photos,team-a-films");
+    });
+}
+
+// covers: 8.key.first
+#[test]
+fn the_first_key_waits_for_ten_seconds_and_not_longer() {
+    run(async |stage| {
+        let world = &stage.world;
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.apply(&reader("team-a", BOTH)).await;
+        world.pass(Duration::from_secs(8)).await;
+        assert!(keys(world).is_empty());
+        world.pass(Duration::from_secs(4)).await;
+        assert!(works(&client(world, "team-a"), "team-a-photos").await);
+        assert_eq!(entry(world, "team-a", 1)["reason"], "ClaimNotBound");
+    });
+}
+
 // covers: 8.entry.once
 #[test]
 fn two_entries_for_one_bucket_are_both_closed() {

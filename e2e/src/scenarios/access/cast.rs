@@ -127,6 +127,7 @@ pub(super) async fn caller(stage: &Stage<'_>, buckets: &Buckets, wanted: &Wanted
     let Wanted(name, from, entries) = wanted;
     let access = shows(stage, *from, name, wanted.reason()).await?;
     let status = access.status.unwrap_or_default();
+    ensure!(status.rotation_generation == Some(1), "access {name} took more than its first key");
     let told = status.buckets.iter().map(|entry| entry.reason.as_deref().unwrap_or(&entry.state));
     ensure!(told.eq(entries.iter().map(|entry| entry.3)), "access {name} tells {:?}", status.buckets);
     let secrets = stage.secrets(&namespace(stage, *from));

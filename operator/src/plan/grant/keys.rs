@@ -1,6 +1,8 @@
 //! The record of an access and its keys: the same life as that of a claim's (spec §3.3, §8).
 
-use k8s_openapi::jiff::Timestamp;
+use std::time::Duration;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
     AccessCredential, AccessCredentialFacts, AccessReason, AccessRecord, AccessScope, Rotation, SecretContent, wire,
@@ -10,6 +12,7 @@ use super::super::aim::{GRACE, due, plus};
 use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::rotation::{Fate, stamp};
 use super::super::secret::Stored;
+use super::super::step::Then;
 use super::super::view::Knowledge;
 use super::entries;
 use super::step::{GrantAct, GrantLook};
@@ -20,7 +23,7 @@ use super::words::words;
 pub(super) type Held<'a> = (AccessRecord, &'a Stored);
 
 /// The record. It is made once an entry opens, for the namespace as it is now.
-pub(super) fn ensure_record(grant: &Grant) -> Result<Held<'_>, Halt> {
+pub(super) fn ensure_record(grant: &Grant, now: Timestamp) -> Result<Held<'_>, Halt> {
     let name = AccessRecord::name(&grant.access.uid);
     if let Some((record, stored)) = grant.record() {
         of_this_namespace(grant, &record, stored)?;
@@ -38,6 +41,7 @@ pub(super) fn ensure_record(grant: &Grant) -> Result<Held<'_>, Halt> {
     if entries::wanted(grant, &[]).is_empty() {
         return Err(nothing_opens(grant).into());
     }
+    await_others(grant, now)?;
     grant.require_live()?;
     grant.require_absent(&name)?;
     // What there is of keys tells which numbers are used.
@@ -64,6 +68,24 @@ pub(super) fn nothing_opens(grant: &Grant) -> Stop {
     let reason = entries::resolved(grant).into_iter().find_map(|it| it.open.err());
     let reason = reason.unwrap_or(AccessReason::NotShared);
     Stop::new(reason, format!("no entry opens a bucket yet: {}", words(reason)))
+}
+
+/// So long after an access was made its first key waits for the buckets that it asks for: claims
+/// that are applied with it get theirs within seconds, and the next key comes after a minute only.
+const FIRST_KEY_WAITS: SignedDuration = SignedDuration::from_secs(10);
+
+/// Waits for entries that are about to open, so that the first key opens them too.
+fn await_others(grant: &Grant, now: Timestamp) -> Result<(), Halt> {
+    // A clock that is behind that of the API server waits for nobody.
+    let Some(created) = grant.access.created.filter(|created| *created <= now) else { return Ok(()) };
+    let until = plus(created, FIRST_KEY_WAITS);
+    let is_coming = |why: AccessReason| matches!(why, AccessReason::ClaimNotBound | AccessReason::ConsentPending);
+    let mut reasons = entries::resolved(grant).into_iter().map(|it| it.open.err()).enumerate();
+    let coming = reasons.find_map(|(at, why)| Some((at, why.filter(|why| is_coming(*why))?)));
+    let Some((at, reason)) = coming.filter(|_| now < until) else { return Ok(()) };
+    let message = format!("the first key waits for entry {at} of spec.buckets, until {until}: {}", words(reason));
+    let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+    Err(Stop { then: Then::After(wait.max(Duration::from_secs(1))), ..Stop::new(reason, message) }.into())
 }
 
 /// A namespace that was made again is another one: who consented meant the one before. The keys go,

@@ -109,7 +109,7 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     if !grant.access.has_finalizer() {
         return Err(GrantAct::AddFinalizer(grant.access.id.clone()).into());
     }
-    let held = keys::ensure_record(grant)?;
+    let held = keys::ensure_record(grant, now)?;
     let (credential, scopes) = keys::ensure_key(grant, &held)?;
     keys::keep(grant, &held.0)?;
     let conflict = tolerate(consumer::ensure(grant, &credential, &scopes))?;
