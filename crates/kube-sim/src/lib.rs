@@ -121,6 +121,7 @@ mod fields;
 mod front;
 mod furnish;
 mod gc;
+mod inventory;
 mod kept;
 mod kind;
 mod list;
@@ -319,25 +320,6 @@ impl Cluster {
     /// continued lists from before get 410. Each is a whole object.
     pub fn remember(&self, changes: usize) {
         self.lock().remember(changes);
-    }
-
-    /// All stored objects in order of group, resource, namespace and name.
-    pub fn objects(&self) -> Vec<StoredObject> {
-        let state = self.lock();
-        let stored = state.everything().map(|(kind, place, object)| StoredObject {
-            group: kind.group.clone(),
-            plural: kind.plural.clone(),
-            namespace: place.namespace.clone(),
-            name: place.name.clone(),
-            object: object.tree(),
-        });
-        stored.collect()
-    }
-
-    /// Every state that an object of a resource had and that watches can still be told of, oldest
-    /// first: also of objects that are gone.
-    pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
-        self.lock().past(plural).map(|object| object.tree()).collect()
     }
 
     /// The version of the last write.

@@ -203,7 +203,12 @@ impl State {
 
     /// Every object, in order of group, plural, namespace and name.
     pub(crate) fn everything(&self) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
-        self.tables.iter().flat_map(|table| table.objects.iter().map(|(place, object)| (&table.kind, place, object)))
+        self.tables.iter().flat_map(Table::everything)
+    }
+
+    /// Every object of a resource, in the same order.
+    pub(crate) fn everything_of(&self, plural: &str) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
+        self.tables.iter().filter(move |table| table.kind.plural == plural).flat_map(Table::everything)
     }
 
     /// The objects of a kind as they stood at `version`; `None` if that is forgotten.

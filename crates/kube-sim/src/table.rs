@@ -47,6 +47,11 @@ impl Table {
         }
     }
 
+    /// Every object, by where it stands.
+    pub(super) fn everything(&self) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
+        self.objects.iter().map(|(place, object)| (&self.kind, place, object))
+    }
+
     pub(super) fn copy(&self) -> Self {
         Self {
             kind: self.kind.clone(),

@@ -270,6 +270,10 @@ impl Bucket {
         if is_null {
             versions.retain(|version| !version.is_null);
         }
+        // Most keys have one version for good, and a vector would make room for four.
+        if versions.is_empty() {
+            versions.reserve_exact(1);
+        }
         versions.push(Version { sequence, is_null, modified: now, content });
         &versions[versions.len() - 1]
     }

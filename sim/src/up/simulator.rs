@@ -21,7 +21,7 @@ use super::kinds::Kinds;
 use super::recorder::Recorder;
 use super::stores::New;
 use super::traffic::Traffic;
-use super::view::{self, Beside, Bucket, View};
+use super::view::{self, Beside, Bucket, Objects, View};
 use super::{controllers, stores};
 use crate::deeds::{Began, Deed, Shift};
 use crate::effects::{Actor, CallOutcome, Effects, Line, Plan};
@@ -494,7 +494,7 @@ impl Simulator {
             traffic: self.0.traffic.last(SHOWN),
             buckets: buckets.collect(),
         };
-        view::view(&self.0.cluster.objects(), beside)
+        view::view(&Objects::of(&self.0.cluster), beside)
     }
 
     /// What changes whenever the view does, but for the time.

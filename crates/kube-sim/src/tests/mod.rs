@@ -8,6 +8,7 @@ mod compact;
 mod controller;
 mod front;
 mod front_writes;
+mod inventory;
 mod kept;
 mod lists;
 mod mended;
