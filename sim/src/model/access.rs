@@ -128,6 +128,8 @@ fn shown(facts: &AccessFacts, number: u32, status: &BucketAccessStatus) -> Acces
         at: access_ref(),
         uid,
         generation: 1,
+        // Its one entry is all that its first key could wait for.
+        created: None,
         deleting: facts.deleting,
         finalizers: if facts.finalizer { vec![ACCESS_FINALIZER.to_owned()] } else { Vec::new() },
         served_by: None,
