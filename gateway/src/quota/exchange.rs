@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -22,7 +23,7 @@ use super::peers::RENEWAL;
 use super::scanner::ClientOf;
 use super::{Quotas, State};
 use crate::front::WallClock;
-use crate::registry::{Patience, Registry, Source};
+use crate::registry::{Limited, Patience, Registry, Source, Tables};
 
 /// How long an answer of the API server is waited for.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -130,9 +131,17 @@ fn words(error: &kube::Error) -> String {
 impl Quotas {
     /// Looks for ever at which buckets have limits, once that can be known.
     pub(super) async fn look_at(&self, registry: &Registry) -> Infallible {
+        let mut known = None;
+        let mut limited = Arc::default();
         loop {
             if registry.is_ready() {
-                self.learn(std::sync::Arc::new(registry.ask(crate::registry::Tables::limited)));
+                // Every key is looked at, so only where there is news.
+                let told = Some(registry.told());
+                if known != told {
+                    limited = Arc::new(registry.ask(Tables::limited));
+                    known = told;
+                }
+                self.learn(Arc::clone(&limited));
                 let _ = timeout(LOOK, self.0.to_look.notified()).await;
             } else {
                 sleep(LOOK / 20).await;
@@ -140,7 +149,7 @@ impl Quotas {
         }
     }
 
-    fn learn(&self, limited: std::sync::Arc<BTreeMap<RecordName, crate::registry::Limited>>) {
+    fn learn(&self, limited: Arc<BTreeMap<RecordName, Limited>>) {
         let mut state = self.0.state.lock();
         state.ledger.keep(|bucket| limited.contains_key(bucket), Instant::now());
         state.limited = Some(limited);

@@ -121,7 +121,7 @@ impl Watches {
                 if let Some(event) = self.heard(&Watch::StoreSecret(name.clone()), told) {
                     self.registry.apply_store_secret(&name, event);
                 } else if let Some(why) = failure {
-                    self.registry.0.tables.write().store_secret_failed(&name, why);
+                    self.registry.tell(|tables| tables.store_secret_failed(&name, why));
                 }
             }
         }

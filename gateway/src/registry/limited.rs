@@ -59,10 +59,10 @@ impl Tables {
             for scope in &credential.scopes {
                 let Ok(backend) = self.reach_scope(credential, scope) else { continue };
                 let bucket = scope.bucket.clone();
-                let id = RecordName::of(&backend.endpoint, &bucket);
                 let Ok(limits) = self.limits(None, &bucket, &backend) else { continue };
-                if limits != Limits::default() && !all.contains_key(&id) {
-                    all.insert(id.clone(), Limited { id, bucket, backend, limits });
+                if limits != Limits::default() {
+                    let id = RecordName::of(&backend.endpoint, &bucket);
+                    all.entry(id.clone()).or_insert(Limited { id, bucket, backend, limits });
                 }
             }
         }

@@ -28,6 +28,7 @@ mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -54,6 +55,8 @@ pub struct Registry(Arc<Shared>);
 
 struct Shared {
     tables: RwLock<Tables>,
+    /// How often they were told something.
+    told: AtomicU64,
     freshness: Mutex<Freshness>,
 }
 
@@ -61,13 +64,29 @@ impl Registry {
     /// Nothing is known yet: [`Registry::follow`] has to be driven.
     #[must_use]
     pub fn new(setting: Setting) -> Self {
-        let shared = Shared { tables: RwLock::new(Tables::new(setting)), freshness: Mutex::default() };
+        let shared = Shared {
+            tables: RwLock::new(Tables::new(setting)),
+            told: AtomicU64::default(),
+            freshness: Mutex::default(),
+        };
         Self(Arc::new(shared))
     }
 
     /// Asks several questions of one view. Nothing is told to it meanwhile, so it has to be quick.
     pub fn ask<T>(&self, questions: impl FnOnce(&Tables) -> T) -> T {
         questions(&self.0.tables.read())
+    }
+
+    /// How often something was told. Answers of the tables don't change as long as this is the same
+    /// as before they were asked.
+    #[must_use]
+    pub fn told(&self) -> u64 {
+        self.0.told.load(Ordering::Acquire)
+    }
+
+    fn tell(&self, news: impl FnOnce(&mut Tables)) {
+        news(&mut self.0.tables.write());
+        self.0.told.fetch_add(1, Ordering::Release);
     }
 
     /// The key of an access key id; see [`Tables::key`].
@@ -108,17 +127,17 @@ impl Registry {
 
     /// Takes in what the watch of internal Secrets tells.
     pub fn apply(&self, event: Event<Secret>) {
-        self.0.tables.write().apply(event);
+        self.tell(|tables| tables.apply(event));
     }
 
     /// Takes in what the watch of S3Backends tells.
     pub fn apply_backend(&self, event: Event<SeenBackend>) {
-        self.0.tables.write().apply_backend(event);
+        self.tell(|tables| tables.apply_backend(event));
     }
 
     /// Takes in what the watch of a Secret tells that a backend names.
     pub fn apply_store_secret(&self, name: &SecretName, event: Event<Secret>) {
-        self.0.tables.write().apply_store_secret(name, event);
+        self.tell(|tables| tables.apply_store_secret(name, event));
     }
 }
 
