@@ -58,7 +58,7 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Every fault in every phase once, in under a minute.
+    /// Every fault in every phase once, in two minutes.
     Quick,
     /// Every single fault and crash at every effect of every scenario.
     Singles,
