@@ -123,8 +123,8 @@ impl Shared {
         Arc::new(text.expect("without a tree there is the text that was made of it"))
     }
 
-    /// The object as JSON, in as many bytes as it has: what it is written into grows by doubling, and
-    /// this stays.
+    /// The object as JSON, in no more room than it has bytes: what it is written into grows by
+    /// doubling, and this stays.
     pub(crate) fn json(&self) -> &Bytes {
         self.0.text.get_or_init(|| Bytes::copy_from_slice(&json_text(&**self)))
     }
