@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api::{AccessMode, AccessRef, AdoptionPolicy, BackendAccess, BucketRecord, Consent, NamespaceUid};
 
-use super::super::{Act, Answer, Asker, Asking, BackendSeen, Change, ConsentSeen, Look, Step, Stored};
+use super::super::{Act, Answer, Asker, Asking, BackendSeen, Change, ConsentSeen, Look, Step, Stored, Unasked};
 use super::{Given, bound, claim_in, edited_backend, live, record, record_secret, step};
 
 const ELSEWHERE: &str = "n-2";
@@ -83,6 +83,50 @@ fn it_goes_where_the_backend_can_not_mean_it_any_more() {
 #[test]
 fn a_namespace_that_is_served_loses_what_it_had_with_itself() {
     assert!(narrows(&open(&to(&["team-b"])), Asking::default()));
+}
+
+/// Who makes an access while a pass is at work isn't known to it, until it reads who asks.
+// covers: 8.map.raise
+#[test]
+fn what_a_pass_opens_to_somebody_who_came_meanwhile_it_does_not_take_back() {
+    let mut given = bound();
+    let asker = |name: &str, uid: &str| Asker {
+        namespace: name.to_owned(),
+        uid: NamespaceUid::new(uid),
+        labels: BTreeMap::new(),
+    };
+    let status = given.claim.status.clone();
+    given.claim = claim_in("team-a", &json!({"sharing": to(&["team-b"])}), true);
+    given.claim.status = status;
+    let own = asker("team-a", "n-1");
+    let asking = Asking {
+        accesses: [AccessRef { namespace: "team-a".to_owned(), name: "reader".to_owned() }].into(),
+        namespaces: [(own.uid.clone(), own.clone())].into(),
+        ..Asking::default()
+    };
+    let mut view = given.asked(asking);
+    let Step::Look(Look::Consent(question)) = step(&view) else { panic!("got {}", step(&view)) };
+    let BackendSeen::Present { backend, .. } = &given.backends["main"] else { panic!("it is there") };
+    let is_record = |secret: &&Stored| secret.name() == question.record.as_str();
+    let seen = ConsentSeen {
+        record: given.internal.values().find(is_record).cloned(),
+        own: given.labelled(),
+        askers: vec![own, asker("team-b", ELSEWHERE)],
+        unasked: Unasked::new(),
+        backend: Some(backend.clone()),
+        claim: Some(Box::new(given.claim.clone())),
+    };
+    view.learn(Answer::Consent(question, Box::new(seen)));
+    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("got {}", step(&view)) };
+    assert_eq!(patch.change, Change::Consent);
+    let consent = |uid: &str, word: Consent| (NamespaceUid::new(uid), word);
+    let shared = Consent { max_mode: AccessMode::ReadWrite, prefixes: Vec::new() };
+    let accesses = [consent("n-1", Consent::full()), consent(ELSEWHERE, shared)].into();
+    let written = record_secret(&BucketRecord { ending: false, accesses, ..record() });
+    view.learn(Answer::Patched(patch.change, written));
+    view.learn(live(&given.claim));
+    let next = step(&view);
+    assert!(!matches!(&next, Step::Act(Act::Patch(patch)) if patch.change == Change::Consent), "{next}");
 }
 
 // covers: 3.9.consent

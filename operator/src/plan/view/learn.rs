@@ -60,6 +60,11 @@ impl View {
             }
             Answer::Consent(_, seen) => {
                 self.deeds.consent_settled = true;
+                // Whoever came after this pass began is asked by now: what they are given is not taken
+                // back because the caches didn't know them.
+                if let Some(asking) = &mut self.asking {
+                    asking.namespaces.extend(seen.askers.iter().map(|asker| (asker.uid.clone(), asker.clone())));
+                }
                 self.consent = Some(seen);
             }
             Answer::FinalizerAdded(claim) => self.finalizer_added(*claim),
