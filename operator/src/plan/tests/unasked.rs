@@ -98,6 +98,7 @@ fn what_a_pass_opens_to_somebody_who_came_meanwhile_it_does_not_take_back() {
     let status = given.claim.status.clone();
     given.claim = claim_in("team-a", &json!({"sharing": to(&["team-b"])}), true);
     given.claim.status = status;
+    given.put(record_secret(&BucketRecord { ending: false, ..record() }));
     let own = asker("team-a", "n-1");
     let asking = Asking {
         accesses: [AccessRef { namespace: "team-a".to_owned(), name: "reader".to_owned() }].into(),

@@ -60,8 +60,8 @@ impl View {
             }
             Answer::Consent(_, seen) => {
                 self.deeds.consent_settled = true;
-                // Whoever came after this pass began is asked by now: what they are given is not taken
-                // back because the caches didn't know them.
+                // Who came after this pass began is known by now: what they are given is not taken
+                // back because the caches didn't show them.
                 if let Some(asking) = &mut self.asking {
                     asking.namespaces.extend(seen.askers.iter().map(|asker| (asker.uid.clone(), asker.clone())));
                 }
