@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::api::{AccessMode, AccessRef, AdoptionPolicy, BackendAccess, BucketRecord, Consent, NamespaceUid};
 
-use super::super::{Act, Answer, Asker, Asking, BackendSeen, Change, ConsentSeen, Look, Step, Stored, Unasked};
+use super::super::{
+    Act, Answer, Asker, Asking, BackendSeen, Change, ConsentSeen, Look, SecretPatch, Step, Stored, Unasked, View,
+};
 use super::{Given, bound, claim_in, edited_backend, live, record, record_secret, step};
 
 const ELSEWHERE: &str = "n-2";
@@ -44,6 +46,24 @@ fn narrows(given: &Given, asking: Asking) -> bool {
         Step::Look(look) => matches!(look, Look::Consent(_)),
         Step::Act(_) | Step::Rest(_) => false,
     }
+}
+
+/// The patch that a pass comes to once live reads show who asks.
+fn opens(view: &mut View, given: &Given, askers: Vec<Asker>, unasked: Unasked) -> SecretPatch {
+    let Step::Look(Look::Consent(question)) = step(view) else { panic!("got {}", step(view)) };
+    let BackendSeen::Present { backend, .. } = &given.backends["main"] else { panic!("it is there") };
+    let is_record = |secret: &&Stored| secret.name() == question.record.as_str();
+    let seen = ConsentSeen {
+        record: given.internal.values().find(is_record).cloned(),
+        own: given.labelled(),
+        askers,
+        unasked,
+        backend: Some(backend.clone()),
+        claim: Some(Box::new(given.claim.clone())),
+    };
+    view.learn(Answer::Consent(question, Box::new(seen)));
+    let Step::Act(Act::Patch(patch)) = step(view) else { panic!("got {}", step(view)) };
+    patch
 }
 
 fn to(names: &[&str]) -> Value {
@@ -106,19 +126,7 @@ fn what_a_pass_opens_to_somebody_who_came_meanwhile_it_does_not_take_back() {
         ..Asking::default()
     };
     let mut view = given.asked(asking);
-    let Step::Look(Look::Consent(question)) = step(&view) else { panic!("got {}", step(&view)) };
-    let BackendSeen::Present { backend, .. } = &given.backends["main"] else { panic!("it is there") };
-    let is_record = |secret: &&Stored| secret.name() == question.record.as_str();
-    let seen = ConsentSeen {
-        record: given.internal.values().find(is_record).cloned(),
-        own: given.labelled(),
-        askers: vec![own, asker("team-b", ELSEWHERE)],
-        unasked: Unasked::new(),
-        backend: Some(backend.clone()),
-        claim: Some(Box::new(given.claim.clone())),
-    };
-    view.learn(Answer::Consent(question, Box::new(seen)));
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("got {}", step(&view)) };
+    let patch = opens(&mut view, &given, vec![own, asker("team-b", ELSEWHERE)], Unasked::new());
     assert_eq!(patch.change, Change::Consent);
     let consent = |uid: &str, word: Consent| (NamespaceUid::new(uid), word);
     let shared = Consent { max_mode: AccessMode::ReadWrite, prefixes: Vec::new() };
@@ -142,19 +150,7 @@ fn what_is_opened_to_others_leaves_it_as_it_is() {
         ..asking(Some("team-b"))
     };
     let mut view = given.asked(asking.clone());
-    let Step::Look(Look::Consent(question)) = step(&view) else { panic!("got {}", step(&view)) };
-    let BackendSeen::Present { backend, .. } = &given.backends["main"] else { panic!("it is there") };
-    let is_record = |secret: &&Stored| secret.name() == question.record.as_str();
-    let seen = ConsentSeen {
-        record: given.internal.values().find(is_record).cloned(),
-        own: given.labelled(),
-        askers: vec![own],
-        unasked: asking.unasked,
-        backend: Some(backend.clone()),
-        claim: Some(Box::new(given.claim.clone())),
-    };
-    view.learn(Answer::Consent(question, Box::new(seen)));
-    let Step::Act(Act::Patch(patch)) = step(&view) else { panic!("got {}", step(&view)) };
+    let patch = opens(&mut view, &given, vec![own], asking.unasked);
     let both = [(NamespaceUid::new("n-1"), Consent::full()), (NamespaceUid::new(ELSEWHERE), reads())];
     let text = ByteString(BucketRecord::accesses_text(&both.into()).into_bytes());
     let written = serde_json::to_value(text).expect("it is JSON");
