@@ -54,6 +54,12 @@ pub struct Entry {
     /// The object's key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// How many objects a DeleteObjects names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted_objects: Option<usize>,
+    /// The first keys that it names, 8 KiB of text at most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted_keys: Vec<String>,
     /// Method and target, without signatures.
     pub request_uri: String,
     /// Status of the answer.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use stowage_api::{BucketName, ServedCredential};
 
-use self::grants::Target;
 use crate::deletion::Deletion;
 use crate::head::{Ask, CopySource, Operation};
 use crate::refusal::{Code, Refusal};
@@ -34,7 +33,7 @@ pub struct Wanted<'a> {
     pub key: Option<&'a [u8]>,
     /// What the keys of a list begin with, where that is said.
     pub prefix: Option<&'a [u8]>,
-    /// What a DeleteObjects deletes, once its body has been read.
+    /// The objects that a DeleteObjects deletes, once its body has been read.
     pub deletion: Option<&'a Deletion>,
     /// Where a copy comes from.
     pub source: Option<&'a CopySource>,
@@ -82,7 +81,7 @@ impl<'a> Wanted<'a> {
 pub enum Verdict {
     /// Pass it on to this backend.
     Forward(Arc<Backend>),
-    /// Read what it deletes, and decide about it again with that.
+    /// Read the document of this DeleteObjects, and decide again with its keys.
     ReadDeletion,
     /// Tell the caller that these buckets are theirs.
     TellBuckets(Vec<BucketName>),
@@ -111,10 +110,7 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
             };
             let backend = match &key.holder {
                 Holder::Claim(credential) => reach(credential, bucket, known)?,
-                Holder::Access(access) => match grants::target(access, bucket, wanted, known)? {
-                    Target::At(backend) => backend,
-                    Target::ByDeletion => return Ok(Verdict::ReadDeletion),
-                },
+                Holder::Access(access) => grants::target(access, bucket, wanted, known)?,
             };
             if let Some(source) = wanted.source {
                 let from = match &key.holder {
@@ -128,6 +124,11 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
             }
             if wanted.operation == Operation::GetBucketLocation {
                 return Ok(Verdict::TellRegion);
+            }
+            // Some stores take `..` in a key for a way through folders, under our admin key: no
+            // document of a client gets to one, whatever its key may do.
+            if wanted.operation == Operation::DeleteObjects && wanted.deletion.is_none() {
+                return Ok(Verdict::ReadDeletion);
             }
             Ok(Verdict::Forward(backend))
         }

@@ -292,7 +292,7 @@ impl Shared {
             }
             Verdict::ReadDeletion => {
                 let held = self.admit(&known, &ask, peer)?;
-                let (passed, _room) = self.read_deletion(ask, body, &known, location).await?;
+                let (passed, _room) = self.read_deletion(ask, body, &known, location, record).await?;
                 record.forwarded(&passed.backend.name);
                 let answer = self.pass(passed, known, record).await?;
                 Ok(record::holding(answer, held))

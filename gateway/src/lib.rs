@@ -8,8 +8,7 @@
 //!
 //! One request is parsed once, into one struct ([`head`]); what is asked of the store is built from
 //! that struct alone. Who may do what is a pure function ([`decide`]). Bodies flow: nothing is
-//! buffered whole ([`body`]), but the document of a DeleteObjects whose keys have to be looked at
-//! ([`deletion`]).
+//! buffered whole ([`body`]), but the document of a DeleteObjects ([`deletion`]).
 
 #![warn(clippy::too_many_lines)]
 

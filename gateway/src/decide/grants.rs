@@ -64,14 +64,6 @@ impl Need {
     }
 }
 
-/// What is known of a request's target by its head, and by what it deletes, where that was read.
-pub(super) enum Target {
-    /// The store behind the bucket that it is about.
-    At(Arc<Backend>),
-    /// The keys that it deletes decide, and they are not known yet.
-    ByDeletion,
-}
-
 /// The store behind the bucket that a request is about.
 ///
 /// # Errors
@@ -81,17 +73,10 @@ pub(super) fn target(
     bucket: &BucketName,
     wanted: &Wanted<'_>,
     known: &Tables,
-) -> Result<Target, Refusal> {
+) -> Result<Arc<Backend>, Refusal> {
     let granted = known.grant(access, bucket).map_err(refusal)?;
     let is_met = Need::of(wanted.operation, wanted.names_version).is_met_by(granted.mode);
-    if !is_met {
-        return Err(denied());
-    }
-    match covered(&granted, wanted) {
-        Covered::Yes => Ok(Target::At(granted.backend)),
-        Covered::Unread => Ok(Target::ByDeletion),
-        Covered::No => Err(denied()),
-    }
+    if is_met && is_covered(&granted, wanted) { Ok(granted.backend) } else { Err(denied()) }
 }
 
 /// The store behind the bucket that a copy comes from.
@@ -105,39 +90,24 @@ pub(super) fn source(access: &ServedAccess, source: &CopySource, known: &Tables)
     if is_met && is_covered { Ok(granted.backend) } else { Err(denied()) }
 }
 
-/// Whether a request stays below the prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Covered {
-    Yes,
-    No,
-    /// That stands in a body which nobody has read.
-    Unread,
-}
-
-impl Covered {
-    fn of(covered: bool) -> Self {
-        if covered { Self::Yes } else { Self::No }
-    }
-}
-
-/// Whether a request stays below the prefix: by the object's key, by those of the objects that it
-/// deletes, or by the prefix of a list.
-fn covered(granted: &Granted, wanted: &Wanted<'_>) -> Covered {
+/// Checks that a request stays below the prefix: by the object's key, by those of the objects that
+/// it deletes, or by the prefix of a list. A DeleteObjects passes until its document was read.
+fn is_covered(granted: &Granted, wanted: &Wanted<'_>) -> bool {
     use Operation as O;
     if granted.is_whole() {
-        return Covered::Yes;
+        return true;
     }
     match (wanted.operation, wanted.key, wanted.prefix) {
         // They tell nothing of any object.
-        (O::HeadBucket | O::GetBucketLocation, None, _) => Covered::Yes,
-        (O::DeleteObjects, _, _) => wanted.deletion.map_or(Covered::Unread, |deletion| {
-            Covered::of(deletion.keys().all(|key| granted.covers(key.as_str().as_bytes())))
-        }),
-        (O::ListObjects | O::ListObjectsV2 | O::ListObjectVersions | O::ListMultipartUploads, None, Some(prefix)) => {
-            Covered::of(granted.covers(prefix))
+        (O::HeadBucket | O::GetBucketLocation, None, _) => true,
+        (O::DeleteObjects, _, _) => {
+            wanted.deletion.is_none_or(|deletion| deletion.keys().all(|key| granted.covers(key.as_str().as_bytes())))
         }
-        (_, Some(key), _) => Covered::of(granted.covers(key)),
-        (_, None, _) => Covered::No,
+        (O::ListObjects | O::ListObjectsV2 | O::ListObjectVersions | O::ListMultipartUploads, None, Some(prefix)) => {
+            granted.covers(prefix)
+        }
+        (_, Some(key), _) => granted.covers(key),
+        (_, None, _) => false,
     }
 }
 

@@ -1,7 +1,7 @@
-//! What a DeleteObjects deletes: read whole from its document, and written anew.
+//! The objects of a DeleteObjects: read whole from its document, and written for the store.
 //!
-//! Under a prefix the keys decide, and they stand in the body (spec §8). A store may read a
-//! document otherwise than the gateway does: where a name comes twice, where an entity or a comment
+//! The keys stand in the body, and a store may take `..` in one for a way through folders, under
+//! the gateway's own key (spec §6). It may also read a document otherwise than the gateway does: where a name comes twice, where an entity or a comment
 //! stands in a key, where lines end. So the document of a client never gets there.
 //! [`Deletion::read`] takes nothing but the one form that S3 has, and the store gets
 //! [`Deletion::written`], in which every byte is the gateway's.

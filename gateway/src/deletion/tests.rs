@@ -73,7 +73,7 @@ fn a_key_is_read_as_xml_has_it_and_survives(#[case] text: &str, #[case] expected
     assert!(!written.contains(['\r', '\t']), "{written}");
 }
 
-// covers: 8.prefix.deleteObjects.written
+// covers: 6.deleteObjects.written
 #[rstest]
 #[case("a\rb\nc\td", "a&#13;b&#10;c&#9;d")]
 #[case(" a b ", "&#32;a b&#32;")]
@@ -87,7 +87,7 @@ fn what_a_reader_might_change_is_a_reference(#[case] key: &str, #[case] expected
     assert!(written.contains(&format!("<Key>{expected}</Key>")), "{written}");
 }
 
-// covers: 8.prefix.deleteObjects.strict
+// covers: 6.deleteObjects.strict
 #[rstest]
 #[case::nothing("")]
 #[case::text("a")]
@@ -153,7 +153,7 @@ fn anything_but_the_document_of_s3_is_refused(#[case] document: &str) {
     assert_eq!(read(document), Err(Code::MalformedXML));
 }
 
-// covers: 8.prefix.deleteObjects.strict
+// covers: 6.deleteObjects.strict
 #[test]
 fn other_bytes_than_utf_8_are_refused() {
     let latin = b"<Delete><Object><Key>\xe4</Key></Object></Delete>";
@@ -162,7 +162,7 @@ fn other_bytes_than_utf_8_are_refused() {
     assert_eq!(Deletion::read(&utf_16).map_err(|refusal| refusal.code), Err(Code::MalformedXML));
 }
 
-// covers: 8.prefix.deleteObjects.strict
+// covers: 6.deleteObjects.strict
 #[test]
 fn there_are_a_thousand_objects_at_most() {
     assert_eq!(read(&many(1000)).map(|read| read.objects().len()), Ok(1000));
@@ -255,7 +255,7 @@ fn a_digest_that_cannot_be_verified_is_refused(
     assert_eq!(verify(&headers(&[(name, value)]), b"").map_err(|refusal| refusal.code), Err(expected));
 }
 
-// covers: 8.prefix.deleteObjects.written
+// covers: 6.deleteObjects.written
 #[test]
 fn a_written_document_has_its_own_digest() {
     let mut found = headers(&[
@@ -300,7 +300,7 @@ fn doomed() -> impl Strategy<Value = Doomed> {
 }
 
 proptest! {
-    // covers: 8.prefix.deleteObjects.written
+    // covers: 6.deleteObjects.written
     #[test]
     fn what_was_written_is_read_as_the_same(objects in proptest::collection::vec(doomed(), 1..5), quiet: bool) {
         let answer = if quiet { Answer::Errors } else { Answer::Full };

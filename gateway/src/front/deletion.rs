@@ -1,5 +1,5 @@
-//! A DeleteObjects whose keys decide: its body is read whole, within bounds, and the store gets a
-//! document that is written from what was read (spec §8).
+//! DeleteObjects: its body is read whole, within bounds, and the store gets a document that is
+//! written from what was read (spec §6).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use ring::digest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::record::Record;
 use super::{Known, Passed, Shared};
 use crate::body::pace::Slow;
 use crate::body::{Ability, Body, BodyHashes, Broken, Outgoing, Payload, Trailers, outgoing};
@@ -20,7 +21,7 @@ use crate::refusal::{Code, Refusal};
 
 /// How much memory documents hold together, in KiB, by capacity.
 const MOST_KIB: usize = 64 << 10;
-/// How many documents each access may have at once.
+/// How many documents each claim or access may have at once.
 const MOST_OF_ONE: u32 = 4;
 /// How long a document may take to come. It holds memory meanwhile, which a body that flows does
 /// not.
@@ -45,13 +46,13 @@ impl Default for Documents {
 }
 
 impl Documents {
-    /// Room for one more document of this length, of the access with this UID.
+    /// Room for one more document of this length, of the claim or access with this UID.
     ///
     /// # Errors
     /// `SlowDown` where there is none now.
-    fn take(&self, access: &str, length: u64) -> Result<Room, Refusal> {
+    fn take(&self, holder: &str, length: u64) -> Result<Room, Refusal> {
         let full = || Refusal::new(Code::SlowDown, "Too many objects are being deleted at once. Please try again.");
-        let of_one = self.of_one.take(access.to_owned()).ok_or_else(full)?;
+        let of_one = self.of_one.take(holder.to_owned()).ok_or_else(full)?;
         let kib = u32::try_from(Deletion::most_held(length).div_ceil(1024)).map_err(|_| full())?;
         let kib = self.kib.clone().try_acquire_many_owned(kib).map_err(|_| full())?;
         Ok(Room { _kib: kib, _of_one: of_one })
@@ -60,7 +61,7 @@ impl Documents {
 
 impl Shared {
     /// A request that deletes many objects, with a document of ours, once each of its keys was
-    /// found to be the caller's; and the room that it takes.
+    /// found to be the caller's; and the room that it takes. The record names the keys.
     ///
     /// # Errors
     /// `AccessDenied` where one of its keys is not; `SlowDown` where there is no room for its
@@ -72,6 +73,7 @@ impl Shared {
         body: Body,
         known: &Known,
         location: String,
+        record: &mut Record,
     ) -> Result<(Passed, Room), Refusal> {
         let Known::Key(key, verified) = known else { return Err(denied()) };
         let room = self.documents.take(key.holder_uid(), ask.payload.length())?;
@@ -82,6 +84,7 @@ impl Shared {
         deletion::verify(&ask.headers, &document)?;
         let read = Deletion::read(&document)?;
         drop(document);
+        record.deletes(&read);
         // While the document came, the key may have ended, and consent may have been withdrawn.
         let now = (self.clock)();
         let key = self.key(key.id(), now).await.ok_or_else(unknown_key)?;
@@ -132,7 +135,7 @@ fn put(ask: &mut Ask, document: Vec<u8>) -> Result<Body, Refusal> {
 mod tests {
     use super::*;
 
-    // covers: 8.prefix.deleteObjects.bound
+    // covers: 6.deleteObjects.bound
     #[test]
     fn documents_have_room_by_what_they_may_come_to() {
         let documents = Documents::default();
@@ -140,7 +143,7 @@ mod tests {
         let held: Vec<Room> = (0..4).map_while(|_| documents.take("one", longest).ok()).collect();
         assert_eq!(held.len(), 4);
         let fifth = documents.take("one", 1).err().map(|refusal| refusal.code);
-        assert_eq!(fifth, Some(Code::SlowDown), "an access has four at once");
+        assert_eq!(fifth, Some(Code::SlowDown), "a holder has four at once");
         let others: Vec<Room> = (0..100).map_while(|it| documents.take(&format!("{it}"), longest).ok()).collect();
         let all = (held.len() + others.len()) as u64;
         assert!(all * Deletion::most_held(longest) <= 64 << 20, "{all} of the longest at once");

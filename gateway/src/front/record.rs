@@ -17,12 +17,17 @@ use super::peer::Peer;
 use crate::answer::{REQUEST_ID, Unhappy};
 use crate::audit::{Entry, Log, redacted};
 use crate::body::Body;
-use crate::head::Ask;
+use crate::deletion::Deletion;
+use crate::head::{Ask, Key};
 use crate::metrics::{Answered, Metrics};
-use crate::registry::{Holder, Key};
+use crate::registry::{self, Holder};
 
 /// Longest text of a client that is written down.
 const LONGEST: usize = 1024;
+
+/// Most text of the keys that one DeleteObjects names, in bytes: some thousand lines may wait for
+/// the log's writer.
+const LONGEST_KEYS: usize = 8 << 10;
 
 /// What is known of a request so far.
 pub(super) struct Record {
@@ -50,7 +55,7 @@ impl Record {
         &self.entry.request_id
     }
 
-    pub(super) fn signed_by(&mut self, key: &Key, how: &'static str) {
+    pub(super) fn signed_by(&mut self, key: &registry::Key, how: &'static str) {
         self.entry.requester = Some(key.id().to_owned());
         match &key.holder {
             Holder::Claim(credential) => {
@@ -68,6 +73,18 @@ impl Record {
         self.entry.operation = Some(ask.operation.name());
         self.entry.bucket = ask.target.bucket().map(ToString::to_string);
         self.entry.key = ask.target.key().map(|key| key.as_str().to_owned());
+    }
+
+    /// Notes the objects that a DeleteObjects deletes: how many, and the first keys, within bounds.
+    pub(super) fn deletes(&mut self, deletion: &Deletion) {
+        self.entry.deleted_objects = Some(deletion.objects().len());
+        let mut room = LONGEST_KEYS;
+        let fits = |key: &&str| {
+            let left = room.checked_sub(key.len());
+            room = left.unwrap_or_default();
+            left.is_some()
+        };
+        self.entry.deleted_keys = deletion.keys().map(Key::as_str).take_while(fits).map(str::to_owned).collect();
     }
 
     /// It is a question about pages of other origins.
@@ -207,4 +224,26 @@ fn short(text: &str) -> String {
 
 fn millis(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use http::Request;
+
+    use super::*;
+
+    // covers: 6.deleteObjects.logged
+    #[test]
+    fn deleted_keys_are_named_within_bounds() {
+        let (parts, ()) = Request::post("/photos?delete").body(()).expect("a request").into_parts();
+        let peer = Peer { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), is_tls: false };
+        let mut record = Record::of(&parts, &peer, String::new(), Timestamp::UNIX_EPOCH);
+        let object = |at: usize| format!("<Object><Key>{at:01000}</Key></Object>");
+        let document = format!("<Delete>{}</Delete>", (0..1000).map(object).collect::<String>());
+        record.deletes(&Deletion::read(document.as_bytes()).expect("a document"));
+        assert_eq!(record.entry.deleted_objects, Some(1000));
+        assert_eq!(record.entry.deleted_keys, (0..8).map(|at| format!("{at:01000}")).collect::<Vec<_>>());
+    }
 }

@@ -1,5 +1,5 @@
-//! Many objects deleted by one request, by a key that is for some of them: a store that knows S3
-//! gets a document that the gateway wrote.
+//! Many objects deleted by one request: a store that knows S3 gets a document that the gateway
+//! wrote, and none of a client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -159,7 +159,7 @@ fn document(keys: &[&str]) -> String {
     format!("<Delete>{}</Delete>", keys.iter().map(object).collect::<String>())
 }
 
-// covers: 8.prefix.deleteObjects, 8.prefix.deleteObjects.written
+// covers: 8.prefix.deleteObjects, 6.deleteObjects.written
 #[tokio::test]
 async fn what_is_inside_is_deleted_by_a_document_of_ours() {
     let store = store();
@@ -199,7 +199,7 @@ async fn one_key_outside_refuses_them_all(#[case] keys: &[&str]) {
     assert!(stage.asked().is_empty() && gone(&store).is_empty());
 }
 
-// covers: 8.prefix.deleteObjects.written
+// covers: 6.deleteObjects.written
 /// What the store deletes is what was looked at, and no object beside it.
 #[rstest]
 #[case("shared/a&amp;b", "shared/a&b")]
@@ -219,7 +219,7 @@ async fn a_key_is_the_same_to_gateway_and_store(#[case] written: &str, #[case] e
     assert_eq!(gone(&store), [expected]);
 }
 
-// covers: 8.prefix.deleteObjects.strict, 6.segments
+// covers: 6.deleteObjects.strict, 6.segments
 #[rstest]
 #[case("", "MalformedXML")]
 #[case("<Delete><Object><Key>shared/a</Key></Object>", "MalformedXML")]
@@ -238,7 +238,7 @@ async fn what_can_be_read_in_two_ways_is_refused(#[case] document: &str, #[case]
     assert!(stage.asked().is_empty() && gone(&store).is_empty());
 }
 
-// covers: 8.prefix.deleteObjects.bound
+// covers: 6.deleteObjects.bound
 #[tokio::test]
 async fn a_longer_document_than_any_is_not_read() {
     let store = store();
@@ -260,7 +260,7 @@ fn set(request: &mut Ask, name: &'static str, value: &'static str) {
     request.headers.insert(name, http::HeaderValue::from_static(value));
 }
 
-// covers: 8.prefix.deleteObjects.written
+// covers: 6.deleteObjects.written
 #[rstest]
 #[case(told(|it| it.payload = sha256(b"another")), "XAmzContentSHA256Mismatch")]
 #[case(told(|it| set(it, "content-md5", "JfnnlDI7RTiF9RgfG2JNCw==")), "BadDigest")]
@@ -290,7 +290,7 @@ fn in_chunks(document: &str, sum: &str) -> Ask {
     request
 }
 
-// covers: 8.prefix.deleteObjects.written
+// covers: 6.deleteObjects.written
 #[tokio::test]
 async fn a_checksum_behind_the_body_is_held_against_it() {
     let store = store();
@@ -305,19 +305,41 @@ async fn a_checksum_behind_the_body_is_held_against_it() {
     assert_eq!(stage.only().header("x-amz-trailer"), None);
 }
 
-// covers: 8.prefix.deleteObjects.whole
+/// A stage whose gateway serves the key of a claim, for the whole bucket; and the key's id.
+async fn of_claim(store: &Store) -> (Stage, String) {
+    let stage = Stage::new().await;
+    let store = store.clone();
+    stage.store_answers(move |asked| carried_out(&store, asked));
+    stage.credential("WHOLE", BUCKET, serde_json::json!({}));
+    stage.until(|stage| stage.knows("WHOLE")).await;
+    (stage, "WHOLE".to_owned())
+}
+
+// covers: 6.deleteObjects, 6.deleteObjects.written
+/// A key that climbs out of its bucket removed objects of other tenants at stores that keep
+/// buckets as folders.
+#[rstest]
+#[case::of_a_claim(false)]
+#[case::of_an_access(true)]
 #[tokio::test]
-async fn without_a_prefix_the_document_flows_as_it_is() {
+async fn a_key_for_the_whole_bucket_has_its_document_read_and_written(#[case] of_access: bool) {
     let store = store();
-    let (stage, id) = stage(&store, None).await;
-    let sent = "<Delete><!-- all --><Object><Key>secret</Key></Object>\n</Delete>";
-    let (status, _, text) = stage.signed_as(&id, delete(sent)).await;
+    let (stage, id) = if of_access { stage(&store, None).await } else { of_claim(&store).await };
+    for key in ["../other/secret", "a/../../other/secret", "./secret", "a/&#x2e;./../x"] {
+        let (status, _, text) = stage.signed_as(&id, delete(&document(&["shared/a", key]))).await;
+        assert_eq!((status.as_u16(), code(&text)), (400, "InvalidArgument"), "{key}: {text}");
+    }
+    let commented = "<Delete><!-- all --><Object><Key>secret</Key></Object></Delete>";
+    let (status, _, text) = stage.signed_as(&id, delete(commented)).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, "MalformedXML"), "{text}");
+    assert!(stage.asked().is_empty() && gone(&store).is_empty());
+    let (status, _, text) =
+        stage.signed_as(&id, delete("<Delete>\n<Object><Key>secret</Key></Object>\n</Delete>")).await;
     assert_eq!(status.as_u16(), 200, "{text}");
-    let asked = stage.only();
-    assert_eq!(asked.body.as_deref(), Ok(sent.as_bytes()));
-    assert_eq!(asked.header("x-amz-checksum-crc32"), Some(crc32(sent.as_bytes()).as_str()));
-    assert_eq!(asked.header("content-md5"), None);
     assert_eq!(gone(&store), ["secret"]);
+    let written = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+        <Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Object><Key>secret</Key></Object></Delete>";
+    assert_eq!(stage.only().body.as_deref(), Ok(written.as_bytes()));
 }
 
 /// A request whose body is there when this one says so.
@@ -357,7 +379,7 @@ async fn consent_is_looked_at_once_the_keys_are_there() {
     assert!(stage.asked().iter().all(|asked| asked.method != "POST") && gone(&store).is_empty());
 }
 
-// covers: 8.prefix.deleteObjects.bound
+// covers: 6.deleteObjects.bound
 #[tokio::test]
 async fn a_document_that_does_not_come_is_not_waited_for() {
     let store = store();
