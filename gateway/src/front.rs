@@ -5,6 +5,7 @@ mod deletion;
 mod peer;
 mod quota;
 mod record;
+mod source;
 mod store;
 mod upload;
 
@@ -32,7 +33,7 @@ use crate::limits::{Counts, Rates, Source};
 use crate::metrics::Metrics;
 use crate::quota::Quotas;
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Key, Live, Registry, Tables};
+use crate::registry::{Holder, Key, Live, Registry, Tables};
 use crate::server::Gauges;
 use crate::sigv4::{self, Claim, How, Raw, Verified};
 use crate::upstream::{Clients, Connect};
@@ -236,6 +237,14 @@ impl Known {
         match self {
             Self::Key(key, _) | Self::Form(key) => Caller::Key(key),
             Self::Nobody => Caller::Nobody,
+        }
+    }
+
+    /// The key is one of an access, which may be for present objects alone.
+    fn is_access(&self) -> bool {
+        match self {
+            Self::Key(key, _) | Self::Form(key) => matches!(key.holder, Holder::Access(_)),
+            Self::Nobody => false,
         }
     }
 }

@@ -108,12 +108,16 @@ codes! {
     MethodNotAllowed = METHOD_NOT_ALLOWED;
     /// A body without a length.
     MissingContentLength = LENGTH_REQUIRED;
+    /// More metadata than an object may have.
+    MetadataTooLarge = BAD_REQUEST;
     /// A header that has to be there.
     MissingSecurityHeader = BAD_REQUEST;
     /// There is no such object.
     NoSuchKey = NOT_FOUND;
     /// What is asked for is not built.
     NotImplemented = NOT_IMPLEMENTED;
+    /// A condition of the request doesn't hold.
+    PreconditionFailed = PRECONDITION_FAILED;
     /// The bucket holds as much as it may.
     QuotaExceeded = FORBIDDEN;
     /// Nothing came for too long, or too little.

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue};
 use sha2::{Digest, Sha256};
 use stowage_gateway::body::checksum::Checksum;
 use stowage_gateway::body::decoder::{Decoder, Layout};
-use stowage_gateway::body::{Ability, BodyHashes, ChunkSignatures, MAX_LENGTH, Payload, Trailers, outgoing};
+use stowage_gateway::body::{ChunkSignatures, MAX_LENGTH, Payload, Trailers, outgoing};
 use stowage_gateway::refusal::Code;
 use stowage_gateway::sigv4::{Raw, Verified, claim, verify};
 
@@ -100,10 +100,8 @@ async fn passed_on(case: &Case<'_>, body: &[u8], trailers: Trailers) {
     let expected = frames::read(case, body, trailers);
     let mut seen: Vec<(Vec<u8>, Option<Code>)> = Vec::new();
     for cut in pieces::cuts(&case.sizes) {
-        let hashes = if trailers == Trailers::Unknown { BodyHashes::Here } else { BodyHashes::ByTheStore };
-        let store = Ability { trailers, hashes };
         let chain = case.is_signed().then(|| Box::new(SIGNED.verified.chain()) as Box<dyn ChunkSignatures>);
-        let out = match outgoing(pieces::body(body, &cut), case.payload(body), store, chain).await {
+        let out = match outgoing(pieces::body(body, &cut), case.payload(body), trailers, chain).await {
             Ok(out) => out,
             Err(refusal) => {
                 seen.push((Vec::new(), Some(refusal.code)));

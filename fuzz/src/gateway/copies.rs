@@ -55,5 +55,34 @@ fn version(query: Option<&[u8]>) -> Option<Option<Vec<u8>>> {
 
 fn can_be((bucket, key, version): &Named) -> bool {
     let is_bucket = str::from_utf8(bucket).is_ok_and(|bucket| BucketName::parse(bucket).is_ok());
-    is_bucket && reading::is_key(key) && version.as_ref().is_none_or(|id| reading::is_id(id))
+    let is_id = version.as_ref().is_none_or(|id| reading::is_id(id));
+    is_bucket && reading::is_key(key) && !names_version(key.clone()) && is_id
+}
+
+/// Whether a store that decodes once more, or more often, finds a version in the key.
+fn names_version(mut key: Vec<u8>) -> bool {
+    // Nothing is encoded more often than it has percent signs.
+    for _ in 0..=key.len() {
+        let lower = key.to_ascii_lowercase();
+        if lower.windows(11).any(|window| window == b"?versionid=") {
+            return true;
+        }
+        let (mut decoded, mut rest) = (Vec::new(), key.as_slice());
+        while let [first, behind @ ..] = rest {
+            let digits = behind.get(..2).and_then(|two| str::from_utf8(two).ok());
+            let digits = digits.filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+                Some(byte) if *first == b'%' => {
+                    decoded.push(byte);
+                    rest = &behind[2..];
+                }
+                _ => {
+                    decoded.push(*first);
+                    rest = behind;
+                }
+            }
+        }
+        key = decoded;
+    }
+    false
 }

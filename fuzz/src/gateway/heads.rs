@@ -199,12 +199,9 @@ fn read_again(ask: &Ask) {
     if let Some(source) = &ask.copy {
         headers.insert("x-amz-copy-source", source.header().parse().expect("a header"));
     }
-    if let Some(encoding) = &ask.encoding {
-        headers.insert("content-encoding", encoding.clone());
-    }
     let sent = Sent::read(request.into_parts().0, &domains()).unwrap_or_else(|refusal| panic!("{target}: {refusal:?}"));
     let again = sent.ask(false, "UNSIGNED-PAYLOAD").unwrap_or_else(|refusal| panic!("{target}: {refusal:?}"));
     assert_ne!(ask.operation, Operation::PostObject);
     assert_eq!((again.operation, &again.target, &again.query), (ask.operation, &ask.target, &ask.query), "{target}");
-    assert_eq!((&again.headers, &again.copy, &again.encoding), (&ask.headers, &ask.copy, &ask.encoding), "{target}");
+    assert_eq!((&again.headers, &again.copy), (&ask.headers, &ask.copy), "{target}");
 }

@@ -49,7 +49,15 @@ pub(super) fn climbs(key: &[u8]) -> bool {
 /// Whether it can be the key of an object here.
 pub(super) fn is_key(key: &[u8]) -> bool {
     let is_more_than_slashes = key.iter().any(|byte| *byte != b'/');
-    is_more_than_slashes && key.len() <= 1024 && str::from_utf8(key).is_ok() && !climbs(key)
+    let is_text = key.len() <= 1024 && str::from_utf8(key).is_ok();
+    is_more_than_slashes && is_text && !climbs(key) && !is_reserved(key)
+}
+
+/// Whether a segment is a name that versitygw, MinIO or SeaweedFS keep for themselves.
+pub(super) fn is_reserved(key: &[u8]) -> bool {
+    let key = key.to_ascii_lowercase();
+    let is_segment = key.split(|byte| *byte == b'/').any(|it| matches!(it, b".sgwtmp" | b".minio.sys" | b".uploads"));
+    is_segment || key.windows(10).any(|window| window == b".versions/")
 }
 
 /// Whether it can be an id that a store gave: of a version, of an upload.

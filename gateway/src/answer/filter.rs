@@ -1,9 +1,11 @@
 //! What of a store's answer a client gets to see: never anything of our key, of the store's makers,
 //! or of where the store is.
 
+use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use super::xml;
+use crate::head::content_encoding;
 
 /// Longest error that is read.
 pub const LONGEST_ERROR: usize = 64 << 10;
@@ -82,7 +84,13 @@ pub fn headers(headers: &HeaderMap) -> HeaderMap {
         let name = name.as_str();
         KEPT.binary_search(&name).is_ok() || name.starts_with("x-amz-") && OURS.binary_search(&name).is_err()
     };
-    headers.iter().filter(|(name, _)| is_kept(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    let kept = headers.iter().filter(|(name, _)| is_kept(name) && **name != CONTENT_ENCODING);
+    let mut kept: HeaderMap = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    // Some stores keep the framing of an upload with the object.
+    if let Some(encoding) = content_encoding(headers) {
+        kept.insert(CONTENT_ENCODING, encoding);
+    }
+    kept
 }
 
 /// What a store's error comes to.
@@ -165,6 +173,19 @@ mod tests {
     fn a_header_of_an_answer_is_shown_or_not(#[case] name: &'static str, #[case] shown: bool) {
         let answer = HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("v"))]);
         assert_eq!(headers(&answer).contains_key(name), shown);
+    }
+
+    // covers: 6.encoding
+    #[rstest]
+    #[case("aws-chunked", None)]
+    #[case("aws-chunked,gzip", Some("gzip"))]
+    #[case("gzip", Some("gzip"))]
+    fn the_framing_of_an_upload_is_no_encoding_of_an_object(
+        #[case] kept: &'static str,
+        #[case] told: Option<&'static str>,
+    ) {
+        let answer = HeaderMap::from_iter([(CONTENT_ENCODING, HeaderValue::from_static(kept))]);
+        assert_eq!(headers(&answer).get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()), told);
     }
 
     fn read(code: &str, more: &str) -> StoreError {

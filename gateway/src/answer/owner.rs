@@ -1,8 +1,12 @@
-//! Lists without the account that the gateway has at the store: in the place of every `Owner` and
-//! `Initiator` stands the owner that all buckets have as far as tenants know.
+//! Documents of a store without what is the store's own.
 //!
-//! A list flows: nothing of it is held but the tag that has begun. What can't be understood breaks
-//! the answer off, as it might show what is to be hidden.
+//! - Lists: in the place of every `Owner` and `Initiator` stands the owner that all buckets have as
+//!   far as tenants know.
+//! - Results of DeleteObjects: elements that S3 doesn't have there are left out, and a sentence of
+//!   the gateway stands in every `Message`. Stores name accounts, hosts and paths in theirs.
+//!
+//! A document flows: nothing of it is held but the tag that has begun. What can't be understood
+//! breaks the answer off, as it might show what is to be hidden.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,13 +19,63 @@ use tower::BoxError;
 
 use super::OWNER;
 use crate::body::Body;
+use crate::head::Operation;
 
 /// Longest tag, in bytes. Stores write names of elements and of a namespace.
 const LONGEST_TAG: usize = 1024;
 
-/// The list as a client may see it. The length of what comes out is another.
-pub fn body(from_store: Body) -> Body {
-    Owned { body: from_store, filter: Filter::default(), ended: false }.boxed_unsync()
+/// A document that is filtered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// A list of objects, versions, uploads or parts.
+    List,
+    /// The result of a DeleteObjects.
+    Deletion,
+}
+
+impl Document {
+    /// The document that a store answers an operation with, where it is filtered.
+    #[must_use]
+    pub fn of(operation: Operation) -> Option<Self> {
+        match operation {
+            Operation::DeleteObjects => Some(Self::Deletion),
+            operation => operation.lists().then_some(Self::List),
+        }
+    }
+
+    /// What becomes of an element with this name, its prefix aside.
+    fn shown(self, name: &[u8]) -> Shown {
+        match (self, name) {
+            (Self::List, b"Owner" | b"Initiator") => Shown::Owner,
+            (Self::List, _) => Shown::AsItIs,
+            (Self::Deletion, b"Message") => Shown::Message,
+            (Self::Deletion, b"DeleteResult" | b"Deleted" | b"Error" | b"Key" | b"VersionId" | b"Code") => {
+                Shown::AsItIs
+            }
+            (Self::Deletion, b"DeleteMarker" | b"DeleteMarkerVersionId") => Shown::AsItIs,
+            (Self::Deletion, _) => Shown::Not,
+        }
+    }
+}
+
+/// What becomes of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    AsItIs,
+    /// With the owner that all buckets have.
+    Owner,
+    /// With a sentence of the gateway.
+    Message,
+    /// Left out.
+    Not,
+}
+
+/// The sentence about an object that was not deleted. Its code says why.
+const NOT_DELETED: &[u8] = b"The object was not deleted.";
+
+/// The document as a client may see it. The length of what comes out is another.
+pub fn body(from_store: Body, document: Document) -> Body {
+    Owned { body: from_store, filter: Filter::of(document), ended: false }.boxed_unsync()
 }
 
 struct Owned {
@@ -97,8 +151,9 @@ struct Hidden {
     depth: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Filter {
+    document: Document,
     at: At,
     /// The tag so far, from `<` on.
     tag: Vec<u8>,
@@ -108,7 +163,11 @@ struct Filter {
 }
 
 impl Filter {
-    /// The next bytes of a list; to `out` goes what may be shown.
+    fn of(document: Document) -> Self {
+        Self { document, at: At::default(), tag: Vec::new(), hidden: None, began: false }
+    }
+
+    /// The next bytes of a document; to `out` goes what may be shown.
     fn feed(&mut self, mut bytes: &[u8], out: &mut BytesMut) -> Result<(), Malformed> {
         while !bytes.is_empty() {
             let taken = match self.at {
@@ -215,13 +274,19 @@ impl Filter {
                     self.hidden = None;
                 }
             }
-            (None, Kind::Start | Kind::Empty) if tag.is_about_an_account() => {
-                tag.replacement(out);
-                if tag.kind == Kind::Start {
+            (None, Kind::End) => out.extend_from_slice(&self.tag),
+            (None, Kind::Start | Kind::Empty) => {
+                let shown = self.document.shown(tag.parts().1);
+                match shown {
+                    Shown::AsItIs => out.extend_from_slice(&self.tag),
+                    Shown::Owner => tag.owner(out),
+                    Shown::Message => tag.with(out, |out| out.extend_from_slice(NOT_DELETED)),
+                    Shown::Not => (),
+                }
+                if shown != Shown::AsItIs && tag.kind == Kind::Start {
                     self.hidden = Some(Hidden { name: tag.name.to_vec(), depth: 1 });
                 }
             }
-            (None, _) => out.extend_from_slice(&self.tag),
         }
         Ok(())
     }
@@ -261,26 +326,33 @@ impl<'a> Tag<'a> {
         self.name.split_at(colon)
     }
 
-    fn is_about_an_account(&self) -> bool {
-        matches!(self.parts().1, b"Owner" | b"Initiator")
+    /// The element with other content.
+    fn with(&self, out: &mut BytesMut, content: impl FnOnce(&mut BytesMut)) {
+        let (prefix, local) = self.parts();
+        element(out, prefix, local, content);
     }
 
     /// The element with our owner.
-    fn replacement(&self, out: &mut BytesMut) {
-        let (prefix, local) = self.parts();
-        let of = |out: &mut BytesMut, begin: &[u8], name: &[u8]| {
-            for part in [begin, prefix, name, b">"] {
-                out.extend_from_slice(part);
+    fn owner(&self, out: &mut BytesMut) {
+        let (prefix, _) = self.parts();
+        self.with(out, |out| {
+            for name in [&b"ID"[..], b"DisplayName"] {
+                element(out, prefix, name, |out| out.extend_from_slice(OWNER.as_bytes()));
             }
-        };
-        of(out, b"<", local);
-        for name in [&b"ID"[..], b"DisplayName"] {
-            of(out, b"<", name);
-            out.extend_from_slice(OWNER.as_bytes());
-            of(out, b"</", name);
-        }
-        of(out, b"</", local);
+        });
     }
+}
+
+/// Writes an element without attributes.
+fn element(out: &mut BytesMut, prefix: &[u8], name: &[u8], content: impl FnOnce(&mut BytesMut)) {
+    let tag = |out: &mut BytesMut, begin: &[u8]| {
+        for part in [begin, prefix, name, b">"] {
+            out.extend_from_slice(part);
+        }
+    };
+    tag(out, b"<");
+    content(out);
+    tag(out, b"</");
 }
 
 #[cfg(test)]

@@ -7,7 +7,11 @@ const OURS: &str = "<Owner><ID>stowage</ID><DisplayName>stowage</DisplayName></O
 
 /// What comes out of a document that comes in these pieces.
 fn shown<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<String, Malformed> {
-    let (mut filter, mut out) = (Filter::default(), BytesMut::new());
+    of(Document::List, pieces)
+}
+
+fn of<'a>(document: Document, pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<String, Malformed> {
+    let (mut filter, mut out) = (Filter::of(document), BytesMut::new());
     for piece in pieces {
         filter.feed(piece, &mut out)?;
         assert!(filter.tag.len() <= LONGEST_TAG);
@@ -42,6 +46,25 @@ fn an_account_has_our_name(#[case] document: &str, #[case] expected: &str) {
         assert_eq!(shown([one, two]).as_deref(), Ok(expected), "split at {at}");
     }
     assert_eq!(shown(bytes.chunks(1)).as_deref(), Ok(expected));
+}
+
+// covers: 6.answers.deletion
+#[rstest]
+#[case("<DeleteResult/>", "<DeleteResult/>")]
+#[case(
+    "<DeleteResult xmlns=\"n\"><Deleted><Key>a</Key><DeleteMarker>true</DeleteMarker><Owner>7</Owner></Deleted></DeleteResult>",
+    "<DeleteResult xmlns=\"n\"><Deleted><Key>a</Key><DeleteMarker>true</DeleteMarker></Deleted></DeleteResult>"
+)]
+#[case(
+    "<DeleteResult><Error><Code>AccessDenied</Code><Message>arn:7 <b>/srv</b></Message></Error></DeleteResult>",
+    "<DeleteResult><Error><Code>AccessDenied</Code><Message>The object was not deleted.</Message></Error></DeleteResult>"
+)]
+#[case("<Error><HostId>7</HostId><Resource><Key>7</Key></Resource><Key>a</Key></Error>", "<Error><Key>a</Key></Error>")]
+#[case("<x:Error><x:Message/></x:Error>", "<x:Error><x:Message>The object was not deleted.</x:Message></x:Error>")]
+fn a_result_says_what_s3_has_there(#[case] document: &str, #[case] expected: &str) {
+    let bytes = document.as_bytes();
+    assert_eq!(of(Document::Deletion, [bytes]).as_deref(), Ok(expected));
+    assert_eq!(of(Document::Deletion, bytes.chunks(1)).as_deref(), Ok(expected));
 }
 
 #[rstest]

@@ -23,7 +23,7 @@ use crate::refusal::{Code, Refusal};
 
 pub use self::filter::{ChunkSignatures, WITHHELD};
 pub use self::framer::CHUNK;
-pub use self::outgoing::{Ability, BodyHashes, Outgoing, Trailers, outgoing};
+pub use self::outgoing::{Outgoing, Trailers, outgoing};
 pub use self::payload::{Announced, MAX_LENGTH, Payload};
 
 /// A body that flows, in either direction.

@@ -29,24 +29,6 @@ pub enum Trailers {
     Unknown,
 }
 
-/// Who compares a body with the SHA-256 in its head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyHashes {
-    /// The store.
-    ByTheStore,
-    /// The gateway, since the store doesn't.
-    Here,
-}
-
-/// What a store can do with a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ability {
-    /// Of checksums after the body.
-    pub trailers: Trailers,
-    /// Of hashes of the body.
-    pub hashes: BodyHashes,
-}
-
 /// A body for the store, with what the head of the request has to say of it.
 pub struct Outgoing {
     /// The bytes. It ends in an error, a [`Broken`], if the client's body is not what it was
@@ -58,9 +40,6 @@ pub struct Outgoing {
     pub payload: Cow<'static, str>,
     /// `x-amz-decoded-content-length`, in bytes, for a body in chunks.
     pub decoded_length: Option<u64>,
-    /// Whether `Content-Encoding` has `aws-chunked`. What the client sent of that word is not for
-    /// the store.
-    pub content_encoding_aws_chunked: bool,
     /// `x-amz-trailer`
     pub trailer: Option<&'static str>,
     /// Tells afterwards how it went.
@@ -83,10 +62,10 @@ pub struct Outgoing {
 pub async fn outgoing(
     body: Body,
     payload: Payload,
-    store: Ability,
+    trailers: Trailers,
     signatures: Option<Box<dyn ChunkSignatures>>,
 ) -> Result<Outgoing, Refusal> {
-    let Plan { layout, framer, check, verdict, payload: hash } = Plan::of(payload, store)?;
+    let Plan { layout, framer, check, verdict, payload: hash } = Plan::of(payload, trailers)?;
     if matches!(layout, Layout::Signed | Layout::SignedTrailer(_)) && signatures.is_none() {
         let message = "Signed chunks need a signature in the Authorization header.";
         return Err(Refusal::new(Code::InvalidRequest, message));
@@ -106,15 +85,7 @@ pub async fn outgoing(
         (_, 0) => settled(checked).await?,
         _ => checked.boxed_unsync(),
     };
-    Ok(Outgoing {
-        body,
-        length,
-        payload: hash,
-        decoded_length: trailer.map(|_| object),
-        content_encoding_aws_chunked: trailer.is_some(),
-        trailer,
-        failure,
-    })
+    Ok(Outgoing { body, length, payload: hash, decoded_length: trailer.map(|_| object), trailer, failure })
 }
 
 struct Plan {
@@ -126,7 +97,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(payload: Payload, store: Ability) -> Result<Self, Refusal> {
+    fn of(payload: Payload, trailers: Trailers) -> Result<Self, Refusal> {
         let plain = |payload| Self {
             layout: Layout::Plain,
             framer: Framer::Plain,
@@ -136,28 +107,25 @@ impl Plan {
         };
         match payload {
             Payload::Empty | Payload::Unsigned { .. } => Ok(plain(UNSIGNED.into())),
-            Payload::Hash { sha256, length } => {
-                let mut plan = plain(hex::encode(sha256).into());
-                let running = Checksum::Sha256.start().filter(|_| store.hashes == BodyHashes::Here);
-                if let Some(running) = running {
-                    if length == 0 && !running.is(&sha256) {
-                        return Err(hash_differs());
-                    }
-                    plan.check = Some(Check::Body(running, sha256));
-                    plan.verdict = Verdict::AtTheEnd;
-                }
-                Ok(plan)
-            }
+            // Some stores compare it, and some don't.
+            Payload::Hash { sha256, length } => match Checksum::Sha256.start() {
+                Some(running) if length > 0 || running.is(&sha256) => Ok(Self {
+                    check: Some(Check::Body(running, sha256)),
+                    verdict: Verdict::AtTheEnd,
+                    ..plain(hex::encode(sha256).into())
+                }),
+                _ => Err(hash_differs()),
+            },
             Payload::SignedChunks { .. } => Ok(Self::chunks(Layout::Signed, None, None)),
             Payload::SignedChunksTrailer { decoded, trailer } => {
-                let framer = trailer.filter(|_| store.trailers == Trailers::Understood);
+                let framer = trailer.filter(|_| trailers == Trailers::Understood);
                 let framer = framer.map(|checksum| Framer::chunked(checksum, decoded));
                 let check = trailer.and_then(|checksum| Some((checksum.start()?, checksum)));
                 Ok(Self::chunks(Layout::SignedTrailer(trailer), framer, check))
             }
             Payload::UnsignedTrailer { decoded, trailer } => {
                 let layout = Layout::UnsignedTrailer(trailer);
-                let (framer, check) = match (trailer, store.trailers) {
+                let (framer, check) = match (trailer, trailers) {
                     (None, _) => (None, None),
                     (Some(checksum), Trailers::Understood) => (Some(Framer::chunked(checksum, decoded)), None),
                     (Some(checksum), Trailers::Unknown) => (None, Some(start(checksum)?)),

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::Peer;
 use crate::answer::filter::{self, LONGEST_ERROR, StoreError};
 use crate::answer::late::{self, Words};
+use crate::answer::owner::Document;
 use crate::answer::{BUCKET_REGION, ID_2, OWNER, REQUEST_ID, Unhappy, document, owner, xml};
 use crate::body::Body;
 use crate::body::pace::{Pace, paced};
@@ -91,9 +92,9 @@ pub(super) async fn from_store(
     let body = if ask.operation.is_long() {
         headers.remove(CONTENT_LENGTH);
         late::body(paced(body, LONG), words)
-    } else if ask.operation.lists() {
+    } else if let Some(document) = Document::of(ask.operation) {
         headers.remove(CONTENT_LENGTH);
-        owner::body(paced(body, Pace::default()))
+        owner::body(paced(body, Pace::default()), document)
     } else {
         paced(body, Pace::default())
     };

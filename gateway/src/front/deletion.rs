@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::record::Record;
 use super::{Known, Passed, Shared};
 use crate::body::pace::Slow;
-use crate::body::{Ability, Body, BodyHashes, Broken, Outgoing, Payload, Trailers, outgoing};
+use crate::body::{Body, Broken, ChunkSignatures, Outgoing, Payload, Trailers, outgoing};
 use crate::decide::{Caller, Verdict, Wanted, decide, denied, unknown_key};
 use crate::deletion::{self, Deletion};
 use crate::head::{Ask, MAX_BODY};
@@ -78,8 +78,8 @@ impl Shared {
         let Known::Key(key, verified) = known else { return Err(denied()) };
         let room = self.documents.take(key.holder_uid(), ask.payload.length())?;
         check_trailer(ask.payload)?;
-        let here = Ability { trailers: Trailers::Unknown, hashes: BodyHashes::Here };
-        let reading = async { whole(outgoing(body, ask.payload, here, Some(Box::new(verified.chain()))).await?).await };
+        let signatures = Some(Box::new(verified.chain()) as Box<dyn ChunkSignatures>);
+        let reading = async { whole(outgoing(body, ask.payload, Trailers::Unknown, signatures).await?).await };
         let document = timeout(TO_COME, reading).await.map_err(|_| Slow::Trickle.refusal())??;
         deletion::verify(&ask.headers, &document)?;
         let read = Deletion::read(&document)?;
@@ -127,7 +127,6 @@ fn put(ask: &mut Ask, document: Vec<u8>) -> Result<Body, Refusal> {
     let digest = digest::digest(&digest::SHA256, &document);
     sha256.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
     ask.payload = Payload::Hash { sha256, length: document.len() as u64 };
-    ask.encoding = None;
     Ok(Full::new(document.into()).map_err(|never| match never {}).boxed_unsync())
 }
 

@@ -3,23 +3,15 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, Method, Response, StatusCode};
+use http::StatusCode;
 use jiff::Timestamp;
 use stowage_api::{Limits, RecordName};
 
-use super::store::unavailable;
 use super::{Gateway, Known, Shared};
-use crate::answer::nothing;
-use crate::body::Body;
-use crate::decide::denied;
-use crate::head::{Ask, CopySource, Operation, Target};
+use crate::head::{Ask, Operation, kept};
 use crate::quota::Reservation;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Backend, Limited, Source};
-use crate::upstream::{Admitted, Call, Client};
-
-/// The SHA-256 of no bytes.
-const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// A bucket with limits that a request is about.
 pub(super) struct Metered {
@@ -75,20 +67,25 @@ impl Shared {
         Ok((limits != Limits::default()).then(|| Metered { id: id(), limits }))
     }
 
-    /// Room for what a request is about to store.
+    /// Room for what a request is about to store, of which a copy has so many bytes.
     pub(super) async fn reserve(
         &self,
         metered: Option<&Metered>,
         ask: &Ask,
-        store: (&Client, &Admitted),
+        copied: Option<u64>,
         now: Timestamp,
     ) -> Result<Option<Reservation>, Refusal> {
         let Some(Metered { id, limits }) = metered else { return Ok(None) };
-        let length = match (&ask.copy, ask.operation.stores_body()) {
-            (Some(source), _) => copied(source, &ask.headers, store, now).await?,
+        let content = match (copied, ask.operation.stores_body()) {
+            (Some(copied), _) => copied,
             (None, true) => ask.payload.length(),
-            (None, false) => return Ok(None),
+            (None, false) => 0,
         };
+        // A store keeps it in no list, so a scan doesn't find it again.
+        let length = content.saturating_add(described(ask));
+        if length == 0 && !ask.operation.stores_body() {
+            return Ok(None);
+        }
         let reserved = self.quotas.reserve(id.clone(), *limits, length, now).await;
         if let Err(refusal) = &reserved {
             self.metrics.no_room(refusal.code);
@@ -110,58 +107,10 @@ fn removes(operation: Operation) -> bool {
     matches!(operation, O::DeleteObject | O::DeleteObjects | O::AbortMultipartUpload | O::CompleteMultipartUpload)
 }
 
-/// How many bytes a copy stores: those of its range, else all of its source.
-async fn copied(
-    source: &CopySource,
-    headers: &HeaderMap,
-    store: (&Client, &Admitted),
-    now: Timestamp,
-) -> Result<u64, Refusal> {
-    let range = headers.get("x-amz-copy-source-range").and_then(|range| range.to_str().ok()).and_then(range_length);
-    if let Some(length) = range {
-        return Ok(length);
-    }
-    let mut query = Vec::new();
-    if let Some(version) = &source.version {
-        query.push(crate::uri::Pair { name: b"versionId".to_vec(), value: version.clone() });
-    }
-    let mut of_head = HeaderMap::new();
-    for name in ["algorithm", "key", "key-md5"] {
-        let from = format!("x-amz-copy-source-server-side-encryption-customer-{name}");
-        let to = HeaderName::from_bytes(format!("x-amz-server-side-encryption-customer-{name}").as_bytes());
-        if let (Some(value), Ok(to)) = (headers.get(from.as_str()), to) {
-            of_head.insert(to, value.clone());
-        }
-    }
-    let call = Call {
-        method: Method::HEAD,
-        target: Target::Object(source.bucket.clone(), source.key.clone()),
-        query,
-        headers: of_head,
-        payload: HASH_OF_NOTHING.to_owned(),
-        length: None,
-        body: nothing(),
-        is_long: false,
-    };
-    let (client, admitted) = store;
-    let answer: Response<Body> = client.ask(call, admitted, now).await.map_err(|_| unavailable())?;
-    match answer.status() {
-        StatusCode::OK => {
-            let length = answer.headers().get(http::header::CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-            length.and_then(|text| text.parse().ok()).ok_or_else(unavailable)
-        }
-        StatusCode::NOT_FOUND => Err(Refusal::new(Code::NoSuchKey, "The specified key does not exist.")),
-        StatusCode::FORBIDDEN => Err(denied()),
-        StatusCode::BAD_REQUEST => Err(Refusal::new(Code::InvalidRequest, "The source can't be read.")),
-        _ => Err(unavailable()),
-    }
-}
-
-/// The length of a range of bytes, where it has both ends.
-fn range_length(range: &str) -> Option<u64> {
-    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-    last.checked_sub(first)?.checked_add(1)
+/// How many bytes are stored beside the content: metadata and tags.
+fn described(ask: &Ask) -> u64 {
+    let document = if ask.operation == Operation::PutObjectTagging { ask.payload.length() } else { 0 };
+    kept(&ask.headers).saturating_add(document)
 }
 
 /// What an answer of a store says of what was to be stored. A proxy before it may say that it has

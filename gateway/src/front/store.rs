@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::quota::is_unclear;
 use super::record::{self, Record};
-use super::{Known, Shared, answers};
+use super::{Known, Shared, answers, source};
 use crate::answer::{Unhappy, nothing};
-use crate::body::{Ability, Body, BodyHashes, ChunkSignatures, Outgoing, Trailers, outgoing};
+use crate::body::{Body, ChunkSignatures, Outgoing, Trailers, outgoing};
 use crate::head::Ask;
 use crate::metrics::Trouble;
 use crate::quota::Fate;
@@ -21,7 +20,7 @@ use crate::sigv4;
 use crate::upstream::{Call, CallError, Client, NotNow};
 
 /// The SHA-256 of no bytes: how requests without a body are signed, as every client does it.
-const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+pub(super) const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// A request that is passed on.
 pub(super) struct Passed {
@@ -45,17 +44,18 @@ impl Shared {
         known: Known,
         record: &mut Record,
     ) -> Result<Response<Body>, Unhappy> {
-        let Passed { ask, backend, body, now, location } = passed;
+        let Passed { mut ask, backend, body, now, location } = passed;
         let client = self.client(&backend)?;
         let admitted = client.admit(Instant::now()).map_err(|why| self.not_now(&backend, why))?;
         let metered = self.metered(&ask, &backend, &known)?;
-        let mut room = self.reserve(metered.as_ref(), &ask, (&client, &admitted), now).await?;
+        let store = (&*client, &admitted);
+        let copied = source::look(&mut ask, known.is_access(), metered.is_some(), store, now).await?;
+        let mut room = self.reserve(metered.as_ref(), &ask, copied, now).await?;
         let signatures: Option<Box<dyn ChunkSignatures>> = match known {
             Known::Key(_, verified) => Some(Box::new(verified.chain())),
             Known::Form(_) | Known::Nobody => None,
         };
-        let store = Ability { trailers: Trailers::Understood, hashes: BodyHashes::ByTheStore };
-        let out = outgoing(body, ask.payload, store, signatures).await?;
+        let out = outgoing(body, ask.payload, Trailers::Understood, signatures).await?;
         let failure = out.failure.clone();
         let began = Instant::now();
         let call = call(&ask, out)?;
@@ -156,17 +156,6 @@ fn call(ask: &Ask, out: Outgoing) -> Result<Call, Refusal> {
     }
     if let Some(trailer) = out.trailer {
         set("x-amz-trailer", trailer)?;
-    }
-    let encoding = match (&ask.encoding, out.content_encoding_aws_chunked) {
-        (encoding, false) => encoding.clone(),
-        (None, true) => Some(HeaderValue::from_static("aws-chunked")),
-        (Some(encoding), true) => {
-            let both = [b"aws-chunked,", encoding.as_bytes()].concat();
-            Some(HeaderValue::from_bytes(&both).map_err(unwritable)?)
-        }
-    };
-    if let Some(encoding) = encoding {
-        headers.insert(CONTENT_ENCODING, encoding);
     }
     let has_body = ask.operation.stores_body() || ask.operation.longest_document().is_some();
     Ok(Call {

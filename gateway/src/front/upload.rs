@@ -13,7 +13,7 @@ use crate::body::{Body, Payload};
 use crate::decide::{Verdict, Wanted, decide, denied};
 use crate::form::{self, Boundary, File, Form, Success};
 use crate::front::record::{self, Record};
-use crate::head::{Ask, Key as ObjectKey, MAX_BODY, Operation, Sent, Target, content_encoding, forwarded};
+use crate::head::{Ask, Key as ObjectKey, MAX_BODY, Operation, Sent, Target, forwarded};
 use crate::refusal::{Code, Refusal};
 use crate::registry::Key;
 
@@ -92,13 +92,11 @@ impl Shared {
         if target.key().map(ObjectKey::as_str) != Some(form.key()?.as_str()) {
             return Err(Refusal::new(Code::InvalidArgument, "The form's key can't be one."));
         }
-        let (headers, encoding) = headers(form)?;
         let ask = Ask {
             operation: Operation::PostObject,
             target,
             query: Vec::new(),
-            headers,
-            encoding,
+            headers: headers(form)?,
             payload: Payload::Unsigned { length: file.length },
             copy: None,
         };
@@ -107,7 +105,7 @@ impl Shared {
 }
 
 /// The fields as the headers that they stand for, judged as those of a PUT.
-fn headers(form: &Form) -> Result<(HeaderMap, Option<HeaderValue>), Refusal> {
+fn headers(form: &Form) -> Result<HeaderMap, Refusal> {
     let mut headers = HeaderMap::new();
     for (name, value) in form.headers() {
         let refuse = || Refusal::new(Code::InvalidArgument, "A field can't stand in a header, or is given twice.");
@@ -120,7 +118,7 @@ fn headers(form: &Form) -> Result<(HeaderMap, Option<HeaderValue>), Refusal> {
             return Err(refuse());
         }
     }
-    Ok((forwarded(&headers)?, content_encoding(&headers)))
+    forwarded(Operation::PostObject, &headers)
 }
 
 fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {

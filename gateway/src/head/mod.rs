@@ -5,6 +5,8 @@ mod content;
 mod copy;
 mod headers;
 mod operation;
+mod reserved;
+mod rules;
 mod target;
 
 use std::fmt;
@@ -14,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 
 pub use self::copy::CopySource;
-pub use self::headers::{content_encoding, forwarded, hoisted};
+pub use self::headers::{content_encoding, forwarded, hoisted, kept};
 pub(crate) use self::operation::is_id;
 pub use self::operation::{Level, Operation};
 pub use self::target::{Domains, Key, Target, path_of};
@@ -125,9 +127,8 @@ impl Sent {
         check_announced(operation, &self.headers)?;
         let payload = content::payload(&self.headers, word)?;
         check_payload(operation, payload)?;
-        let encoding = content_encoding(&self.headers);
-        let headers = headers::forwarded(&self.headers)?;
-        Ok(Ask { operation, target, query, headers, encoding, payload, copy })
+        let headers = headers::forwarded(operation, &self.headers)?;
+        Ok(Ask { operation, target, query, headers, payload, copy })
     }
 }
 
@@ -140,10 +141,8 @@ pub struct Ask {
     pub target: Target,
     /// The parameters of the operation, decoded, by name.
     pub query: Vec<Pair>,
-    /// The headers that the store gets as they are.
+    /// The headers that the store gets.
     pub headers: HeaderMap,
-    /// How the object's bytes are encoded, the framing of the way apart.
-    pub encoding: Option<http::HeaderValue>,
     /// The body.
     pub payload: Payload,
     /// Where a copy comes from.

@@ -5,6 +5,7 @@
 
 use http::Method;
 
+use super::reserved;
 use crate::refusal::{Code, Refusal};
 use crate::uri::Pair;
 
@@ -83,6 +84,9 @@ const BUCKETS: &[&str] = &["bucket-region", "continuation-token", "max-buckets",
 /// Names whose presence alone says something: a value would be read by nobody, or otherwise by
 /// somebody.
 const MARKS: [&str; 6] = ["attributes", "delete", "location", "tagging", "uploads", "versions"];
+
+/// Parameters that say where in a bucket a list begins.
+const PLACES: [&str; 5] = ["continuation-token", "key-marker", "marker", "prefix", "start-after"];
 
 /// What SDKs put into every query to say which operation they mean. It is nobody's word but theirs.
 const SPOKEN: &str = "x-id";
@@ -240,7 +244,8 @@ impl Operation {
     #[must_use]
     pub fn adds(self) -> bool {
         let copies = matches!(self, Self::CopyObject | Self::UploadPartCopy);
-        copies || self.stores_body() || matches!(self, Self::CreateMultipartUpload | Self::CompleteMultipartUpload)
+        let of_uploads = matches!(self, Self::CreateMultipartUpload | Self::CompleteMultipartUpload);
+        copies || self.stores_body() || of_uploads || self == Self::PutObjectTagging
     }
 
     /// Whether its body is a document: the most bytes that it may have. `None`: it has no document.
@@ -293,8 +298,20 @@ fn check_values(asked: &[&Pair]) -> Result<(), Refusal> {
         if (is("uploadId") || is("versionId")) && !is_id(&pair.value) {
             return argument("This is no id that a store has given.", pair);
         }
-        if ["prefix", "marker", "key-marker", "start-after"].iter().any(|name| is(name)) && climbs(&pair.value) {
+        let is_marker = is("upload-id-marker") || is("version-id-marker");
+        if is_marker && !pair.value.is_empty() && !is_id(&pair.value) {
+            return argument("This is no id that a store has given.", pair);
+        }
+        // Some stores walk to a place, and a token may be the place itself.
+        if PLACES.iter().any(|name| is(name)) && climbs(&pair.value) {
             return argument("A segment of it is . or .., which no key has.", pair);
+        }
+        if PLACES.iter().any(|name| is(name)) && reserved::find_folder(&pair.value).is_some() {
+            return argument("A folder in it is one that stores keep for themselves.", pair);
+        }
+        // A store writes the value as a header of its answer.
+        if pair.name.starts_with(b"response-") && pair.value.iter().any(u8::is_ascii_control) {
+            return argument("A header of an answer has no control characters.", pair);
         }
     }
     Ok(())

@@ -25,6 +25,9 @@ use Level::{Bucket, Object, Service};
 #[case("GET", Bucket, "list-type=2&prefix=&start-after=b", Operation::ListObjectsV2)]
 #[case("GET", Bucket, "list%2Dtype=%32", Operation::ListObjectsV2)]
 #[case("GET", Bucket, "versions&key-marker=k", Operation::ListObjectVersions)]
+#[case("GET", Bucket, "versions&key-marker=k&version-id-marker=", Operation::ListObjectVersions)]
+#[case("GET", Bucket, "prefix=.uploads", Operation::ListObjects)]
+#[case("GET", Object, "response-content-disposition=attachment;%20filename=%C3%A4", Operation::GetObject)]
 #[case("GET", Bucket, "uploads&max-uploads=9", Operation::ListMultipartUploads)]
 #[case("POST", Bucket, "delete", Operation::DeleteObjects)]
 #[case("GET", Object, "versionId=7&response-content-type=a", Operation::GetObject)]
@@ -49,6 +52,7 @@ fn an_operation_is_known_by_its_row(
     assert_eq!(of(method, level, query), Ok(operation));
 }
 
+// covers: 6.overrides, 6.reserved
 /// The holes of others: a name that is spelt otherwise, or that comes beside the one that is looked
 /// for.
 #[rstest]
@@ -90,6 +94,13 @@ fn an_operation_is_known_by_its_row(
 #[case("GET", Bucket, "prefix=..%2Fother", Code::InvalidArgument)]
 #[case("GET", Bucket, "list-type=2&start-after=a/./b", Code::InvalidArgument)]
 #[case("GET", Bucket, "versions&key-marker=..", Code::InvalidArgument)]
+#[case("GET", Bucket, "list-type=2&continuation-token=..%2Fother%2F", Code::InvalidArgument)]
+#[case("GET", Bucket, "versions&key-marker=a&version-id-marker=..%2Fb", Code::InvalidArgument)]
+#[case("GET", Bucket, "uploads&key-marker=a&upload-id-marker=a%2Fb", Code::InvalidArgument)]
+#[case("GET", Bucket, "list-type=2&prefix=.sgwtmp/multipart/", Code::InvalidArgument)]
+#[case("GET", Bucket, "prefix=a/.uploads/", Code::InvalidArgument)]
+#[case("GET", Object, "response-content-type=a%0D%0Ax:%20y", Code::InvalidArgument)]
+#[case("HEAD", Object, "response-expires=a%00", Code::InvalidArgument)]
 fn what_is_not_known_goes_nowhere(#[case] method: &str, #[case] level: Level, #[case] query: &str, #[case] code: Code) {
     assert_eq!(of(method, level, query), Err(code));
 }

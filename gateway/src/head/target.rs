@@ -5,6 +5,7 @@ use http::header::HOST;
 use stowage_api::BucketName;
 
 use super::operation::Level;
+use super::reserved;
 use crate::refusal::{Code, Refusal};
 use crate::uri;
 
@@ -16,14 +17,30 @@ const LONGEST_KEY: usize = 1024;
 pub struct Key(String);
 
 impl Key {
-    /// A key of these bytes.
+    /// A key that a client names.
+    ///
+    /// # Errors
+    /// Those of [`Key::held`]; `InvalidArgument` where a segment is a name that stores keep for
+    /// themselves.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+        let key = Self::held(bytes)?;
+        match reserved::find(key.as_str()) {
+            None => Ok(key),
+            Some(name) => {
+                let message = format!("Stores keep names like {name} for themselves: no key may have one.");
+                Err(Refusal::new(Code::InvalidArgument, message))
+            }
+        }
+    }
+
+    /// A key that a store holds something under, a name of its own among them.
     ///
     /// # Errors
     /// `KeyTooLongError` beyond 1,024 bytes; `InvalidURI` where it is no UTF-8; `InvalidArgument`
     /// where a segment is `.` or `..`, which stores and what stands before them take for a way
     /// through folders, or where there is nothing but slashes, which some take off a path's end: a
     /// request for the object is one for its bucket then.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub fn held(bytes: &[u8]) -> Result<Self, Refusal> {
         if bytes.len() > LONGEST_KEY {
             return Err(Refusal::new(Code::KeyTooLongError, "Your key is too long: it has more than 1024 bytes."));
         }

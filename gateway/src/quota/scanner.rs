@@ -20,7 +20,7 @@ use super::scan::{Question, Scan, due};
 use super::{Quotas, State};
 use crate::answer::nothing;
 use crate::front::WallClock;
-use crate::head::Target;
+use crate::head::{Key, Target};
 use crate::registry::Limited;
 use crate::upstream::{Call, Client, NotNow};
 
@@ -229,8 +229,11 @@ async fn ask(
     question: &Question,
     clock: &WallClock,
 ) -> Result<Result<Page, u16>, &'static str> {
-    let path = [b"/", bucket.as_str().as_bytes(), b"/", question.key.as_deref().unwrap_or_default()].concat();
-    let target = Target::of(&path, None).map_err(|_| "a key can't be asked for")?;
+    let key = question.key.as_deref().map(Key::held).transpose().map_err(|_| "a key can't be asked for")?;
+    let target = match key {
+        Some(key) => Target::Object(bucket.clone(), key),
+        None => Target::Bucket(bucket.clone()),
+    };
     let admitted = loop {
         match client.admit(Instant::now()) {
             Ok(admitted) => break admitted,

@@ -53,7 +53,7 @@ fn a_stream_holds_one_piece(
     )]
     framing: Framing,
     #[values(16, 60_000, 300_000)] split: usize,
-    #[values(STORE, OLD_STORE)] store: stowage_gateway::body::Ability,
+    #[values(STORE, OLD_STORE)] store: stowage_gateway::body::Trailers,
 ) {
     const LENGTH: usize = 1 << 20;
     let sent = client::send(framing, &client::data(LENGTH), &[100_000], OTHERS);

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use proptest::prelude::*;
 use rstest::rstest;
 use stowage_gateway::body::checksum::Checksum;
-use stowage_gateway::body::{Ability, Body, Broken, outgoing};
+use stowage_gateway::body::{Body, Broken, Trailers, outgoing};
 use stowage_gateway::refusal::{Code, Refusal};
 use tokio::io::AsyncReadExt as _;
 use tower::BoxError;
@@ -22,7 +22,7 @@ use crate::store::{self, Put};
 use crate::to_the_store::{OLD_STORE, STORE, payload, way};
 
 /// Why this body was refused. That the store got less than the whole is seen to.
-fn refused(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Ability) -> Option<Code> {
+fn refused(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Trailers) -> Option<Code> {
     let mut way = match way(framing, length, pieces, store) {
         Ok(way) => way,
         Err(refusal) => return Some(refusal.code),

@@ -6,14 +6,14 @@ use http_body::Body as _;
 use proptest::prelude::*;
 use rstest::rstest;
 use stowage_gateway::body::checksum::Checksum;
-use stowage_gateway::body::{Ability, BodyHashes, CHUNK, Outgoing, Payload, Trailers, outgoing};
+use stowage_gateway::body::{CHUNK, Outgoing, Payload, Trailers, outgoing};
 use stowage_gateway::refusal::{Code, Refusal};
 
 use crate::client::{self, Chain, Framing, MINIO_GO, OTHERS, TRAILER_SEED};
 use crate::store::{self, Put};
 
-pub const STORE: Ability = Ability { trailers: Trailers::Understood, hashes: BodyHashes::ByTheStore };
-pub const OLD_STORE: Ability = Ability { trailers: Trailers::Unknown, hashes: BodyHashes::Here };
+pub const STORE: Trailers = Trailers::Understood;
+pub const OLD_STORE: Trailers = Trailers::Unknown;
 const TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 
 pub fn payload(framing: Framing, length: u64) -> Payload {
@@ -26,7 +26,7 @@ pub fn payload(framing: Framing, length: u64) -> Payload {
 }
 
 /// The way of `pieces`, said to be `length` bytes in this framing, to a store.
-pub fn way(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Ability) -> Result<Outgoing, Refusal> {
+pub fn way(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Trailers) -> Result<Outgoing, Refusal> {
     block_on(outgoing(client::body(pieces), payload(framing, length), store, client::chain(framing)))
 }
 
@@ -44,7 +44,7 @@ pub fn way(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Ability) ->
 #[case(Framing::UnsignedTrailer(Checksum::Sha512), OLD_STORE, None)]
 fn a_body_that_is_right_arrives(
     #[case] framing: Framing,
-    #[case] ability: Ability,
+    #[case] ability: Trailers,
     #[case] checksum: Option<Checksum>,
     #[values(0, 1, 70_000)] length: usize,
     #[values(OTHERS, MINIO_GO)] line_end: &str,
@@ -58,7 +58,6 @@ fn a_body_that_is_right_arrives(
     assert_eq!(way.failure.reason(), None);
     assert_eq!(way.failure.passed(), length as u64);
     assert_eq!(way.trailer, checksum.map(Checksum::header));
-    assert_eq!(way.content_encoding_aws_chunked, checksum.is_some());
     assert_eq!(way.decoded_length, checksum.map(|_| length as u64));
     assert_eq!(way.payload, if checksum.is_some() { TRAILER } else { "UNSIGNED-PAYLOAD" });
     let Some(checksum) = checksum else { return assert_eq!(got, data) };
@@ -94,19 +93,18 @@ fn a_trailer_may_be_empty(#[case] unsigned: bool, #[case] end: &str) {
     assert_eq!(block_on(store::take(&mut way)), Put::Whole(b"abc".to_vec()));
 }
 
+// covers: 6.body
 #[rstest]
-#[case(STORE, true)]
-#[case(OLD_STORE, false)]
-fn a_wrong_hash_is_found_by_whom_it_is_left_to(#[case] ability: Ability, #[case] passes: bool) {
+fn a_body_with_another_hash_than_was_signed_is_cut(#[values(STORE, OLD_STORE)] store: Trailers) {
     let data = client::data(10_000);
     let hash = |data: &[u8]| hex::decode(client::sha256_hex(data)).unwrap().try_into().unwrap();
     for (sha256, good) in [(hash(&data), true), (hash(b"other"), false)] {
         let payload = Payload::Hash { sha256, length: 10_000 };
         let body = client::body(client::pieces(&data, &[999]));
-        let mut way = block_on(outgoing(body, payload, ability, None)).expect("it can go");
+        let mut way = block_on(outgoing(body, payload, store, None)).expect("it can go");
         assert_eq!(way.payload, hex::encode(sha256));
         let put = block_on(store::take(&mut way));
-        if good || passes {
+        if good {
             assert_eq!(put, Put::Whole(data.clone()));
         } else {
             assert!(matches!(put, Put::Cut(_)));
@@ -115,12 +113,12 @@ fn a_wrong_hash_is_found_by_whom_it_is_left_to(#[case] ability: Ability, #[case]
     }
 }
 
-/// A hash of something is refused where nothing comes and the store compares nothing.
-#[test]
-fn nothing_has_the_hash_of_nothing() {
+/// A hash of something is refused where nothing comes.
+#[rstest]
+fn nothing_has_the_hash_of_nothing(#[values(STORE, OLD_STORE)] store: Trailers) {
     for (sha256, good) in [(client::sha256_hex(b""), true), (client::sha256_hex(b"abc"), false)] {
         let sha256 = hex::decode(sha256).unwrap().try_into().unwrap();
-        let way = block_on(outgoing(client::body(vec![]), Payload::Hash { sha256, length: 0 }, OLD_STORE, None));
+        let way = block_on(outgoing(client::body(vec![]), Payload::Hash { sha256, length: 0 }, store, None));
         let expected = if good { Ok(0) } else { Err(Code::XAmzContentSHA256Mismatch) };
         assert_eq!(way.map(|way| way.length).map_err(|refusal| refusal.code), expected);
     }

@@ -119,6 +119,25 @@ async fn a_list_tells_no_account_of_the_store(#[case] target: &str) {
     assert!(text.starts_with("broken off"), "{text}");
 }
 
+// covers: 6.answers.deletion
+#[tokio::test]
+async fn the_result_of_a_deletion_tells_nothing_of_the_store() {
+    let stage = Stage::new().await;
+    stage.store_answers(|_| {
+        let text = "<DeleteResult><Error><Key>a</Key><Code>AccessDenied</Code>\
+            <Message>arn:aws:iam::1:user/stowage at /srv/data/photos/a</Message><HostId>inner</HostId></Error>\
+            <Deleted><Key>b</Key></Deleted></DeleteResult>";
+        answer(200, &[("content-length", "1")], text)
+    });
+    let document = "<Delete><Object><Key>a</Key></Object><Object><Key>b</Key></Object></Delete>";
+    let (status, headers, text) = stage.signed(ask("POST", "/photos?delete").sending(document)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let expected = "<DeleteResult><Error><Key>a</Key><Code>AccessDenied</Code>\
+        <Message>The object was not deleted.</Message></Error><Deleted><Key>b</Key></Deleted></DeleteResult>";
+    assert_eq!(text, expected);
+    assert!(!headers.contains_key("content-length"), "it is another");
+}
+
 // covers: 6.form
 #[tokio::test]
 async fn a_form_is_stored_as_an_object() {

@@ -40,7 +40,7 @@ const OBJECTS: [&str; 9] = [
 ];
 
 /// A store with the bucket and its objects.
-fn store() -> Store {
+pub(crate) fn store() -> Store {
     let store = Store::new(Arc::new(now), Dialect::default());
     store.add_account("stowage", STORE_KEY, "store-secret");
     assert!(store.put_bucket("stowage", BUCKET));
@@ -101,7 +101,7 @@ fn put(stage: &Stage, secret: &k8s_openapi::api::core::v1::Secret) {
 }
 
 /// A gateway before this store, and the id of an access's key for what begins with the prefix.
-async fn stage(store: &Store, prefix: Option<&str>) -> (Stage, String) {
+pub(crate) async fn stage(store: &Store, prefix: Option<&str>) -> (Stage, String) {
     let stage = Stage::new().await;
     let store = store.clone();
     stage.store_answers(move |asked| carried_out(&store, asked));

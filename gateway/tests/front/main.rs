@@ -3,6 +3,7 @@
 
 mod access;
 mod answers;
+mod copies;
 mod cors;
 mod deletions;
 mod outage;

@@ -22,7 +22,7 @@ fn store(status: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'stat
             answer(200, &[], "<ListMultipartUploadsResult></ListMultipartUploadsResult>")
         }
         ("GET", query) if query.contains("versions=") => answer(200, &[], ONE_OBJECT),
-        ("HEAD", _) => answer(200, &[("content-length", "41")], ""),
+        ("HEAD", _) => answer(200, &[("content-length", "41"), ("etag", "\"e\"")], ""),
         ("PUT" | "POST", _) => {
             answer(status, &[], if status == 200 { "" } else { "<Error><Code>InternalError</Code></Error>" })
         }
@@ -96,6 +96,63 @@ async fn a_copy_counts_as_long_as_its_source() {
     let (status, _, text) = stage.signed_as(LIMITED, part).await;
     assert_eq!(status.as_u16(), 200, "{text}");
     assert_eq!(used(&stage), 90);
+}
+
+// covers: 6.quota.copy, 6.headers
+/// Only of an UploadPartCopy a range is copied.
+#[tokio::test]
+async fn a_range_is_none_where_all_is_copied() {
+    let stage = stage(200).await;
+    let of_all = ask("PUT", "/films/b").with("x-amz-copy-source", "films/a").sending("");
+    let (status, _, text) = stage.signed_as(LIMITED, of_all.with("x-amz-copy-source-range", "bytes=0-0")).await;
+    assert_eq!((status.as_u16(), code(&text)), (501, "NotImplemented"), "{text}");
+    for range in ["bytes=0-0,1-40", "bytes=+0-0", "bytes=0-", "bytes=-1"] {
+        let part = ask("PUT", "/films/b?partNumber=1&uploadId=u").with("x-amz-copy-source", "films/a");
+        let (_, _, text) = stage.signed_as(LIMITED, part.with("x-amz-copy-source-range", range).sending("")).await;
+        assert_eq!(code(&text), "InvalidArgument", "{range}: {text}");
+    }
+    assert!(stage.asked().iter().all(|asked| asked.method != "PUT"), "the store was not asked");
+    assert_eq!(used(&stage), 60);
+}
+
+// covers: 6.copy.pinned
+/// What is copied is what was measured.
+#[tokio::test]
+async fn a_copy_that_counts_is_pinned() {
+    let stage = of_at_most(1000, 200).await;
+    let copy = ask("PUT", "/films/b").with("x-amz-copy-source", "films/a").sending("");
+    let (status, _, text) = stage.signed_as(LIMITED, copy).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let asked = stage.asked();
+    let put = asked.iter().find(|asked| asked.method == "PUT").expect("it is copied");
+    assert_eq!(put.header("x-amz-copy-source-if-match"), Some("\"e\""));
+    assert_eq!(used(&stage), 101);
+}
+
+// covers: 6.quota.metadata
+#[tokio::test]
+async fn a_full_bucket_takes_no_metadata_either() {
+    let stage = stage(200).await;
+    let (status, _, text) = stage.signed_as(LIMITED, put(40)).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let metadata = "x".repeat(2000);
+    let begin = || ask("POST", "/films/c?uploads").sending("");
+    let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
+    for request in [
+        put(0).with("x-amz-meta-a", &metadata),
+        put(0).with("content-disposition", &metadata),
+        put(0).with("x-amz-tagging", "a=b"),
+        begin().with("x-amz-meta-a", &metadata),
+        ask("PUT", "/films/a?tagging").sending(tags),
+    ] {
+        let (_, _, text) = stage.signed_as(LIMITED, request.clone()).await;
+        assert_eq!(code(&text), "QuotaExceeded", "{request:?}");
+    }
+    for request in [put(0), begin()] {
+        let (status, _, text) = stage.signed_as(LIMITED, request).await;
+        assert_eq!(status.as_u16(), 200, "{text}");
+    }
+    assert_eq!(used(&stage), 100);
 }
 
 // covers: 6.quota.unreadable

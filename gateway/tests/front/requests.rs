@@ -55,7 +55,7 @@ async fn the_source_of_a_copy_is_written_anew() {
     assert_eq!(stage.only().header("x-amz-copy-source"), Some("/photos/a%2Bb?versionId=7%2B"));
 }
 
-// covers: 6.operations, 6.bucket, 6.headers, 6.copy, 6.segments
+// covers: 6.operations, 6.bucket, 6.headers, 6.copy, 6.segments, 6.reserved, 6.owner, 6.metadata
 /// None of these gets to the store.
 #[rstest]
 #[case(ask("PUT", "/photos/a?%61cl").sending(""), "AccessDenied")]
@@ -73,6 +73,14 @@ async fn the_source_of_a_copy_is_written_anew() {
 #[case(ask("PUT", "/photos/a").with("x-amz-security-token", "t").sending(""), "InvalidToken")]
 #[case(ask("GET", "/photos?prefix=a&prefix=b"), "InvalidArgument")]
 #[case(ask("GET", "/photos/a?x-amz-acl=public-read"), "NotImplemented")]
+#[case(ask("PUT", "/photos/.sgwtmp/hidden").sending(""), "InvalidArgument")]
+#[case(ask("GET", "/photos/a/.SGWTMP/multipart/x"), "InvalidArgument")]
+#[case(ask("GET", "/photos/a.versions/v_1"), "InvalidArgument")]
+#[case(ask("GET", "/photos?prefix=.uploads/"), "InvalidArgument")]
+#[case(ask("PUT", "/photos/a").with("x-amz-copy-source", "photos/.minio.sys/a").sending(""), "InvalidArgument")]
+#[case(ask("GET", "/photos/a").with("x-amz-expected-bucket-owner", "123456789012"), "AccessDenied")]
+#[case(ask("GET", "/photos/a?response-content-type=a%0d%0ax:%20y"), "InvalidArgument")]
+#[case(ask("PUT", "/photos/a").with("x-amz-meta-a", &"x".repeat(2048)).sending(""), "MetadataTooLarge")]
 #[tokio::test]
 async fn what_is_not_allowed_goes_nowhere(#[case] request: Ask, #[case] expected: &str) {
     let stage = Stage::new().await;
@@ -105,6 +113,52 @@ async fn chunks_are_held_against_their_signatures() {
     let (status, _, text) = stage.signed(put.sending(framed)).await;
     assert_eq!((status.as_u16(), code(&text)), (403, "SignatureDoesNotMatch"), "{text}");
     assert!(stage.asked().iter().all(|asked| asked.body.is_err()), "the store got no whole body");
+}
+
+// covers: 6.body
+/// Whether a store compares it or not.
+#[tokio::test]
+async fn a_body_is_held_against_its_hash() {
+    let stage = Stage::new().await;
+    for length in [0, 5, 100_000] {
+        let mut put = ask("PUT", "/photos/a").sending("x".repeat(length));
+        put.payload = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03".to_owned();
+        let (status, _, text) = stage.signed(put).await;
+        assert_eq!((status.as_u16(), code(&text)), (400, "XAmzContentSHA256Mismatch"), "{text}");
+    }
+    assert!(stage.asked().iter().all(|asked| asked.body.is_err()), "the store got no whole body");
+}
+
+// covers: 6.owner
+#[tokio::test]
+async fn the_owner_that_is_told_is_the_one_that_is_expected() {
+    let stage = Stage::new().await;
+    let (status, _, text) = stage.signed(ask("GET", "/photos/a").with("x-amz-expected-bucket-owner", "stowage")).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    assert_eq!(stage.only().header("x-amz-expected-bucket-owner"), None, "a store would compare it with our account");
+}
+
+// covers: 6.encoding
+#[rstest]
+#[case("aws-chunked", None)]
+#[case("aws-chunked,gzip", Some("gzip"))]
+#[case("gzip", Some("gzip"))]
+#[tokio::test]
+async fn no_object_is_encoded_as_it_is_framed(#[case] encoding: &str, #[case] expected: Option<&str>) {
+    let stage = Stage::new().await;
+    let framed = "5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\n\r\n";
+    let mut put = ask("PUT", "/photos/a")
+        .with("content-encoding", encoding)
+        .with("x-amz-decoded-content-length", "5")
+        .with("x-amz-trailer", "x-amz-checksum-crc32")
+        .sending(framed);
+    put.payload = "STREAMING-UNSIGNED-PAYLOAD-TRAILER".to_owned();
+    let (status, _, text) = stage.signed(put).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let asked = stage.only();
+    assert_eq!(asked.header("content-encoding"), expected);
+    assert_eq!(asked.header("x-amz-content-sha256"), Some("STREAMING-UNSIGNED-PAYLOAD-TRAILER"));
+    assert_eq!(asked.body.as_deref(), Ok(framed.as_bytes()));
 }
 
 // covers: 6.body.framing

@@ -17,9 +17,8 @@ pub(super) struct Reading {
 }
 
 /// Headers that say how a request is signed and sent, and nothing of what it asks for.
-const OF_TRANSPORT: [&str; 8] = [
+const OF_TRANSPORT: [&str; 7] = [
     "authorization",
-    "content-encoding",
     "content-length",
     "host",
     "x-amz-content-sha256",

@@ -38,9 +38,10 @@ const NAMES: [&str; 24] = [
 ];
 
 /// Headers of HTTP that an object keeps, or that ask for some of it.
-const OF_HTTP: [&str; 11] = [
+const OF_HTTP: [&str; 12] = [
     "cache-control",
     "content-disposition",
+    "content-encoding",
     "content-language",
     "content-md5",
     "content-type",
@@ -53,13 +54,14 @@ const OF_HTTP: [&str; 11] = [
 ];
 
 /// What no tenant sets, by how it begins; with `$`, whole.
-const CLOSED: [&str; 15] = [
+const CLOSED: [&str; 17] = [
     "x-amz-acl$",
     "x-amz-bypass-",
     "x-amz-content-sha256$",
     "x-amz-copy-source$",
     "x-amz-date$",
     "x-amz-decoded-",
+    "x-amz-expected-bucket-owner$",
     "x-amz-grant-",
     "x-amz-meta-minio-snowball",
     "x-amz-meta-snowball-auto-extract",
@@ -68,6 +70,7 @@ const CLOSED: [&str; 15] = [
     "x-amz-object-ownership$",
     "x-amz-security-token$",
     "x-amz-server-side-encryption-aws-",
+    "x-amz-source-expected-bucket-owner$",
     "x-amz-website-",
 ];
 
@@ -92,14 +95,30 @@ pub(super) fn closed(ask: &Ask, sent: &Sent) {
         let in_head = sent.headers.get_all(name).iter().any(|sent| sent == value);
         let hoisted = |pair: &&stowage_gateway::uri::Pair| pair.name.eq_ignore_ascii_case(name.as_bytes());
         let in_query = sent.query.iter().filter(hoisted).any(|pair| pair.value == value.as_bytes());
-        assert!(in_head || in_query, "{name} was not sent so");
+        // These are written from what was read of them.
+        let is_rewritten = ["content-encoding", "x-amz-copy-source-range", "x-amz-tagging"].contains(&name);
+        assert!(in_head || in_query || is_rewritten, "{name} was not sent so");
+        let operation = ask.operation.name();
+        let is_of_copies = name.starts_with("x-amz-copy-source-");
+        assert!(!is_of_copies || ask.copy.is_some(), "{name} goes on with {operation}");
+        let is_of_parts = name == "x-amz-copy-source-range";
+        assert!(!is_of_parts || operation == "UploadPartCopy", "{name} goes on with {operation}");
+        let is_metadata = name.starts_with("x-amz-meta-") || name == "content-encoding";
+        let makes = ["CopyObject", "CreateMultipartUpload", "PutObject"].contains(&operation);
+        assert!(!is_metadata || makes, "{name} goes on with {operation}");
     }
     for pair in &ask.query {
-        let is_path = ["prefix", "marker", "key-marker", "start-after"].iter().any(|name| name.as_bytes() == pair.name);
+        let is_one_of = |names: &[&str]| names.iter().any(|name| name.as_bytes() == pair.name);
+        let is_path = is_one_of(&["continuation-token", "key-marker", "marker", "prefix", "start-after"]);
         let folders = pair.value.iter().rposition(|byte| *byte == b'/').map_or(&[][..], |end| &pair.value[..end]);
-        assert!(!is_path || !reading::climbs(folders), "{:?} climbs", pair.value.escape_ascii().to_string());
-        let is_id = [&b"uploadId"[..], b"versionId"].contains(&pair.name.as_slice());
-        assert!(!is_id || reading::is_id(&pair.value), "{:?} is no id", pair.value.escape_ascii().to_string());
+        let written = pair.value.escape_ascii().to_string();
+        assert!(!is_path || !reading::climbs(folders), "{written:?} climbs");
+        assert!(!is_path || !reading::is_reserved(&[folders, b"/"].concat()), "{written:?} is a store's own");
+        let is_id = is_one_of(&["uploadId", "versionId"]);
+        let is_marker = is_one_of(&["upload-id-marker", "version-id-marker"]) && !pair.value.is_empty();
+        assert!(!is_id && !is_marker || reading::is_id(&pair.value), "{written:?} is no id");
+        let is_header = pair.name.starts_with(b"response-");
+        assert!(!is_header || !pair.value.iter().any(u8::is_ascii_control), "{written:?} can't be in a header");
     }
 }
 

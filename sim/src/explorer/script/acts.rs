@@ -216,7 +216,9 @@ pub(in super::super) fn tricks() -> Vec<Attempt> {
     let theirs = Meant { bucket: OTHERS_BUCKET.to_owned(), ..get("data") };
     let nearly = Meant { bucket: format!("{BUCKET}-2"), ..get("data") };
     let acl = Meant { query: vec![("acl".to_owned(), String::new())], ..put("plain", "") };
-    let open = Meant { headers: vec![("x-amz-acl".to_owned(), "public-read".to_owned())], ..put("open", "to all") };
+    let with = |name: &str, value: &str, meant| Meant { headers: vec![(name.to_owned(), value.to_owned())], ..meant };
+    let open = with("x-amz-acl", "public-read", put("open", "to all"));
+    let ranged = with("x-amz-copy-source-range", "bytes=0-0", copy(BUCKET, "plain", "ranged"));
     vec![
         one(How::WrongSecret, Unsigned, get("plain")),
         one(How::WrongSecret, Unsigned, put("forged", "by nobody")),
@@ -235,6 +237,10 @@ pub(in super::super) fn tricks() -> Vec<Attempt> {
         one(How::Plain, Beyond, remove(&["plain", "../team-b-films/data"])),
         one(How::Plain, Beyond, acl),
         one(How::Plain, Beyond, open),
+        one(How::Plain, Beyond, ranged),
+        one(How::Plain, Beyond, copy(BUCKET, "plain?versionId=null", "past")),
+        one(How::Plain, Beyond, put(".sgwtmp/hidden", "in no list")),
+        one(How::Plain, Beyond, with("x-amz-expected-bucket-owner", "guessed", get("plain"))),
         one(How::Plain, Beyond, meant(Act::Look, "DELETE", "")),
         one(How::Plain, Beyond, list(&[("policy", "")])),
         Attempt { who: Holder::MadeUp, ..one(How::Plain, Over, get("plain")) },

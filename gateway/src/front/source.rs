@@ -1,0 +1,109 @@
+//! The source of a copy, looked at before it is copied: whether it is there, how long it is, and
+//! which content it has. The copy is pinned to that content.
+
+use http::header::{CONTENT_LENGTH, ETAG};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use jiff::Timestamp;
+
+use super::store::{HASH_OF_NOTHING, unavailable};
+use crate::answer::nothing;
+use crate::decide::denied;
+use crate::head::{Ask, CopySource, Target};
+use crate::refusal::{Code, Refusal};
+use crate::upstream::{Admitted, Call, Client};
+use crate::uri::Pair;
+
+const PIN: HeaderName = HeaderName::from_static("x-amz-copy-source-if-match");
+
+/// Headers about the source of a copy, by the header of a HEAD of it.
+const OF_HEAD: [(&str, &str); 7] = [
+    ("if-match", "x-amz-copy-source-if-match"),
+    ("if-modified-since", "x-amz-copy-source-if-modified-since"),
+    ("if-none-match", "x-amz-copy-source-if-none-match"),
+    ("if-unmodified-since", "x-amz-copy-source-if-unmodified-since"),
+    ("x-amz-server-side-encryption-customer-algorithm", "x-amz-copy-source-server-side-encryption-customer-algorithm"),
+    ("x-amz-server-side-encryption-customer-key", "x-amz-copy-source-server-side-encryption-customer-key"),
+    ("x-amz-server-side-encryption-customer-key-md5", "x-amz-copy-source-server-side-encryption-customer-key-md5"),
+];
+
+/// How many bytes a copy stores; `None` where nothing is copied, or nobody has to know.
+///
+/// The source is looked at where the length counts and no range says it, and for a key of an access,
+/// which may be for present objects alone: a store may find the content of a key behind a delete
+/// marker. The copy is then of what was found or fails. The client's conditions are those of the
+/// look, too: beside the pin a store passes by `if-unmodified-since`.
+///
+/// # Errors
+/// `NoSuchKey`, `PreconditionFailed`, `AccessDenied` and `InvalidRequest` as the store has it,
+/// `ServiceUnavailable` where it doesn't say what the source is.
+pub(super) async fn look(
+    ask: &mut Ask,
+    is_access: bool,
+    is_metered: bool,
+    store: (&Client, &Admitted),
+    now: Timestamp,
+) -> Result<Option<u64>, Refusal> {
+    let Some(source) = &ask.copy else { return Ok(None) };
+    let range = ask.headers.get("x-amz-copy-source-range").and_then(|range| range.to_str().ok()).and_then(range_length);
+    let is_looked_at = is_access || is_metered && range.is_none();
+    if !is_looked_at {
+        return Ok(range);
+    }
+    let found = head(source, &ask.headers, store, now).await?;
+    ask.headers.insert(PIN, found.etag);
+    Ok(range.or(Some(found.length)))
+}
+
+struct Found {
+    length: u64,
+    etag: HeaderValue,
+}
+
+async fn head(
+    source: &CopySource,
+    headers: &HeaderMap,
+    (client, admitted): (&Client, &Admitted),
+    now: Timestamp,
+) -> Result<Found, Refusal> {
+    let version = source.version.iter().map(|id| Pair { name: b"versionId".to_vec(), value: id.clone() });
+    let of_head = OF_HEAD.iter().filter_map(|(to, from)| {
+        let value = headers.get(*from)?;
+        Some((HeaderName::from_static(to), value.clone()))
+    });
+    let call = Call {
+        method: Method::HEAD,
+        target: Target::Object(source.bucket.clone(), source.key.clone()),
+        query: version.collect(),
+        headers: of_head.collect(),
+        payload: HASH_OF_NOTHING.to_owned(),
+        length: None,
+        body: nothing(),
+        is_long: false,
+    };
+    let answer = client.ask(call, admitted, now).await.map_err(|_| unavailable())?;
+    match answer.status() {
+        StatusCode::OK => {
+            let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+            let length = length.and_then(|text| text.parse().ok()).ok_or_else(unavailable)?;
+            let etag = answer.headers().get(ETAG).cloned().ok_or_else(unavailable)?;
+            Ok(Found { length, etag })
+        }
+        StatusCode::NOT_FOUND => Err(Refusal::new(Code::NoSuchKey, "The specified key does not exist.")),
+        StatusCode::FORBIDDEN => Err(denied()),
+        StatusCode::NOT_MODIFIED | StatusCode::PRECONDITION_FAILED => {
+            let message = "At least one of the pre-conditions you specified did not hold";
+            Err(Refusal::new(Code::PreconditionFailed, message))
+        }
+        StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED => {
+            Err(Refusal::new(Code::InvalidRequest, "The source can't be read."))
+        }
+        _ => Err(unavailable()),
+    }
+}
+
+/// The length of a range of bytes, as it is written for the store.
+fn range_length(range: &str) -> Option<u64> {
+    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    last.checked_sub(first)?.checked_add(1)
+}

@@ -1,0 +1,179 @@
+//! The table of headers: what becomes of each, by operation.
+
+use super::operation::Operation as O;
+use crate::body::checksum::Checksum;
+
+/// What becomes of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The store gets it with the operations that make an object, and keeps it with that. Dropped
+    /// elsewhere.
+    Kept,
+    /// The store gets it with these operations.
+    Of(&'static [O], Elsewhere),
+    /// Nobody gets it: hop by hop, or of no meaning to a store.
+    Drop,
+    /// Read by other code, which writes what the store is to have of it.
+    Consume,
+    /// `Content-Encoding`: kept with an object, but for the framing of the way.
+    Encoding,
+    /// `COPY` or `REPLACE`, of a CopyObject.
+    Directive,
+    /// `x-amz-copy-source-range`: of an UploadPartCopy, written from the numbers that were read.
+    /// Refused elsewhere: a store copies all of the source there.
+    Range,
+    /// `x-amz-tagging`: kept with an object, written from the tags that were read.
+    Tags,
+    /// An account's name: compared with the one that ListBuckets tells. A store would compare it
+    /// with the gateway's own account, and so tell that name to who guesses it.
+    Owner,
+    /// `x-amz-acl`: what asks for nothing but the owner's access is dropped.
+    Acl,
+    /// It would open, lock or move something that is not the tenant's to configure.
+    Deny,
+    /// Session tokens are not known.
+    Token,
+    /// It is S3's, and nothing here understands it.
+    Unknown,
+}
+
+/// What becomes of a header with any other operation than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// Dropped: S3 does the same with it and without.
+    Dropped,
+    /// `NotImplemented`: it asks for something that the operation doesn't do.
+    Refused,
+}
+
+use Elsewhere::{Dropped, Refused};
+
+/// Operations that make an object out of what is sent, or begin to.
+pub(super) const MAKE: &[O] = &[O::CopyObject, O::CreateMultipartUpload, O::PostObject, O::PutObject];
+const COPY: &[O] = &[O::CopyObject, O::UploadPartCopy];
+const READ: &[O] = &[O::GetObject, O::HeadObject];
+const ATTRIBUTES: &[O] = &[O::GetObjectAttributes];
+const LIST: &[O] = &[O::ListObjects, O::ListObjectsV2, O::ListObjectVersions];
+/// Operations with a body, of which a digest may be told.
+const BODY: &[O] =
+    &[O::CompleteMultipartUpload, O::DeleteObjects, O::PostObject, O::PutObject, O::PutObjectTagging, O::UploadPart];
+/// Operations that read or write content under a key of the client's.
+const CUSTOMER_KEY: &[O] = &[
+    O::CompleteMultipartUpload,
+    O::CopyObject,
+    O::CreateMultipartUpload,
+    O::GetObject,
+    O::GetObjectAttributes,
+    O::HeadObject,
+    O::ListParts,
+    O::PostObject,
+    O::PutObject,
+    O::UploadPart,
+    O::UploadPartCopy,
+];
+/// Operations that may depend on there being an object with this tag, or none.
+const IF_MATCH: &[O] = &[
+    O::CompleteMultipartUpload,
+    O::CopyObject,
+    O::CreateMultipartUpload,
+    O::DeleteObject,
+    O::GetObject,
+    O::HeadObject,
+    O::PutObject,
+];
+
+/// Headers by their exact name.
+const EXACT: [(&str, Rule); 53] = [
+    ("cache-control", Rule::Kept),
+    ("content-disposition", Rule::Kept),
+    ("content-encoding", Rule::Encoding),
+    ("content-language", Rule::Kept),
+    ("content-length", Rule::Consume),
+    ("content-md5", Rule::Of(BODY, Dropped)),
+    ("content-type", Rule::Kept),
+    ("expires", Rule::Kept),
+    ("if-match", Rule::Of(IF_MATCH, Refused)),
+    ("if-modified-since", Rule::Of(READ, Refused)),
+    ("if-none-match", Rule::Of(IF_MATCH, Refused)),
+    ("if-unmodified-since", Rule::Of(READ, Refused)),
+    ("range", Rule::Of(READ, Dropped)),
+    ("x-amz-acl", Rule::Acl),
+    // Amazon's SDK for C++ sends the version of S3's interface along, which is one.
+    ("x-amz-api-version", Rule::Drop),
+    ("x-amz-bypass-governance-retention", Rule::Deny),
+    ("x-amz-checksum-algorithm", Rule::Of(MAKE, Dropped)),
+    ("x-amz-checksum-mode", Rule::Of(READ, Dropped)),
+    ("x-amz-checksum-type", Rule::Of(&[O::CompleteMultipartUpload, O::CreateMultipartUpload], Dropped)),
+    ("x-amz-content-sha256", Rule::Consume),
+    ("x-amz-copy-source", Rule::Consume),
+    ("x-amz-copy-source-if-match", Rule::Of(COPY, Refused)),
+    ("x-amz-copy-source-if-modified-since", Rule::Of(COPY, Refused)),
+    ("x-amz-copy-source-if-none-match", Rule::Of(COPY, Refused)),
+    ("x-amz-copy-source-if-unmodified-since", Rule::Of(COPY, Refused)),
+    ("x-amz-copy-source-range", Rule::Range),
+    ("x-amz-date", Rule::Consume),
+    ("x-amz-decoded-content-length", Rule::Consume),
+    ("x-amz-expected-bucket-owner", Rule::Owner),
+    ("x-amz-if-match-initiated-time", Rule::Of(&[O::AbortMultipartUpload], Refused)),
+    ("x-amz-if-match-last-modified-time", Rule::Of(&[O::DeleteObject], Refused)),
+    ("x-amz-if-match-size", Rule::Of(&[O::DeleteObject], Refused)),
+    ("x-amz-max-parts", Rule::Of(ATTRIBUTES, Dropped)),
+    ("x-amz-metadata-directive", Rule::Directive),
+    ("x-amz-mfa", Rule::Deny),
+    ("x-amz-mp-object-size", Rule::Of(&[O::CompleteMultipartUpload], Dropped)),
+    ("x-amz-object-attributes", Rule::Of(ATTRIBUTES, Dropped)),
+    ("x-amz-object-ownership", Rule::Deny),
+    ("x-amz-optional-object-attributes", Rule::Of(LIST, Dropped)),
+    ("x-amz-part-number-marker", Rule::Of(ATTRIBUTES, Dropped)),
+    ("x-amz-request-payer", Rule::Drop),
+    ("x-amz-sdk-checksum-algorithm", Rule::Of(BODY, Dropped)),
+    ("x-amz-security-token", Rule::Token),
+    ("x-amz-server-side-encryption", Rule::Kept),
+    ("x-amz-source-expected-bucket-owner", Rule::Owner),
+    ("x-amz-storage-class", Rule::Kept),
+    ("x-amz-tagging", Rule::Tags),
+    ("x-amz-tagging-directive", Rule::Directive),
+    // The runtime of Amazon's own clients asks for a checksum behind an answer's body with it.
+    ("x-amz-te", Rule::Drop),
+    ("x-amz-trailer", Rule::Consume),
+    ("x-amz-user-agent", Rule::Drop),
+    ("x-amz-website-redirect-location", Rule::Deny),
+    ("x-amzn-trace-id", Rule::Drop),
+];
+
+/// Headers by what their name begins with.
+const PREFIXES: [(&str, Rule); 9] = [
+    ("x-amz-copy-source-server-side-encryption-customer-", Rule::Of(COPY, Refused)),
+    ("x-amz-grant-", Rule::Deny),
+    // MinIO and its kin take these for the order to unpack an archive into objects of any name.
+    ("x-amz-meta-minio-snowball-", Rule::Deny),
+    ("x-amz-meta-snowball-auto-extract", Rule::Deny),
+    ("x-amz-meta-", Rule::Kept),
+    ("x-amz-object-lock-", Rule::Deny),
+    ("x-amz-server-side-encryption-customer-", Rule::Of(CUSTOMER_KEY, Dropped)),
+    // Keys of a key management service are the store's account's, not the tenant's.
+    ("x-amz-server-side-encryption-", Rule::Deny),
+    ("x-amz-", Rule::Unknown),
+];
+
+/// The rule of a header by its name, in lower case.
+pub(super) fn rule(name: &str) -> Rule {
+    if let Ok(at) = EXACT.binary_search_by_key(&name, |(exact, _)| exact) {
+        return EXACT[at].1;
+    }
+    if Checksum::ALL.iter().any(|checksum| checksum.header() == name) {
+        return Rule::Of(BODY, Dropped);
+    }
+    let of_prefix = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix));
+    of_prefix.map_or(Rule::Drop, |(_, rule)| *rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        assert!(EXACT.is_sorted_by_key(|(name, _)| name));
+    }
+}
