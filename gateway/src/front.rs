@@ -1,7 +1,7 @@
 //! The way of a request: read, verified, decided about, passed on, answered.
 
 mod answers;
-mod deletion;
+mod documents;
 mod peer;
 mod quota;
 mod record;
@@ -19,7 +19,7 @@ use http::{Method, Request, Response};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use self::deletion::Documents;
+use self::documents::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
 use self::store::Passed;
@@ -296,6 +296,7 @@ impl Shared {
                 record.forwarded(&backend.name);
                 let held = self.admit(&known, &ask, peer)?;
                 let passed = Passed { ask, backend, body, now, location };
+                let passed = self.with_document(passed, &known).await?;
                 let answer = self.pass(passed, known, record).await?;
                 Ok(record::holding(answer, held))
             }

@@ -8,7 +8,7 @@
 //!
 //! One request is parsed once, into one struct ([`head`]); what is asked of the store is built from
 //! that struct alone. Who may do what is a pure function ([`decide`]). Bodies flow: nothing is
-//! buffered whole ([`body`]), but the document of a DeleteObjects ([`deletion`]).
+//! buffered whole ([`body`]), but documents ([`document`], [`deletion`]).
 
 #![warn(clippy::too_many_lines)]
 
@@ -19,6 +19,7 @@ mod cli;
 pub mod cors;
 pub mod decide;
 pub mod deletion;
+pub mod document;
 pub mod form;
 pub mod front;
 pub mod head;

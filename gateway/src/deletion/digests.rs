@@ -19,6 +19,16 @@ const NO_CHECKSUMS: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mod
 /// `BadDigest` where it has another, `InvalidDigest` and `InvalidRequest` for a value that is none,
 /// `NotImplemented` for a checksum that can't be computed here.
 pub fn verify(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
+    verify_md5(headers, body)?;
+    let mut checksums = headers.iter().filter(|(name, _)| is_checksum(name));
+    checksums.try_for_each(|(name, value)| verify_checksum(name, value, body))
+}
+
+/// Holds a body against `Content-MD5` alone, where checksums are about an object.
+///
+/// # Errors
+/// `BadDigest` where it has another, `InvalidDigest` for a value that is none.
+pub fn verify_md5(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
     if let Some(value) = headers.get(CONTENT_MD5) {
         let digest = STANDARD.decode(value.as_bytes()).ok().filter(|digest| digest.len() == Checksum::Md5.bytes());
         let digest =
@@ -27,8 +37,7 @@ pub fn verify(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
             return Err(differs(CONTENT_MD5.as_str()));
         }
     }
-    let mut checksums = headers.iter().filter(|(name, _)| is_checksum(name));
-    checksums.try_for_each(|(name, value)| verify_checksum(name, value, body))
+    Ok(())
 }
 
 fn verify_checksum(name: &HeaderName, value: &HeaderValue, body: &[u8]) -> Result<(), Refusal> {

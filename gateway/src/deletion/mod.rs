@@ -1,12 +1,10 @@
 //! The objects of a DeleteObjects: read whole from its document, and written for the store.
 //!
 //! The keys stand in the body, and a store may take `..` in one for a way through folders, under
-//! the gateway's own key (spec §6). It may also read a document otherwise than the gateway does: where a name comes twice, where an entity or a comment
-//! stands in a key, where lines end. So the document of a client never gets there.
-//! [`Deletion::read`] takes nothing but the one form that S3 has, and the store gets
-//! [`Deletion::written`], in which every byte is the gateway's.
+//! the gateway's own key (spec §6). [`Deletion::read`] takes nothing but the one form that S3 has,
+//! and the store gets [`Deletion::written`], in which every byte is the gateway's.
 //!
-//! Everything here is pure. How a body is read, and how many at once, is `front/deletion.rs`.
+//! Everything here is pure. How a body is read, and how many at once, is `front/documents.rs`.
 
 mod digests;
 mod reader;
@@ -15,14 +13,10 @@ mod writer;
 use crate::head::{Key, Operation};
 use crate::refusal::{Code, Refusal};
 
-pub use digests::{verify, write_anew};
+pub use digests::{verify, verify_md5, write_anew};
 
 /// Most objects of one request (Amazon S3, DeleteObjects).
 pub const MOST_OBJECTS: usize = 1000;
-/// Longest text in the document, in bytes: a key, or the id of a version.
-const LONGEST_TEXT: usize = 1024;
-/// The namespace of S3's documents.
-const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 /// The objects that a request deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,11 +97,6 @@ impl Deletion {
         let longest = Operation::DeleteObjects.longest_document().unwrap_or_default();
         length.saturating_mul(14).saturating_add(8 << 10).min(2 * longest + (256 << 10))
     }
-}
-
-/// Whether XML 1.0 has this character, also as a reference (section 2.2, Char).
-fn is_carried(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 #[cfg(test)]

@@ -58,9 +58,9 @@ impl CopySource {
     }
 }
 
-/// `?versionId=` is in a key, as it is or however often it was encoded. Some stores decode the whole
-/// header before they look for it (versitygw 1.8.0, `ParseCopySource`): the key would name a past
-/// version, which mode and signature say nothing of.
+/// `?versionId=` is in a key, as it is or however often it was encoded. Some stores decode the
+/// whole header before they look for it (versitygw 1.8.0, `ParseCopySource`): the key would name a
+/// past version, which the mode of an access doesn't allow.
 fn names_version(key: &[u8]) -> bool {
     const MARK: &[u8] = b"?versionid=";
     let mut key = key.to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! Headers of a request that go to the store, by the table of [`super::rules`]. A header that is not
-//! in it is dropped where it means nothing to S3, and refused where it does.
+//! Headers of a request that go to the store, by the table of [`super::rules`]. A header that is
+//! not in it is dropped where it means nothing to S3, and refused where it does.
 
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderName, HeaderValue};

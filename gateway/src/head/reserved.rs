@@ -1,5 +1,5 @@
-//! Names inside a bucket that stores keep for themselves. What is stored under one is in no list, so
-//! no quota counts it; what the store keeps there can be read, and destroyed, as objects.
+//! Names inside a bucket that stores keep for themselves. An object under one is in no list, so no
+//! quota counts it; what the store keeps there can be read, and destroyed, as objects.
 //!
 //! All of them are refused in front of every store: an S3Backend doesn't say which store it is.
 

@@ -4,6 +4,10 @@ use rstest::rstest;
 
 use crate::{STORE_KEY, Stage, answer, ask, code};
 
+/// The document of a CompleteMultipartUpload.
+const PARTS: &str = "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>e</ETag></Part>\
+    </CompleteMultipartUpload>";
+
 // covers: 6.answers
 #[tokio::test]
 async fn an_answer_loses_what_is_the_stores_own() {
@@ -81,7 +85,7 @@ async fn an_answer_to_head_is_told_by_its_status(#[case] status: u16, #[case] to
 #[tokio::test]
 async fn a_late_error_is_filtered_and_a_location_is_ours() {
     let stage = Stage::new().await;
-    let complete = || ask("POST", "/photos/a%20b?uploadId=u").sending("<CompleteMultipartUpload/>");
+    let complete = || ask("POST", "/photos/a%20b?uploadId=u").sending(PARTS);
     stage.store_answers(|_| {
         answer(200, &[], "  <CompleteMultipartUploadResult><Location>http://s3.example:9000/photos/a</Location></CompleteMultipartUploadResult>")
     });

@@ -129,6 +129,50 @@ async fn a_body_is_held_against_its_hash() {
     assert!(stage.asked().iter().all(|asked| asked.body.is_err()), "the store got no whole body");
 }
 
+const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+// covers: 6.documents
+/// No document of a client gets to the store.
+#[rstest]
+#[case(
+    ask("PUT", "/photos/a?tagging"),
+    "<Tagging>\n<TagSet><Tag><Key>k</Key><Value><![CDATA[v]]></Value></Tag></TagSet></Tagging>",
+    "Tagging",
+    "<TagSet><Tag><Key>k</Key><Value>v</Value></Tag></TagSet>"
+)]
+#[case(
+    ask("POST", "/photos/a?uploadId=u").with("x-amz-checksum-crc32", "AAAAAA=="),
+    "<CompleteMultipartUpload><Part><ETag>e</ETag><PartNumber>1</PartNumber></Part></CompleteMultipartUpload>",
+    "CompleteMultipartUpload",
+    "<Part><PartNumber>1</PartNumber><ETag>e</ETag></Part>"
+)]
+#[tokio::test]
+async fn a_document_is_written_anew(
+    #[case] request: Ask,
+    #[case] document: &str,
+    #[case] root: &str,
+    #[case] inner: &str,
+) {
+    use base64::Engine as _;
+    let stage = Stage::new().await;
+    let with = |md5: &str| request.clone().with("content-md5", md5).sending(document.to_owned());
+    let (status, _, text) = stage.signed(with("1B2M2Y8AsgTpgAmY7PhCfg==")).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, "BadDigest"), "{text}");
+    let (_, _, text) = stage.signed(request.clone().sending(format!("<!DOCTYPE a>{document}"))).await;
+    assert_eq!(code(&text), "MalformedXML", "{text}");
+    assert!(stage.asked().is_empty());
+    let md5 = <md5::Md5 as md5::Digest>::digest(document.as_bytes());
+    let (status, _, text) = stage.signed(with(&base64::engine::general_purpose::STANDARD.encode(md5))).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    let asked = stage.only();
+    let written = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{root} xmlns=\"{NAMESPACE}\">{inner}</{root}>");
+    assert_eq!(asked.body.as_deref(), Ok(written.as_bytes()));
+    assert_eq!(asked.header("content-type"), Some("application/xml"));
+    let is_about_object = root == "CompleteMultipartUpload";
+    assert_eq!(asked.header("content-md5").is_some(), !is_about_object, "a digest of ours, or none");
+    assert_eq!(asked.header("x-amz-checksum-crc32").is_some(), is_about_object);
+}
+
 // covers: 6.owner
 #[tokio::test]
 async fn the_owner_that_is_told_is_the_one_that_is_expected() {

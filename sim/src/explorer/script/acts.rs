@@ -216,7 +216,8 @@ pub(in super::super) fn tricks() -> Vec<Attempt> {
     let theirs = Meant { bucket: OTHERS_BUCKET.to_owned(), ..get("data") };
     let nearly = Meant { bucket: format!("{BUCKET}-2"), ..get("data") };
     let acl = Meant { query: vec![("acl".to_owned(), String::new())], ..put("plain", "") };
-    let with = |name: &str, value: &str, meant| Meant { headers: vec![(name.to_owned(), value.to_owned())], ..meant };
+    let with =
+        |name: &str, value: &str, meant: Meant| Meant { headers: vec![(name.to_owned(), value.to_owned())], ..meant };
     let open = with("x-amz-acl", "public-read", put("open", "to all"));
     let ranged = with("x-amz-copy-source-range", "bytes=0-0", copy(BUCKET, "plain", "ranged"));
     vec![

@@ -1,0 +1,55 @@
+//! The document of a PutObjectTagging (Amazon S3, "Tagging"). How many tags there may be, and how
+//! long they are, is for the store to say.
+
+use super::{Out, Reader, begin, element, malformed, once};
+use crate::refusal::Refusal;
+
+/// Reads a document, and writes it for the store.
+pub(super) fn rewrite(document: &[u8], out: &mut Out) -> Result<(), Refusal> {
+    let mut reader = Reader::open(document, b"Tagging")?;
+    let mut set = None;
+    while let Some(element) = reader.element()? {
+        match element.name().as_ref() {
+            b"TagSet" => once(&mut set, tags(&mut reader)?)?,
+            _ => return Err(malformed()),
+        }
+    }
+    reader.end()?;
+    let tags = set.ok_or_else(malformed)?;
+    out.write(|put| {
+        begin("Tagging", put);
+        put("<TagSet>");
+    })?;
+    for (key, value) in &tags {
+        out.write(|put| {
+            put("<Tag>");
+            element("Key", Some(key), put);
+            element("Value", Some(value), put);
+            put("</Tag>");
+        })?;
+    }
+    out.write(|put| put("</TagSet></Tagging>"))
+}
+
+fn tags(reader: &mut Reader<'_>) -> Result<Vec<(String, String)>, Refusal> {
+    let mut tags = Vec::new();
+    while let Some(element) = reader.element()? {
+        if element.name().as_ref() != b"Tag" {
+            return Err(malformed());
+        }
+        tags.push(tag(reader)?);
+    }
+    Ok(tags)
+}
+
+fn tag(reader: &mut Reader<'_>) -> Result<(String, String), Refusal> {
+    let (mut key, mut value) = (None, None);
+    while let Some(element) = reader.element()? {
+        match element.name().as_ref() {
+            b"Key" => once(&mut key, reader.text(malformed)?)?,
+            b"Value" => once(&mut value, reader.text(malformed)?)?,
+            _ => return Err(malformed()),
+        }
+    }
+    Ok((key.ok_or_else(malformed)?, value.ok_or_else(malformed)?))
+}

@@ -1,0 +1,228 @@
+//! Requests with a document: it is read whole, within bounds, and the store gets one that is
+//! written from what was read (spec §6).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, Full};
+use jiff::Timestamp;
+use ring::digest;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::record::Record;
+use super::{Known, Passed, Shared};
+use crate::body::pace::Slow;
+use crate::body::{Body, Broken, ChunkSignatures, Outgoing, Payload, Trailers, outgoing};
+use crate::decide::{Caller, Verdict, Wanted, decide, denied, unknown_key};
+use crate::deletion::{self, Deletion};
+use crate::document;
+use crate::head::{Ask, MAX_BODY, Operation};
+use crate::limits::{Counted, Counts};
+use crate::refusal::{Code, Refusal};
+use crate::registry::{Backend, Key};
+use crate::sigv4::Verified;
+
+/// How much memory documents hold together, in KiB, by capacity.
+const MOST_KIB: usize = 64 << 10;
+/// How many documents each claim or access may have at once: of DeleteObjects, and of others that
+/// are longer than [`SHORT`].
+const MOST_OF_ONE: u32 = 4;
+/// Longest document that doesn't count among those, in bytes.
+const SHORT: u64 = 64 << 10;
+/// How long a document may take to come. It holds memory meanwhile, which a body that flows does
+/// not.
+const TO_COME: Duration = Duration::from_secs(60);
+
+/// Room for documents that are held in memory.
+pub(super) struct Documents {
+    kib: Arc<Semaphore>,
+    of_one: Counts<String>,
+}
+
+/// Room for one document, until this is dropped.
+pub(super) struct Room {
+    _kib: OwnedSemaphorePermit,
+    _of_one: Option<Counted<String>>,
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self { kib: Arc::new(Semaphore::new(MOST_KIB)), of_one: Counts::new(MOST_OF_ONE) }
+    }
+}
+
+impl Documents {
+    /// Room for one more document that takes so many bytes of memory. It counts for the claim or
+    /// access with this UID, where one is named.
+    ///
+    /// # Errors
+    /// `SlowDown` where there is none now.
+    fn take(&self, holder: Option<&str>, held: u64) -> Result<Room, Refusal> {
+        let full = || Refusal::new(Code::SlowDown, "Too many documents are being read at once. Please try again.");
+        let of_one = holder.map(|holder| self.of_one.take(holder.to_owned()).ok_or_else(full)).transpose()?;
+        let kib = u32::try_from(held.div_ceil(1024)).map_err(|_| full())?;
+        let kib = self.kib.clone().try_acquire_many_owned(kib).map_err(|_| full())?;
+        Ok(Room { _kib: kib, _of_one: of_one })
+    }
+}
+
+impl Shared {
+    /// A request that deletes many objects, with a document of ours, once each of its keys was
+    /// found to be the caller's; and the room that it takes. The record names the keys.
+    ///
+    /// # Errors
+    /// `AccessDenied` where one of its keys is not; `SlowDown` where there is no room for its
+    /// document; `RequestTimeout` where that doesn't come; all that a body can fail with, and that
+    /// [`Deletion::read`] can.
+    pub(super) async fn read_deletion(
+        &self,
+        mut ask: Ask,
+        body: Body,
+        known: &Known,
+        location: String,
+        record: &mut Record,
+    ) -> Result<(Passed, Room), Refusal> {
+        let Known::Key(key, verified) = known else { return Err(denied()) };
+        let room = self.documents.take(Some(key.holder_uid()), Deletion::most_held(ask.payload.length()))?;
+        let document = read(body, ask.payload, verified).await?;
+        deletion::verify(&ask.headers, &document)?;
+        let read = Deletion::read(&document)?;
+        drop(document);
+        record.deletes(&read);
+        let wanted = Wanted { deletion: Some(&read), ..Wanted::of(&ask) };
+        let (backend, now) = self.decide_again(key, &wanted).await?;
+        let written = read.written()?;
+        let unwritable = |_| Refusal::new(Code::InternalError, "A header can't be written.");
+        deletion::write_anew(&mut ask.headers, &written).map_err(unwritable)?;
+        let body = put(&mut ask, written);
+        Ok((Passed { ask, backend, body, now, location }, room))
+    }
+
+    /// The same request with a document of ours, for an operation that has one beside
+    /// DeleteObjects; else as it is. The document's memory is given back once it was sent.
+    ///
+    /// # Errors
+    /// `SlowDown` where there is no room for the document; `RequestTimeout` where it doesn't come;
+    /// all that a body can fail with, and that [`document::rewritten`] can; and what is decided
+    /// once it is there.
+    pub(super) async fn with_document(&self, passed: Passed, known: &Known) -> Result<Passed, Refusal> {
+        if !document::is_rewritten(passed.ask.operation) {
+            return Ok(passed);
+        }
+        let Passed { mut ask, body, location, .. } = passed;
+        let Known::Key(key, verified) = known else { return Err(denied()) };
+        let length = ask.payload.length();
+        let holder = Some(key.holder_uid()).filter(|_| length > SHORT);
+        let room = self.documents.take(holder, document::most_held(length))?;
+        let document = read(body, ask.payload, verified).await?;
+        let is_about_object = ask.operation == Operation::CompleteMultipartUpload;
+        if is_about_object {
+            deletion::verify_md5(&ask.headers, &document)?;
+        } else {
+            deletion::verify(&ask.headers, &document)?;
+        }
+        let written = document::rewritten(ask.operation, &document)?;
+        drop(document);
+        let (backend, now) = self.decide_again(key, &Wanted::of(&ask)).await?;
+        if is_about_object {
+            // S3 wants no digest of this document, and its checksums are the object's.
+            ask.headers.remove("content-md5");
+            ask.headers.remove("x-amz-sdk-checksum-algorithm");
+            ask.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+        } else {
+            let unwritable = |_| Refusal::new(Code::InternalError, "A header can't be written.");
+            deletion::write_anew(&mut ask.headers, &written).map_err(unwritable)?;
+        }
+        let body = put(&mut ask, written);
+        let body = body.map_frame(move |frame| {
+            let _until_sent = &room;
+            frame
+        });
+        Ok(Passed { ask, backend, body: body.boxed_unsync(), now, location })
+    }
+
+    /// The backend of a request whose document has come, and the time. Meanwhile the key may have
+    /// ended, and consent may have been withdrawn.
+    async fn decide_again(&self, key: &Key, wanted: &Wanted<'_>) -> Result<(Arc<Backend>, Timestamp), Refusal> {
+        let now = (self.clock)();
+        let key = self.key(key.id(), now).await.ok_or_else(unknown_key)?;
+        match self.registry.ask(|tables| decide(Caller::Key(&key), wanted, tables, now))? {
+            Verdict::Forward(backend) => Ok((backend, now)),
+            Verdict::ReadDeletion | Verdict::TellBuckets(_) | Verdict::TellRegion => Err(denied()),
+        }
+    }
+}
+
+/// The document of a request, verified as it was signed.
+async fn read(body: Body, payload: Payload, verified: &Verified) -> Result<Vec<u8>, Refusal> {
+    check_trailer(payload)?;
+    let signatures = Some(Box::new(verified.chain()) as Box<dyn ChunkSignatures>);
+    let reading = async { whole(outgoing(body, payload, Trailers::Unknown, signatures).await?).await };
+    timeout(TO_COME, reading).await.map_err(|_| Slow::Trickle.refusal())?
+}
+
+/// What can't be computed here can't be verified here, whatever else is signed of the body.
+fn check_trailer(payload: Payload) -> Result<(), Refusal> {
+    match payload {
+        Payload::SignedChunksTrailer { trailer: Some(checksum), .. } if checksum.start().is_none() => {
+            let message = format!("{} can't be verified here. Use another checksum.", checksum.header());
+            Err(Refusal::new(Code::NotImplemented, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// All of a body that is verified while it is read. What is taken is its length, and no more.
+async fn whole(out: Outgoing) -> Result<Vec<u8>, Refusal> {
+    let length = usize::try_from(out.length.min(MAX_BODY)).unwrap_or_default();
+    let (mut whole, mut body) = (Vec::with_capacity(length), out.body);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Broken::refusal(&error))?;
+        // A copy: a piece may keep a larger buffer alive.
+        whole.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+    }
+    Ok(whole)
+}
+
+/// Makes this document the body of a request, in the place of the client's.
+fn put(ask: &mut Ask, document: Vec<u8>) -> Body {
+    let mut sha256 = [0; 32];
+    let digest = digest::digest(&digest::SHA256, &document);
+    sha256.iter_mut().zip(digest.as_ref()).for_each(|(to, from)| *to = *from);
+    ask.payload = Payload::Hash { sha256, length: document.len() as u64 };
+    Full::new(document.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: 6.deleteObjects.bound
+    #[test]
+    fn documents_have_room_by_what_they_may_come_to() {
+        let documents = Documents::default();
+        let held = Deletion::most_held(2 << 20);
+        let ours: Vec<Room> = (0..4).map_while(|_| documents.take(Some("one"), held).ok()).collect();
+        assert_eq!(ours.len(), 4);
+        let fifth = documents.take(Some("one"), 1).err().map(|refusal| refusal.code);
+        assert_eq!(fifth, Some(Code::SlowDown), "a holder has four at once");
+        let others: Vec<Room> = (0..100).map_while(|it| documents.take(Some(&format!("{it}")), held).ok()).collect();
+        let all = (ours.len() + others.len()) as u64;
+        assert!(all * held <= 64 << 20, "{all} of the longest at once");
+        assert!((all + 1) * held > 64 << 20, "{all} of the longest at once");
+        drop(ours);
+        assert!(documents.take(Some("one"), held).is_ok(), "who is done leaves its room");
+    }
+
+    // covers: 6.documents
+    #[test]
+    fn short_documents_have_the_memory_alone_as_their_bound() {
+        let documents = Documents::default();
+        let short: Vec<Room> = (0..2000).map_while(|_| documents.take(None, document::most_held(SHORT)).ok()).collect();
+        let all = short.len() as u64 * document::most_held(SHORT);
+        assert!((60 << 20..=64 << 20).contains(&all), "{} at once", short.len());
+    }
+}
