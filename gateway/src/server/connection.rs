@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
+use super::heads::Heads;
 use super::tls::Certificate;
 use super::{Stage, proxy_protocol};
 use crate::body::Body;
@@ -106,7 +107,7 @@ async fn speak(
         .header_read_timeout(HEAD)
         .max_buf_size(BUFFER)
         .max_headers(HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Heads::new(stream)), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

@@ -2,6 +2,7 @@
 //! order.
 
 mod connection;
+mod heads;
 mod proxy_protocol;
 mod tls;
 
