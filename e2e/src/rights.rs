@@ -40,6 +40,9 @@ const INSTALLED: [Installed; 2] = [
     },
 ];
 
+/// The rights of both where gateways tell each other how much buckets hold: here in the operator's
+/// namespace, as no process is given another one.
+const USAGE: &str = include_str!("../../kind-config/usage/rbac.yaml");
 /// The rights of an operator that serves one namespace alone.
 const ALONE: &str = include_str!("../../kind-config/namespaced/rbac.yaml");
 /// Their name in the whole cluster here, beside those of an operator that serves all of it.
@@ -78,6 +81,10 @@ pub(crate) async fn of_installed_in(client: &Client, namespace: &str) -> Result<
         let Installed { role, user, .. } = installed;
         grant(Api::namespaced(client.clone(), namespace), &installed.object::<Role>()?).await?;
         let binding: RoleBinding = from_json(binding(role, "Role", "User", user.name()));
+        grant(Api::namespaced(client.clone(), namespace), &binding).await?;
+        let usage = installed.usage()?;
+        let binding: RoleBinding = from_json(self::binding(&usage.name_any(), "Role", "User", user.name()));
+        grant(Api::namespaced(client.clone(), namespace), &usage).await?;
         grant(Api::namespaced(client.clone(), namespace), &binding).await?;
     }
     Ok(())
@@ -161,6 +168,20 @@ impl Installed {
         let object = wanted.with_context(|| format!("rbac.yaml of {} has no {kind}", self.role))?.object;
         object.try_parse().context("rbac.yaml")
     }
+
+    /// Its Role in the usage namespace, without that namespace.
+    fn usage(&self) -> Result<Role> {
+        let name = format!("{}-usage", self.role);
+        let documents = stowage_sim::world::parse("usage/rbac.yaml", USAGE)?;
+        let is_ours = |object: &DynamicObject| {
+            object.types.as_ref().is_some_and(|it| it.kind == "Role") && object.name_any() == name
+        };
+        let wanted = documents.into_iter().map(|it| it.object).find(is_ours);
+        let wanted = wanted.with_context(|| format!("usage/rbac.yaml has no Role {name}"))?;
+        let mut role: Role = wanted.try_parse().context("usage/rbac.yaml")?;
+        role.metadata.namespace = None;
+        Ok(role)
+    }
 }
 
 /// A binding with the name of its role.
@@ -189,7 +210,8 @@ mod tests {
         let (cluster, own): (ClusterRole, Role) = (installed.object().unwrap(), installed.object().unwrap());
         let names = (cluster.metadata.name.as_deref(), own.metadata.name.as_deref());
         assert_eq!(names, (Some(installed.role), Some(installed.role)));
-        [cluster.rules.unwrap_or_default(), own.rules.unwrap_or_default()].concat()
+        let usage = installed.usage().unwrap().rules.unwrap_or_default();
+        [cluster.rules.unwrap_or_default(), own.rules.unwrap_or_default(), usage].concat()
     }
 
     #[test]

@@ -63,6 +63,10 @@ struct ClusterArgs {
     /// cluster stowage-system.
     #[arg(long, env = "STOWAGE_GATEWAY_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     namespace: Option<String>,
+    /// Namespace where gateways tell each other how much buckets hold, by ConfigMaps and Leases
+    /// that they write; by default the one of --namespace. The operator is given the same.
+    #[arg(long, env = "STOWAGE_GATEWAY_USAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
+    usage_namespace: Option<String>,
     /// Another namespace, besides that one, where the Secrets of backends are read; repeatable, or
     /// separated by commas.
     #[arg(long, env = "STOWAGE_GATEWAY_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
@@ -243,6 +247,8 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let admin_listener = admin::listen(args.process.admin_address)?;
     let admin = admin::serve(admin_listener, pages(&gateway, &gauges, log.clone(), terminated.clone()));
     let source = Source { client, namespace, watch: watcher::Config::default() };
+    let usage = args.cluster.usage_namespace.clone().unwrap_or_else(|| source.namespace.clone());
+    let usage = Source { namespace: usage, ..source.clone() };
     tracing::info!(%address, tls = certificate.is_some(), "serving S3");
     let end = async {
         terminated.await;
@@ -252,12 +258,12 @@ async fn run(args: RunArgs) -> Result<(), String> {
         ended = server::serve(listener, gateway.clone(), certificate.clone(), server, gauges, end) => {
             ended.map_err(|error| format!("can't go on serving S3: {error}"))
         }
-        never = registry.follow(source.clone()) => match never {},
-        never = gateway.keep_quotas(source.clone()) => match never {},
+        never = registry.follow(source) => match never {},
+        never = gateway.keep_quotas(usage.clone()) => match never {},
         never = admin => match never {},
         () = follow(certificate) => Ok(()),
     };
-    gateway.part(&source).await;
+    gateway.part(&usage).await;
     if let Some(log) = log {
         log.flush().await;
     }

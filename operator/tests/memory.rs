@@ -130,6 +130,7 @@ fn client() -> Client {
 fn config() -> Config {
     Config {
         operator_namespace: "stowage-system".to_owned(),
+        usage_namespace: None,
         reach: stowage_operator::plan::Reach::Cluster,
         trusted_namespaces: BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,

@@ -111,7 +111,7 @@ fn claim(namespace: &str) -> Value {
         "name": "photos", "namespace": namespace, "uid": format!("c-{namespace}"), "resourceVersion": "9",
         "generation": 1,
     });
-    json!({"metadata": metadata, "spec": {"backendRef": {"name": "main"}}})
+    json!({"metadata": metadata, "spec": {"backendRef": {"name": "main"}, "quota": {"hard": "1Gi"}}})
 }
 
 /// The record of a claim of the namespace that isn't served.
@@ -145,6 +145,7 @@ fn record() -> Value {
 fn config(reach: Reach) -> Config {
     Config {
         operator_namespace: OWN.to_owned(),
+        usage_namespace: None,
         reach,
         trusted_namespaces: BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,
@@ -210,8 +211,8 @@ async fn nothing_is_asked_for_outside_of_the_namespaces_that_are_served() {
 async fn an_operator_of_the_cluster_asks_for_all_namespaces_at_once() {
     let server = Server::new();
     let (ready, mut readiness) = watch::channel(false);
-    let operator =
-        tokio::spawn(stowage_operator::run(config(Reach::Cluster), parts(&server, ready), std::future::pending()));
+    let config = Config { usage_namespace: Some("counts".to_owned()), ..config(Reach::Cluster) };
+    let operator = tokio::spawn(stowage_operator::run(config, parts(&server, ready), std::future::pending()));
     timeout(HOUR, readiness.wait_for(|ready| *ready)).await.expect("in time").expect("the operator runs");
     sleep(HOUR).await;
     operator.abort();
@@ -219,4 +220,7 @@ async fn an_operator_of_the_cluster_asks_for_all_namespaces_at_once() {
         assert!(!server.asked_about(kind).is_empty(), "{kind}");
     }
     assert!(!server.asked_about(&format!("{CLAIMS}{OTHER}/bucketclaims/photos")).is_empty(), "is its claim gone?");
+    let counts = "/api/v1/namespaces/counts/configmaps?";
+    assert!(!server.asked_about(counts).is_empty(), "gateways tell there what buckets hold");
+    assert_eq!(server.asked_about("/configmaps?").len(), server.asked_about(counts).len(), "and nowhere else");
 }

@@ -38,6 +38,11 @@ const OWNS: &str =
 const OF_ANOTHER: &str =
     "the one Event about a backend says that another installation serves it, and no scenario has two";
 
+/// The manifest of rights where gateways tell how much buckets hold: in worlds, in the operator's
+/// own namespace.
+const USAGE: &str = "../kind-config/usage/rbac.yaml";
+const USAGE_NAMESPACE: &str = "stowage-system-usage";
+
 /// What a rule grants or a call needs: where, verb, group, resource with its subresource.
 type Right = (Scope, String, String, String);
 
@@ -73,7 +78,7 @@ impl Way {
     /// Where the rules of a Role hold.
     fn scope_of(self, namespace: Option<&str>) -> Scope {
         match (self, namespace) {
-            (Self::Cluster, _) | (Self::Namespaced, Some(OPERATOR_NAMESPACE)) => Scope::Own,
+            (Self::Cluster, _) | (Self::Namespaced, Some(OPERATOR_NAMESPACE | USAGE_NAMESPACE)) => Scope::Own,
             (Self::Namespaced, Some("default")) => Scope::Default,
             (Self::Namespaced, _) => Scope::Served,
         }
@@ -141,8 +146,11 @@ fn used(way: Way) -> BTreeSet<Right> {
 }
 
 fn granted(way: Way) -> BTreeSet<Right> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(way.manifest());
-    let text = fs::read_to_string(&file).expect("the manifest can be read");
+    let read = |manifest: &str| {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest);
+        fs::read_to_string(file).expect("the manifest can be read")
+    };
+    let text = [read(way.manifest()), read(USAGE)].join("\n---\n");
     let mut granted = BTreeSet::new();
     for document in text.split("\n---\n") {
         #[derive(Deserialize)]
@@ -154,6 +162,9 @@ fn granted(way: Way) -> BTreeSet<Right> {
             "ClusterRole" => (Scope::Cluster, serde_saphyr::from_str::<ClusterRole>(document).expect("a role").rules),
             "Role" => {
                 let role = serde_saphyr::from_str::<Role>(document).expect("a role");
+                if role.metadata.name.as_deref() == Some("stowage-gateway-usage") {
+                    continue;
+                }
                 (way.scope_of(role.metadata.namespace.as_deref()), role.rules)
             }
             _ => continue,

@@ -1,3 +1,22 @@
+{{/* Puts the default in place of each value that is missing. `helm upgrade --reuse-values` goes by the values of the release
+that is there, which has none of those that came later. Each template begins with it. */}}
+{{- define "stowage.defaults" -}}
+{{- include "stowage.fill" (list .Values (.Files.Get "files/values.yaml" | fromYaml)) -}}
+{{- end -}}
+
+{{/* Fills in values from defaults, of (list values defaults). `merge` takes false and 0 for missing. A map that is the user's as a
+whole, where a null takes something out, is left as it is. */}}
+{{- define "stowage.fill" -}}
+{{- $values := index . 0 -}}
+{{- range $name, $default := index . 1 -}}
+{{- if not (hasKey $values $name) -}}
+{{- $_ := set $values $name $default -}}
+{{- else if and (kindIs "map" $default) (kindIs "map" (index $values $name)) (not (has $name (list "resources" "labels"))) -}}
+{{- include "stowage.fill" (list (index $values $name) $default) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The name that all names begin with. */}}
 {{- define "stowage.fullname" -}}
 {{- if .Values.fullnameOverride -}}
@@ -106,4 +125,29 @@ capabilities: {drop: [ALL]}
 {{- end -}}
 {{- end -}}
 {{- toYaml $variables -}}
+{{- end -}}
+
+{{/* The namespace of records, keys and admin Secrets. */}}
+{{- define "stowage.stateNamespace" -}}
+{{- default .Release.Namespace .Values.namespaces.state -}}
+{{- end -}}
+
+{{/* The namespace of what gateways write: never one with anything else in it. */}}
+{{- define "stowage.usageNamespace" -}}
+{{- $state := include "stowage.stateNamespace" . -}}
+{{- $usage := default (printf "%s-usage" ($state | trunc 57 | trimSuffix "-")) .Values.namespaces.usage -}}
+{{- if has $usage (concat (list .Release.Namespace $state) .Values.operator.trustedSecretNamespaces) -}}
+{{- fail (printf "namespaces.usage has to be a namespace of its own: gateways may write all ConfigMaps and Leases of %s" $usage) -}}
+{{- end -}}
+{{- $usage -}}
+{{- end -}}
+
+{{/* The namespaces whose claims and accesses are judged: those that the operator serves. */}}
+{{- define "stowage.servedNamespaces" -}}
+{{- with .Values.operator.watchNamespaces -}}
+namespaceSelector:
+  matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}]
+{{- else -}}
+namespaceSelector: {}
+{{- end -}}
 {{- end -}}

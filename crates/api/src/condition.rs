@@ -178,6 +178,50 @@ pub enum AccessReason {
 }
 
 impl AccessReason {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::Open,
+        Self::NotShared,
+        Self::NotWatched,
+        Self::ClaimNotBound,
+        Self::BackendNotReady,
+        Self::ConsentPending,
+        Self::BeyondConsent,
+        Self::SameBucket,
+        Self::HeldByClaim,
+        Self::KeyPending,
+        Self::SecretConflict,
+        Self::CreationInconsistent,
+        Self::SpecInvalid,
+        Self::OperatorNamespace,
+        Self::ServerError,
+        Self::DeletionBlocked,
+        Self::Paused,
+    ];
+
+    /// The name in conditions.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "Open",
+            Self::NotShared => "NotShared",
+            Self::NotWatched => "NotWatched",
+            Self::ClaimNotBound => "ClaimNotBound",
+            Self::BackendNotReady => "BackendNotReady",
+            Self::ConsentPending => "ConsentPending",
+            Self::BeyondConsent => "BeyondConsent",
+            Self::SameBucket => "SameBucket",
+            Self::HeldByClaim => "HeldByClaim",
+            Self::KeyPending => "KeyPending",
+            Self::SecretConflict => "SecretConflict",
+            Self::CreationInconsistent => "CreationInconsistent",
+            Self::SpecInvalid => "SpecInvalid",
+            Self::OperatorNamespace => "OperatorNamespace",
+            Self::ServerError => "ServerError",
+            Self::DeletionBlocked => "DeletionBlocked",
+            Self::Paused => "Paused",
+        }
+    }
+
     /// Whether somebody has to change something; all others but `Paused` are `Reconciling`.
     pub fn stalls(self) -> bool {
         matches!(
@@ -198,8 +242,7 @@ impl AccessReason {
 
 impl fmt::Display for AccessReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variants are named as the contract names the reasons.
-        fmt::Debug::fmt(self, f)
+        f.write_str(self.as_str())
     }
 }
 

@@ -10,11 +10,18 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use stowage_sim::effects::GatewayPlan;
-use stowage_sim::world::fixtures::{claim, claim_on, claim_with};
-use stowage_sim::world::{ADMIN_ACCESS_KEY, OPERATOR_NAMESPACE, Options};
+use stowage_sim::world::fixtures::{access_with, claim, claim_on, claim_with};
+use stowage_sim::world::{ADMIN_ACCESS_KEY, Accesses, Foreign, OPERATOR_NAMESPACE, Options};
 
 use super::scrapes::INTERVAL;
 use super::stage::{Stage, TENANT};
+
+const CLASS: &str = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: buckets}, \
+                     provisioner: broker.stowage.io/bucket, parameters: {backend: main}}";
+/// It asks for a limit that no store keeps.
+const UNSERVED: &str = "{apiVersion: objectbucket.io/v1alpha1, kind: ObjectBucketClaim, \
+                        metadata: {name: charts, namespace: team-a}, spec: {storageClassName: buckets, \
+                        generateBucketName: charts, additionalConfig: {maxObjects: \"5\"}}}";
 
 /// A trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,6 +38,10 @@ pub(super) enum Scene {
     ClaimStalled,
     /// A claim is deleted while objects are in its bucket.
     DeletionStuck,
+    /// An access asks for a bucket that its owner doesn't share.
+    AccessNotReady,
+    /// An ObjectBucketClaim asks for what isn't served.
+    ObjectBucketClaimNotBound,
     /// The store no longer knows the administrator's key.
     BackendNotReady,
     /// The API server fails at what is told of a claim that was edited.
@@ -65,6 +76,8 @@ impl Scene {
             Self::ClaimNotReady => Some("StowageClaimNotReady"),
             Self::ClaimStalled => Some("StowageClaimStalled"),
             Self::DeletionStuck => Some("StowageDeletionStuck"),
+            Self::AccessNotReady => Some("StowageAccessNotReady"),
+            Self::ObjectBucketClaimNotBound => Some("StowageObjectBucketClaimNotBound"),
             Self::BackendNotReady => Some("StowageBackendNotReady"),
             Self::ReconcileErrors => Some("StowageReconcileErrors"),
             Self::UpstreamErrors => Some("StowageUpstreamErrors"),
@@ -86,6 +99,8 @@ impl Scene {
         Options {
             seed: 1,
             elects: self == Self::NoLeader,
+            accesses: Accesses::Served,
+            foreign: Some(Foreign::Own),
             gateway_plan: Some(GatewayPlan::default()),
             // As often as an API server sends bookmarks.
             gateway_watch: Some(Duration::from_secs(60)),
@@ -101,6 +116,8 @@ impl Scene {
             Self::ClaimNotReady => claim_not_ready(stage).await,
             Self::ClaimStalled => claim_stalled(stage).await,
             Self::DeletionStuck => deletion_stuck(stage).await,
+            Self::AccessNotReady => access_not_ready(stage).await,
+            Self::ObjectBucketClaimNotBound => obc_not_bound(stage).await,
             Self::BackendNotReady => backend_not_ready(stage).await,
             Self::ReconcileErrors => reconcile_errors(stage).await,
             Self::UpstreamErrors => upstream_errors(stage).await,
@@ -173,6 +190,23 @@ async fn deletion_stuck(stage: &mut Stage) -> Result<()> {
     tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
     stage.delete("photos").await?;
     stage.watch(90).await;
+    Ok(())
+}
+
+async fn access_not_ready(stage: &mut Stage) -> Result<()> {
+    stage.apply(&claim(TENANT, "photos")).await;
+    stage.bound("photos").await?;
+    let buckets = format!("buckets: [{{claimRef: {{namespace: {TENANT}, name: photos}}, mode: ReadOnly}}]");
+    stage.apply(&access_with("team-b", "reader", &buckets)).await;
+    stage.watch(45).await;
+    Ok(())
+}
+
+async fn obc_not_bound(stage: &mut Stage) -> Result<()> {
+    stage.apply(CLASS).await;
+    stage.watch(5).await;
+    stage.apply(UNSERVED).await;
+    stage.watch(30).await;
     Ok(())
 }
 

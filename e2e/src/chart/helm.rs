@@ -45,7 +45,12 @@ impl Helm {
 
     /// Asks a cluster.
     pub(super) async fn on(&self, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
+        self.within(kubeconfig, NAMESPACE, arguments).await
+    }
+
+    /// Asks a cluster about a release of this namespace.
+    pub(super) async fn within(&self, kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Result<String> {
         let kubeconfig = kubeconfig.display().to_string();
-        tools::run(&self.0, &[arguments, &["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE]].concat()).await
+        tools::run(&self.0, &[arguments, &["--kubeconfig", &kubeconfig, "--namespace", namespace]].concat()).await
     }
 }

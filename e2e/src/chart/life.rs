@@ -117,13 +117,37 @@ impl Life<'_> {
         ensure!(self.uids(&manifests).await? == installed, "an upgrade makes objects anew");
         self.helm.on(&self.kubeconfig, &["rollback", RELEASE, "1"]).await?;
         ensure!(self.resync().await?.as_deref() == Some("600"), "a rollback has no effect");
-        self.helm.on(&self.kubeconfig, &["uninstall", RELEASE, "--wait"]).await?;
+        self.uninstall().await?;
         let left = self.uids(&manifests).await?;
         let left: Vec<&String> =
             left.iter().filter(|(what, uid)| uid.is_some() && !is_kept(what)).map(|(it, _)| it).collect();
         ensure!(left.is_empty(), "these outlive the release: {left:?}");
         ensure!(self.uids(&claims).await? == owned, "claims went with the release");
         print("upgraded, rolled back and removed: definitions and claims stay")
+    }
+
+    /// Installs the chart, with more arguments.
+    pub(super) async fn install(&self, more: &[&str]) -> Result<()> {
+        self.helm("install", &[more, &["--take-ownership"]].concat()).await.map(drop)
+    }
+
+    /// Takes the release away.
+    pub(super) async fn uninstall(&self) -> Result<()> {
+        self.helm.on(&self.kubeconfig, &["uninstall", RELEASE, "--wait"]).await.map(drop)
+    }
+
+    /// Installs another chart, upgrades it to this one with a flag in place of values, and takes it
+    /// away. Values that were set stay; those that the other one didn't know yet are the defaults.
+    pub(super) async fn upgrade_from(&self, other: &Path, flag: &str) -> Result<()> {
+        let values = self.values.path.display().to_string();
+        let (before, after) = (other.display().to_string(), self.chart.display().to_string());
+        let set = ["--values", &values, "--set", "operator.resyncInterval=900", "--take-ownership"];
+        self.helm.on(&self.kubeconfig, &[&["install", RELEASE, &before][..], &set].concat()).await?;
+        self.helm.on(&self.kubeconfig, &["upgrade", RELEASE, &after, flag]).await?;
+        ensure!(self.resync().await?.as_deref() == Some("900"), "what was set is lost");
+        let operator = self.operator().await?;
+        ensure!(operator.data["spec"]["replicas"] == 2, "there are {} operators", operator.data["spec"]["replicas"]);
+        self.uninstall().await
     }
 
     async fn helm(&self, verb: &str, more: &[&str]) -> Result<String> {
@@ -164,11 +188,16 @@ impl Life<'_> {
         Ok(uids)
     }
 
-    /// The operator's interval of resyncs, as its Deployment has it.
-    async fn resync(&self) -> Result<Option<String>> {
+    /// The operator's Deployment.
+    async fn operator(&self) -> Result<DynamicObject> {
         let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment",
                               "metadata": {"name": "stowage-operator", "namespace": NAMESPACE}});
-        let there = api_of(&self.client, &operator).await?.get("stowage-operator").await?;
+        Ok(api_of(&self.client, &operator).await?.get("stowage-operator").await?)
+    }
+
+    /// The operator's interval of resyncs, as its Deployment has it.
+    async fn resync(&self) -> Result<Option<String>> {
+        let there = self.operator().await?;
         let variables = there.data.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
         let of = |variable: &&Value| variable["name"] == "STOWAGE_RESYNC_INTERVAL";
         let found = variables.into_iter().flatten().find(of);

@@ -6,9 +6,12 @@
 #[cfg(test)]
 mod alerts_tests;
 mod checks;
+mod earlier;
 pub(crate) mod helm;
 mod life;
 mod policies;
+mod releases;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +30,20 @@ use crate::users::User;
 
 /// For the API server.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Namespaces that values of the chart name, and those that it makes.
+const NAMESPACES: [&str; 9] = [
+    "vault",
+    "more-secrets",
+    "team-a",
+    releases::SERVED,
+    releases::OTHER,
+    "stowage-system-usage",
+    "stowage-state",
+    "stowage-state-usage",
+    "stowage-counts",
+];
+/// The parts of kind-config that the chart is installed over.
+const PARTS: [&str; 3] = ["usage", "operator", "gateway"];
 /// Where it is installed.
 const NAMESPACE: &str = "stowage-system";
 const RELEASE: &str = "stowage";
@@ -39,6 +56,9 @@ pub(crate) struct ChartArgs {
     /// Values that the chart has to refuse; the first line of each says with which words.
     #[arg(long, env = "STOWAGE_WRONG_VALUES", value_name = "DIR", default_value = "e2e/chart/wrong")]
     wrong: PathBuf,
+    /// Values of earlier charts, from which this one is upgraded.
+    #[arg(long, env = "STOWAGE_EARLIER_VALUES", value_name = "DIR", default_value = "e2e/chart/earlier")]
+    earlier: PathBuf,
     /// The project's directory of manifests, over which the chart is installed.
     #[arg(long, env = "STOWAGE_MANIFESTS", value_name = "DIR", default_value = "kind-config")]
     manifests: PathBuf,
@@ -72,7 +92,7 @@ async fn play(args: &ChartArgs) -> Result<()> {
     print(&format!("{} wrong values are refused, each with its reason", wrong.len()))?;
     let mut plane = ControlPlane::start(&Programs::find()?, PATIENCE).await?;
     let client = plane.client(User::Admin).await?;
-    life::prepare(&client, &["vault", "more-secrets", "team-a", "team-b"]).await?;
+    life::prepare(&client, &NAMESPACES).await?;
     let mut taken = 0;
     for values in &good {
         let objects = rendered(&helm, &args.chart, values).await.with_context(|| values.name.clone())?;
@@ -87,10 +107,11 @@ async fn play(args: &ChartArgs) -> Result<()> {
     // With all that it can be told to serve.
     let most = good.iter().find(|values| values.name == "obc-values").context("there are no values with obc")?;
     let objects = rendered(&helm, &args.chart, most).await?;
-    let rights = checks::same_rights(&objects, &manifests(&args.manifests, ["operator", "gateway"])?);
+    let rights = checks::same_rights(&objects, &manifests(&args.manifests, &PARTS)?);
     ensure!(rights.is_empty(), "the chart's rights are not those of kind-config: {}", rights.join("; "));
     rights_in_namespaces(&helm, args, &good).await?;
     print("its rights are those of kind-config, which the tests play")?;
+    rights_of_tokens(&helm, args, &good).await?;
     let life = life::Life {
         helm: &helm,
         chart: &args.chart,
@@ -99,7 +120,8 @@ async fn play(args: &ChartArgs) -> Result<()> {
         client,
         waits: false,
     };
-    life.play(manifests(&args.manifests, ["operator", "gateway"])?).await?;
+    life.play(manifests(&args.manifests, &PARTS)?).await?;
+    releases::play(&life).await?;
     plane.check()?;
     on_simulator(&helm, args, least).await
 }
@@ -112,9 +134,13 @@ async fn on_simulator(helm: &Helm, args: &ChartArgs, values: &Values) -> Result<
     let read = Kubeconfig::read_from(&kubeconfig).context("its kubeconfig can't be read")?;
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(config)?;
-    life::prepare(&client, &["vault", "more-secrets"]).await?;
+    life::prepare(&client, &NAMESPACES).await?;
     let life = life::Life { helm, chart: &args.chart, values, kubeconfig, client, waits: true };
-    life.play(manifests(&args.manifests, ["operator", "gateway"])?).await.context("on the simulator")?;
+    life.play(manifests(&args.manifests, &PARTS)?).await.context("on the simulator")?;
+    releases::play(&life).await.context("on the simulator")?;
+    let earlier = earlier::Earlier::of(&args.chart, &args.earlier)?;
+    earlier.render(&life).await?;
+    earlier.upgrade(&life).await.context("on the simulator")?;
     up.stop().await;
     print("all of that on the simulator too, where helm waits until everything is ready")
 }
@@ -126,7 +152,7 @@ async fn rights_in_namespaces(helm: &Helm, args: &ChartArgs, good: &[Values]) ->
     let objects = rendered(helm, &args.chart, values).await?;
     let names =
         |role: &Value| role["rules"].as_array().into_iter().flatten().any(|it| it["resources"][0] == "namespaces");
-    let mut installed = manifests(&args.manifests, ["namespaced", "gateway"])?;
+    let mut installed = manifests(&args.manifests, &["usage", "namespaced", "gateway"])?;
     for role in installed.iter_mut().filter(|role| names(role)) {
         for rule in role["rules"].as_array_mut().into_iter().flatten().filter(|it| it["resources"][0] == "namespaces") {
             rule["resourceNames"] = json!(["team-a", "team-b"]);
@@ -138,6 +164,17 @@ async fn rights_in_namespaces(helm: &Helm, args: &ChartArgs, good: &[Values]) ->
     let rights = checks::same_rights(&objects, &installed);
     ensure!(rights.is_empty(), "the rights in namespaces are not those of kind-config: {}", rights.join("; "));
     Ok(())
+}
+
+/// Each token may do what `docs/security.md` says, in each mode.
+async fn rights_of_tokens(helm: &Helm, args: &ChartArgs, good: &[Values]) -> Result<()> {
+    for (mode, tokens::Mode { values, .. }) in tokens::MODES.iter().enumerate() {
+        let found = good.iter().find(|it| it.name == *values).with_context(|| format!("there is no {values}"))?;
+        let objects = rendered(helm, &args.chart, found).await?;
+        let wrong = tokens::contradictions(mode, &objects);
+        ensure!(wrong.is_empty(), "{values}: {}", wrong.join("; "));
+    }
+    print("each token may do what docs/security.md says of a stolen one, in each mode")
 }
 
 /// The files of a directory, by name.
@@ -171,7 +208,7 @@ async fn refused(helm: &Helm, chart: &Path, values: &Values) -> Result<()> {
 }
 
 /// Operator and gateway as `kubectl apply -k` installs them, of these directories.
-fn manifests(directory: &Path, parts: [&str; 2]) -> Result<Vec<Value>> {
+fn manifests(directory: &Path, parts: &[&str]) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for part in parts {
         for file in values(&directory.join(part))? {
@@ -188,7 +225,7 @@ fn manifests(directory: &Path, parts: [&str; 2]) -> Result<Vec<Value>> {
 
 /// What the kustomization does: the namespace is set.
 fn placed(mut object: Value) -> Value {
-    if !checks::is_of_cluster(&object) {
+    if !checks::is_of_cluster(&object) && object["metadata"]["namespace"].is_null() {
         object["metadata"]["namespace"] = NAMESPACE.into();
     }
     for subject in object.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -235,6 +272,26 @@ mod tests {
         ours.retain(|name| !name.contains("/resources/"));
         assert!(ours.len() > 80, "where are the values?");
         assert_eq!(ours, known);
+    }
+
+    #[test]
+    fn templates_take_what_is_missing_from_a_copy_of_the_values() {
+        let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/stowage");
+        let read = |path: &Path| std::fs::read_to_string(path).expect("it can be read");
+        let (copy, ours) = (read(&chart.join("files/values.yaml")), read(&chart.join("values.yaml")));
+        assert_eq!(copy, ours, "cp charts/stowage/values.yaml charts/stowage/files/");
+        let mut folders = vec![chart.join("templates")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("it can be listed") {
+                let path = entry.expect("it can be listed").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_none_or(|it| it != "tpl") {
+                    let first = read(&path).lines().next().unwrap_or_default().to_owned();
+                    assert_eq!(first, r#"{{- include "stowage.defaults" . -}}"#, "{}", path.display());
+                }
+            }
+        }
     }
 
     #[test]

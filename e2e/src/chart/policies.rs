@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// A namespace with the label that a backend asks for.
 const LABELLED: &str = "team-a";
 
-fn backend(name: &str, more: &Value) -> Value {
+pub(super) fn backend(name: &str, more: &Value) -> Value {
     let mut spec = json!({
         "endpoint": "http://127.0.0.1:9",
         "adminCredentialsSecretRef": {"name": "main-admin", "namespace": NAMESPACE},
@@ -27,7 +28,7 @@ fn backend(name: &str, more: &Value) -> Value {
     json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "S3Backend", "metadata": {"name": name}, "spec": spec})
 }
 
-fn claim(namespace: &str, name: &str, backend: &str, more: &Value) -> Value {
+pub(super) fn claim(namespace: &str, name: &str, backend: &str, more: &Value) -> Value {
     let mut spec = json!({"backendRef": {"name": backend}});
     merge(&mut spec, more);
     json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "BucketClaim",
@@ -35,7 +36,7 @@ fn claim(namespace: &str, name: &str, backend: &str, more: &Value) -> Value {
 }
 
 /// An access to these buckets, with more of a spec.
-fn access(namespace: &str, buckets: &Value, more: &Value) -> Value {
+pub(super) fn access(namespace: &str, buckets: &Value, more: &Value) -> Value {
     let mut spec = json!({"buckets": buckets, "writeConnectionSecretToRef": {"name": "shared"}});
     merge(&mut spec, more);
     json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "BucketAccess",
@@ -65,7 +66,7 @@ fn refused() -> Vec<(Value, &'static str)> {
         (claim("default", "ab", "short", &json!({})), "would call the bucket ab, which is no name of a bucket"),
         (
             backend("stolen", &json!({"adminCredentialsSecretRef": {"name": "admin", "namespace": "kube-system"}})),
-            "the operator reads no Secrets in kube-system",
+            "the operator of stowage-system reads no Secrets in kube-system",
         ),
     ]
 }
@@ -145,6 +146,7 @@ pub(super) async fn play(client: &Client) -> Result<()> {
         put(client, &object, &dry).await?;
     }
     edits(client).await?;
+    definitions(client).await?;
     for backend in &backends {
         let name = backend["metadata"]["name"].as_str().unwrap_or_default();
         Api::<stowage_operator::api::S3Backend>::all(client.clone()).delete(name, &DeleteParams::default()).await?;
@@ -153,7 +155,7 @@ pub(super) async fn play(client: &Client) -> Result<()> {
 }
 
 /// Fails unless it comes to be refused with these words.
-async fn is_refused(client: &Client, object: &Value, how: &PatchParams, words: &str) -> Result<()> {
+pub(super) async fn is_refused(client: &Client, object: &Value, how: &PatchParams, words: &str) -> Result<()> {
     let began = Instant::now();
     loop {
         match put(client, object, how).await {
@@ -179,5 +181,20 @@ async fn edits(client: &Client) -> Result<()> {
     claims.delete("photos", &DeleteParams::default()).await.context("a deletion is refused")?;
     patch(json!({"metadata": {"finalizers": null}})).await.context("a finalizer can't be taken off")?;
     ensure!(claims.get_opt("photos").await?.is_none(), "the claim is still there");
+    Ok(())
+}
+
+/// Nobody deletes a definition by mistake; what is told to be meant is done.
+async fn definitions(client: &Client) -> Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let dry = DeleteParams { dry_run: true, ..DeleteParams::default() };
+    let name = "bucketclaims.broker.stowage.io";
+    let refused = definitions.delete(name, &dry).await.err().map(|why| why.to_string()).unwrap_or_default();
+    ensure!(refused.contains("all its objects in the cluster are deleted"), "its deletion is not refused: {refused}");
+    let meant =
+        |value: Value| Patch::Merge(json!({"metadata": {"annotations": {"broker.stowage.io/may-be-deleted": value}}}));
+    definitions.patch(name, &PatchParams::default(), &meant("true".into())).await?;
+    definitions.delete(name, &dry).await.context("a deletion that is meant is refused")?;
+    definitions.patch(name, &PatchParams::default(), &meant(Value::Null)).await?;
     Ok(())
 }

@@ -110,5 +110,40 @@ EOF";
 
 /// What the page on the chart says about an installation by kustomize.
 pub(super) const BY_KUSTOMIZE: &str = "helm uninstall stowage --namespace stowage-system --wait
+kubectl apply -k kind-config/usage
 kubectl apply -k kind-config/operator
 kubectl apply -k kind-config/gateway";
+
+/// An access to the claim, which its owner shares.
+pub(super) const SHARED_READER: &str = "kubectl patch bucketclaim photos -n team-a --type merge \
+    -p '{\"spec\":{\"sharing\":[{\"maxMode\":\"ReadOnly\",\"namespaces\":{\"names\":[\"team-b\"]}}]}}'
+kubectl apply -f - <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketAccess
+metadata: {name: reader, namespace: team-b}
+spec:
+  buckets: [{claimRef: {namespace: team-a, name: photos}, mode: ReadOnly}]
+  writeConnectionSecretToRef: {name: reader}
+EOF
+kubectl wait -n team-b bucketaccess/reader --for=condition=Ready --timeout=30s";
+
+/// The keys of both kinds are others by now. A claim that was revoked already waits a minute.
+pub(super) const ALL_REVOKED: &str = "stowage-sim clock advance 2m
+asked=\"$(kubectl get -n team-a bucketclaim photos -o jsonpath='{.metadata.annotations.broker\\.stowage\\.io/revoke}')\"
+kubectl wait -n team-a bucketclaim/photos --for=jsonpath='{.status.handledRevokeRequest}'=\"$asked\" --timeout=30s
+kubectl wait -n team-b bucketaccess/reader --for=jsonpath='{.status.rotationGeneration}'=2 --timeout=30s";
+
+/// A claim without an operator: one that has the finalizer, and is another's.
+pub(super) const LEFT_BEHIND: &str = "kubectl apply --server-side -f crds/
+kubectl wait --for=condition=Established --all crd --timeout=30s
+kubectl apply -f - <<EOF
+apiVersion: broker.stowage.io/v1alpha1
+kind: BucketClaim
+metadata:
+  name: films
+  namespace: team-a
+  annotations: {broker.stowage.io/served-by: gone/gone}
+  finalizers: [broker.stowage.io/bucketclaim-protection]
+spec: {backendRef: {name: main}}
+EOF
+kubectl delete bucketclaim films -n team-a --wait=false";

@@ -3,8 +3,9 @@
 use super::left_out;
 use super::page::{Page, Step};
 use super::scripts::{
-    ACCESS_OF_OBC, BOUND, BY_KUSTOMIZE, CLAIM, CLAIM_TO_APPLY, LEASE, NAMESPACES, NOTHING_INSTALLED, OBC,
-    OF_PROMETHEUS, OTHER_BACKEND, PLANNED, PLUGIN, READER, RELEASE, SHARED_AGAIN,
+    ACCESS_OF_OBC, ALL_REVOKED, BOUND, BY_KUSTOMIZE, CLAIM, CLAIM_TO_APPLY, LEASE, LEFT_BEHIND, NAMESPACES,
+    NOTHING_INSTALLED, OBC, OF_PROMETHEUS, OTHER_BACKEND, PLANNED, PLUGIN, READER, RELEASE, SHARED_AGAIN,
+    SHARED_READER,
 };
 
 /// What a page takes for granted.
@@ -56,11 +57,12 @@ impl Ground {
 const USUAL: Setup = Setup { pages: &[], ground: Ground::Claim, prepare: &[], filled: &[], before: &[] };
 
 /// The first row that has a page counts. A page of which no command is played needs none.
-static SETUPS: [Setup; 11] = [
+static SETUPS: [Setup; 13] = [
     Setup {
         pages: &["docs/guide/install.md"],
         ground: Ground::BeforeInstall,
         before: &[("helm install stowage charts/stowage --namespace stowage-system --take-ownership", BY_KUSTOMIZE)],
+        filled: &[("<version>", "0.1.0")],
         ..USUAL
     },
     Setup {
@@ -93,7 +95,8 @@ static SETUPS: [Setup; 11] = [
     },
     Setup {
         pages: &["docs/guide/leaked-key.md"],
-        prepare: &["kubectl create deployment -n team-a gallery --image=app"],
+        prepare: &["kubectl create deployment -n team-a gallery --image=app", SHARED_READER],
+        before: &[("kubectl get bucketclaims,bucketaccesses --all-namespaces", ALL_REVOKED)],
         filled: &[
             ("<uid>", "$(kubectl get bucketclaim photos -n team-a -o jsonpath='{.metadata.uid}')"),
             ("<name>", "gallery"),
@@ -111,6 +114,22 @@ static SETUPS: [Setup; 11] = [
         pages: &["docs/operate/troubleshooting.md"],
         ground: Ground::Release,
         prepare: &[PLUGIN, READER, OBC, BOUND, ACCESS_OF_OBC],
+        ..USUAL
+    },
+    Setup {
+        pages: &["docs/operate/uninstall.md"],
+        ground: Ground::Release,
+        before: &[("kubectl patch bucketclaim <name>", LEFT_BEHIND)],
+        filled: &[("<name>", "films")],
+        ..USUAL
+    },
+    Setup {
+        pages: &[
+            "docs/operate/runbooks/StowageAccessNotReady.md",
+            "docs/operate/runbooks/StowageObjectBucketClaimNotBound.md",
+        ],
+        ground: Ground::Release,
+        prepare: &[READER, OBC],
         ..USUAL
     },
     Setup { pages: &["docs/operate/"], ground: Ground::Release, prepare: &[LEASE], ..USUAL },

@@ -29,7 +29,7 @@ use Values::{Such, These};
 
 /// Each label, in whose metrics it is, and what its values are. `""` = in whatever has it. One that
 /// names a metric goes before.
-const LABELS: [(&str, &str, Values); 18] = [
+const LABELS: [(&str, &str, Values); 22] = [
     ("authentication", "", These(&["AuthHeader", "QueryString", "Form", "none"])),
     ("backend", "", Such("Name of the S3Backend")),
     ("code", "stowage_gateway_quota_refusals_total", Such("The error of S3 that the client was answered")),
@@ -39,13 +39,17 @@ const LABELS: [(&str, &str, Values); 18] = [
         Such("The error of S3 that was answered, empty without one; `Other` for one that only the store knows"),
     ),
     ("controller", "", These(&CONTROLLERS)),
+    ("deleting", "", These(&["true", "false"])),
+    ("kind", "stowage_left_alone", These(&["s3backend", "bucketclaim", "bucketaccess"])),
     ("kind", "", These(&TROUBLES)),
     ("name", "leader_election_master_status", These(&["stowage-operator"])),
     ("name", "", These(&CONTROLLERS)),
     ("operation", "stowage_upstream_request_duration_seconds", Such("The operation of S3")),
     ("operation", "", Such("The operation of S3; `none` where the request was none")),
+    ("phase", "stowage_objectbucketclaims", These(&["Pending", "Bound", "Released", "Failed"])),
     ("phase", "", These(&["Pending", "Creating", "Bound", "Failed", "Deleting"])),
     ("policy", "", These(&["Retain", "Delete"])),
+    ("reason", "", Such("Reason of the condition Ready of a BucketAccess; `Pending` where it has none yet")),
     ("result", "controller_runtime_reconcile_total", These(&["success", "requeue_after", "error"])),
     (
         "result",
@@ -65,7 +69,7 @@ const CONTROLLERS: [&str; 4] = ["bucketclaim", "s3backend", "bucketaccess", "obj
 const TROUBLES: [&str; 8] = ["key", "denied", "unreachable", "late", "not-s3", "not-set-up", "busy", "resting"];
 
 /// Labels of which a page shows all values, and not only those that were used.
-const SHOWN: [&str; 6] = ["controller", "kind", "phase", "policy", "state", "trigger"];
+const SHOWN: [&str; 7] = ["controller", "deleting", "kind", "phase", "policy", "state", "trigger"];
 
 /// A family of a page.
 struct Family {

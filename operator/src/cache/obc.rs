@@ -11,8 +11,10 @@ use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::Mutex;
 
-use crate::api::{BucketAccess, BucketClaim, BucketClass, ClaimRef, Obc, ObjectBucket, ObjectBucketClaim, kept};
-use crate::plan::obc::{Bucket, CONFIG_KEYS, ObcCached, Shadow, Told, bucket_names, shadow_name};
+use crate::api::{
+    BucketAccess, BucketClaim, BucketClass, ClaimRef, OBC_PROVISIONER, Obc, ObjectBucket, ObjectBucketClaim, kept,
+};
+use crate::plan::obc::{Bucket, CONFIG_KEYS, ObcCached, Shadow, Told, bucket_names, provisioner_label, shadow_name};
 
 use super::written::Written;
 
@@ -85,6 +87,20 @@ impl ObcCaches {
         let mut claims: Vec<ClaimRef> = concerned.map(at).collect();
         claims.sort_unstable();
         claims
+    }
+
+    /// The phases of the claims that this provisioner serves, by its label or by their class.
+    pub(crate) fn phases(&self, provisioner: &str) -> Vec<Option<String>> {
+        let label = provisioner_label(provisioner);
+        let is_labelled = |obc: &ObjectBucketClaim| obc.labels().get(OBC_PROVISIONER) == Some(&label);
+        let is_of_class = |obc: &ObjectBucketClaim| {
+            let class = obc.spec.storage_class_name.as_ref().and_then(|name| self.classes.get(&ObjectRef::new(name)));
+            class.is_some_and(|class| class.0.as_ref().is_ok_and(|class| class.provisioner == provisioner))
+        };
+        let all = self.obcs.state();
+        let served =
+            all.iter().filter_map(|obc| obc.0.as_ref().ok()).filter(|obc| is_labelled(obc) || is_of_class(obc));
+        served.map(|obc| obc.status.as_ref().and_then(|status| status.phase.clone())).collect()
     }
 
     /// Notes what was told of a claim.

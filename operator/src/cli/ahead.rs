@@ -42,6 +42,10 @@ pub(super) struct PlanArgs {
     /// the store for each.
     #[arg(long, env = "STOWAGE_LOOK_AT_BUCKETS")]
     look_at_buckets: bool,
+    /// Tell instead what would hang if the operator were uninstalled now: claims, accesses and
+    /// ObjectBucketClaims that it alone can let go, and what becomes of their buckets.
+    #[arg(long, env = "STOWAGE_UNINSTALL", conflicts_with_all = ["look_at_buckets", "pending"])]
+    uninstall: bool,
     /// Leave out what there is nothing to do about.
     #[arg(long, env = "STOWAGE_PENDING")]
     pending: bool,
@@ -112,10 +116,14 @@ struct SetupArgs {
 pub(super) async fn plan(args: PlanArgs) -> Result<ExitCode, String> {
     let scope = scope(args.names, args.claims.claim_namespace)?;
     let (setup, means) = prepare(args.setup, args.look_at_buckets).await?;
-    let told = Cell::new(0);
-    let plan = preview::plan(&setup, means, &scope, |done, all| tell_progress(&told, done, all)).await;
-    end_progress();
-    let plan = plan?;
+    let plan = if args.uninstall {
+        preview::departure(&setup, means, &scope).await?
+    } else {
+        let told = Cell::new(0);
+        let plan = preview::plan(&setup, means, &scope, |done, all| tell_progress(&told, done, all)).await;
+        end_progress();
+        plan?
+    };
     match args.output.output {
         Format::Json => print(&format!("{:#}\n", plan.json()))?,
         Format::Text => {
@@ -123,7 +131,7 @@ pub(super) async fn plan(args: PlanArgs) -> Result<ExitCode, String> {
             note(&plan.assumed);
         }
     }
-    Ok(code(&plan))
+    Ok(if args.uninstall && !plan.lines.is_empty() { ExitCode::from(SOMETHING) } else { code(&plan) })
 }
 
 pub(super) async fn why(args: WhyArgs) -> Result<(), String> {
@@ -194,6 +202,7 @@ async fn prepare(args: SetupArgs, look_at_buckets: bool) -> Result<(Setup, Means
     let (publishing, ca) = args.publishing.read()?;
     let setup = Setup {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
+        usage_namespace: args.cluster.usage_namespace,
         reach: Reach::of(args.cluster.watch_namespace)?,
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect(),
         unlabelled_credentials,

@@ -25,6 +25,10 @@ pub(super) struct ClusterArgs {
     /// cluster stowage-system.
     #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     pub(super) namespace: Option<String>,
+    /// Namespace where gateways tell each other how much buckets hold; by default the one of
+    /// --namespace. A namespace of its own keeps what gateways write apart from everything else.
+    #[arg(long, env = "STOWAGE_USAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
+    pub(super) usage_namespace: Option<String>,
     /// Serve the claims and accesses of this namespace, and of no other that isn't named too;
     /// repeatable, or separated by commas. By default all are served. It takes no right on Secrets
     /// of other namespaces, and needs --installation-id, as kube-system can't be read either.
@@ -180,7 +184,7 @@ pub(super) struct LimitArgs {
     #[arg(long, env = "STOWAGE_MAX_UPSTREAM_CALLS", value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_upstream_calls: u16,
     /// Deadline of each call to a store, in seconds.
-    #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     pub(super) upstream_timeout: u64,
     /// How many objects one pass deletes at most from a bucket that is emptied, before others get
     /// their turn.

@@ -172,6 +172,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     let (publishing, ca) = args.publishing.read()?;
     let config = Config {
         operator_namespace: args.cluster.namespace.or(own_namespace).unwrap_or_else(|| "stowage-system".to_owned()),
+        usage_namespace: args.cluster.usage_namespace,
         reach,
         trusted_namespaces: args.cluster.trusted_secret_namespace.into_iter().collect::<BTreeSet<_>>(),
         unlabelled_credentials,
@@ -275,7 +276,7 @@ mod tests {
         let long = format!("http://{}", "g".repeat(1020));
         assert!(parse(&["--gateway-endpoint", &long]).contains("more than 1024 bytes"));
         let gateway = ["--gateway-endpoint", "http://gateway"];
-        assert!(parse(&[&gateway[..], &["--upstream-timeout", "0"]].concat()).contains("1..=3600"));
+        assert!(parse(&[&gateway[..], &["--upstream-timeout", "0"]].concat()).contains("1..=300"));
         assert!(parse(&[&gateway[..], &["--gateway-addressing-style", "both"]].concat()).contains("path, virtual"));
         assert!(parse(&[&gateway[..], &["--gateway-region", ""]].concat()).contains("1 to 63 characters"));
         assert!(parse(&[&gateway[..], &["--namespace", ""]].concat()).contains("1 to 63 characters"));

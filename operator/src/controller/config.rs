@@ -17,6 +17,8 @@ use crate::{Clock, Election, Uptime};
 pub struct Config {
     /// Namespace of the internal Secrets.
     pub operator_namespace: String,
+    /// Namespace of the ConfigMaps that gateways write; `None` = that of the internal Secrets.
+    pub usage_namespace: Option<String>,
     /// The namespaces whose claims and accesses are served.
     pub reach: Reach,
     /// Namespaces besides it that may hold admin and CA Secrets.

@@ -205,7 +205,8 @@ pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {
 
 /// What gateways measure: only where a claim has a quota, and nobody waits for it.
 fn feed_usage(shared: &Arc<Shared>, feeds: &mut Feeds) {
-    let api: Api<ConfigMap> = Api::namespaced(shared.client.clone(), &shared.config.operator_namespace);
+    let namespace = shared.config.usage_namespace.as_ref().unwrap_or(&shared.config.operator_namespace);
+    let api: Api<ConfigMap> = Api::namespaced(shared.client.clone(), namespace);
     let config = Config::default().labels(&format!("{}={}", wire::USAGE, wire::Usage::Snapshot.as_str()));
     let shared = shared.clone();
     feeds.tasks.spawn(async move {

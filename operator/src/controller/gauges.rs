@@ -1,23 +1,31 @@
-//! What a scrape reads off the caches (spec §4): claims by phase, backends that are Ready, the
-//! oldest credential.
+//! The gauges that a scrape reads off the caches (spec §4): objects by kind and state, backends
+//! that are Ready, the oldest credential.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use k8s_openapi::jiff::Timestamp;
+use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
+use kube::{Resource, ResourceExt};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::api::{Phase, wire};
+use crate::api::{AccessReason, Phase, ServedBy, wire};
+use crate::cache::ObcCaches;
 use crate::metrics::BackendLabels;
 use crate::plan::Stored;
 
-use super::objects::Claim;
+use super::objects::{Access, Claim};
 use super::shared::Shared;
+
+/// The phases of an ObjectBucketClaim.
+const OBC_PHASES: [&str; 4] = ["Pending", "Bound", "Released", "Failed"];
+/// The reason of an access that nobody has looked at yet.
+const NOT_SEEN: &str = "Pending";
 
 /// Reads the gauges off the caches of one operator.
 pub(super) struct Gauges {
@@ -25,6 +33,11 @@ pub(super) struct Gauges {
     /// no gauges.
     pub(super) shared: Weak<Shared>,
     pub(super) claims: Store<Claim>,
+    /// `None` where no accesses are served.
+    pub(super) accesses: Option<Store<Access>>,
+    /// With what storage classes call the provisioner; `None` where no ObjectBucketClaims are
+    /// served.
+    pub(super) obcs: Option<(Arc<ObcCaches>, String)>,
 }
 
 impl fmt::Debug for Gauges {
@@ -38,11 +51,37 @@ struct PhaseLabels {
     phase: &'static str,
 }
 
+#[derive(EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+/// Of objects whose note names another operator.
+#[derive(EncodeLabelSet)]
+struct LeftAloneLabels {
+    kind: &'static str,
+    deleting: &'static str,
+}
+
 impl Collector for Gauges {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         let phases = self.phases().into_iter().map(|(phase, count)| (PhaseLabels { phase }, count));
         gauge(&mut encoder, "stowage_claims", "Claims by phase", phases)?;
+        if let Some(accesses) = &self.accesses {
+            let reasons = reasons(accesses).into_iter().map(|(reason, count)| (ReasonLabels { reason }, count));
+            gauge(&mut encoder, "stowage_accesses", "Accesses by the reason of their condition Ready", reasons)?;
+        }
+        if let Some((caches, provisioner)) = &self.obcs {
+            let phases = obc_phases(caches.phases(provisioner)).into_iter();
+            let phases = phases.map(|(phase, count)| (PhaseLabels { phase }, count));
+            gauge(&mut encoder, "stowage_objectbucketclaims", "ObjectBucketClaims by phase", phases)?;
+        }
         let Some(shared) = self.shared.upgrade() else { return Ok(()) };
+        let (name, help) = (
+            "stowage_left_alone",
+            "Objects whose annotation served-by names another operator, so that this one leaves them",
+        );
+        gauge(&mut encoder, name, help, self.left_alone(&shared).into_iter())?;
         let ready = by_backend(backends_ready(&shared));
         gauge(&mut encoder, "stowage_backend_ready", "Whether a backend is Ready: 1 or 0", ready)?;
         let (name, help) = (
@@ -57,6 +96,19 @@ impl Collector for Gauges {
 }
 
 impl Gauges {
+    /// Objects that another operator is said to serve, by kind.
+    fn left_alone(&self, shared: &Shared) -> Vec<(LeftAloneLabels, i64)> {
+        let backends = shared.observer.backends.all().into_values().filter_map(Result::ok);
+        let backends = backends.filter(|it| shared.observer.setting.is_anothers(it.served_by.as_ref())).count();
+        let backends = ("s3backend", [i64::try_from(backends).unwrap_or(i64::MAX), 0]);
+        let claims = ("bucketclaim", of_others(shared, &self.claims));
+        let accesses = self.accesses.iter().map(|accesses| ("bucketaccess", of_others(shared, accesses)));
+        let labelled = |(kind, [stay, go]): (&'static str, [i64; 2])| {
+            [("false", stay), ("true", go)].map(|(deleting, count)| (LeftAloneLabels { kind, deleting }, count))
+        };
+        [backends, claims].into_iter().chain(accesses).flat_map(labelled).collect()
+    }
+
     /// Every phase, also one that no claim is in.
     fn phases(&self) -> BTreeMap<&'static str, i64> {
         let mut counts: BTreeMap<_, _> = Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
@@ -67,6 +119,43 @@ impl Gauges {
         }
         counts
     }
+}
+
+/// Every reason, also one that no access has.
+fn reasons(accesses: &Store<Access>) -> BTreeMap<&'static str, i64> {
+    let known = AccessReason::ALL.map(AccessReason::as_str);
+    let mut counts: BTreeMap<_, _> = known.into_iter().chain([NOT_SEEN]).map(|reason| (reason, 0)).collect();
+    for access in accesses.state() {
+        let status = access.0.as_ref().ok().and_then(|access| access.status.as_ref());
+        let ready = status.and_then(|status| status.conditions.iter().find(|it| it.type_ == "Ready"));
+        let reason = ready.and_then(|ready| known.into_iter().find(|it| *it == ready.reason));
+        *counts.entry(reason.unwrap_or(NOT_SEEN)).or_default() += 1;
+    }
+    counts
+}
+
+/// Every phase, also one that no ObjectBucketClaim is in.
+fn obc_phases(seen: Vec<Option<String>>) -> BTreeMap<&'static str, i64> {
+    let mut counts: BTreeMap<_, _> = OBC_PHASES.map(|phase| (phase, 0)).into();
+    for phase in seen {
+        let known = OBC_PHASES.into_iter().find(|it| phase.as_deref() == Some(it));
+        *counts.entry(known.unwrap_or(OBC_PHASES[0])).or_default() += 1;
+    }
+    counts
+}
+
+/// How many objects another operator is said to serve: those that stay, and those that are deleted.
+fn of_others<K>(shared: &Shared, objects: &Store<DeserializeGuard<K>>) -> [i64; 2]
+where
+    K: Resource<DynamicType = ()> + Clone,
+{
+    let mut counts = [0; 2];
+    for object in objects.state() {
+        if shared.observer.setting.is_anothers(ServedBy::noted(object.annotations()).as_ref()) {
+            counts[usize::from(object.meta().deletion_timestamp.is_some())] += 1;
+        }
+    }
+    counts
 }
 
 fn backends_ready(shared: &Shared) -> BTreeMap<String, i64> {

@@ -146,17 +146,24 @@ async fn work(
     }
     let obcs = shared.config.obc.clone().map(|provisioner| {
         let caches = obc_feeds::start(&shared, &mut feeds, &provisioner, (store.clone(), accesses.clone()));
-        obc::run(shared.clone(), provisioner, caches, woken.obcs, shutdown.clone())
+        (caches, provisioner)
     });
     if let Some(ready) = &parts.ready {
         ready.send_replace(true);
     }
-    parts.metrics.collect(Gauges { shared: Arc::downgrade(&shared), claims: store.clone() });
+    parts.metrics.collect(Gauges {
+        shared: Arc::downgrade(&shared),
+        claims: store.clone(),
+        accesses: accesses.clone(),
+        obcs: obcs.clone(),
+    });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
     let claims = claim::run(shared.clone(), store.clone(), woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
     let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
     let accesses = accesses.map(|store| access::run(shared.clone(), store, woken.accesses, shutdown.clone()));
+    let obcs =
+        obcs.map(|(caches, provisioner)| obc::run(shared.clone(), provisioner, caches, woken.obcs, shutdown.clone()));
     let (accesses, obcs) = (OptionFuture::from(accesses), OptionFuture::from(obcs));
     let patience = async {
         shutdown.await;

@@ -51,6 +51,17 @@ pub(super) struct Record {
     pub(super) transitions: i32,
 }
 
+/// An event of the watch of the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// The Lease, in this version.
+    There(Record),
+    /// A list without the Lease: versions between it and the one seen last may have been missed.
+    Absent,
+    /// The deletion of the version seen last.
+    Deleted,
+}
+
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Move {
@@ -181,12 +192,29 @@ impl Candidate {
 
     /// Takes in what a watch has told, which may be of before: a leader makes sure of what it
     /// doesn't like.
-    pub(super) fn hears(&mut self, record: Option<Record>, now: Duration) {
-        let is_mine = record.as_ref().is_some_and(|record| record.holder.as_ref() == Some(&self.id));
-        match self.role {
-            Role::Lead { .. } if is_mine => {}
-            Role::Lead { .. } => self.doubtful = true,
-            Role::StandBy => self.see(record, now),
+    pub(super) fn hears(&mut self, news: News, now: Duration) {
+        if let Role::Lead { .. } = self.role {
+            let is_mine = matches!(&news, News::There(record) if record.holder.as_ref() == Some(&self.id));
+            self.doubtful |= !is_mine;
+            return;
+        }
+        match news {
+            News::There(record) => self.see(Some(record), now),
+            News::Absent => self.see(None, now),
+            News::Deleted => self.seen = Seen::Absent { free: self.free_once_deleted(now) },
+        }
+    }
+
+    /// The moment from which a Lease may be made anew that was deleted in the version seen last.
+    ///
+    /// An operator with these terms that did not renew its Lease for their duration has ended, so
+    /// a deletion by hand counts at once, whatever duration stood in that Lease.
+    fn free_once_deleted(&self, now: Duration) -> Duration {
+        match &self.seen {
+            Seen::Nothing => now,
+            Seen::Absent { free } => *free,
+            Seen::Lease { since, .. } if now.saturating_sub(*since) >= self.terms.duration() => now,
+            Seen::Lease { record, since } => self.free(record, *since).max(now),
         }
     }
 

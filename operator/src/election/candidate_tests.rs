@@ -51,7 +51,7 @@ fn nothing_is_written_before_something_was_seen() {
 #[test]
 fn where_there_has_been_no_lease_it_is_made_at_once() {
     let mut candidate = candidate();
-    candidate.hears(None, at(100));
+    candidate.hears(News::Absent, at(100));
     assert_eq!(candidate.next(at(100)), Move::Create);
 }
 
@@ -59,19 +59,43 @@ fn where_there_has_been_no_lease_it_is_made_at_once() {
 #[test]
 fn a_lease_that_was_deleted_is_not_made_before_its_holder_has_had_its_time() {
     let mut candidate = candidate();
-    candidate.hears(Some(lease(1, "b")), at(100));
-    candidate.hears(None, at(120));
+    candidate.hears(News::There(lease(1, "b")), at(100));
+    candidate.hears(News::Absent, at(120));
     assert_eq!(candidate.next(at(120)), wait(165));
     // To hear of it again changes nothing.
-    candidate.hears(None, at(150));
+    candidate.hears(News::Absent, at(150));
     assert_eq!(candidate.next(at(165)), Move::Create);
+}
+
+// covers: 3.6.elect.deleted
+#[rstest]
+#[case::its_holder_may_be_at_work(120, 145)]
+#[case::its_holder_gave_no_sign_of_life(150, 150)]
+fn a_deletion_of_a_lease_counts_at_once_where_its_holder_has_had_its_time(#[case] deleted: u64, #[case] free: u64) {
+    let mut candidate = candidate();
+    candidate.hears(News::There(lease(1, "b")), at(100));
+    candidate.hears(News::Deleted, at(deleted));
+    if free > deleted {
+        assert_eq!(candidate.next(at(deleted)), wait(free));
+    }
+    assert_eq!(candidate.next(at(free)), Move::Create);
+}
+
+/// Somebody wrote a name and a long time into the Lease, and it was deleted as the runbook says.
+// covers: 3.6.elect.deleted
+#[test]
+fn a_lease_that_asks_for_long_is_not_waited_for_once_it_was_deleted() {
+    let mut candidate = candidate();
+    candidate.hears(News::There(Record { duration: at(99_999), ..lease(1, "x") }), at(100));
+    candidate.hears(News::Deleted, at(145));
+    assert_eq!(candidate.next(at(145)), Move::Create);
 }
 
 // covers: 3.6.elect.deleted
 #[test]
 fn a_leader_makes_its_lease_anew() {
     let mut leader = leader(100);
-    leader.hears(None, at(102));
+    leader.hears(News::Absent, at(102));
     assert_eq!(leader.next(at(102)), Move::Look);
     leader.looks(None, at(102));
     assert_eq!((leader.steps_down(at(102)), leader.next(at(102))), (None, Move::Create));
@@ -84,7 +108,7 @@ fn a_leader_makes_its_lease_anew() {
 #[case::anothers("b", 145)]
 fn a_lease_is_taken_once_it_is_free(#[case] holder: &str, #[case] free: u64) {
     let mut candidate = candidate();
-    candidate.hears(Some(lease(7, holder)), at(100));
+    candidate.hears(News::There(lease(7, holder)), at(100));
     if free > 100 {
         assert_eq!(candidate.next(at(free - 1)), wait(free));
     }
@@ -95,10 +119,10 @@ fn a_lease_is_taken_once_it_is_free(#[case] holder: &str, #[case] free: u64) {
 #[test]
 fn a_lease_that_changes_is_waited_for_from_there_and_one_that_does_not_is_not() {
     let mut candidate = candidate();
-    candidate.hears(Some(lease(1, "b")), at(100));
-    candidate.hears(Some(lease(1, "b")), at(130));
+    candidate.hears(News::There(lease(1, "b")), at(100));
+    candidate.hears(News::There(lease(1, "b")), at(130));
     assert_eq!(candidate.next(at(131)), wait(145));
-    candidate.hears(Some(lease(2, "b")), at(140));
+    candidate.hears(News::There(lease(2, "b")), at(140));
     assert_eq!(candidate.next(at(145)), wait(185));
 }
 
@@ -138,11 +162,11 @@ fn who_is_not_confirmed_in_time_leads_no_longer() {
 fn who_is_not_named_leads_no_longer_once_that_is_sure() {
     let mut leader = leader(100);
     // A watch may tell of the time before the first write.
-    leader.hears(Some(lease(0, "b")), at(101));
+    leader.hears(News::There(lease(0, "b")), at(101));
     assert_eq!((leader.steps_down(at(101)), leader.next(at(101))), (None, Move::Look));
     leader.looks(Some(lease(1, "a")), at(101));
     assert_eq!((leader.steps_down(at(101)), leader.next(at(101))), (None, wait(105)));
-    leader.hears(Some(lease(2, "b")), at(102));
+    leader.hears(News::There(lease(2, "b")), at(102));
     leader.looks(Some(lease(2, "b")), at(102));
     assert_eq!(leader.steps_down(at(102)), Some(Loss::Another(Some("b".to_owned()))));
 }
@@ -228,10 +252,10 @@ impl Town {
         let now = self.now;
         let person = &mut self.people[index];
         if person.heard < self.versions.len() && self.random.bool() {
-            person.candidate.hears(Some(self.versions[person.heard].clone()), now);
+            person.candidate.hears(News::There(self.versions[person.heard].clone()), now);
             person.heard += 1;
         } else if self.versions.is_empty() {
-            person.candidate.hears(None, now);
+            person.candidate.hears(News::Absent, now);
         }
         if person.candidate.steps_down(now).is_some() {
             person.request = None;

@@ -16,9 +16,9 @@ use super::candidate::{Record, Terms};
 /// Its name, in the operator namespace.
 pub(super) const NAME: &str = "stowage-operator";
 
-/// Longest that a Lease is waited for, whoever wrote it: the longest that this program asks for,
-/// and some.
-const LONGEST: Duration = Duration::from_secs(2 * 3600);
+/// Longest time that a Lease is waited for, whatever it says: the duration of an operator with the
+/// longest `--upstream-timeout`.
+const LONGEST: Duration = Duration::from_secs(315);
 
 impl Record {
     /// What a Lease says. One that doesn't say for how long its holder is to be waited for means as
@@ -112,5 +112,23 @@ impl Leases {
 
     fn seconds(&self) -> i32 {
         i32::try_from(self.terms.duration().as_secs()).unwrap_or(i32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: 3.6.elect.longest
+    #[test]
+    fn a_lease_is_waited_for_no_longer_than_this_program_ever_asks_for() {
+        let longest = Terms::for_calls_of(Duration::from_secs(300));
+        let read = |seconds: i32| {
+            let spec = LeaseSpec { lease_duration_seconds: Some(seconds), ..LeaseSpec::default() };
+            Record::read(&Lease { spec: Some(spec), ..Lease::default() }, &Terms::for_calls_of(Duration::ZERO)).duration
+        };
+        assert_eq!(read(99_999), longest.duration());
+        assert_eq!(read(315), longest.duration());
+        assert_eq!(read(-1), Duration::from_secs(45));
     }
 }

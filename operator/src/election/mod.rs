@@ -30,7 +30,7 @@ use crate::mandate::Tenure;
 use crate::metrics::Metrics;
 
 pub use candidate::Terms;
-use candidate::{Candidate, Move, Record};
+use candidate::{Candidate, Move, News, Record};
 use lease::{Leases, NAME};
 
 /// How long a request about the Lease may take: several fit into the time for which a leader is
@@ -195,9 +195,9 @@ impl Booth {
         }
     }
 
-    fn hear(&mut self, record: Option<Record>) {
+    fn hear(&mut self, news: News) {
         let before = self.candidate.lease().and_then(|lease| lease.holder.clone());
-        self.candidate.hears(record, self.uptime.now());
+        self.candidate.hears(news, self.uptime.now());
         let holder = self.candidate.lease().and_then(|lease| lease.holder.clone());
         if holder != before && holder.as_ref() != Some(&self.leases.id) {
             tracing::info!(leader = holder.as_deref().unwrap_or("nobody"), "standing by");
@@ -230,8 +230,8 @@ impl Booth {
         }
     }
 
-    /// What a watch tells of the Lease: what it is, or that there is none.
-    fn news(&self) -> impl Stream<Item = Option<Record>> + Send + use<> {
+    /// The watch of the Lease.
+    fn news(&self) -> impl Stream<Item = News> + Send + use<> {
         let (api, terms): (Api<Lease>, Terms) = (self.leases.api.clone(), self.leases.terms);
         let config = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
         let mut listed = false;
@@ -243,11 +243,12 @@ impl Booth {
                 }
                 Ok(Event::InitApply(lease)) => {
                     listed = true;
-                    Some(Some(Record::read(&lease, &terms)))
+                    Some(News::There(Record::read(&lease, &terms)))
                 }
-                Ok(Event::Apply(lease)) => Some(Some(Record::read(&lease, &terms))),
+                Ok(Event::Apply(lease)) => Some(News::There(Record::read(&lease, &terms))),
                 Ok(Event::InitDone) if listed => None,
-                Ok(Event::InitDone | Event::Delete(_)) => Some(None),
+                Ok(Event::InitDone) => Some(News::Absent),
+                Ok(Event::Delete(_)) => Some(News::Deleted),
                 Err(error) => {
                     tracing::warn!(%error, "watch of the Lease failed, trying again");
                     None

@@ -10,6 +10,7 @@ mod family;
 mod labels;
 mod passes;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,8 @@ struct Inner {
     registry: Mutex<Registry>,
     controllers: Controllers,
     upstream: Family<UpstreamLabels, Histogram, Buckets>,
+    /// The operations of `upstream`, so that no series of a backend outlives it.
+    operations: Mutex<BTreeSet<&'static str>>,
     finalizers: Family<PolicyLabels, Histogram, Buckets>,
     purged: Family<BackendLabels, Counter>,
     rotations: Family<TriggerLabels, Counter>,
@@ -70,23 +73,6 @@ impl Collector for Current {
 const CALL_SECONDS: Buckets = Buckets(&[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
 const FINALIZER_SECONDS: Buckets = Buckets(&[0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0]);
 
-/// Every operation that a store is asked for: what the series of a backend are made of.
-const OPERATIONS: [&str; 13] = [
-    "AbortMultipartUpload",
-    "CreateBucket",
-    "DeleteBucket",
-    "DeleteObjects",
-    "GetBucketTagging",
-    "GetBucketVersioning",
-    "HeadBucket",
-    "ListBuckets",
-    "ListMultipartUploads",
-    "ListObjectVersions",
-    "ListObjectsV2",
-    "PutBucketTagging",
-    "PutBucketVersioning",
-];
-
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Metrics")
@@ -113,6 +99,7 @@ impl Metrics {
         registry.register_collector(Box::new(current.clone()));
         let inner = Inner {
             controllers,
+            operations: Mutex::default(),
             upstream: register(
                 &mut registry,
                 "stowage_upstream_request_duration_seconds",
@@ -187,6 +174,7 @@ impl Metrics {
     /// Takes in a call to a store.
     pub(crate) fn called(&self, backend: &str, operation: &'static str, result: CallResult, took: Duration) {
         let labels = UpstreamLabels { backend: backend.to_owned(), operation, result };
+        self.0.operations.lock().insert(operation);
         self.0.upstream.get_or_create(&labels).observe(took.as_secs_f64());
         drop(self.0.purged.get_or_create(&BackendLabels { backend: backend.to_owned() }));
     }
@@ -212,12 +200,32 @@ impl Metrics {
 
     /// Drops the series of a backend that is gone.
     pub(crate) fn forget_backend(&self, backend: &str) {
-        for operation in OPERATIONS {
+        for operation in self.0.operations.lock().iter().copied() {
             for result in CallResult::ALL {
                 let labels = UpstreamLabels { backend: backend.to_owned(), operation, result };
                 self.0.upstream.remove(&labels);
             }
         }
         self.0.purged.remove(&BackendLabels { backend: backend.to_owned() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: 4.metric.backend
+    #[test]
+    fn no_series_of_a_backend_outlives_it_whatever_was_asked_of_its_store() {
+        let metrics = Metrics::new();
+        for backend in ["gone", "main"] {
+            for operation in ["ListBuckets", "GetBucketAcl", "DeleteObject", "of-a-later-version"] {
+                metrics.called(backend, operation, CallResult::Success, Duration::from_millis(3));
+            }
+            metrics.purged(backend, 7);
+        }
+        metrics.forget_backend("gone");
+        let page = metrics.encode();
+        assert!(!page.contains("\"gone\"") && page.contains("backend=\"main\",operation=\"GetBucketAcl\""), "{page}");
     }
 }

@@ -11,6 +11,7 @@ mod access;
 mod ahead;
 mod backend;
 mod claim;
+mod departure;
 mod gateway;
 mod heard;
 mod line;
@@ -27,6 +28,7 @@ mod why_access;
 mod why_obc;
 mod why_text;
 
+pub use departure::departure;
 pub use line::{Deed, Line, Next, Object};
 pub use plan::{Plan, plan};
 pub use setup::{GivenGateway, Means, Scope, Setup};

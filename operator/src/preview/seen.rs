@@ -303,8 +303,9 @@ async fn read_claims(
 }
 
 async fn read_usage(client: &Client, setup: &Setup, cache: &UsageCache) -> Result<(), String> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), &setup.operator_namespace);
+    let namespace = setup.usage_namespace.as_ref().unwrap_or(&setup.operator_namespace);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let label = format!("{}={}", wire::USAGE, wire::Usage::Snapshot.as_str());
-    let place = format!("ConfigMaps in namespace {}", setup.operator_namespace);
+    let place = format!("ConfigMaps in namespace {namespace}");
     list(&place, &label, async |it| api.list(&it).await, |event| drop(cache.apply(&event))).await
 }

@@ -15,6 +15,8 @@ use crate::upstream::{Connect, Limits};
 pub struct Setup {
     /// Namespace of its Secrets.
     pub operator_namespace: String,
+    /// Namespace of the ConfigMaps that gateways write; `None` = that of its Secrets.
+    pub usage_namespace: Option<String>,
     /// The namespaces whose claims it serves.
     pub reach: Reach,
     /// Namespaces besides it that may hold admin and CA Secrets.

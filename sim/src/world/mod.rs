@@ -431,6 +431,7 @@ fn config(options: &Options) -> Config {
 pub(crate) fn config_for(gateway: Endpoint) -> Config {
     Config {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        usage_namespace: None,
         reach: Reach::Cluster,
         trusted_namespaces: std::collections::BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,

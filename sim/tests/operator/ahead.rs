@@ -16,7 +16,8 @@ use stowage_operator::plan::{Act, Reach};
 use stowage_operator::preview::{self, GivenGateway, Line, Means, Next, Object, Paint, Plan, Scope, Setup, Why};
 use stowage_operator::upstream::Limits;
 use stowage_sim::effects::{Call, KubeVerb};
-use stowage_sim::world::{OPERATOR_NAMESPACE, World};
+use stowage_sim::world::fixtures::access_with;
+use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 use tower::ServiceExt;
 
 use crate::support::{OneStore, Stage, claim, claim_on, claim_with, object, ready, secrets, twin};
@@ -28,6 +29,7 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) fn setup() -> Setup {
     Setup {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
+        usage_namespace: None,
         reach: Reach::Cluster,
         trusted_namespaces: std::collections::BTreeSet::new(),
         unlabelled_credentials: Unlabelled::Refused,
@@ -502,5 +504,37 @@ fn why_tells_of_a_pause_of_a_bound_claim_and_of_what_its_store_says() {
         assert_eq!(paused.next, Next::Wait("paused by annotation".to_owned(), None));
         assert_eq!(paused.changes, ["annotation broker.stowage.io/paused is taken off the claim"]);
         assert!(object(&stage.world, "bucketclaims", "team-a", "photos").is_object());
+    });
+}
+
+// covers: 5.plan.uninstall
+#[test]
+fn what_hangs_without_the_operator_is_told_with_the_end_of_its_bucket() {
+    let options = Options { accesses: Accesses::Served, ..Options::default() };
+    Stage::run_with(options, async |stage| {
+        for (name, more) in
+            [("kept", ""), ("emptied", "deletionPolicy: Delete"), ("gone", "deletionPolicy: Delete, forceDelete: true")]
+        {
+            stage.apply(&claim_with("team-a", name, more)).await;
+            stage.until_ready_is("team-a", name, "Bound").await;
+        }
+        let another = "metadata: {annotations: {broker.stowage.io/served-by: a/b}, \
+                       finalizers: [broker.stowage.io/bucketclaim-protection], ";
+        stage.apply(&claim("team-b", "theirs").replace("metadata: {", another)).await;
+        let kept = "buckets: [{claimRef: {namespace: team-a, name: kept}, mode: ReadOnly}]";
+        stage.apply(&access_with("team-a", "reader", kept)).await;
+        stage.world.pass(MINUTE).await;
+        let (means, asked) = means(&stage.world);
+        let plan = preview::departure(&setup(), means, &Scope::default()).await.expect("everything can be read");
+        assert!(asked.lock().iter().all(|(method, _)| method == Method::GET));
+        let told: Vec<String> = plan.lines.iter().map(|line| format!("{}: {}", line.object, line.next)).collect();
+        let hangs = "wait: it hangs without the operator, so delete it before;";
+        let expected = [
+            format!("team-a/emptied: {hangs} bucket team-a-emptied is deleted, once it is empty"),
+            format!("team-a/gone: {hangs} bucket team-a-gone is deleted with all that is in it"),
+            format!("team-a/kept: {hangs} bucket team-a-kept is kept"),
+            format!("bucketaccess/team-a/reader: {hangs} its key ends with it"),
+        ];
+        assert_eq!(told, expected);
     });
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use s3_sim::Versioning;
 use serde_json::json;
-use stowage_sim::world::{OPERATOR_NAMESPACE, Options};
+use stowage_sim::world::fixtures::access_with;
+use stowage_sim::world::{Accesses, Foreign, OPERATOR_NAMESPACE, Options};
 
 use crate::support::{Stage, claim, claim_with, object, secrets};
 
@@ -80,6 +81,51 @@ fn a_bound_a_waiting_and_a_failing_claim_show_in_every_family() {
             assert_eq!(present(&samples, &format!(r#"workqueue_adds_total{{name="{controller}"}}"#)), passes);
             assert_eq!(present(&samples, &format!(r#"workqueue_retries_total{{name="{controller}"}}"#)), 0.0);
         }
+    });
+}
+
+// covers: 4.metric.stowage_accesses, 4.metric.stowage_objectbucketclaims
+// covers: 4.metric.stowage_left_alone
+#[test]
+fn accesses_object_bucket_claims_and_what_is_left_to_another_operator_show() {
+    let options = Options { accesses: Accesses::Served, foreign: Some(Foreign::Own), ..Options::default() };
+    Stage::run_with(options, async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let photos = "buckets: [{claimRef: {namespace: team-a, name: photos}, mode: ReadOnly}]";
+        stage.apply(&access_with("team-b", "reader", photos)).await;
+        let another = "metadata: {annotations: {broker.stowage.io/served-by: another/cluster}, ";
+        stage.apply(&claim("team-a", "films").replace("metadata: {", another)).await;
+        stage.apply(&access_with("team-b", "films", photos).replace("metadata: {", another)).await;
+        stage
+            .apply(
+                "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: buckets}, \
+                 provisioner: broker.stowage.io/bucket, reclaimPolicy: Delete, parameters: {backend: main}}",
+            )
+            .await;
+        stage.world.pass(Duration::from_secs(1)).await;
+        let obc = |name: &str, class: &str, more: &str| {
+            format!(
+                "{{apiVersion: objectbucket.io/v1alpha1, kind: ObjectBucketClaim, metadata: {{name: {name}, \
+                 namespace: team-b}}, spec: {{storageClassName: {class}, generateBucketName: {name}, {more}}}}}"
+            )
+        };
+        stage.apply(&obc("charts", "buckets", "")).await;
+        stage.apply(&obc("unserved", "buckets", "additionalConfig: {maxObjects: \"5\"}")).await;
+        stage.apply(&obc("theirs", "another-class", "")).await;
+        stage.world.pass(Duration::from_secs(100)).await;
+        let samples = scrape(&stage);
+        let of = |series: &str| present(&samples, series);
+        assert_eq!(of(r#"stowage_accesses{reason="NotShared"}"#), 1.0);
+        assert_eq!(of(r#"stowage_accesses{reason="Pending"}"#), 1.0, "nobody tells of what another one serves");
+        assert_eq!(of(r#"stowage_accesses{reason="Open"}"#), 0.0);
+        assert_eq!(of(r#"stowage_objectbucketclaims{phase="Bound"}"#), 1.0);
+        assert_eq!(of(r#"stowage_objectbucketclaims{phase="Failed"}"#), 1.0);
+        assert_eq!(of(r#"stowage_objectbucketclaims{phase="Pending"}"#), 0.0, "another provisioner's don't count");
+        assert_eq!(of(r#"stowage_left_alone{kind="bucketclaim",deleting="false"}"#), 1.0);
+        assert_eq!(of(r#"stowage_left_alone{kind="bucketaccess",deleting="false"}"#), 1.0);
+        assert_eq!(of(r#"stowage_left_alone{kind="s3backend",deleting="false"}"#), 0.0);
+        assert_eq!(of(r#"stowage_left_alone{kind="bucketclaim",deleting="true"}"#), 0.0);
     });
 }
 

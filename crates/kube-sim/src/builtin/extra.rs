@@ -2,7 +2,8 @@
 //! and acted on by nobody.
 //!
 //! Their content isn't checked, but for that of policies and webhooks. What kubectl merges item by
-//! item, the templates of pods and webhooks, has a schema; everything else is kept as it comes.
+//! item, the templates of pods, webhooks, and the conditions and variables of policies, has a
+//! schema; everything else is kept as it comes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -32,6 +33,8 @@ enum Sort {
     Wide,
     /// In no namespace, with a status.
     WideStatus,
+    /// The same, with conditions and variables that are merged by name.
+    Policies,
     /// In no namespace, with a list of webhooks that may only judge.
     Validating,
     /// The same, of webhooks that may change what is written.
@@ -53,7 +56,7 @@ const ROWS: [Row; 30] = [
     ("", "v1", "replicationcontrollers", "ReplicationController", &["rc"], ALL, Sort::Template),
     ("", "v1", "resourcequotas", "ResourceQuota", &["quota"], &[], Sort::Status),
     (ADMISSION, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", &[], EXTENSIONS, Sort::Mutating),
-    (ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", &[], EXTENSIONS, Sort::WideStatus),
+    (ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", &[], EXTENSIONS, Sort::Policies),
     (ADMISSION, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", &[], EXTENSIONS, Sort::Wide),
     (ADMISSION, "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", &[], EXTENSIONS, Sort::Validating),
     ("apps", "v1", "daemonsets", "DaemonSet", &["ds"], ALL, Sort::Template),
@@ -89,11 +92,14 @@ pub(crate) fn kinds() -> &'static [SharedKind] {
 }
 
 fn of((group, version, plural, name, short, categories, sort): &Row, schema: Arc<Schema>) -> Kind {
-    let wide = matches!(sort, Sort::Wide | Sort::WideStatus | Sort::Validating | Sort::Mutating);
+    let wide = matches!(sort, Sort::Wide | Sort::WideStatus | Sort::Policies | Sort::Validating | Sort::Mutating);
     Kind {
         version: (*version).to_owned(),
         scope: if wide { Scope::Cluster } else { Scope::Namespaced },
-        status_subresource: matches!(sort, Sort::Status | Sort::Template | Sort::Jobs | Sort::WideStatus),
+        status_subresource: matches!(
+            sort,
+            Sort::Status | Sort::Template | Sort::Jobs | Sort::WideStatus | Sort::Policies
+        ),
         ..kind(Family::Inert, group, plural, name, schema).called(short, categories)
     }
 }
@@ -108,6 +114,13 @@ fn schema(sort: Sort) -> Schema {
             json!({"spec": open(json!({"jobTemplate": open(json!({"spec": open(json!({"template": template}))}))}))})
         }
         Sort::Plain | Sort::Status | Sort::Wide | Sort::WideStatus => json!({}),
+        Sort::Policies => {
+            let named = json!({
+                "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": open(json!({"name": {"type": "string"}})),
+            });
+            json!({"spec": open(json!({"matchConditions": named, "variables": named}))})
+        }
         Sort::Validating => webhooks(&open, json!({})),
         Sort::Mutating => webhooks(&open, json!({"reinvocationPolicy": {"type": "string", "default": "Never"}})),
     };

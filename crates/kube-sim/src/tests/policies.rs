@@ -199,3 +199,25 @@ async fn a_policy_that_does_not_compile_is_refused() {
         "{told}"
     );
 }
+
+/// As helm sends it where one of several conditions has changed.
+#[tokio::test]
+async fn conditions_and_variables_are_merged_by_name() {
+    let (_, front) = fixture().await;
+    let named = json!([{"name": "a", "expression": "true"}, {"name": "b", "expression": "true"}]);
+    bind(&front, &json!({"matchConditions": named, "variables": named}), &json!({})).await;
+    let order = json!([{"name": "a"}, {"name": "b"}]);
+    let change = json!([{"name": "a", "expression": "false"}]);
+    let patch = json!({"spec": {
+        "$setElementOrder/matchConditions": order, "matchConditions": change,
+        "$setElementOrder/variables": order, "variables": change,
+    }});
+    let how = [("content-type", "application/strategic-merge-patch+json")];
+    let path = format!("{API}/validatingadmissionpolicies/rules");
+    let patched = send(&front, "PATCH", &path, &how, patch.to_string().as_bytes()).await;
+    assert_eq!(patched.code, 200, "{}", patched.json());
+    let expected = json!([{"name": "a", "expression": "false"}, {"name": "b", "expression": "true"}]);
+    for list in ["matchConditions", "variables"] {
+        assert_eq!(patched.json()["spec"][list], expected, "{list}");
+    }
+}
