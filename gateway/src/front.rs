@@ -4,6 +4,7 @@ mod answers;
 mod deletion;
 mod peer;
 mod quota;
+mod recheck;
 mod record;
 mod store;
 mod upload;
@@ -22,6 +23,7 @@ use self::deletion::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
 use self::store::Passed;
+pub(crate) use self::store::Reading;
 use crate::answer::{Unhappy, nothing};
 use crate::audit::Log;
 use crate::body::Body;
@@ -253,7 +255,7 @@ impl Shared {
     }
 
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         parts: Parts,
         body: Body,
         peer: &Peer,

@@ -8,7 +8,9 @@ mod deletions;
 mod outage;
 mod quotas;
 mod requests;
+mod rechecks;
 
+mod shares;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,12 +127,12 @@ pub(crate) fn now() -> Timestamp {
     "2030-01-01T00:00:00Z".parse().expect("a time")
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config {
         region: "us-east-1".to_owned(),
         proxies: Proxies::default(),
         domains: Domains::new(["gateway.example".to_owned()]),
-        backend_calls: 4,
+        backend_calls: 16,
         per_claim: 4,
         anonymous_rps: 5,
         max_staleness: Duration::MAX,
