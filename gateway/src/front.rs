@@ -283,7 +283,8 @@ impl Shared {
         record.asks(&ask);
         let verdict = self.registry.ask(|tables| decide(known.caller(), &Wanted::of(&ask), tables, now))?;
         match verdict {
-            Verdict::TellBuckets(names) => Ok(answers::buckets(&names, &ask)),
+            Verdict::TellBuckets(buckets) => Ok(answers::buckets(&buckets, &ask)),
+            Verdict::TellConfiguration => Ok(answers::configuration(ask.operation)?),
             Verdict::TellRegion => Ok(answers::region(&self.config.region)),
             Verdict::Forward(backend) => {
                 record.forwarded(&backend.name);

@@ -26,7 +26,7 @@ enum Rule {
 }
 
 /// Headers by their exact name.
-const EXACT: [(&str, Rule); 53] = [
+const EXACT: [(&str, Rule); 54] = [
     ("cache-control", Rule::Forward),
     ("content-disposition", Rule::Forward),
     ("content-encoding", Rule::Consume),
@@ -72,6 +72,8 @@ const EXACT: [(&str, Rule); 53] = [
     ("x-amz-sdk-checksum-algorithm", Rule::Forward),
     ("x-amz-security-token", Rule::Token),
     ("x-amz-server-side-encryption", Rule::Forward),
+    // It is about keys of a key management service, which are denied.
+    ("x-amz-server-side-encryption-bucket-key-enabled", Rule::Drop),
     ("x-amz-source-expected-bucket-owner", Rule::Forward),
     ("x-amz-storage-class", Rule::Forward),
     ("x-amz-tagging", Rule::Forward),
@@ -125,7 +127,7 @@ pub fn forwarded(headers: &HeaderMap) -> Result<HeaderMap, Refusal> {
                 );
             }
             Rule::Forward => drop(forwarded.append(name.clone(), value.clone())),
-            Rule::Acl if matches!(value.as_bytes(), b"private" | b"bucket-owner-full-control") => (),
+            Rule::Acl if matches!(value.as_bytes(), b"" | b"private" | b"bucket-owner-full-control") => (),
             Rule::Acl | Rule::Deny => {
                 return Err(Refusal::new(Code::AccessDenied, "Access Denied").with("HeaderName", name.as_str()));
             }
@@ -238,6 +240,7 @@ mod tests {
     #[case("expect", Ok(false))]
     #[case("x-amz-copy-source", Ok(false))]
     #[case("x-amz-api-version", Ok(false))]
+    #[case("x-amz-server-side-encryption-bucket-key-enabled", Ok(false))]
     #[case("x-amz-meta-snowball-auto-extract", Err(Code::AccessDenied))]
     #[case("x-amz-meta-minio-snowball-prefix", Err(Code::AccessDenied))]
     #[case("x-amz-acl", Err(Code::AccessDenied))]
@@ -257,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_acl_that_opens_nothing_is_dropped() {
-        for acl in ["private", "bucket-owner-full-control"] {
+        for acl in ["", "private", "bucket-owner-full-control"] {
             let kept = forwarded(&headers(&[("x-amz-acl", acl)]));
             assert_eq!(kept, Ok(HeaderMap::new()));
         }

@@ -3,14 +3,15 @@
 
 mod access;
 mod answers;
+mod configuration;
 mod cors;
 mod deletions;
 mod outage;
 mod quotas;
-mod requests;
 mod rechecks;
-
+mod requests;
 mod shares;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
