@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use ring::digest;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::record::Record;
@@ -18,6 +17,7 @@ use crate::deletion::{self, Deletion};
 use crate::head::{Ask, MAX_BODY};
 use crate::limits::{Counted, Counts};
 use crate::refusal::{Code, Refusal};
+use crate::upstream::{Share, Shares, Tenant};
 
 /// How much memory documents hold together, in KiB, by capacity.
 const MOST_KIB: usize = 64 << 10;
@@ -29,32 +29,33 @@ const TO_COME: Duration = Duration::from_secs(60);
 
 /// Room for documents that are held in memory.
 pub(super) struct Documents {
-    kib: Arc<Semaphore>,
+    kib: Arc<Shares>,
     of_one: Counts<String>,
 }
 
 /// Room for one document, until this is dropped.
 pub(super) struct Room {
-    _kib: OwnedSemaphorePermit,
+    _kib: Share,
     _of_one: Counted<String>,
 }
 
 impl Default for Documents {
     fn default() -> Self {
-        Self { kib: Arc::new(Semaphore::new(MOST_KIB)), of_one: Counts::new(MOST_OF_ONE) }
+        Self { kib: Arc::new(Shares::new(MOST_KIB)), of_one: Counts::new(MOST_OF_ONE) }
     }
 }
 
 impl Documents {
-    /// Room for one more document of this length, of the claim or access with this UID.
+    /// Room for one more document of this length, of the claim or access with this UID, which is
+    /// the tenant's.
     ///
     /// # Errors
     /// `SlowDown` where there is none now.
-    fn take(&self, holder: &str, length: u64) -> Result<Room, Refusal> {
+    fn take(&self, holder: &str, tenant: Tenant, length: u64) -> Result<Room, Refusal> {
         let full = || Refusal::new(Code::SlowDown, "Too many objects are being deleted at once. Please try again.");
         let of_one = self.of_one.take(holder.to_owned()).ok_or_else(full)?;
-        let kib = u32::try_from(Deletion::most_held(length).div_ceil(1024)).map_err(|_| full())?;
-        let kib = self.kib.clone().try_acquire_many_owned(kib).map_err(|_| full())?;
+        let kib = usize::try_from(Deletion::most_held(length).div_ceil(1024)).map_err(|_| full())?;
+        let kib = self.kib.take(tenant, kib).map_err(|_| full())?;
         Ok(Room { _kib: kib, _of_one: of_one })
     }
 }
@@ -76,7 +77,7 @@ impl Shared {
         record: &mut Record,
     ) -> Result<(Passed, Room), Refusal> {
         let Known::Key(key, verified) = known else { return Err(denied()) };
-        let room = self.documents.take(key.holder_uid(), ask.payload.length())?;
+        let room = self.documents.take(key.holder_uid(), self.tenant(known, &ask), ask.payload.length())?;
         check_trailer(ask.payload)?;
         let here = Ability { trailers: Trailers::Unknown, hashes: BodyHashes::Here };
         let reading = async { whole(outgoing(body, ask.payload, here, Some(Box::new(verified.chain()))).await?).await };
@@ -140,15 +141,20 @@ mod tests {
     fn documents_have_room_by_what_they_may_come_to() {
         let documents = Documents::default();
         let longest = 2 << 20;
-        let held: Vec<Room> = (0..4).map_while(|_| documents.take("one", longest).ok()).collect();
+        let of = |number: usize| Tenant::Namespace(format!("team-{number}"));
+        let held: Vec<Room> = (0..4).map_while(|_| documents.take("one", of(1), longest).ok()).collect();
         assert_eq!(held.len(), 4);
-        let fifth = documents.take("one", 1).err().map(|refusal| refusal.code);
+        let fifth = documents.take("one", of(1), 1).err().map(|refusal| refusal.code);
         assert_eq!(fifth, Some(Code::SlowDown), "a holder has four at once");
-        let others: Vec<Room> = (0..100).map_while(|it| documents.take(&format!("{it}"), longest).ok()).collect();
-        let all = (held.len() + others.len()) as u64;
+        let own: Vec<Room> = (0..100).map_while(|it| documents.take(&format!("{it}"), of(1), longest).ok()).collect();
+        let one = (held.len() + own.len()) as u64;
+        assert!(one * Deletion::most_held(longest) <= 32 << 20, "{one} of the longest of one namespace at once");
+        let others: Vec<Room> =
+            (0..100).map_while(|it| documents.take(&format!("o{it}"), of(it + 2), longest).ok()).collect();
+        let all = one + others.len() as u64;
         assert!(all * Deletion::most_held(longest) <= 64 << 20, "{all} of the longest at once");
         assert!((all + 1) * Deletion::most_held(longest) > 64 << 20, "{all} of the longest at once");
         drop(held);
-        assert!(documents.take("one", longest).is_ok(), "who is done leaves its room");
+        assert!(documents.take("one", of(1), longest).is_ok(), "who is done leaves its room");
     }
 }

@@ -115,7 +115,7 @@ impl Shared {
     }
 
     /// The tenant that a request counts for.
-    fn tenant(&self, known: &Known, ask: &Ask) -> Tenant {
+    pub(super) fn tenant(&self, known: &Known, ask: &Ask) -> Tenant {
         self.registry.ask(|tables| match known {
             Known::Key(key, _) | Known::Form(key) => match tables.namespace_of(key) {
                 Some(namespace) => Tenant::Namespace(namespace.to_owned()),

@@ -123,7 +123,7 @@ impl Client {
     /// Where the store has as many as it may, or the tenant its share, or it is left alone.
     pub fn admit(&self, tenant: Tenant, now: Instant) -> Result<Admitted, NotNow> {
         // The place first: a trial is not used up by who finds none.
-        let share = self.calls.take(tenant).map_err(|full| match full {
+        let share = self.calls.take(tenant, 1).map_err(|full| match full {
             Full::All => NotNow::Busy,
             Full::Share => NotNow::Share,
         })?;

@@ -10,6 +10,6 @@ mod transport;
 
 pub use self::call::{Call, CallError, Place};
 pub use self::clients::{Admitted, Client, Clients, NotNow};
-pub use self::shares::Tenant;
+pub use self::shares::{Place as Share, Shares, Tenant};
 pub use self::transport::{Connect, RustlsConnect, Transport};
 pub use store_tls::{ConnectError, Trust};

@@ -1,9 +1,9 @@
-//! Calls under way at one store, shared between tenants.
+//! Something scarce that tenants share: calls under way at one store, and memory for documents.
 //!
-//! A tenant may begin another call while it has fewer than are free (dynamic thresholds, as in the
-//! buffers of switches: Choudhury and Hahne, 1998). One tenant so has half of all calls at most, and
-//! `k` of them leave one of `k + 1` parts to others. The last free call is for a tenant that has
-//! none. A fixed share for each would have to be set, and would leave most calls unused.
+//! A tenant gets more while it has less than is free (dynamic thresholds, as in the buffers of
+//! switches: Choudhury and Hahne, 1998). One tenant so has half of it all at most, and `k` of them
+//! leave one of `k + 1` parts to others. The last free call is for a tenant that has none. A fixed
+//! share for each would have to be set, and would leave most unused.
 //!
 //! Tenants without number could still take all calls one by one and hold them. So bodies have to
 //! move the faster, the fewer calls are free.
@@ -22,7 +22,7 @@ const BASE: u64 = 1 << 10;
 /// has.
 const MOST: u64 = 256 << 10;
 
-/// A sharer of a store's calls.
+/// A sharer of what the gateway has for all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tenant {
     /// The claims and accesses of a namespace.
@@ -35,7 +35,7 @@ pub enum Tenant {
     Gateway,
 }
 
-/// The calls of one store.
+/// The calls of one store, or KiB of memory.
 #[derive(Debug)]
 pub struct Shares {
     most: usize,
@@ -43,48 +43,49 @@ pub struct Shares {
     of: Mutex<HashMap<Tenant, usize>>,
 }
 
-/// A call that counts, until this is dropped.
+/// What a tenant has taken, until this is dropped.
 #[derive(Debug)]
 pub struct Place {
     tenant: Tenant,
+    weight: usize,
     shares: Arc<Shares>,
 }
 
 /// The reason for which there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// All calls are under way.
+    /// All is taken.
     All,
     /// The tenant has its share of them.
     Share,
 }
 
 impl Shares {
-    /// At most so many calls at once.
+    /// At most so many at once.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { most, taken: AtomicUsize::new(0), of: Mutex::default() }
     }
 
-    /// A place for one more call of a tenant.
+    /// A place for so many more of a tenant.
     ///
     /// # Errors
     /// When there is none for it.
-    pub fn take(self: &Arc<Self>, tenant: Tenant) -> Result<Place, Full> {
+    pub fn take(self: &Arc<Self>, tenant: Tenant, weight: usize) -> Result<Place, Full> {
         let mut of = self.of.lock();
         // Written under the lock alone.
         let taken = self.taken.load(Ordering::Relaxed);
         let free = self.most.saturating_sub(taken);
         let own = of.get(&tenant).copied().unwrap_or(0);
-        match (free, own < free) {
-            (0, _) => Err(Full::All),
-            (_, false) => Err(Full::Share),
-            (_, true) => {
-                of.insert(tenant.clone(), own + 1);
-                self.taken.store(taken + 1, Ordering::Relaxed);
-                Ok(Place { tenant, shares: self.clone() })
-            }
+        if weight > free {
+            return Err(Full::All);
         }
+        if own + weight > free {
+            return Err(Full::Share);
+        }
+        of.insert(tenant.clone(), own + weight);
+        self.taken.store(taken + weight, Ordering::Relaxed);
+        Ok(Place { tenant, weight, shares: self.clone() })
     }
 }
 
@@ -92,12 +93,12 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut of = self.shares.of.lock();
         if let Some(own) = of.get_mut(&self.tenant) {
-            *own -= 1;
+            *own -= self.weight;
             if *own == 0 {
                 of.remove(&self.tenant);
             }
         }
-        self.shares.taken.fetch_sub(1, Ordering::Relaxed);
+        self.shares.taken.fetch_sub(self.weight, Ordering::Relaxed);
     }
 }
 
@@ -127,7 +128,7 @@ mod tests {
 
     /// All places that a tenant gets in a row.
     fn all_of(shares: &Arc<Shares>, tenant: &Tenant) -> Vec<Place> {
-        std::iter::from_fn(|| shares.take(tenant.clone()).ok()).collect()
+        std::iter::from_fn(|| shares.take(tenant.clone(), 1).ok()).collect()
     }
 
     #[test]
@@ -135,7 +136,7 @@ mod tests {
         let shares = Arc::new(Shares::new(512));
         let first = all_of(&shares, &namespace(1));
         assert_eq!(first.len(), 256);
-        assert_eq!(shares.take(namespace(1)).err(), Some(Full::Share));
+        assert_eq!(shares.take(namespace(1), 1).err(), Some(Full::Share));
         let second = all_of(&shares, &namespace(2));
         assert_eq!(second.len(), 128);
         drop(first);
@@ -145,15 +146,15 @@ mod tests {
     #[test]
     fn the_last_call_is_for_a_tenant_that_has_none() {
         let shares = Arc::new(Shares::new(8));
-        let held: Vec<Place> = (1..=8).map_while(|it| shares.take(namespace(it)).ok()).collect();
+        let held: Vec<Place> = (1..=8).map_while(|it| shares.take(namespace(it), 1).ok()).collect();
         assert_eq!(held.len(), 8);
-        assert_eq!(shares.take(namespace(9)).err(), Some(Full::All));
+        assert_eq!(shares.take(namespace(9), 1).err(), Some(Full::All));
         drop(held);
-        let _seven: Vec<Place> = (0..7).flat_map(|it| shares.take(namespace(it / 2))).collect();
-        assert_eq!(shares.take(namespace(0)).err(), Some(Full::Share));
-        assert!(shares.take(Tenant::Gateway).is_ok());
+        let _seven: Vec<Place> = (0..7).flat_map(|it| shares.take(namespace(it / 2), 1)).collect();
+        assert_eq!(shares.take(namespace(0), 1).err(), Some(Full::Share));
+        assert!(shares.take(Tenant::Gateway, 1).is_ok());
         let one = Arc::new(Shares::new(1));
-        assert!(one.take(namespace(1)).is_ok());
+        assert!(one.take(namespace(1), 1).is_ok());
     }
 
     #[test]
@@ -162,7 +163,7 @@ mod tests {
         let mut held = Vec::new();
         let mut floors = Vec::new();
         for taken in [0, 256, 384, 448, 480, 496, 512] {
-            held.extend((held.len()..taken).map(|it| shares.take(namespace(it)).expect("it has none")));
+            held.extend((held.len()..taken).map(|it| shares.take(namespace(it), 1).expect("it has none")));
             floors.push(shares.bytes_per_second() >> 10);
         }
         assert_eq!(floors, [0, 0, 4, 16, 64, 256, 256]);
@@ -178,7 +179,7 @@ mod tests {
                 let own = held.iter().filter(|place| place.tenant == tenant).count();
                 let free = most - held.len();
                 if takes {
-                    let place = shares.take(tenant);
+                    let place = shares.take(tenant, 1);
                     prop_assert_eq!(place.is_ok(), own < free);
                     held.extend(place);
                 } else if let Some(at) = held.iter().position(|place| place.tenant == tenant) {
