@@ -154,7 +154,7 @@ mod tests {
         let all = one + others.len() as u64;
         assert!(all * Deletion::most_held(longest) <= 64 << 20, "{all} of the longest at once");
         assert!((all + 1) * Deletion::most_held(longest) > 64 << 20, "{all} of the longest at once");
-        drop(held);
+        drop((held, own));
         assert!(documents.take("one", of(1), longest).is_ok(), "who is done leaves its room");
     }
 }

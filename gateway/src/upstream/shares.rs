@@ -80,7 +80,8 @@ impl Shares {
         if weight > free {
             return Err(Full::All);
         }
-        if own + weight > free {
+        // Afterwards it has no more than is free, but for a last call of one that has none.
+        if own > 0 && own + 2 * weight > free + 1 {
             return Err(Full::Share);
         }
         of.insert(tenant.clone(), own + weight);
