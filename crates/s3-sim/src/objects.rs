@@ -173,7 +173,7 @@ pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<S3Re
     Ok(response)
 }
 
-/// What is known of an object without its bytes, as far as the request names it.
+/// Attributes of an object, as far as the request names them.
 pub(super) fn attributes(call: &mut Call<'_>, input: GetObjectAttributesInput) -> S3Result<GetObjectAttributesOutput> {
     let names = |name: &str| input.object_attributes.iter().any(|asked| asked.as_str() == name);
     let bucket = call.bucket(&input.bucket)?;

@@ -55,7 +55,7 @@ pub trait Floor: Send + Sync {
     fn bytes_per_second(&self) -> u64;
 }
 
-/// How long a window is, in time waited, in which a peer has to keep up a [`Floor`].
+/// Time waited over which a peer has to keep up a [`Floor`].
 const FLOOR_WINDOW: Duration = Duration::from_secs(10);
 
 /// A peer was slower than it may be.

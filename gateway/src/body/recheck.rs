@@ -15,7 +15,7 @@ use tower::BoxError;
 use super::{Body, Broken, Failure, Outgoing};
 use crate::refusal::Refusal;
 
-/// How long a body may flow after its request was authorized last.
+/// Longest time that a body flows before its request is authorized again.
 pub const RECHECK: Duration = Duration::from_secs(10);
 
 /// A question whether a request that was allowed is allowed still.

@@ -181,7 +181,7 @@ impl ChunkSignatures for sigv4::Chain {
     }
 }
 
-/// Whether a body goes to the store with a request.
+/// A body goes to the store with the request.
 fn has_body(ask: &Ask) -> bool {
     ask.operation.stores_body() || ask.operation.longest_document().is_some()
 }

@@ -266,8 +266,8 @@ impl Operation {
         matches!(self, Self::GetObject | Self::HeadObject | Self::ListObjects | Self::ListObjectsV2)
     }
 
-    /// Whether it asks for a bucket's configuration, or to make a bucket: the gateway answers from
-    /// what it knows, and the store isn't asked. Versioning only the store knows.
+    /// Asks for a bucket's configuration, or to make a bucket: the gateway answers from what it
+    /// knows, and the store isn't asked. Only the store knows about versioning.
     #[must_use]
     pub fn is_about_configuration(self) -> bool {
         use Operation as O;

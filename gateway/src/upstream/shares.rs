@@ -43,7 +43,7 @@ pub struct Shares {
     of: Mutex<HashMap<Tenant, usize>>,
 }
 
-/// What a tenant has taken, until this is dropped.
+/// A part that a tenant has taken, until this is dropped.
 #[derive(Debug)]
 pub struct Place {
     tenant: Tenant,

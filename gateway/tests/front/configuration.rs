@@ -1,4 +1,4 @@
-//! What clients ask of a bucket's configuration: a tenant has none, and hears so in S3's words.
+//! Questions about a bucket's configuration: a tenant has none, and hears so in S3's words.
 
 use rstest::rstest;
 use serde_json::json;
