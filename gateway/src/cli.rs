@@ -118,7 +118,8 @@ struct LimitArgs {
     /// eighth of --max-connections.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_CONNECTIONS_PER_SOURCE", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections_per_source: Option<u32>,
-    /// Most calls under way at once to each backend; what comes beyond is answered 503 SlowDown.
+    /// Most calls under way at once to each backend, of which a namespace has half at most; what
+    /// comes beyond is answered 503 SlowDown.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_BACKEND_CALLS", value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_backend_calls: u32,
     /// Most requests under way at once by the keys of one claim, and by everybody without a key of

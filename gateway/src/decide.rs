@@ -6,7 +6,7 @@ mod grants;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use stowage_api::{BucketName, ServedCredential};
+use stowage_api::{AccessScope, BucketName, ServedCredential};
 
 use crate::deletion::Deletion;
 use crate::head::{Ask, CopySource, Operation};
@@ -83,8 +83,10 @@ pub enum Verdict {
     Forward(Arc<Backend>),
     /// Read the document of this DeleteObjects, and decide again with its keys.
     ReadDeletion,
-    /// Tell the caller that these buckets are theirs.
-    TellBuckets(Vec<BucketName>),
+    /// Tell the caller that these buckets are theirs, and since when each is held.
+    TellBuckets(Vec<(BucketName, Option<Timestamp>)>),
+    /// Tell what is configured of the bucket, as far as it is a tenant's to know.
+    TellConfiguration,
     /// Tell the gateway's region, which every bucket is in as far as the caller can know.
     TellRegion,
 }
@@ -122,15 +124,16 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
                     return Err(Refusal::new(Code::NotImplemented, message));
                 }
             }
-            if wanted.operation == Operation::GetBucketLocation {
-                return Ok(Verdict::TellRegion);
-            }
             // Some stores take `..` in a key for a way through folders, under our admin key: no
             // document of a client gets to one, whatever its key may do.
             if wanted.operation == Operation::DeleteObjects && wanted.deletion.is_none() {
                 return Ok(Verdict::ReadDeletion);
             }
-            Ok(Verdict::Forward(backend))
+            Ok(match wanted.operation {
+                Operation::GetBucketLocation => Verdict::TellRegion,
+                operation if operation.is_about_configuration() => Verdict::TellConfiguration,
+                _ => Verdict::Forward(backend),
+            })
         }
         Caller::Nobody => {
             let is_plain = !wanted.names_version && !wanted.overrides_headers;
@@ -149,12 +152,16 @@ fn reach(credential: &ServedCredential, bucket: &BucketName, known: &Tables) -> 
 }
 
 /// The caller's buckets. Of an access those that it opens now.
-fn buckets_of(key: &Key, known: &Tables) -> Vec<BucketName> {
+fn buckets_of(key: &Key, known: &Tables) -> Vec<(BucketName, Option<Timestamp>)> {
     match &key.holder {
-        Holder::Claim(credential) => credential.scopes.iter().map(|scope| scope.bucket.clone()).collect(),
+        Holder::Claim(credential) => {
+            let since = |bucket| known.held_by_since(bucket, &credential.uid);
+            credential.scopes.iter().map(|scope| (scope.bucket.clone(), since(&scope.bucket))).collect()
+        }
         Holder::Access(access) => {
-            let is_open = |bucket: &&BucketName| known.grant(access, bucket).is_ok();
-            access.scopes.iter().map(|scope| &scope.bucket).filter(is_open).cloned().collect()
+            let open = access.scopes.iter().filter(|scope| known.grant(access, &scope.bucket).is_ok());
+            let since = |scope: &AccessScope| known.held_by_since(&scope.bucket, scope.claim.as_ref()?);
+            open.map(|scope| (scope.bucket.clone(), since(scope))).collect()
         }
     }
 }

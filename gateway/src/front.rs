@@ -4,6 +4,7 @@ mod answers;
 mod documents;
 mod peer;
 mod quota;
+mod recheck;
 mod record;
 mod source;
 mod store;
@@ -23,6 +24,7 @@ use self::documents::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
 use self::store::Passed;
+pub(crate) use self::store::Reading;
 use crate::answer::{Unhappy, nothing};
 use crate::audit::Log;
 use crate::body::Body;
@@ -262,7 +264,7 @@ impl Shared {
     }
 
     async fn answer(
-        &self,
+        self: &Arc<Self>,
         parts: Parts,
         body: Body,
         peer: &Peer,
@@ -290,7 +292,8 @@ impl Shared {
         record.asks(&ask);
         let verdict = self.registry.ask(|tables| decide(known.caller(), &Wanted::of(&ask), tables, now))?;
         match verdict {
-            Verdict::TellBuckets(names) => Ok(answers::buckets(&names, &ask)),
+            Verdict::TellBuckets(buckets) => Ok(answers::buckets(&buckets, &ask)),
+            Verdict::TellConfiguration => Ok(answers::configuration(ask.operation)?),
             Verdict::TellRegion => Ok(answers::region(&self.config.region)),
             Verdict::Forward(backend) => {
                 record.forwarded(&backend.name);

@@ -72,6 +72,8 @@ codes! {
     AuthorizationQueryParametersError = BAD_REQUEST;
     /// A question about a page's origin that lacks something.
     BadRequest = BAD_REQUEST;
+    /// The bucket is there, and the caller's.
+    BucketAlreadyOwnedByYou = CONFLICT;
     /// The body is not what its checksum says.
     BadDigest = BAD_REQUEST;
     /// More bytes than may be sent at once.
@@ -114,8 +116,14 @@ codes! {
     MissingSecurityHeader = BAD_REQUEST;
     /// There is no such object.
     NoSuchKey = NOT_FOUND;
+    /// Nothing is configured about public access to the bucket.
+    NoSuchPublicAccessBlockConfiguration = NOT_FOUND;
+    /// The bucket has no tags.
+    NoSuchTagSet = NOT_FOUND;
     /// What is asked for is not built.
     NotImplemented = NOT_IMPLEMENTED;
+    /// Nothing is configured about locks of the bucket's objects.
+    ObjectLockConfigurationNotFoundError = NOT_FOUND;
     /// A condition of the request doesn't hold.
     PreconditionFailed = PRECONDITION_FAILED;
     /// The bucket holds as much as it may.
@@ -126,6 +134,8 @@ codes! {
     RequestTimeTooSkewed = FORBIDDEN;
     /// Something behind the gateway fails, or it can't know yet.
     ServiceUnavailable = SERVICE_UNAVAILABLE;
+    /// Nothing is configured about encryption of the bucket.
+    ServerSideEncryptionConfigurationNotFoundError = NOT_FOUND;
     /// The signature is not that of this request by this key.
     SignatureDoesNotMatch = FORBIDDEN;
     /// Too much at once.

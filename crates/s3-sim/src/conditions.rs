@@ -3,7 +3,7 @@
 use s3s::dto::{ETagCondition, Timestamp as WireTime};
 use s3s::{S3ErrorCode, S3Result};
 
-use super::convert::{etag, from_wire};
+use super::convert::{etag, from_wire, length};
 use super::errors::refuse;
 use super::state::{Object, Version};
 
@@ -57,6 +57,29 @@ pub(super) fn check_write(
         (Some(_), None) => Err(refuse(S3ErrorCode::NoSuchKey)),
         (Some(condition), Some(object)) if matches(condition, object) => Ok(()),
         (Some(_), Some(_)) => Err(refuse(S3ErrorCode::PreconditionFailed)),
+    }
+}
+
+/// The conditions of a deletion. One that says nothing of an entity tag holds where there is no
+/// object (Amazon S3, DeleteObject).
+pub(super) struct DeleteConditions<'a> {
+    pub(super) if_match: Option<&'a ETagCondition>,
+    pub(super) modified: Option<&'a WireTime>,
+    pub(super) size: Option<i64>,
+}
+
+impl DeleteConditions<'_> {
+    /// Checks them against the object that would go, if there is one.
+    ///
+    /// # Errors
+    /// `PreconditionFailed`; `NoSuchKey` for `If-Match` on nothing.
+    pub(super) fn check(&self, found: Option<(&Version, &Object)>) -> S3Result<()> {
+        check_write(found.map(|(_, object)| object), self.if_match, None)?;
+        let Some((version, object)) = found else { return Ok(()) };
+        let modified = self.modified.map(from_wire).transpose()?;
+        let is_other = modified.is_some_and(|modified| modified.as_second() != version.modified.as_second())
+            || self.size.is_some_and(|size| size != length(object.data.len()));
+        if is_other { Err(refuse(S3ErrorCode::PreconditionFailed)) } else { Ok(()) }
     }
 }
 

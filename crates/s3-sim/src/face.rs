@@ -163,6 +163,7 @@ operations! {
         get_bucket_tagging(GetBucketTaggingInput) -> GetBucketTaggingOutput = buckets::get_tagging;
         get_bucket_versioning(GetBucketVersioningInput) -> GetBucketVersioningOutput = buckets::get_versioning;
         get_object(GetObjectInput) -> GetObjectOutput = objects::get;
+        get_object_attributes(GetObjectAttributesInput) -> GetObjectAttributesOutput = objects::attributes;
         get_object_tagging(GetObjectTaggingInput) -> GetObjectTaggingOutput = objects::get_tagging;
         list_objects(ListObjectsInput) -> ListObjectsOutput = pages::objects;
         list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output = pages::objects_v2;

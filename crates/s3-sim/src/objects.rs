@@ -3,7 +3,7 @@
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Response, S3Result};
 
-use super::conditions::{ReadConditions, check_write};
+use super::conditions::{DeleteConditions, ReadConditions, check_write};
 use super::convert::{self, OBJECT_TAGS, attributes, length, mode_name, tag_set, to_wire};
 use super::data::Data;
 use super::disturbance::Disturbance;
@@ -173,6 +173,28 @@ pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<S3Re
     Ok(response)
 }
 
+/// Attributes of an object, as far as the request names them.
+pub(super) fn attributes(call: &mut Call<'_>, input: GetObjectAttributesInput) -> S3Result<GetObjectAttributesOutput> {
+    let names = |name: &str| input.object_attributes.iter().any(|asked| asked.as_str() == name);
+    let bucket = call.bucket(&input.bucket)?;
+    let (version, object) = bucket.object(&input.key, input.version_id.as_deref())?;
+    // The entity tag of an object in parts ends with their number.
+    let parts = object.etag.split_once('-').and_then(|(_, parts)| parts.parse().ok());
+    let parts = parts.map(|count| GetObjectAttributesParts { total_parts_count: Some(count), ..Default::default() });
+    let has_checksum = object.checksum != Checksum::default();
+    Ok(GetObjectAttributesOutput {
+        checksum: Some(object.checksum.clone()).filter(|_| has_checksum && names(ObjectAttributes::CHECKSUM)),
+        e_tag: names(ObjectAttributes::ETAG).then(|| convert::etag(&object.etag)),
+        last_modified: Some(to_wire(version.modified)),
+        object_parts: parts.filter(|_| names(ObjectAttributes::OBJECT_PARTS)),
+        object_size: names(ObjectAttributes::OBJECT_SIZE).then(|| length(object.data.len())),
+        storage_class: names(ObjectAttributes::STORAGE_CLASS)
+            .then(|| StorageClass::from_static(StorageClass::STANDARD)),
+        version_id: bucket.shown_id(version),
+        ..GetObjectAttributesOutput::default()
+    })
+}
+
 /// What a copy takes from its source.
 pub(super) struct Source {
     pub(super) object: Object,
@@ -254,6 +276,12 @@ pub(super) fn delete(call: &mut Call<'_>, input: DeleteObjectInput) -> S3Result<
     let release = Release::from_header(input.bypass_governance_retention);
     let (sequence, now) = (call.state.next_sequence(), call.now);
     let bucket = call.bucket(&input.bucket)?;
+    let conditions = DeleteConditions {
+        if_match: input.if_match.as_ref(),
+        modified: input.if_match_last_modified_time.as_ref(),
+        size: input.if_match_size,
+    };
+    conditions.check(bucket.object(&input.key, input.version_id.as_deref()).ok())?;
     let Deletion { delete_marker, version_id } =
         bucket.delete(&input.key, input.version_id.as_deref(), sequence, now, release)?;
     let delete_marker = delete_marker.then_some(true);
@@ -271,14 +299,17 @@ pub(super) fn delete_many(call: &mut Call<'_>, input: DeleteObjectsInput) -> S3R
     let release = Release::from_header(input.bypass_governance_retention);
     call.bucket(&input.bucket)?;
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
-    for ObjectIdentifier { key, version_id, .. } in objects {
+    for ObjectIdentifier { key, version_id, e_tag, last_modified_time, size } in objects {
         let (sequence, now) = (call.state.next_sequence(), call.now);
         let stays = call.disturbance.take() == Some(Disturbance::PartialDelete);
         let bucket = call.bucket(&input.bucket)?;
+        let if_match = e_tag.map(ETagCondition::ETag);
+        let conditions = DeleteConditions { if_match: if_match.as_ref(), modified: last_modified_time.as_ref(), size };
         let deletion = if stays {
             Err(refuse(S3ErrorCode::InternalError))
         } else {
-            bucket.delete(&key, version_id.as_deref(), sequence, now, release)
+            let found = bucket.object(&key, version_id.as_deref()).ok();
+            conditions.check(found).and_then(|()| bucket.delete(&key, version_id.as_deref(), sequence, now, release))
         };
         match deletion {
             Ok(deletion) => deleted.push(deleted_entry(key, version_id, deletion)),

@@ -48,6 +48,20 @@ pub fn location(region: &str) -> String {
     format!("{HEAD}<LocationConstraint xmlns=\"{NAMESPACE}\">{}</LocationConstraint>", escape(region))
 }
 
+/// The answer to GetBucketAcl and GetObjectAcl: nobody but the owner may do anything.
+#[must_use]
+pub fn acl(owner: &str) -> String {
+    let account = format!("{}{}", element("ID", owner), element("DisplayName", owner));
+    let grantee = format!(
+        "<Grantee xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"CanonicalUser\">{account}</Grantee>"
+    );
+    let grant = format!("<Grant>{grantee}{}</Grant>", element("Permission", "FULL_CONTROL"));
+    format!(
+        "{HEAD}<AccessControlPolicy xmlns=\"{NAMESPACE}\"><Owner>{account}</Owner>\
+         <AccessControlList>{grant}</AccessControlList></AccessControlPolicy>"
+    )
+}
+
 fn element(name: &str, value: &str) -> String {
     format!("<{name}>{}</{name}>", escape(printable(value)))
 }

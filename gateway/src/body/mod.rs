@@ -11,6 +11,7 @@ mod framer;
 mod outgoing;
 pub mod pace;
 mod payload;
+mod recheck;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,7 @@ pub use self::filter::{ChunkSignatures, WITHHELD};
 pub use self::framer::CHUNK;
 pub use self::outgoing::{Outgoing, Trailers, outgoing};
 pub use self::payload::{Announced, MAX_LENGTH, Payload};
+pub use self::recheck::{RECHECK, Recheck, rechecked, rechecked_upload};
 
 /// A body that flows, in either direction.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;

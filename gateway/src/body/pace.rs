@@ -9,10 +9,11 @@
 //! and its timer wakes the connection.
 //!
 //! An average over a whole body would let a client that began fast trickle for days, so the least
-//! is asked of each window anew.
+//! is asked of each window anew. A [`Floor`] may raise it while others wait for the peer's place.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -47,6 +48,15 @@ impl Default for Pace {
         Self { idle: Duration::from_secs(30), window: Duration::from_secs(60), least: 60 << 10 }
     }
 }
+
+/// A speed that peers have to keep up, which may change at any time.
+pub trait Floor: Send + Sync {
+    /// Bytes a second; 0 asks for nothing.
+    fn bytes_per_second(&self) -> u64;
+}
+
+/// Time waited over which a peer has to keep up a [`Floor`].
+const FLOOR_WINDOW: Duration = Duration::from_secs(10);
 
 /// A peer was slower than it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,6 +105,11 @@ impl Meter {
         Self { pace, wait: None, waited: Duration::ZERO, moved: 0 }
     }
 
+    /// Asks for other bytes in each window from now on, the present one included.
+    fn ask_for(&mut self, least: u64) {
+        self.pace.least = least;
+    }
+
     /// The peer is waited for at `now`. When to ask again, if it doesn't move before; that is later
     /// than `now`.
     ///
@@ -136,12 +151,18 @@ impl Meter {
 /// A meter with a timer, for a task that waits.
 struct Timed {
     meter: Meter,
+    floor: Option<Arc<dyn Floor>>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Timed {
     fn new(pace: Pace) -> Self {
-        Self { meter: Meter::new(pace), timer: None }
+        Self { meter: Meter::new(pace), floor: None, timer: None }
+    }
+
+    fn above(floor: Arc<dyn Floor>) -> Self {
+        let pace = Pace { idle: LONGEST, window: FLOOR_WINDOW, least: 0 };
+        Self { floor: Some(floor), ..Self::new(pace) }
     }
 
     fn moved(&mut self, bytes: usize) {
@@ -154,6 +175,9 @@ impl Timed {
 
     /// The peer is waited for: the task is woken when it would be too slow.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Slow> {
+        if let Some(floor) = &self.floor {
+            self.meter.ask_for(floor.bytes_per_second().saturating_mul(FLOOR_WINDOW.as_secs()));
+        }
         loop {
             let until = match self.meter.wait(Instant::now()) {
                 Ok(until) => until,
@@ -178,6 +202,12 @@ impl Timed {
 #[must_use]
 pub fn paced(body: Body, pace: Pace) -> Body {
     Paced { body, timed: Timed::new(pace), stage: Stage::Flowing }.boxed_unsync()
+}
+
+/// A body whose sender may not be slower than `floor`; as [`paced`] otherwise.
+#[must_use]
+pub fn paced_above(body: Body, floor: Arc<dyn Floor>) -> Body {
+    Paced { body, timed: Timed::above(floor), stage: Stage::Flowing }.boxed_unsync()
 }
 
 struct Paced {
@@ -238,6 +268,11 @@ impl<T> Writer<T> {
     /// This connection, its peer held to `pace`.
     pub fn new(io: T, pace: Pace) -> Self {
         Self { io, timed: Timed::new(pace) }
+    }
+
+    /// This connection, its peer held to `floor`.
+    pub fn above(io: T, floor: Arc<dyn Floor>) -> Self {
+        Self { io, timed: Timed::above(floor) }
     }
 
     /// The connection.

@@ -13,6 +13,8 @@ use crate::registry::{Backend, Granted, Tables};
 /// What an operation does to the bucket that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
+    /// Nothing: it tells no more than that the bucket is there, which who has a key knows.
+    Nothing,
     /// Present objects are read or listed.
     Read,
     /// An object is stored.
@@ -27,12 +29,20 @@ impl Need {
         match operation {
             // What is past is not what a reader is shown.
             _ if names_version => Self::All,
-            O::GetObject
+            O::CreateBucket => Self::Nothing,
+            O::GetBucketAcl
+            | O::GetBucketEncryption
+            | O::GetBucketLocation
+            | O::GetBucketTagging
+            | O::GetBucketVersioning
+            | O::GetObject
+            | O::GetObjectAcl
             | O::GetObjectAttributes
+            | O::GetObjectLockConfiguration
             | O::GetObjectTagging
+            | O::GetPublicAccessBlock
             | O::HeadObject
             | O::HeadBucket
-            | O::GetBucketLocation
             | O::ListObjects
             | O::ListObjectsV2 => Self::Read,
             O::AbortMultipartUpload
@@ -56,9 +66,10 @@ impl Need {
 
     fn is_met_by(self, mode: AccessMode) -> bool {
         match (mode, self) {
-            (AccessMode::ReadWrite, _) | (AccessMode::ReadOnly, Self::Read) | (AccessMode::WriteOnly, Self::Store) => {
-                true
-            }
+            (_, Self::Nothing)
+            | (AccessMode::ReadWrite, _)
+            | (AccessMode::ReadOnly, Self::Read)
+            | (AccessMode::WriteOnly, Self::Store) => true,
             (AccessMode::ReadOnly, Self::Store | Self::All) | (AccessMode::WriteOnly, Self::Read | Self::All) => false,
         }
     }
@@ -99,7 +110,19 @@ fn is_covered(granted: &Granted, wanted: &Wanted<'_>) -> bool {
     }
     match (wanted.operation, wanted.key, wanted.prefix) {
         // They tell nothing of any object.
-        (O::HeadBucket | O::GetBucketLocation, None, _) => true,
+        (
+            O::CreateBucket
+            | O::GetBucketAcl
+            | O::GetBucketEncryption
+            | O::GetBucketLocation
+            | O::GetBucketTagging
+            | O::GetBucketVersioning
+            | O::GetObjectLockConfiguration
+            | O::GetPublicAccessBlock
+            | O::HeadBucket,
+            None,
+            _,
+        ) => true,
         (O::DeleteObjects, _, _) => {
             wanted.deletion.is_none_or(|deletion| deletion.keys().all(|key| granted.covers(key.as_str().as_bytes())))
         }

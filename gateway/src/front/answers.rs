@@ -7,6 +7,7 @@ use http::header::{CONTENT_LENGTH, HOST};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
+use jiff::Timestamp;
 use stowage_api::BucketName;
 use tokio::time::timeout;
 
@@ -17,6 +18,7 @@ use crate::answer::owner::Document;
 use crate::answer::{BUCKET_REGION, ID_2, OWNER, REQUEST_ID, Unhappy, document, owner, xml};
 use crate::body::Body;
 use crate::body::pace::{Pace, paced};
+use crate::decide::denied;
 use crate::head::{Ask, Operation, path_of};
 use crate::metrics::{Metrics, Trouble};
 use crate::refusal::{Code, Refusal};
@@ -30,15 +32,45 @@ const LONG: Pace = Pace { idle: Duration::from_secs(5 * 60), window: Duration::f
 /// How long the text of an error may take to come.
 const ERROR: Duration = Duration::from_secs(10);
 
-/// The caller's buckets.
-pub(super) fn buckets(names: &[BucketName], ask: &Ask) -> Response<Body> {
+/// The caller's buckets, with the time since when each is held.
+pub(super) fn buckets(buckets: &[(BucketName, Option<Timestamp>)], ask: &Ask) -> Response<Body> {
     let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map_or(&[][..], |pair| &pair.value);
-    let mut names: Vec<&str> = names.iter().map(BucketName::as_str).collect();
-    names.retain(|name| name.as_bytes().starts_with(prefix));
-    names.sort_unstable();
-    names.dedup();
-    let buckets: Vec<(&str, String)> = names.into_iter().map(|name| (name, LONG_AGO.to_owned())).collect();
+    let shown = |since: Option<Timestamp>| {
+        since.map_or_else(|| LONG_AGO.to_owned(), |since| since.strftime("%Y-%m-%dT%H:%M:%S.000Z").to_string())
+    };
+    let mut buckets: Vec<(&str, String)> = buckets.iter().map(|(name, since)| (name.as_str(), shown(*since))).collect();
+    buckets.retain(|(name, _)| name.as_bytes().starts_with(prefix));
+    buckets.sort_unstable();
+    buckets.dedup_by_key(|(name, _)| *name);
     document(xml::buckets(&buckets, OWNER))
+}
+
+/// The answer to an operation on a bucket's configuration: a tenant has none, and makes no bucket.
+///
+/// # Errors
+/// S3's code for what is not configured, or for a bucket that is there.
+pub(super) fn configuration(operation: Operation) -> Result<Response<Body>, Refusal> {
+    let refuse = |code, message: &'static str| Err(Refusal::new(code, message));
+    match operation {
+        Operation::CreateBucket => refuse(
+            Code::BucketAlreadyOwnedByYou,
+            "Your previous request to create the named bucket succeeded and you already own it.",
+        ),
+        Operation::GetBucketAcl | Operation::GetObjectAcl => Ok(document(xml::acl(OWNER))),
+        Operation::GetBucketEncryption => refuse(
+            Code::ServerSideEncryptionConfigurationNotFoundError,
+            "The server side encryption configuration was not found",
+        ),
+        Operation::GetBucketTagging => refuse(Code::NoSuchTagSet, "The TagSet does not exist"),
+        Operation::GetObjectLockConfiguration => refuse(
+            Code::ObjectLockConfigurationNotFoundError,
+            "Object Lock configuration does not exist for this bucket",
+        ),
+        Operation::GetPublicAccessBlock => {
+            refuse(Code::NoSuchPublicAccessBlockConfiguration, "The public access block configuration was not found")
+        }
+        _ => Err(denied()),
+    }
 }
 
 /// The gateway's region.

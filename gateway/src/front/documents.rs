@@ -9,7 +9,6 @@ use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, Full};
 use jiff::Timestamp;
 use ring::digest;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::record::Record;
@@ -24,6 +23,7 @@ use crate::limits::{Counted, Counts};
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Backend, Key};
 use crate::sigv4::Verified;
+use crate::upstream::{Share, Shares, Tenant};
 
 /// How much memory documents hold together, in KiB, by capacity.
 const MOST_KIB: usize = 64 << 10;
@@ -38,33 +38,33 @@ const TO_COME: Duration = Duration::from_secs(60);
 
 /// Room for documents that are held in memory.
 pub(super) struct Documents {
-    kib: Arc<Semaphore>,
+    kib: Arc<Shares>,
     of_one: Counts<String>,
 }
 
 /// Room for one document, until this is dropped.
 pub(super) struct Room {
-    _kib: OwnedSemaphorePermit,
+    _kib: Share,
     _of_one: Option<Counted<String>>,
 }
 
 impl Default for Documents {
     fn default() -> Self {
-        Self { kib: Arc::new(Semaphore::new(MOST_KIB)), of_one: Counts::new(MOST_OF_ONE) }
+        Self { kib: Arc::new(Shares::new(MOST_KIB)), of_one: Counts::new(MOST_OF_ONE) }
     }
 }
 
 impl Documents {
-    /// Room for one more document that takes so many bytes of memory. It counts for the claim or
-    /// access with this UID, where one is named.
+    /// Room for one more document of the tenant, which takes so many bytes of memory. It counts for
+    /// the claim or access with this UID, where one is named.
     ///
     /// # Errors
     /// `SlowDown` where there is none now.
-    fn take(&self, holder: Option<&str>, held: u64) -> Result<Room, Refusal> {
+    fn take(&self, holder: Option<&str>, tenant: Tenant, held: u64) -> Result<Room, Refusal> {
         let full = || Refusal::new(Code::SlowDown, "Too many documents are being read at once. Please try again.");
         let of_one = holder.map(|holder| self.of_one.take(holder.to_owned()).ok_or_else(full)).transpose()?;
-        let kib = u32::try_from(held.div_ceil(1024)).map_err(|_| full())?;
-        let kib = self.kib.clone().try_acquire_many_owned(kib).map_err(|_| full())?;
+        let kib = usize::try_from(held.div_ceil(1024)).map_err(|_| full())?;
+        let kib = self.kib.take(tenant, kib).map_err(|_| full())?;
         Ok(Room { _kib: kib, _of_one: of_one })
     }
 }
@@ -86,7 +86,8 @@ impl Shared {
         record: &mut Record,
     ) -> Result<(Passed, Room), Refusal> {
         let Known::Key(key, verified) = known else { return Err(denied()) };
-        let room = self.documents.take(Some(key.holder_uid()), Deletion::most_held(ask.payload.length()))?;
+        let held = Deletion::most_held(ask.payload.length());
+        let room = self.documents.take(Some(key.holder_uid()), self.tenant(known, &ask), held)?;
         let document = read(body, ask.payload, verified).await?;
         deletion::verify(&ask.headers, &document)?;
         let read = Deletion::read(&document)?;
@@ -116,7 +117,7 @@ impl Shared {
         let Known::Key(key, verified) = known else { return Err(denied()) };
         let length = ask.payload.length();
         let holder = Some(key.holder_uid()).filter(|_| length > SHORT);
-        let room = self.documents.take(holder, document::most_held(length))?;
+        let room = self.documents.take(holder, self.tenant(known, &ask), document::most_held(length))?;
         let document = read(body, ask.payload, verified).await?;
         let is_about_object = ask.operation == Operation::CompleteMultipartUpload;
         if is_about_object {
@@ -151,7 +152,7 @@ impl Shared {
         let key = self.key(key.id(), now).await.ok_or_else(unknown_key)?;
         match self.registry.ask(|tables| decide(Caller::Key(&key), wanted, tables, now))? {
             Verdict::Forward(backend) => Ok((backend, now)),
-            Verdict::ReadDeletion | Verdict::TellBuckets(_) | Verdict::TellRegion => Err(denied()),
+            _ => Err(denied()),
         }
     }
 }
@@ -205,23 +206,30 @@ mod tests {
     fn documents_have_room_by_what_they_may_come_to() {
         let documents = Documents::default();
         let held = Deletion::most_held(2 << 20);
-        let ours: Vec<Room> = (0..4).map_while(|_| documents.take(Some("one"), held).ok()).collect();
+        let of = |number: usize| Tenant::Namespace(format!("team-{number}"));
+        let ours: Vec<Room> = (0..4).map_while(|_| documents.take(Some("one"), of(1), held).ok()).collect();
         assert_eq!(ours.len(), 4);
-        let fifth = documents.take(Some("one"), 1).err().map(|refusal| refusal.code);
+        let fifth = documents.take(Some("one"), of(1), 1).err().map(|refusal| refusal.code);
         assert_eq!(fifth, Some(Code::SlowDown), "a holder has four at once");
-        let others: Vec<Room> = (0..100).map_while(|it| documents.take(Some(&format!("{it}")), held).ok()).collect();
-        let all = (ours.len() + others.len()) as u64;
+        let take = |holder: String, tenant: usize| documents.take(Some(&holder), of(tenant), held).ok();
+        let own: Vec<Room> = (0..100).map_while(|it| take(format!("{it}"), 1)).collect();
+        let one = (ours.len() + own.len()) as u64;
+        assert!(one * held <= 32 << 20, "{one} of the longest of one namespace at once");
+        let others: Vec<Room> = (0..100).map_while(|it| take(format!("o{it}"), it + 2)).collect();
+        let all = one + others.len() as u64;
         assert!(all * held <= 64 << 20, "{all} of the longest at once");
         assert!((all + 1) * held > 64 << 20, "{all} of the longest at once");
-        drop(ours);
-        assert!(documents.take(Some("one"), held).is_ok(), "who is done leaves its room");
+        drop((ours, own));
+        assert!(documents.take(Some("one"), of(1), held).is_ok(), "who is done leaves its room");
     }
 
     // covers: 6.documents
     #[test]
     fn short_documents_have_the_memory_alone_as_their_bound() {
         let documents = Documents::default();
-        let short: Vec<Room> = (0..2000).map_while(|_| documents.take(None, document::most_held(SHORT)).ok()).collect();
+        let of = |number: usize| Tenant::Namespace(format!("team-{number}"));
+        let take = |number| documents.take(None, of(number), document::most_held(SHORT)).ok();
+        let short: Vec<Room> = (0..2000).map_while(take).collect();
         let all = short.len() as u64 * document::most_held(SHORT);
         assert!((60 << 20..=64 << 20).contains(&all), "{} at once", short.len());
     }

@@ -3,21 +3,24 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http_body::Body as _;
 use jiff::Timestamp;
+use stowage_api::BucketName;
 use tokio::time::Instant;
 
 use super::quota::is_unclear;
 use super::record::{self, Record};
 use super::{Known, Shared, answers, source};
 use crate::answer::{Unhappy, nothing};
-use crate::body::{Body, ChunkSignatures, Outgoing, Trailers, outgoing};
+use crate::body::pace::{Floor, paced_above};
+use crate::body::{Body, ChunkSignatures, Outgoing, Trailers, outgoing, rechecked, rechecked_upload};
 use crate::head::Ask;
 use crate::metrics::Trouble;
 use crate::quota::Fate;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 use crate::sigv4;
-use crate::upstream::{Call, CallError, Client, NotNow};
+use crate::upstream::{Call, CallError, Client, NotNow, Tenant};
 
 /// The SHA-256 of no bytes: how requests without a body are signed, as every client does it.
 pub(super) const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -32,6 +35,11 @@ pub(super) struct Passed {
     pub(super) location: String,
 }
 
+/// The speed at which a client has to read an answer that holds a store's call: an extension of the
+/// answer, for its connection.
+#[derive(Clone)]
+pub(crate) struct Reading(pub(crate) Arc<dyn Floor>);
+
 pub(super) fn unavailable() -> Refusal {
     Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
 }
@@ -39,23 +47,28 @@ pub(super) fn unavailable() -> Refusal {
 impl Shared {
     /// Passes a request on, and its answer back.
     pub(super) async fn pass(
-        &self,
+        self: &Arc<Self>,
         passed: Passed,
         known: Known,
         record: &mut Record,
     ) -> Result<Response<Body>, Unhappy> {
         let Passed { mut ask, backend, body, now, location } = passed;
         let client = self.client(&backend)?;
-        let admitted = client.admit(Instant::now()).map_err(|why| self.not_now(&backend, why))?;
+        let tenant = self.tenant(&known, &ask);
+        let admitted = client.admit(tenant, Instant::now()).map_err(|why| self.not_now(&backend, why))?;
         let metered = self.metered(&ask, &backend, &known)?;
         let store = (&*client, &admitted);
         let copied = source::look(&mut ask, known.is_access(), metered.is_some(), store, now).await?;
         let mut room = self.reserve(metered.as_ref(), &ask, copied, now).await?;
-        let signatures: Option<Box<dyn ChunkSignatures>> = match known {
+        let ask = Arc::new(ask);
+        let recheck = || self.recheck(&known, &ask, &backend.name);
+        let signatures: Option<Box<dyn ChunkSignatures>> = match &known {
             Known::Key(_, verified) => Some(Box::new(verified.chain())),
             Known::Form(_) | Known::Nobody => None,
         };
-        let out = outgoing(body, ask.payload, Trailers::Understood, signatures).await?;
+        let floor = client.floor();
+        let out = outgoing(paced_above(body, floor.clone()), ask.payload, Trailers::Understood, signatures).await?;
+        let out = if has_body(&ask) { rechecked_upload(out, recheck()).await? } else { out };
         let failure = out.failure.clone();
         let began = Instant::now();
         let call = call(&ask, out)?;
@@ -91,8 +104,27 @@ impl Shared {
         self.metrics.store_answered(&backend.name, began.elapsed());
         let words = answers::words(location, &ask, record.id(), client.key_id());
         let heard = answers::Heard { backend: &backend.name, region: &self.config.region, metrics: &self.metrics };
-        let answer = answers::from_store(answer, &ask, words, &heard).await?;
+        let mut answer = answers::from_store(answer, &ask, words, &heard).await?;
+        answer.extensions_mut().insert(Reading(floor));
+        if !answer.body().is_end_stream() {
+            answer = answer.map(|body| rechecked(body, recheck()));
+        }
         Ok(record::holding(answer, record::Held::new(admitted)))
+    }
+
+    /// The tenant that a request counts for.
+    pub(super) fn tenant(&self, known: &Known, ask: &Ask) -> Tenant {
+        self.registry.ask(|tables| match known {
+            Known::Key(key, _) | Known::Form(key) => match tables.namespace_of(key) {
+                Some(namespace) => Tenant::Namespace(namespace.to_owned()),
+                None => Tenant::Holder(key.holder_uid().to_owned()),
+            },
+            Known::Nobody => {
+                let bucket = ask.target.bucket().map_or("", BucketName::as_str);
+                let namespace = tables.binding(bucket).and_then(|binding| tables.namespace_of_binding(binding));
+                Tenant::Public(namespace.unwrap_or(bucket).to_owned())
+            }
+        })
     }
 
     pub(super) fn client(&self, backend: &Backend) -> Result<Arc<Client>, Refusal> {
@@ -112,10 +144,17 @@ impl Shared {
 
     fn not_now(&self, backend: &Backend, why: NotNow) -> Refusal {
         let (trouble, message) = match why {
-            NotNow::Busy => (Trouble::Busy, "The store behind this bucket is busy. Please reduce your request rate."),
-            NotNow::Resting => (Trouble::Resting, "The store behind this bucket can't be reached now."),
+            NotNow::Busy => {
+                (Some(Trouble::Busy), "The store behind this bucket is busy. Please reduce your request rate.")
+            }
+            NotNow::Share => {
+                (None, "Your namespace has its share of the requests to this store. Please reduce your request rate.")
+            }
+            NotNow::Resting => (Some(Trouble::Resting), "The store behind this bucket can't be reached now."),
         };
-        self.metrics.trouble(&backend.name, trouble);
+        if let Some(trouble) = trouble {
+            self.metrics.trouble(&backend.name, trouble);
+        }
         Refusal::new(Code::SlowDown, message)
     }
 
@@ -140,6 +179,11 @@ impl ChunkSignatures for sigv4::Chain {
     }
 }
 
+/// A body goes to the store with the request.
+fn has_body(ask: &Ask) -> bool {
+    ask.operation.stores_body() || ask.operation.longest_document().is_some()
+}
+
 /// What the store is asked: nothing but what was understood.
 fn call(ask: &Ask, out: Outgoing) -> Result<Call, Refusal> {
     let mut headers: HeaderMap = ask.headers.clone();
@@ -157,7 +201,7 @@ fn call(ask: &Ask, out: Outgoing) -> Result<Call, Refusal> {
     if let Some(trailer) = out.trailer {
         set("x-amz-trailer", trailer)?;
     }
-    let has_body = ask.operation.stores_body() || ask.operation.longest_document().is_some();
+    let has_body = has_body(ask);
     Ok(Call {
         method: ask.method(),
         target: ask.target.clone(),

@@ -40,7 +40,7 @@ pub(super) fn boundary(sent: &Sent) -> Result<Option<Boundary>, Refusal> {
 impl Shared {
     /// Answers an upload by a form.
     pub(super) async fn upload(
-        &self,
+        self: &Arc<Self>,
         sent: Sent,
         form: (Boundary, Body),
         peer: &Peer,

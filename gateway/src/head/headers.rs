@@ -38,7 +38,7 @@ pub fn forwarded(operation: O, headers: &HeaderMap) -> Result<HeaderMap, Refusal
             Rule::Range if operation == O::UploadPartCopy => Some(range(value)?),
             Rule::Tags => MAKE.contains(&operation).then(|| tags(value)).transpose()?,
             Rule::Owner if value.as_bytes() == OWNER.as_bytes() => None,
-            Rule::Acl if matches!(value.as_bytes(), b"private" | b"bucket-owner-full-control") => None,
+            Rule::Acl if matches!(value.as_bytes(), b"" | b"private" | b"bucket-owner-full-control") => None,
             Rule::Acl | Rule::Deny | Rule::Owner => {
                 return Err(Refusal::new(Code::AccessDenied, "Access Denied").with("HeaderName", name.as_str()));
             }
@@ -242,6 +242,7 @@ mod tests {
     #[case(O::PutObject, "expect", Ok(false))]
     #[case(O::CopyObject, "x-amz-copy-source", Ok(false))]
     #[case(O::PutObject, "x-amz-api-version", Ok(false))]
+    #[case(O::PutObject, "x-amz-server-side-encryption-bucket-key-enabled", Ok(false))]
     #[case(O::PutObject, "x-amz-expected-bucket-owner", Err(Code::AccessDenied))]
     #[case(O::CopyObject, "x-amz-source-expected-bucket-owner", Err(Code::AccessDenied))]
     #[case(O::PutObject, "x-amz-meta-snowball-auto-extract", Err(Code::AccessDenied))]
@@ -313,7 +314,7 @@ mod tests {
 
     #[test]
     fn an_acl_that_opens_nothing_is_dropped() {
-        for acl in ["private", "bucket-owner-full-control"] {
+        for acl in ["", "private", "bucket-owner-full-control"] {
             let kept = forwarded(O::PutObject, &headers(&[("x-amz-acl", acl)]));
             assert_eq!(kept, Ok(HeaderMap::new()));
         }

@@ -156,10 +156,17 @@ impl Ask {
         use Operation as O;
         match self.operation {
             O::HeadBucket | O::HeadObject => Method::HEAD,
-            O::GetBucketLocation
+            O::GetBucketAcl
+            | O::GetBucketEncryption
+            | O::GetBucketLocation
+            | O::GetBucketTagging
+            | O::GetBucketVersioning
             | O::GetObject
+            | O::GetObjectAcl
             | O::GetObjectAttributes
+            | O::GetObjectLockConfiguration
             | O::GetObjectTagging
+            | O::GetPublicAccessBlock
             | O::ListBuckets
             | O::ListMultipartUploads
             | O::ListObjectVersions
@@ -167,9 +174,13 @@ impl Ask {
             | O::ListObjectsV2
             | O::ListParts => Method::GET,
             // A form is written as the PutObject that it is.
-            O::CopyObject | O::PostObject | O::PutObject | O::PutObjectTagging | O::UploadPart | O::UploadPartCopy => {
-                Method::PUT
-            }
+            O::CopyObject
+            | O::CreateBucket
+            | O::PostObject
+            | O::PutObject
+            | O::PutObjectTagging
+            | O::UploadPart
+            | O::UploadPartCopy => Method::PUT,
             O::AbortMultipartUpload | O::DeleteObject | O::DeleteObjectTagging => Method::DELETE,
             O::CompleteMultipartUpload | O::CreateMultipartUpload | O::DeleteObjects => Method::POST,
         }
@@ -210,6 +221,9 @@ fn copy_source(headers: &HeaderMap) -> Result<Option<CopySource>, Refusal> {
     }
 }
 
+/// Longest body of a request that is answered without it.
+const LONGEST_IGNORED: u64 = 4 << 10;
+
 /// A body that is to be stored, or a document, comes with its length or in chunks.
 fn check_announced(operation: Operation, headers: &HeaderMap) -> Result<(), Refusal> {
     let has_body = operation.stores_body() || operation.longest_document().is_some();
@@ -227,6 +241,8 @@ fn check_payload(operation: Operation, payload: Payload) -> Result<(), Refusal> 
         Some(longest) if payload.length() > longest => {
             Err(Refusal::new(Code::EntityTooLarge, "The document in the body is too long."))
         }
+        // It may name a region, which nobody reads.
+        None if operation == Operation::CreateBucket && payload.length() <= LONGEST_IGNORED => Ok(()),
         None if !operation.stores_body() && payload.length() > 0 => {
             Err(Refusal::new(Code::InvalidRequest, "This operation takes no body."))
         }

@@ -16,14 +16,22 @@ pub enum Operation {
     AbortMultipartUpload,
     CompleteMultipartUpload,
     CopyObject,
+    CreateBucket,
     CreateMultipartUpload,
     DeleteObject,
     DeleteObjectTagging,
     DeleteObjects,
+    GetBucketAcl,
+    GetBucketEncryption,
     GetBucketLocation,
+    GetBucketTagging,
+    GetBucketVersioning,
     GetObject,
+    GetObjectAcl,
     GetObjectAttributes,
+    GetObjectLockConfiguration,
     GetObjectTagging,
+    GetPublicAccessBlock,
     HeadBucket,
     HeadObject,
     ListBuckets,
@@ -83,7 +91,19 @@ const BUCKETS: &[&str] = &["bucket-region", "continuation-token", "max-buckets",
 
 /// Names whose presence alone says something: a value would be read by nobody, or otherwise by
 /// somebody.
-const MARKS: [&str; 6] = ["attributes", "delete", "location", "tagging", "uploads", "versions"];
+const MARKS: [&str; 11] = [
+    "acl",
+    "attributes",
+    "delete",
+    "encryption",
+    "location",
+    "object-lock",
+    "publicAccessBlock",
+    "tagging",
+    "uploads",
+    "versioning",
+    "versions",
+];
 
 /// Parameters that say where in a bucket a list begins.
 const PLACES: [&str; 5] = ["continuation-token", "key-marker", "marker", "prefix", "start-after"];
@@ -104,10 +124,17 @@ const fn row(
 /// The table. Of the rows that fit, the one that asks for the most is meant; no two ask for equally
 /// many. An upload by a form is none of them: it is known by its content type, and says in its body
 /// what it asks for.
-static ROWS: [Row; 21] = [
+static ROWS: [Row; 29] = [
     row(Operation::ListBuckets, Method::GET, Level::Service, &[], BUCKETS),
     row(Operation::HeadBucket, Method::HEAD, Level::Bucket, &[], &[]),
+    row(Operation::CreateBucket, Method::PUT, Level::Bucket, &[], &[]),
+    row(Operation::GetBucketAcl, Method::GET, Level::Bucket, &["acl"], &[]),
+    row(Operation::GetBucketEncryption, Method::GET, Level::Bucket, &["encryption"], &[]),
     row(Operation::GetBucketLocation, Method::GET, Level::Bucket, &["location"], &[]),
+    row(Operation::GetBucketTagging, Method::GET, Level::Bucket, &["tagging"], &[]),
+    row(Operation::GetBucketVersioning, Method::GET, Level::Bucket, &["versioning"], &[]),
+    row(Operation::GetObjectLockConfiguration, Method::GET, Level::Bucket, &["object-lock"], &[]),
+    row(Operation::GetPublicAccessBlock, Method::GET, Level::Bucket, &["publicAccessBlock"], &[]),
     row(Operation::ListObjects, Method::GET, Level::Bucket, &[], LIST),
     row(Operation::ListObjectsV2, Method::GET, Level::Bucket, &["list-type"], LIST_2),
     row(Operation::ListObjectVersions, Method::GET, Level::Bucket, &["versions"], LIST_VERSIONS),
@@ -115,6 +142,7 @@ static ROWS: [Row; 21] = [
     row(Operation::DeleteObjects, Method::POST, Level::Bucket, &["delete"], &[]),
     row(Operation::GetObject, Method::GET, Level::Object, &[], READ),
     row(Operation::HeadObject, Method::HEAD, Level::Object, &[], READ),
+    row(Operation::GetObjectAcl, Method::GET, Level::Object, &["acl"], VERSION),
     row(Operation::GetObjectAttributes, Method::GET, Level::Object, &["attributes"], VERSION),
     row(Operation::GetObjectTagging, Method::GET, Level::Object, &["tagging"], VERSION),
     row(Operation::PutObjectTagging, Method::PUT, Level::Object, &["tagging"], VERSION),
@@ -204,14 +232,22 @@ impl Operation {
             Self::AbortMultipartUpload => "AbortMultipartUpload",
             Self::CompleteMultipartUpload => "CompleteMultipartUpload",
             Self::CopyObject => "CopyObject",
+            Self::CreateBucket => "CreateBucket",
             Self::CreateMultipartUpload => "CreateMultipartUpload",
             Self::DeleteObject => "DeleteObject",
             Self::DeleteObjectTagging => "DeleteObjectTagging",
             Self::DeleteObjects => "DeleteObjects",
+            Self::GetBucketAcl => "GetBucketAcl",
+            Self::GetBucketEncryption => "GetBucketEncryption",
             Self::GetBucketLocation => "GetBucketLocation",
+            Self::GetBucketTagging => "GetBucketTagging",
+            Self::GetBucketVersioning => "GetBucketVersioning",
             Self::GetObject => "GetObject",
+            Self::GetObjectAcl => "GetObjectAcl",
             Self::GetObjectAttributes => "GetObjectAttributes",
+            Self::GetObjectLockConfiguration => "GetObjectLockConfiguration",
             Self::GetObjectTagging => "GetObjectTagging",
+            Self::GetPublicAccessBlock => "GetPublicAccessBlock",
             Self::HeadBucket => "HeadBucket",
             Self::HeadObject => "HeadObject",
             Self::ListBuckets => "ListBuckets",
@@ -232,6 +268,23 @@ impl Operation {
     #[must_use]
     pub fn is_public(self) -> bool {
         matches!(self, Self::GetObject | Self::HeadObject | Self::ListObjects | Self::ListObjectsV2)
+    }
+
+    /// Asks for a bucket's configuration, or to make a bucket: the gateway answers from what it
+    /// knows, and the store isn't asked. Only the store knows about versioning.
+    #[must_use]
+    pub fn is_about_configuration(self) -> bool {
+        use Operation as O;
+        matches!(
+            self,
+            O::CreateBucket
+                | O::GetBucketAcl
+                | O::GetBucketEncryption
+                | O::GetBucketTagging
+                | O::GetObjectAcl
+                | O::GetObjectLockConfiguration
+                | O::GetPublicAccessBlock
+        )
     }
 
     /// Whether its body is an object's bytes.
@@ -340,8 +393,7 @@ fn unknown(method: &Method, level: Level, asked: &[&Pair]) -> Refusal {
         return Refusal::new(Code::MalformedPOSTRequest, "A POST on a bucket has a form (multipart/form-data).");
     }
     let denied = asked.iter().any(|pair| DENIED.iter().any(|name| pair.name == name.as_bytes()));
-    let tags = level == Level::Bucket && asked.iter().any(|pair| pair.name == b"tagging");
-    let configures = tags || level == Level::Bucket && matches!(*method, Method::PUT | Method::DELETE);
+    let configures = level == Level::Bucket && matches!(*method, Method::PUT | Method::DELETE);
     if denied || configures {
         return Refusal::new(Code::AccessDenied, "Access Denied");
     }

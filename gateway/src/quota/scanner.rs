@@ -22,7 +22,7 @@ use crate::answer::nothing;
 use crate::front::WallClock;
 use crate::head::{Key, Target};
 use crate::registry::Limited;
-use crate::upstream::{Call, Client, NotNow};
+use crate::upstream::{Call, Client, NotNow, Tenant};
 
 /// How long a page may take.
 const PAGE: Duration = Duration::from_secs(60);
@@ -235,9 +235,9 @@ async fn ask(
         None => Target::Bucket(bucket.clone()),
     };
     let admitted = loop {
-        match client.admit(Instant::now()) {
+        match client.admit(Tenant::Gateway, Instant::now()) {
             Ok(admitted) => break admitted,
-            Err(NotNow::Busy) => sleep(Duration::from_millis(100)).await,
+            Err(NotNow::Busy | NotNow::Share) => sleep(Duration::from_millis(100)).await,
             Err(NotNow::Resting) => return Err("the store could not be reached of late"),
         }
     };

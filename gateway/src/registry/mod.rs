@@ -19,6 +19,7 @@ mod internal;
 mod life;
 mod limited;
 mod live;
+mod namespaces;
 mod patience;
 mod stores;
 mod table;

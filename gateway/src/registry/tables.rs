@@ -177,6 +177,11 @@ impl Tables {
         Some((record.since?, name.to_owned()))
     }
 
+    /// Since when this claim holds a bucket of this name.
+    pub(crate) fn held_by_since(&self, bucket: &BucketName, uid: &ClaimUid) -> Option<Timestamp> {
+        self.records_of(bucket).filter(|record| record.uid == *uid).filter_map(|record| record.since).min()
+    }
+
     /// The records by which a claim holds a bucket: more than one while it moves.
     fn own_records<'a>(&'a self, target: Target<'a>) -> impl Iterator<Item = (&'a str, &'a ServedRecord)> {
         let is_own = move |record: &ServedRecord| {

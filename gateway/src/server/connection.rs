@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -23,8 +25,8 @@ use super::heads::Heads;
 use super::tls::Certificate;
 use super::{Stage, proxy_protocol};
 use crate::body::Body;
-use crate::body::pace::{Pace, Writer, paced};
-use crate::front::{Gateway, Peer};
+use crate::body::pace::{Floor, Pace, Writer, paced};
+use crate::front::{Gateway, Peer, Reading};
 use crate::limits::{Counted, Source};
 
 /// How long a client has for its part of the handshake.
@@ -64,14 +66,32 @@ pub(super) async fn serve(
         refused.fetch_add(1, Ordering::Relaxed);
         return;
     };
-    let stream = Writer::new(stream, Pace::default());
+    let reading = Arc::new(OfAnswer::default());
+    let stream = Writer::above(Writer::new(stream, Pace::default()), reading.clone());
     match certificate {
-        None => speak(stream, Peer { address: peer, is_tls: false }, gateway, told).await,
+        None => speak(stream, Peer { address: peer, is_tls: false }, gateway, (told, reading)).await,
         Some(certificate) => match timeout(HANDSHAKE, certificate.acceptor().accept(stream)).await {
-            Ok(Ok(stream)) => speak(stream, Peer { address: peer, is_tls: true }, gateway, told).await,
+            Ok(Ok(stream)) => speak(stream, Peer { address: peer, is_tls: true }, gateway, (told, reading)).await,
             Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS connection came about"),
             Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
         },
+    }
+}
+
+/// The speed at which the client has to read the answer at hand.
+#[derive(Default)]
+struct OfAnswer(Mutex<Option<Reading>>);
+
+impl OfAnswer {
+    /// Another answer begins. None of a store asks for a speed.
+    fn begin(&self, answer: &mut Response<Body>) {
+        *self.0.lock() = answer.extensions_mut().remove();
+    }
+}
+
+impl Floor for OfAnswer {
+    fn bytes_per_second(&self) -> u64 {
+        self.0.lock().as_ref().map_or(0, |Reading(floor)| floor.bytes_per_second())
     }
 }
 
@@ -84,18 +104,19 @@ async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
     gateway: Gateway,
-    mut told: watch::Receiver<Stage>,
+    (mut told, reading): (watch::Receiver<Stage>, Arc<OfAnswer>),
 ) {
     let (began, answered) = (Instant::now(), AtomicU32::new(0));
     let stages = told.clone();
     let service = service_fn(|request: Request<Incoming>| {
-        let (gateway, stages) = (gateway.clone(), stages.clone());
+        let (gateway, stages, reading) = (gateway.clone(), stages.clone(), reading.clone());
         let nth = answered.fetch_add(1, Ordering::Relaxed);
         let is_old = nth >= REQUESTS || began.elapsed() > AGE;
         async move {
             let request = request.map(|body| paced(body.map_err(BoxError::from).boxed_unsync(), Pace::default()));
             let version = request.version();
             let mut answer = gateway.serve(request, peer).await;
+            reading.begin(&mut answer);
             if is_old || *stages.borrow() != Stage::Serving {
                 close(&mut answer, version);
             }

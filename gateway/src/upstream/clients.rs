@@ -6,13 +6,14 @@ use std::sync::Arc;
 use http::Response;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::call::{self, Call, CallError, Place};
 use super::circuit::{Circuit, Leave};
+use super::shares::{Full, Place as Share, Shares, Tenant};
 use super::transport::{Connect, Transport};
 use crate::body::Body;
+use crate::body::pace::Floor;
 use crate::registry::Backend;
 use crate::sigv4::Signer;
 
@@ -38,7 +39,7 @@ pub struct Client {
     signer: Signer,
     key_id: String,
     transport: Transport,
-    calls: Arc<Semaphore>,
+    calls: Arc<Shares>,
     circuit: Mutex<Circuit>,
 }
 
@@ -46,7 +47,7 @@ pub struct Client {
 #[derive(Debug)]
 pub struct Admitted {
     leave: Leave,
-    _place: OwnedSemaphorePermit,
+    _share: Share,
 }
 
 /// Why a call may not be made now.
@@ -54,6 +55,8 @@ pub struct Admitted {
 pub enum NotNow {
     /// The store has as many as it may.
     Busy,
+    /// The tenant has its share of them.
+    Share,
     /// Nobody could reach it of late.
     Resting,
 }
@@ -96,7 +99,7 @@ impl Clients {
     }
 
     /// `calls` are those of the client before: what is under way counts.
-    fn make(&self, backend: &Backend, calls: Option<Arc<Semaphore>>) -> Result<Client, String> {
+    fn make(&self, backend: &Backend, calls: Option<Arc<Shares>>) -> Result<Client, String> {
         let access = backend.access.as_ref().map_err(ToString::to_string)?;
         let place = Place::of(&backend.endpoint, backend.addressing);
         let place = place.ok_or_else(|| "its endpoint has no host".to_owned())?;
@@ -107,22 +110,31 @@ impl Clients {
             signer: Signer::new(access.key.id.clone(), &access.key.secret, backend.region.clone()),
             key_id: access.key.id.clone(),
             transport,
-            calls: calls.unwrap_or_else(|| Arc::new(Semaphore::new(self.calls))),
+            calls: calls.unwrap_or_else(|| Arc::new(Shares::new(self.calls))),
             circuit: Mutex::default(),
         })
     }
 }
 
 impl Client {
-    /// Leave to make a call.
+    /// Leave to make a call for a tenant.
     ///
     /// # Errors
-    /// Where the store has as many as it may, or is left alone.
-    pub fn admit(&self, now: Instant) -> Result<Admitted, NotNow> {
+    /// Where the store has as many as it may, or the tenant its share, or it is left alone.
+    pub fn admit(&self, tenant: Tenant, now: Instant) -> Result<Admitted, NotNow> {
         // The place first: a trial is not used up by who finds none.
-        let place = self.calls.clone().try_acquire_owned().map_err(|_| NotNow::Busy)?;
+        let share = self.calls.take(tenant, 1).map_err(|full| match full {
+            Full::All => NotNow::Busy,
+            Full::Share => NotNow::Share,
+        })?;
         let leave = self.circuit.lock().admit(now).ok_or(NotNow::Resting)?;
-        Ok(Admitted { leave, _place: place })
+        Ok(Admitted { leave, _share: share })
+    }
+
+    /// The speed that bodies have to keep up, by how many calls are free.
+    #[must_use]
+    pub fn floor(&self) -> Arc<dyn Floor> {
+        self.calls.clone()
     }
 
     /// Asks the store.

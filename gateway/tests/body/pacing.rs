@@ -1,5 +1,6 @@
 //! Slow peers, on a clock that is played.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use futures::{StreamExt as _, stream};
 use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody};
 use rstest::rstest;
-use stowage_gateway::body::pace::{Meter, Pace, Slow, Writer, paced};
+use stowage_gateway::body::pace::{Floor, Meter, Pace, Slow, Writer, paced, paced_above};
 use stowage_gateway::body::{Body, Broken};
 use stowage_gateway::refusal::Code;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -87,6 +88,30 @@ async fn any_pace_is_a_pace() {
     assert_eq!(read(paced(body(vec![(100_000, 1)]), all), Duration::ZERO).await, (1, 100_000, None));
 }
 
+/// A floor that rises after so many seconds.
+struct Rising(Instant, u64);
+
+impl Floor for Rising {
+    fn bytes_per_second(&self) -> u64 {
+        if self.0.elapsed().as_secs() < self.1 { 0 } else { 1000 }
+    }
+}
+
+// covers: 6.share.floor
+#[rstest]
+#[case::while_it_asks_for_nothing(1000, vec![(100, 1); 3], (3, 300, None))]
+#[case::a_trickle(25, vec![(1, 999); 60], (30 * 999, 30, LATE))]
+#[case::enough(25, vec![(1, 1001); 60], (60_060, 60, None))]
+#[tokio::test(start_paused = true)]
+async fn a_sender_is_held_to_a_floor(
+    #[case] rises: u64,
+    #[case] pieces: Vec<(u64, usize)>,
+    #[case] expected: (usize, u64, Option<Code>),
+) {
+    let floor = Arc::new(Rising(Instant::now(), rises));
+    assert_eq!(read(paced_above(body(pieces), floor), Duration::ZERO).await, expected);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_meter_counts_what_was_waited() {
     let (start, mut meter) = (Instant::now(), Meter::new(PACE));
@@ -134,6 +159,22 @@ async fn a_reader_is_held_to_its_pace(
     #[case] expected: (u64, Result<(), std::io::ErrorKind>),
 ) {
     assert_eq!(written(reads, bytes).await, expected);
+}
+
+// covers: 6.share.floor
+#[tokio::test(start_paused = true)]
+async fn a_reader_is_held_to_a_floor() {
+    let (gateway, mut client) = tokio::io::duplex(1000);
+    let mut writer = Writer::above(gateway, Arc::new(Rising(Instant::now(), 25)));
+    let reader = tokio::spawn(async move {
+        while client.read_exact(&mut [0; 999]).await.is_ok() {
+            sleep(seconds(1)).await;
+        }
+    });
+    let began = Instant::now();
+    let result = writer.write_all(&vec![0; 100_000]).await.map_err(|error| error.kind());
+    assert_eq!((began.elapsed().as_secs(), result), (30, Err(std::io::ErrorKind::TimedOut)));
+    reader.abort();
 }
 
 /// A window that ends sooner than the timer was set for is not overlooked.

@@ -119,7 +119,7 @@ async fn before_the_first_whole_view_nobody_is_refused_for_good() {
         region: "us-east-1".to_owned(),
         proxies: stowage_gateway::front::Proxies::default(),
         domains: stowage_gateway::head::Domains::default(),
-        backend_calls: 4,
+        backend_calls: 16,
         per_claim: 4,
         anonymous_rps: 5,
         max_staleness: std::time::Duration::ZERO,

@@ -3,12 +3,15 @@
 
 mod access;
 mod answers;
+mod configuration;
 mod copies;
 mod cors;
 mod deletions;
 mod outage;
 mod quotas;
+mod rechecks;
 mod requests;
+mod shares;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -126,12 +129,12 @@ pub(crate) fn now() -> Timestamp {
     "2030-01-01T00:00:00Z".parse().expect("a time")
 }
 
-fn config() -> Config {
+pub(crate) fn config() -> Config {
     Config {
         region: "us-east-1".to_owned(),
         proxies: Proxies::default(),
         domains: Domains::new(["gateway.example".to_owned()]),
-        backend_calls: 4,
+        backend_calls: 16,
         per_claim: 4,
         anonymous_rps: 5,
         max_staleness: Duration::MAX,

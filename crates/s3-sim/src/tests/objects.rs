@@ -1,6 +1,9 @@
 //! Operations on objects.
 
-use aws_sdk_s3::types::{ChecksumAlgorithm, ChecksumMode, Delete, MetadataDirective, ObjectIdentifier, Tag, Tagging};
+use aws_sdk_s3::types::{
+    ChecksumAlgorithm, ChecksumMode, Delete, EncodingType, MetadataDirective, ObjectAttributes, ObjectIdentifier, Tag,
+    Tagging,
+};
 
 use super::*;
 
@@ -225,4 +228,59 @@ async fn a_head_tells_how_many_tags_there_are() {
     put(&client, "plain", "").await;
     let head = client.head_object().bucket("photos").key("plain").send().await.expect("an object");
     assert_eq!(head.tag_count(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_has_conditions() {
+    let (store, client) = with_bucket();
+    let etag = put(&client, "a", "text").await;
+    let delete = || client.delete_object().bucket("photos").key("a");
+    let wrong = "\"0cc175b9c0f1b6a831c399e269772661\"";
+    let past = aws_sdk_s3::primitives::DateTime::from_secs(1_700_000_000);
+    for other in [delete().if_match(wrong), delete().if_match_size(5), delete().if_match_last_modified_time(past)] {
+        assert_eq!(refused(other.send().await), code("PreconditionFailed", 412));
+    }
+    let many = |etag: &str| {
+        let object = ObjectIdentifier::builder().key("a").e_tag(etag).build().expect("an object");
+        client.delete_objects().bucket("photos").delete(Delete::builder().objects(object).build().expect("a list"))
+    };
+    let output = many(wrong).send().await.expect("an answer");
+    assert_eq!(output.errors().first().and_then(|error| error.code()), Some("PreconditionFailed"));
+    assert_eq!(store.objects("photos").len(), 1);
+    delete().if_match(&etag).if_match_size(4).send().await.expect("a deletion");
+    assert!(store.objects("photos").is_empty());
+    assert_eq!(refused(delete().if_match("*").send().await), code("NoSuchKey", 404));
+    put(&client, "a", "text").await;
+    let output = many(&etag).send().await.expect("an answer");
+    assert!(output.errors().is_empty() && store.objects("photos").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn attributes_are_those_that_were_asked_for() {
+    let (_, client) = with_bucket();
+    put(&client, "a", "text").await;
+    let ask = || client.get_object_attributes().bucket("photos").key("a");
+    let found = ask().object_attributes(ObjectAttributes::ObjectSize).send().await.expect("an answer");
+    assert_eq!((found.object_size(), found.e_tag()), (Some(4), None));
+    let found = ask().object_attributes(ObjectAttributes::Etag).send().await.expect("an answer");
+    // Amazon S3 gives it without quotes here, which s3s doesn't know.
+    let etag = found.e_tag().map(|etag| etag.trim_matches('"'));
+    assert_eq!((found.object_size(), etag), (None, Some("1cb251ec0d568de6a929b520c4aed8d1")));
+    let none = client.get_object_attributes().bucket("photos").key("b").object_attributes(ObjectAttributes::Etag);
+    assert_eq!(refused(none.send().await), code("NoSuchKey", 404));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_may_have_control_characters() {
+    let (_, client) = with_bucket();
+    let key = "a\u{1}b\u{1f}";
+    put(&client, key, "text").await;
+    assert_eq!(text(&client, key).await, "text");
+    let copy = client.copy_object().bucket("photos").key("c\u{1}").copy_source("photos/a%01b%1F");
+    copy.send().await.expect("a copy");
+    let list = client.list_objects_v2().bucket("photos").encoding_type(EncodingType::Url);
+    let found = list.send().await.expect("a list");
+    let keys: Vec<&str> = found.contents().iter().filter_map(|object| object.key()).collect();
+    assert_eq!(keys, ["a%01b%1F", "c%01"]);
+    client.delete_object().bucket("photos").key(key).send().await.expect("a deletion");
 }

@@ -6,8 +6,21 @@ use stowage_gateway::head::{Ask, Level, Sent};
 use super::super::reading;
 
 /// Names of a query that say which operation it is: stores look for them in different orders.
-const MARKS: [&str; 8] =
-    ["attributes", "delete", "list-type", "location", "tagging", "uploadId", "uploads", "versions"];
+const MARKS: [&str; 13] = [
+    "acl",
+    "attributes",
+    "delete",
+    "encryption",
+    "list-type",
+    "location",
+    "object-lock",
+    "publicAccessBlock",
+    "tagging",
+    "uploadId",
+    "uploads",
+    "versioning",
+    "versions",
+];
 
 /// The other names that operations on objects have.
 const NAMES: [&str; 24] = [
@@ -126,13 +139,21 @@ pub(super) fn closed(ask: &Ask, sent: &Sent) {
 fn route(ask: &Ask, mark: Option<&str>, numbered: bool) -> &'static str {
     match (ask.method().as_str(), ask.target.level(), mark) {
         ("GET", Level::Service, None) => "ListBuckets",
+        ("GET", Level::Bucket, Some("acl")) => "GetBucketAcl",
+        ("GET", Level::Bucket, Some("encryption")) => "GetBucketEncryption",
         ("GET", Level::Bucket, Some("location")) => "GetBucketLocation",
+        ("GET", Level::Bucket, Some("object-lock")) => "GetObjectLockConfiguration",
+        ("GET", Level::Bucket, Some("publicAccessBlock")) => "GetPublicAccessBlock",
+        ("GET", Level::Bucket, Some("tagging")) => "GetBucketTagging",
+        ("GET", Level::Bucket, Some("versioning")) => "GetBucketVersioning",
         ("GET", Level::Bucket, Some("uploads")) => "ListMultipartUploads",
         ("GET", Level::Bucket, Some("versions")) => "ListObjectVersions",
         ("GET", Level::Bucket, Some("list-type")) => "ListObjectsV2",
         ("GET", Level::Bucket, None) => "ListObjects",
         ("HEAD", Level::Bucket, None) => "HeadBucket",
         ("POST", Level::Bucket, Some("delete")) => "DeleteObjects",
+        ("PUT", Level::Bucket, None) => "CreateBucket",
+        ("GET", Level::Object, Some("acl")) => "GetObjectAcl",
         ("GET", Level::Object, Some("attributes")) => "GetObjectAttributes",
         ("GET", Level::Object, Some("tagging")) => "GetObjectTagging",
         ("GET", Level::Object, Some("uploadId")) => "ListParts",
