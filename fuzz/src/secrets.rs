@@ -14,11 +14,14 @@ use stowage_api::{
 
 const NAMESPACE: &str = "stowage-system";
 
+/// The key where the input gives none that the operator could have made.
+const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
+
 /// Reads a record, and writes what follows from it: all of that is read back as it was.
 pub(crate) fn play(input: &[u8]) {
     let mut data: BTreeMap<String, ByteString> = input.split(|byte| *byte == b'\n').filter_map(field).collect();
     let mut taken = |name: &str| data.remove(name).and_then(|value| String::from_utf8(value.0).ok());
-    let (name, key) = (taken("name"), taken("key").filter(|key| !key.is_empty()));
+    let (name, key) = (taken("name"), taken("key").and_then(|key| SecretKey::minted(&key)));
     let quota = taken("quota").unwrap_or_default();
     let mut secret = Secret { data: Some(data), ..Secret::default() };
     secret.metadata.name = name.or_else(|| derived(&secret));
@@ -30,7 +33,7 @@ pub(crate) fn play(input: &[u8]) {
     assert_eq!(Some(&content.name), secret.metadata.name.as_ref());
     labelled(&content, Role::BucketRecord, &record);
     let Some(desired) = desired(&quota) else { return };
-    let key = SecretKey::new(key.unwrap_or_else(|| "s3cr3t".to_owned()));
+    let key = key.unwrap_or_else(|| SecretKey::new(KEY.to_owned()));
     let facts = CredentialFacts::of(&desired, &record);
     let credential = minted(&facts, &key);
     labelled(&facts.content(NAMESPACE, None), Role::VirtualCredential, &record);

@@ -59,6 +59,8 @@ pub enum Reason {
     SecretConflict,
     /// What the operator remembers is damaged.
     CreationInconsistent,
+    /// The claim's annotation names another operator, which counts for nothing here.
+    ServedByAnother,
     /// The store, or the API server, refused or failed.
     BackendError,
     /// Deletion waits: the bucket isn't empty.
@@ -94,6 +96,7 @@ impl Reason {
                 | Self::BucketMissing
                 | Self::SecretConflict
                 | Self::CreationInconsistent
+                | Self::ServedByAnother
                 | Self::BucketNotEmpty
                 | Self::DeletionBlocked
         )
@@ -165,6 +168,8 @@ pub enum AccessReason {
     SecretConflict,
     /// What the operator remembers is damaged.
     CreationInconsistent,
+    /// The access's annotation names another operator.
+    ServedByAnother,
     /// The spec, or an entry, can't be read.
     SpecInvalid,
     /// The namespace is one of the operator's own.
@@ -233,6 +238,7 @@ impl AccessReason {
                 | Self::HeldByClaim
                 | Self::SecretConflict
                 | Self::CreationInconsistent
+                | Self::ServedByAnother
                 | Self::SpecInvalid
                 | Self::OperatorNamespace
                 | Self::DeletionBlocked
@@ -293,6 +299,7 @@ mod tests {
             BucketMissing,
             SecretConflict,
             CreationInconsistent,
+            ServedByAnother,
             BucketNotEmpty,
             DeletionBlocked,
         ];

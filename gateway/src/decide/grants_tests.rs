@@ -42,6 +42,8 @@ struct Known {
     /// The namespace UID in the record of the access; no record without one.
     namespace: Option<&'static str>,
     shared: Value,
+    /// The claim has made the buckets of the records or taken them over.
+    has_begun: bool,
 }
 
 fn scope(name: &str, claim: Option<&str>, mode: AccessMode, prefixed: Option<&str>) -> AccessScope {
@@ -64,6 +66,7 @@ impl Default for Known {
             ending: false,
             namespace: Some("n-1"),
             shared: json!(null),
+            has_begun: true,
         }
     }
 }
@@ -104,7 +107,7 @@ impl Known {
             bucket: bucket("photos"),
             absence: false,
             adopted: false,
-            settled: true,
+            settled: self.has_begun,
             generation: 1,
             handled_rotate_request: None,
             handled_revoke_request: None,
@@ -121,7 +124,7 @@ impl Known {
             accesses: BTreeMap::from([(NamespaceUid::new("n-1"), Consent::full())]),
             ..record.clone()
         };
-        let key = SecretKey::new("s3cr3t".into());
+        let key = SecretKey::new("s3cr3t-of-a-test-0123456789-abcdefghijkl".into());
         let of_access = self.namespace.map(|namespace| AccessRecord {
             access,
             uid,
@@ -437,6 +440,14 @@ fn shared(name: &str, namespaces: &[&str]) -> Known {
 
 fn reads(known: &Known, name: &str) -> bool {
     known.allows(&wanted(Operation::GetObject, &bucket(name), Some("a")))
+}
+
+// covers: 8.shared.refused
+#[test]
+fn a_record_alone_of_a_claim_that_was_refused_the_bucket_voids_no_share() {
+    let photos = Known { holder: "c-2", ..shared("photos", &["team-b"]) };
+    assert!(!reads(&photos, "photos"), "it is the claim's");
+    assert!(reads(&Known { has_begun: false, ..photos }, "photos"));
 }
 
 // covers: 8.shared.gateway, 8.shared.void

@@ -152,7 +152,9 @@ impl Shared {
         let key = self.key(key.id(), now).await.ok_or_else(unknown_key)?;
         match self.registry.ask(|tables| decide(Caller::Key(&key), wanted, tables, now))? {
             Verdict::Forward(backend) => Ok((backend, now)),
-            _ => Err(denied()),
+            Verdict::ReadDeletion | Verdict::TellBuckets(_) | Verdict::TellConfiguration | Verdict::TellRegion => {
+                Err(denied())
+            }
         }
     }
 }

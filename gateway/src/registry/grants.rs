@@ -66,7 +66,8 @@ impl Tables {
     }
 
     /// What an administrator consents to, while no claim holds the bucket, nor has a key to it, by
-    /// any address of the store.
+    /// any address of the store. A record alone of a claim that was refused the bucket holds
+    /// nothing: else its tenant could void the consent.
     fn administrators_word<'a>(
         &self,
         access: &ServedAccessRecord,
@@ -77,7 +78,7 @@ impl Tables {
         let is_here = |endpoint: &stowage_api::Endpoint| {
             [&backend.endpoint].into_iter().chain(&backend.former).any(|own| own.is_alias_of(endpoint))
         };
-        let is_held = self.records_of(&scope.bucket).any(|record| is_here(&record.endpoint));
+        let is_held = self.records_of(&scope.bucket).any(|record| record.has_begun && is_here(&record.endpoint));
         let is_opened = self.keys_of(&scope.bucket).filter_map(|key| key.credential()).any(|credential| {
             // One that notes no endpoint may be for any store.
             credential.endpoint.as_ref().is_none_or(is_here)

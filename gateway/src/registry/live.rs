@@ -120,7 +120,9 @@ mod tests {
             asked.fetch_add(1, Ordering::Relaxed);
             let found = request.uri().path().ends_with("/vc-akia6pwyirn6wzzljbuy");
             let data = json!({
-                "access_key_id": "QUtJQTZQV1lJUk42V1paTEpCVVk=", "secret_access_key": "a2V5", "claim_uid": "dQ==",
+                "access_key_id": "QUtJQTZQV1lJUk42V1paTEpCVVk=",
+                "secret_access_key": "czNjcjN0LW9mLWEtdGVzdC0wMTIzNDU2Nzg5LWFiY2RlZmdoaWprbA==",
+                "claim_uid": "dQ==",
                 "bucket_scopes": "W10=",
             });
             let labels = json!({"broker.stowage.io/role": "virtual-credential"});

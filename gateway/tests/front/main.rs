@@ -43,7 +43,7 @@ const SYSTEM: &str = "stowage-system";
 pub(crate) const STORE: &str = "http://s3.example:9000";
 pub(crate) const STORE_KEY: &str = "STOREADMINKEY";
 pub(crate) const KEY: &str = "AKIAONE";
-pub(crate) const SECRET: &str = "tenant-secret";
+pub(crate) const SECRET: &str = "tenant-secret-of-a-test-0123456789-abcde";
 
 /// What the store was asked.
 #[derive(Clone, Debug)]

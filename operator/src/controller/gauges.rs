@@ -14,7 +14,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetri
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::api::{AccessReason, Phase, ServedBy, wire};
+use crate::api::{AccessReason, BucketClaim, Phase, ServedBy, wire};
 use crate::cache::ObcCaches;
 use crate::metrics::BackendLabels;
 use crate::plan::Stored;
@@ -109,12 +109,17 @@ impl Gauges {
         [backends, claims].into_iter().chain(accesses).flat_map(labelled).collect()
     }
 
-    /// Every phase, also one that no claim is in.
+    /// Every phase, also one that no claim is in. The status of a claim that is left alone is as
+    /// another operator wrote it last, so a deletion is read off the claim itself.
     fn phases(&self) -> BTreeMap<&'static str, i64> {
         let mut counts: BTreeMap<_, _> = Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for claim in self.claims.state() {
-            let status = claim.0.as_ref().ok().and_then(|claim| claim.status.as_ref());
-            let phase = status.and_then(|status| status.phase).unwrap_or(Phase::Pending);
+            let told = |claim: &BucketClaim| claim.status.as_ref()?.phase;
+            let phase = match &claim.0 {
+                Ok(claim) if claim.metadata.deletion_timestamp.is_some() => Phase::Deleting,
+                Ok(claim) => told(claim).unwrap_or(Phase::Pending),
+                Err(_) => Phase::Pending,
+            };
             *counts.entry(phase.as_str()).or_default() += 1;
         }
         counts

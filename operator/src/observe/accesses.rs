@@ -15,7 +15,7 @@ use crate::api::{
 };
 use crate::kubernetes;
 use crate::plan::grant::{
-    BucketWord, ClaimWord, EntrySeen, Grant, GrantAnswer, GrantCached, GrantLook, GrantStep, Place,
+    BucketWord, ClaimWord, EntrySeen, Grant, GrantAnswer, GrantCached, GrantLook, GrantStep, Lead, Place,
 };
 use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Part, Stored, Unasked};
 
@@ -117,7 +117,32 @@ impl Observer {
         }
         let namespace = self.namespaces.get(&access.at.namespace);
         let entries = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry)).collect();
-        Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries })
+        let lead = Lead::of(access.entries.iter().map(|entry| self.serves(entry)));
+        Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries, lead })
+    }
+
+    /// True where this operator serves the claim or the S3Backend of an entry; `None` where no
+    /// operator is noted. The note on a claim counts as it does for the claim's own pass.
+    fn serves(&self, entry: &Entry) -> Option<bool> {
+        let named = match entry.of.as_ref().ok()? {
+            EntryOf::Bucket(backend, _) => return self.serves_backend(backend),
+            EntryOf::Claim(named) => named,
+        };
+        let claim = self.claim_cached(named)?;
+        match &claim.served_by {
+            None => self.serves_backend(&claim.desired.as_ref().ok()?.backend),
+            Some(by) if !self.setting.is_anothers(Some(by)) => Some(true),
+            Some(_) => {
+                let own = self.internal.of_claim(&claim.uid);
+                let backends = own.iter().map(|secret| secret.text("backend"));
+                Some(backends.map(|name| self.serves_backend(name?)).any(|serves| serves != Some(false)))
+            }
+        }
+    }
+
+    fn serves_backend(&self, name: &str) -> Option<bool> {
+        let backend = self.backends.get(name)?.ok()?;
+        Some(!self.setting.is_anothers(Some(backend.served_by.as_ref()?)))
     }
 
     /// Answers one question of a pass over an access.
@@ -224,13 +249,13 @@ impl Observer {
             let all = [&backend.endpoint].into_iter().chain(&backend.former_endpoints);
             secret.endpoint().is_none_or(|endpoint| all.clone().any(|own| own.is_alias_of(&endpoint)))
         };
-        let opens = |secret: &&Stored| {
-            matches!(
-                wire::Role::of_internal(secret.name()),
-                Some(wire::Role::BucketRecord | wire::Role::VirtualCredential)
-            )
+        let holds = |secret: &&Stored| match wire::Role::of_internal(secret.name()) {
+            Some(wire::Role::VirtualCredential) => true,
+            // One that can't be read may be of a claim that has the bucket.
+            Some(wire::Role::BucketRecord) => BucketRecord::read(&secret.0).map_or(true, |record| record.has_begun()),
+            Some(_) | None => false,
         };
-        if self.internal.of_bucket(bucket).iter().filter(opens).any(is_here) {
+        if self.internal.of_bucket(bucket).iter().filter(holds).any(is_here) {
             return BucketWord::Held;
         }
         let endpoint = backend.endpoint.clone();

@@ -39,6 +39,13 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     })
 }
 
+/// Ends what is revoked or consented to no more, and does nothing else.
+pub(super) fn end_keys(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
+    let revoked = revocation::walk(view, now)?;
+    consent::narrow(view)?;
+    Ok(revoked)
+}
+
 /// `Ok` = everything is as it should be, but for an impairment that withdraws nothing: a bound
 /// claim whose backend turned not-Ready keeps its keys (spec §1).
 fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {

@@ -7,6 +7,7 @@ use crate::api::{AccessKeyId, AdoptionPolicy, AdoptionProof, BucketRecord, Condi
 use super::answer::{BucketSeen, Checked, CreateAnswer, OwnerSeen, VersioningSeen};
 use super::cause::{BucketCause, Missing, NotTaken};
 use super::halt::Halt;
+use super::hold::refuse_shared;
 use super::ownership::{BucketTags, exists, refuse_another_claims, refuse_others_credentials};
 use super::patch::{Change, SecretPatch};
 use super::secret::Stored;
@@ -20,6 +21,10 @@ use super::write::rewrite;
 /// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     spelling::settle(view, record, stored)?;
+    if !record.has_begun() {
+        // Shared since: such a record doesn't void that.
+        refuse_shared(view, record)?;
+    }
     let at = Target::of(record);
     if view.bucket_created() == Some(CreateAnswer::AlreadyExists) && view.asked_about(&at) {
         // Whatever a look shows since: its owner may let us see it.

@@ -39,6 +39,8 @@ pub(super) enum ClaimCause {
     NoBucketName { backend: String, why: String },
     /// S3 reserves names with this ending for another kind of bucket.
     NameReserved { bucket: BucketName, ending: &'static str },
+    /// Its annotation names this other operator, and its Secrets are here.
+    ServedByAnother { operator: ServedBy },
 }
 
 /// What is wrong with the backend.
@@ -213,6 +215,7 @@ impl Cause {
                 ClaimCause::SpecInvalid { .. } | ClaimCause::NoBucketName { .. } | ClaimCause::NameReserved { .. } => {
                     Reason::TemplateInvalid
                 }
+                ClaimCause::ServedByAnother { .. } => Reason::ServedByAnother,
             },
             Self::Backend(cause) => match cause {
                 BackendCause::NotAllowed { .. } => Reason::BackendNotAllowed,

@@ -16,7 +16,7 @@ use super::step::{Act, Look};
 use super::stop::Stop;
 use super::view::{Knowledge, View, wanted_bucket};
 use super::write::rewrite;
-use super::{consent, moves, removal};
+use super::{consent, moves, note, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
 pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
@@ -24,21 +24,34 @@ pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
         return Ok(Outcome::default());
     }
     read_live(view)?;
-    // What somebody's finalizer keeps doesn't keep the rest from being revoked.
-    let open = tolerate(withdraw_public_access(view))?;
-    let revoked = tolerate(revoke_credentials(view))?;
-    if let Some(kept) = open.or(revoked) {
-        return Err(kept.into());
+    if view.records().next().is_none() {
+        note::take_back(view)?;
     }
+    end_access(view)?;
     if view.claim().paused {
         return Err(Stop::new(ClaimCause::PausedInDeletion).into());
     }
     removal::walk(view)?;
     remove_consumer_secrets(view)?;
     removal::await_unanswered(view)?;
+    note::take_back(view)?;
     remove_record(view)?;
     look_once_more(view)?;
     Err(Act::RemoveFinalizer(view.claim().id.clone()).into())
+}
+
+/// Ends public access and every key, and does nothing else.
+pub(super) fn end_keys(view: &View) -> Result<Outcome, Halt> {
+    read_live(view)?;
+    end_access(view)?;
+    Ok(Outcome::default())
+}
+
+/// What somebody's finalizer keeps doesn't keep the rest from being revoked.
+fn end_access(view: &View) -> Result<(), Halt> {
+    let open = tolerate(withdraw_public_access(view))?;
+    let revoked = tolerate(revoke_credentials(view))?;
+    open.or(revoked).map_or(Ok(()), |kept| Err(kept.into()))
 }
 
 /// The pass begins with a live read of the claim and of its records, so that an old cache can't run

@@ -140,7 +140,7 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
 
 /// What an administrator shares is for accesses: a claim that held it would end them, by whatever
 /// backend of the store.
-fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Halt> {
+pub(super) fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match view.backend(&record.backend)? {
         BackendSeen::Present { shared, .. } if shared.contains(&record.bucket) => {
             let (bucket, backend) = (record.bucket.clone(), record.backend.clone());

@@ -40,6 +40,11 @@ impl fmt::Display for ClaimCause {
             Self::NameReserved { bucket, ending } => {
                 write!(f, "bucket {bucket} can't be had: S3 reserves the ending {ending} for another kind of bucket")
             }
+            Self::ServedByAnother { operator } => write!(
+                f,
+                "annotation {SERVED_BY} names another operator ({operator}), but this one has the claim's keys and goes on \
+                 to serve it; remove the annotation"
+            ),
         }
     }
 }

@@ -31,6 +31,7 @@ mod hold;
 mod key;
 mod message;
 mod moves;
+mod note;
 pub mod obc;
 mod obstacle;
 pub mod orphans;
@@ -82,9 +83,10 @@ pub use step::{Act, Announcement, Look, Rest, Step, Then};
 pub use target::Target;
 pub use view::{Cached, LetGo, Remembered, Setting, View};
 
-use cause::{Cause, DeletionCause, StepCause};
-use halt::Halt;
-use stop::{Concern, Stop};
+use cause::{Cause, ClaimCause, DeletionCause, StepCause};
+use halt::{Halt, Outcome};
+use note::Note;
+use stop::{Concern, Stop, together};
 use view::Trouble;
 
 /// No pass is longer. Reads of internal Secrets by name have a bound of their own: a deletion makes
@@ -119,16 +121,39 @@ enum Judgement {
 }
 
 fn judge(view: &View, now: Timestamp) -> Judgement {
-    if view.setting().is_anothers(view.claim().served_by.as_ref()) {
+    let note = match Note::of_claim(view) {
         // Not a word: what its status says is for the operator that serves it.
-        return Judgement::Step(rest(Then::AwaitChange));
+        Ok(Note::Anothers(_)) => return Judgement::Step(rest(Then::AwaitChange)),
+        Ok(note) => note,
+        Err(halt) => return judgement(view, Err(halt), now),
+    };
+    let judged = match view.trouble() {
+        None => judgement(view, walk(view, &note, now), now),
+        Some(Trouble::Stale) => Judgement::Step(retry("what was read is not what there is")),
+        Some(Trouble::Failed(step, failure)) => after_failure(view, step, failure),
+    };
+    match (note, judged) {
+        (Note::HandedOver, Judgement::Conclude(stop, wake)) => {
+            Judgement::Step(rest(status::then(stop.as_deref(), wake, now)))
+        }
+        (_, judged) => judged,
     }
-    match view.trouble() {
-        None => {}
-        Some(Trouble::Stale) => return Judgement::Step(retry("what was read is not what there is")),
-        Some(Trouble::Failed(step, failure)) => return after_failure(view, step, failure),
-    }
-    let walk = if view.claim().deleting { delete::walk(view) } else { bind::walk(view, now) };
+}
+
+/// Walks through the steps for a claim that this operator has to do with.
+fn walk(view: &View, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
+    let deleting = view.claim().deleting;
+    let told = match note {
+        Note::HandedOver if deleting => return delete::end_keys(view),
+        Note::HandedOver => return bind::end_keys(view, now),
+        Note::Overruled(operator) => Some(Stop::new(ClaimCause::ServedByAnother { operator: operator.clone() })),
+        Note::Ours | Note::Anothers(_) => None,
+    };
+    let walk = if deleting { delete::walk(view) } else { bind::walk(view, now) };
+    walk.map(|outcome| Outcome { impaired: together([outcome.impaired, told]), ..outcome })
+}
+
+fn judgement(view: &View, walk: Result<Outcome, Halt>, now: Timestamp) -> Judgement {
     match walk {
         Ok(outcome) => Judgement::Conclude(outcome.impaired.map(Box::new), outcome.wake),
         Err(Halt::Do(step)) => Judgement::Step(*step),

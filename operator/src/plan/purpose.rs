@@ -1,7 +1,7 @@
 //! What an effect is for, in the words of who runs a platform: bucket, key, Secret; and why now.
 //! The log has the step itself ([`Act`]'s `Display`).
 
-use crate::api::wire::{REVOKE, ROTATE, Role};
+use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
 use crate::api::{BucketClaimStatus, BucketRecord, ConditionType};
 
 use super::halt::Halt;
@@ -14,6 +14,9 @@ use super::view::View;
 /// What an effect that is next for a claim is for, and why it is due.
 pub fn purpose(view: &View, act: &Act) -> String {
     match act {
+        Act::AddFinalizer(_) if view.claim().has_finalizer() => {
+            format!("note in annotation {SERVED_BY} that this operator serves the claim, which names another")
+        }
         Act::AddFinalizer(_) => begin(view),
         Act::RemoveFinalizer(_) => "let the claim go: nothing is left to do for it".to_owned(),
         Act::CreateRecord(record) => format!("hold {} for the claim", place(&Target::of(record))),

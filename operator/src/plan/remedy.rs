@@ -41,6 +41,10 @@ fn of_claim(cause: &ClaimCause) -> Vec<String> {
             "the claim is made anew, with a bucketName".to_owned(),
         ],
         ClaimCause::NameReserved { .. } => vec!["the claim is made anew, with another bucketName".to_owned()],
+        ClaimCause::ServedByAnother { .. } => vec![
+            format!("annotation {SERVED_BY} is taken off the claim"),
+            format!("annotation {SERVED_BY} of the claim's S3Backend names that operator as well, which takes over"),
+        ],
     }
 }
 

@@ -42,13 +42,18 @@ pub(super) fn conclude(view: &View, stop: Option<&Stop>, wake: Option<Timestamp>
         return Step::Act(Act::WriteStatus(view.claim().id.clone(), Box::new(status)));
     }
     Step::Rest(Rest {
-        then: match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake.into_iter().chain(again).min()) {
-            (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
-            (then, _) => then,
-        },
+        then: then(stop, wake.into_iter().chain(again).min(), now),
         events: announcements::transitions(view, &status),
         waits_for: stop.and_then(|stop| stop.waits_for.clone()),
     })
+}
+
+/// Schedules the next look at a claim whose pass ends with this stop.
+pub(super) fn then(stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Then {
+    match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+        (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
+        (then, _) => then,
+    }
 }
 
 /// At least a second, so that nothing is looked at in a loop.

@@ -80,7 +80,7 @@ pub enum Look {
 /// An effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// PATCH the claim: put our finalizer on.
+    /// PATCH the claim: put our finalizer on, and note this operator.
     AddFinalizer(ObjectId),
     /// PATCH the claim: take our finalizer off.
     RemoveFinalizer(ObjectId),

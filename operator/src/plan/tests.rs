@@ -8,6 +8,7 @@ mod deletion;
 mod emergency;
 mod given;
 mod moves;
+mod notes;
 mod places;
 mod unasked;
 
@@ -161,22 +162,6 @@ fn an_error_is_never_absence() {
     view.learn(Answer::Failed(look, Failure::Upstream("GetBucketTagging: the store failed (InternalError)".into())));
     assert_eq!(write_status(&mut view).phase, Some(Phase::Creating));
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
-}
-
-// covers: 1.claim.servedBy
-#[test]
-fn a_claim_that_another_operator_serves_is_left_alone() {
-    for deleting in [false, true] {
-        let mut given = bound();
-        given.claim.deleting = deleting;
-        given.claim.served_by = Some(ServedBy::operator("other-system", "cluster-1"));
-        assert_eq!(
-            step(&given.cached()),
-            Step::Rest(Rest { then: Then::AwaitChange, events: vec![], waits_for: None })
-        );
-        given.claim.served_by = Some(given.cached().setting().operator());
-        assert!(!matches!(step(&given.cached()), Step::Rest(_)) || !deleting);
-    }
 }
 
 /// Who puts the finalizer on serves the claim from then on.

@@ -63,11 +63,6 @@ pub(super) async fn look_ahead(seen: &Seen, object: Object, access: &Access) -> 
 
 async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
     let grant = seen.observer.begin_grant(raw);
-    let setting = &seen.observer.setting;
-    if let Some(by) = grant.access().served_by.as_ref().filter(|by| setting.is_anothers(Some(by))) {
-        let why = format!("{by} serves it, and this operator is {}", setting.operator());
-        return Found::of(object, Next::LeftAlone(why), None);
-    }
     let mut ahead = Ahead(grant);
     let mut eyes = Eyes { seen, unanswered: None };
     let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
@@ -79,7 +74,13 @@ async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
             let words = purpose(&ahead.0, &act);
             Next::Act(Box::new(Deed { words, step: GrantStep::Act(act).to_string(), act: None }))
         }
-        (None, End::Rest(rest)) => rests(&rest, &stands, now),
+        (None, End::Rest(rest)) => match (ahead.0.served_by_another(), &stands.obstacle) {
+            (Some(by), None) => {
+                let why = format!("{by} serves it, and this operator is {}", seen.observer.setting.operator());
+                return Found::of(object, Next::LeftAlone(why), None);
+            }
+            (Some(_) | None, _) => rests(&rest, &stands, now),
+        },
     };
     Found::of(object, next, Some(stands))
 }

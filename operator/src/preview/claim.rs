@@ -132,13 +132,6 @@ pub(super) async fn look_ahead(seen: &Seen, place: u64, object: Object, claim: &
 
 async fn pass(seen: &Seen, place: u64, object: Object, raw: &BucketClaim, look: bool) -> Found {
     let view = seen.observer.begin(raw);
-    let setting = &seen.observer.setting;
-    if let Some(by) = view.claim().served_by.as_ref().filter(|by| setting.is_anothers(Some(by))) {
-        return Found::of(
-            object,
-            Next::LeftAlone(format!("{by} serves it, and this operator is {}", setting.operator())),
-        );
-    }
     let remembered = first_sight(&view, look);
     let mut ahead = Ahead(view.begin(remembered));
     let claim = ahead.0.claim();
@@ -154,7 +147,13 @@ async fn pass(seen: &Seen, place: u64, object: Object, raw: &BucketClaim, look: 
             let step = Step::Act(act.clone()).to_string();
             Next::Act(Box::new(Deed { words, step, act: Some(act) }))
         }
-        (None, End::Rest(rest)) => rests(&rest, obstacle.as_ref(), now),
+        (None, End::Rest(rest)) => match (ahead.0.served_by_another(), &obstacle) {
+            (Some(by), None) => {
+                let operator = seen.observer.setting.operator();
+                Next::LeftAlone(format!("{by} serves it, and this operator is {operator}"))
+            }
+            (Some(_) | None, _) => rests(&rest, obstacle.as_ref(), now),
+        },
     };
     Found { line: Line { object, next, doubt: eyes.doubt }, obstacle, heard: eyes.heard }
 }

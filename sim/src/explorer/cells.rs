@@ -6,7 +6,7 @@ use stowage_operator::api::Reason;
 use super::scenario::ScenarioPhase;
 
 /// The reasons of a claim's Ready (spec §1). Some schedule has to come to each.
-pub const REASONS: [Reason; 14] = [
+pub const REASONS: [Reason; 15] = [
     Reason::Bound,
     Reason::BackendNotReady,
     Reason::BackendNotAllowed,
@@ -16,6 +16,7 @@ pub const REASONS: [Reason; 14] = [
     Reason::BucketMissing,
     Reason::SecretConflict,
     Reason::CreationInconsistent,
+    Reason::ServedByAnother,
     Reason::BackendError,
     Reason::BucketNotEmpty,
     Reason::Purging,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use k8s_openapi::jiff::Timestamp;
 use stowage_operator::api::{AccessRecord, SecretKey};
 use stowage_operator::plan::grant::{
-    ClaimWord, EntrySeen, Grant, GrantAct, GrantAnswer, GrantCached, GrantLook, GrantStep,
+    ClaimWord, EntrySeen, Grant, GrantAct, GrantAnswer, GrantCached, GrantLook, GrantStep, Lead,
 };
 use stowage_operator::plan::{Arrival, BackendSeen, Conversation, Rest, Stored};
 
@@ -80,6 +80,7 @@ impl Grants {
                 consumers: all(objects, &beginning.consumers),
                 namespace: Some(asker()),
                 entries: vec![EntrySeen::Claim(word(objects, &beginning.heard))],
+                lead: Lead::Here,
             };
             self.converse(Grant::new(objects.setting.clone(), access, cached), beginning.access)
         })
@@ -130,7 +131,7 @@ impl Grants {
                 ControlFlow::Continue(GrantStep::Act(GrantAct::CreateConsumer(content))) => (**content).clone(),
                 ControlFlow::Continue(GrantStep::Act(GrantAct::Mint(facts))) => {
                     // Another secret each time that the name is given.
-                    facts.content(OPERATOR_NAMESPACE, Some(&SecretKey::new(format!("key-{version}"))))
+                    facts.content(OPERATOR_NAMESPACE, Some(&SecretKey::new(format!("key-{version:036}"))))
                 }
                 step => unreachable!("{step:?} creates no Secret"),
             };

@@ -176,7 +176,7 @@ impl Talks {
                 Step::Act(Act::CreateConsumer(content)) => (**content).clone(),
                 Step::Act(Act::Mint(facts)) => {
                     // Another secret each time that the name is given.
-                    let key = stowage_operator::api::SecretKey::new(format!("key-{version}"));
+                    let key = stowage_operator::api::SecretKey::new(format!("key-{version:036}"));
                     facts.content(operator, Some(&key))
                 }
                 step => unreachable!("{step} creates no Secret"),

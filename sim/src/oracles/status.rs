@@ -9,7 +9,7 @@ use super::views::{Claim, Consumer, End, Secret};
 use super::{Case, Promise};
 
 /// Reasons of `Ready=False` that wait for somebody to change something (spec §1).
-const STALLED: [&str; 9] = [
+const STALLED: [&str; 10] = [
     "BackendNotAllowed",
     "TemplateInvalid",
     "BucketNameConflict",
@@ -17,6 +17,7 @@ const STALLED: [&str; 9] = [
     "BucketMissing",
     "SecretConflict",
     "CreationInconsistent",
+    "ServedByAnother",
     "BucketNotEmpty",
     "DeletionBlocked",
 ];

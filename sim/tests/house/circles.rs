@@ -11,7 +11,7 @@ const FLOORS: [&str; 4] = [
     // Words: what is asked and done, what is answered, why a pass stops.
     "reach secret asking target patch step answer cause message remedy stop obstacle halt held conversation",
     // What a pass knows, and the parts of a claim.
-    "view write aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
+    "view write note aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
     // Ways through the parts, and what is told of them; the other conversations.
     "access bind removal delete usage announcements status purpose backend orphans grant obc",
     // The planner, as others see it.

@@ -413,6 +413,39 @@ fn an_administrator_shares_a_bucket_that_no_claim_can_have_then() {
     });
 }
 
+// covers: 8.shared.refused, 8.shared.claim
+#[test]
+fn a_claim_that_was_refused_a_bucket_keeps_nobody_from_sharing_it() {
+    run(async |stage| {
+        let world = &stage.world;
+        world.store.put_bucket(stowage_sim::world::ADMIN_ACCOUNT, "archive");
+        stage.apply(&claim_with("team-a", "photos", "bucketName: archive")).await;
+        stage.until_ready_is("team-a", "photos", "BucketExists").await;
+        // Paused, its pass comes to nothing that could let go of the name.
+        let paused = |value: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}});
+        stage.patch("bucketclaims", "team-a", "photos", paused(json!("true"))).await;
+        let shared = json!([{"name": "archive", "namespaces": ["team-b"], "maxMode": "ReadOnly"}]);
+        stage.patch("s3backends", "", "main", json!({"spec": {"sharedBuckets": shared}})).await;
+        stage.apply(&reader("team-b", "{bucketRef: {backend: main, name: archive}}")).await;
+        stage.until("the access is open", |world| reason(world, "team-b") == "Open").await;
+        world.pass(Duration::from_secs(5)).await;
+        let reader = client(world, "team-b");
+        assert!(works(&reader, "archive").await);
+        stage.patch("bucketclaims", "team-a", "photos", paused(Value::Null)).await;
+        stage.until_ready_is("team-a", "photos", "BucketNameConflict").await;
+        // Nor does it come to have the bucket by an edit of the backend while that is shared.
+        stage.set_adoption("Any").await;
+        world.pass(Duration::from_secs(1200)).await;
+        stage.until_ready_is("team-a", "photos", "BucketNameConflict").await;
+        assert!(works(&reader, "archive").await && records(world)[0].get("origin").is_none());
+        stage.patch("s3backends", "", "main", json!({"spec": {"sharedBuckets": null}})).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.patch("s3backends", "", "main", json!({"spec": {"sharedBuckets": shared}})).await;
+        stage.until("it is the claim's", |world| entry(world, "team-b", 0)["reason"] == "HeldByClaim").await;
+        assert!(!works(&reader, "archive").await);
+    });
+}
+
 // covers: 8.map.raise
 #[test]
 fn nothing_is_written_at_rest_and_consent_is_written_once() {

@@ -456,6 +456,11 @@ fn what_is_left_of_a_claim_that_is_gone_is_told_as_well() {
 )]
 #[case(Trouble::SecretConflict, "wait: Secret photos-s3 exists", "Secret photos-s3 is deleted")]
 #[case(Trouble::CreationInconsistent, "wait: the current credential is damaged", "annotation broker.stowage.io/rotate")]
+#[case(
+    Trouble::ServedByAnother,
+    "wait: annotation broker.stowage.io/served-by names",
+    "annotation broker.stowage.io/served-by is"
+)]
 #[case(Trouble::BackendError, "create bucket team-a-photos at S3Backend main", "the operator does what comes next")]
 #[case(Trouble::BucketNotEmpty, "wait: bucket team-a-photos is not empty", "bucket team-a-photos is emptied")]
 #[case(

@@ -56,6 +56,7 @@ fn a_whole_life_is_told_in_an_event_per_transition() {
 #[case(Trouble::BucketMissing)]
 #[case(Trouble::SecretConflict)]
 #[case(Trouble::CreationInconsistent)]
+#[case(Trouble::ServedByAnother)]
 #[case(Trouble::BackendError)]
 #[case(Trouble::BucketNotEmpty)]
 #[case(Trouble::DeletionBlocked)]

@@ -3,14 +3,17 @@
 use std::future::pending;
 use std::time::Duration;
 
+use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_operator::api::wire::SERVED_BY;
+use stowage_operator::api::wire::{REVOKE, SERVED_BY};
 use stowage_operator::{Clock, Config, Metrics, Parts};
 use stowage_sim::determinism::run_seeded;
-use stowage_sim::world::{OPERATOR_NAMESPACE, Options, World};
+use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 use tokio::task::JoinHandle;
 
-use crate::support::{BASE, OneStore, claim, claim_with, message, object, ready, secrets};
+use crate::support::{
+    BASE, OneStore, access_with, claim, claim_with, condition, data, message, object, ready, secrets, works,
+};
 
 const OTHER: &str = "other-system";
 
@@ -40,7 +43,7 @@ fn other(world: &World) -> Config {
 }
 
 async fn world() -> World {
-    let world = World::new(Options { seed: 1, ..Options::default() });
+    let world = World::new(Options { seed: 1, accesses: Accesses::Served, ..Options::default() });
     assert!(world.cluster.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OTHER}})));
     world.apply(&world.kube(), BASE).await;
     // Nobody has served it yet.
@@ -55,7 +58,11 @@ async fn until(world: &World, what: &str, fact: impl Fn(&World) -> bool) {
 }
 
 fn delete(world: &World, name: &str) -> impl Future<Output = ()> {
-    let uri = format!("/apis/broker.stowage.io/v1alpha1/namespaces/team-a/bucketclaims/{name}");
+    delete_of(world, "bucketclaims", name)
+}
+
+fn delete_of(world: &World, plural: &str, name: &str) -> impl Future<Output = ()> {
+    let uri = format!("/apis/broker.stowage.io/v1alpha1/namespaces/team-a/{plural}/{name}");
     let (client, request) = (world.kube(), http::Request::delete(uri).body(Vec::new()).expect("a request"));
     async move {
         client.request::<Value>(request).await.expect("it is there");
@@ -128,6 +135,164 @@ fn a_claim_whose_backend_was_taken_over_keeps_what_it_has_and_says_so() {
         let operator = world.operator();
         take_over(&world, "s3backends", "", "main", operator.as_str());
         until(&world, "it is gone", |world| object(world, "bucketclaims", "team-a", "photos").is_null()).await;
+    });
+}
+
+/// Sets an annotation of an object of `team-a`, as its owner may.
+fn annotate(world: &World, plural: &str, name: &str, key: &str, value: &str) {
+    assert!(world.cluster.change(plural, "team-a", name, |object| {
+        object["metadata"]["annotations"][key] = value.into();
+    }));
+}
+
+/// Reason of `Ready` of an object of `team-a`.
+fn reason(world: &World, plural: &str, name: &str) -> String {
+    condition(&object(world, plural, "team-a", name), "Ready")
+}
+
+/// Whether an Event with this reason is about an object of this name.
+fn is_told(world: &World, reason: &str, name: &str) -> bool {
+    let facts = world.facts();
+    facts.all("events").any(|(_, _, event)| event["reason"] == reason && event["regarding"]["name"] == name)
+}
+
+/// The key that a consumer Secret of `team-a` holds.
+fn key(world: &World, secret: &str) -> aws_sdk_s3::Client {
+    let held = data(world, "team-a", secret);
+    world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])
+}
+
+/// The claim `photos` and the access `reader` to its bucket, both open.
+async fn both(world: &World) {
+    world.apply(&world.kube(), &claim("team-a", "photos")).await;
+    until(world, "it is bound", |world| ready(world, "team-a", "photos") == "Bound").await;
+    world.apply(&world.kube(), &access_with("team-a", "reader", "buckets: [{claimRef: {name: photos}}]")).await;
+    until(world, "it is open", |world| reason(world, "bucketaccesses", "reader") == "Open").await;
+    world.pass(Duration::from_secs(120)).await;
+}
+
+// covers: 1.claim.servedBy.overruled, 8.servedBy
+#[rstest]
+#[case::claim("bucketclaims", "photos", "photos-s3", "virtual-credential")]
+#[case::access("bucketaccesses", "reader", "reader-key", "access-credential")]
+fn a_note_that_its_owner_writes_keeps_no_key_alive(
+    #[case] plural: &'static str,
+    #[case] name: &'static str,
+    #[case] secret: &'static str,
+    #[case] role: &'static str,
+) {
+    run_seeded(1, || async move {
+        let world = world().await;
+        let _operator = start(&world, world.config());
+        both(&world).await;
+        let leaked = key(&world, secret);
+        assert!(works(&leaked, "team-a-photos").await);
+        annotate(&world, plural, name, SERVED_BY, "nobody/nothing");
+        until(&world, "it is told", |world| reason(world, plural, name) == "ServedByAnother").await;
+        until(&world, "there is an Event", |world| is_told(world, "ServedByAnother", name)).await;
+        annotate(&world, plural, name, REVOKE, "leaked");
+        world.pass(Duration::from_secs(10)).await;
+        assert!(!works(&leaked, "team-a-photos").await, "what leaked still works");
+        assert!(works(&key(&world, secret), "team-a-photos").await, "the next key works");
+        world.pass(Duration::from_secs(120)).await;
+        let version = world.cluster.resource_version();
+        world.pass(Duration::from_secs(3600)).await;
+        assert_eq!(world.cluster.resource_version(), version, "at rest nothing is written");
+        delete_of(&world, plural, name).await;
+        until(&world, "it is gone", |world| object(world, plural, "team-a", name).is_null()).await;
+        assert!(secrets(&world, OPERATOR_NAMESPACE, role).is_empty());
+        world.pass(Duration::from_secs(60)).await;
+        if plural == "bucketaccesses" {
+            assert_eq!(reason(&world, "bucketclaims", "photos"), "Bound");
+        } else {
+            assert_ne!(reason(&world, "bucketaccesses", "reader"), "Open");
+        }
+    });
+}
+
+// covers: 1.claim.servedBy.overruled
+#[test]
+fn an_object_tells_of_a_note_no_more_once_it_is_taken_off() {
+    run_seeded(1, || async {
+        let world = world().await;
+        let _operator = start(&world, world.config());
+        both(&world).await;
+        for (plural, name, well) in [("bucketclaims", "photos", "Bound"), ("bucketaccesses", "reader", "Open")] {
+            annotate(&world, plural, name, SERVED_BY, "nobody/nothing");
+            until(&world, "it is told", |world| reason(world, plural, name) == "ServedByAnother").await;
+            world.cluster.change(plural, "team-a", name, |object| {
+                object["metadata"]["annotations"].as_object_mut().expect("it has some").remove(SERVED_BY);
+            });
+            until(&world, "all is well", |world| reason(world, plural, name) == well).await;
+        }
+    });
+}
+
+// covers: 8.servedBy.begun
+#[test]
+fn an_access_to_what_another_operator_serves_is_not_begun_with() {
+    run_seeded(1, || async {
+        let world = world().await;
+        let first = start(&world, world.config());
+        world.apply(&world.kube(), &claim("team-a", "photos")).await;
+        until(&world, "it is bound", |world| ready(world, "team-a", "photos") == "Bound").await;
+        first.abort();
+        let _second = start(&world, other(&world));
+        world.pass(Duration::from_secs(60)).await;
+        world.apply(&world.kube(), &access_with("team-a", "reader", "buckets: [{claimRef: {name: photos}}]")).await;
+        world.pass(Duration::from_secs(1200)).await;
+        assert!(object(&world, "bucketaccesses", "team-a", "reader")["metadata"]["finalizers"].is_null());
+        let _first = start(&world, world.config());
+        until(&world, "it is open", |world| reason(world, "bucketaccesses", "reader") == "Open").await;
+    });
+}
+
+/// The guide says so for every kind that has the note.
+#[test]
+fn the_guide_hands_over_each_kind_that_an_operator_notes_itself_on() {
+    let guide = include_str!("../../../docs/guide/restore.md");
+    for kind in ["s3backends --all", "bucketclaims --all --all-namespaces", "bucketaccesses --all --all-namespaces"] {
+        let line = format!("kubectl annotate {kind} --overwrite {SERVED_BY}=");
+        assert!(guide.contains(&line), "{line}");
+    }
+}
+
+// covers: 8.servedBy.leftBehind, 1.claim.servedBy.handedOver
+#[test]
+fn an_access_that_a_takeover_forgot_says_so_and_goes_on_once_it_is_handed_over() {
+    run_seeded(1, || async {
+        let world = world().await;
+        let first = start(&world, world.config());
+        both(&world).await;
+        let before = key(&world, "reader-key");
+        first.abort();
+        let config = other(&world);
+        let operator = format!("{OTHER}/{}", world.operator().as_str().split_once('/').expect("two parts").1);
+        let _second = start(&world, config);
+        take_over(&world, "s3backends", "", "main", &operator);
+        take_over(&world, "bucketclaims", "team-a", "photos", &operator);
+        until(&world, "it is told", |world| reason(world, "bucketaccesses", "reader") == "ServedByAnother").await;
+        until(&world, "there is an Event", |world| is_told(world, "ServedByAnother", "reader")).await;
+        assert!(object(&world, "bucketaccesses", "team-a", "reader")["status"].to_string().contains(&operator));
+        world.pass(Duration::from_secs(300)).await;
+        let version = world.cluster.resource_version();
+        world.pass(Duration::from_secs(3600)).await;
+        assert_eq!(world.cluster.resource_version(), version, "at rest nothing is written");
+        take_over(&world, "bucketaccesses", "team-a", "reader", &operator);
+        until(&world, "it is open again", |world| reason(world, "bucketaccesses", "reader") == "Open").await;
+        assert_eq!(secrets(&world, OTHER, "access-credential").len(), 1);
+        // The first comes back by mistake: it writes nothing, but ends its keys where that is asked.
+        let _back = start(&world, world.config());
+        world.pass(Duration::from_secs(1200)).await;
+        assert_eq!(reason(&world, "bucketaccesses", "reader"), "Open");
+        assert!(works(&before, "team-a-photos").await, "nobody asked");
+        annotate(&world, "bucketaccesses", "reader", REVOKE, "leaked");
+        annotate(&world, "bucketclaims", "photos", REVOKE, "leaked");
+        world.pass(Duration::from_secs(30)).await;
+        assert!(!works(&before, "team-a-photos").await);
+        assert!(secrets(&world, OPERATOR_NAMESPACE, "access-credential").is_empty());
+        assert!(secrets(&world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
+        assert_eq!(secrets(&world, OTHER, "access-credential").len(), 1);
     });
 }
 

@@ -33,6 +33,20 @@ fn present(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
     *samples.get(series).unwrap_or_else(|| panic!("no series {series} among {samples:#?}"))
 }
 
+// covers: 4.metric.stowage_claims, 1.phase.Deleting
+#[test]
+fn a_claim_that_goes_and_is_another_operators_counts_as_deleting() {
+    Stage::run("", async |stage| {
+        let metadata = "{name: photos, namespace: team-a, annotations: {broker.stowage.io/served-by: nobody/nothing}, \
+                        finalizers: [broker.stowage.io/bucketclaim-protection]}";
+        let kind = "apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim";
+        stage.apply(&format!("{{{kind}, metadata: {metadata}, spec: {{backendRef: {{name: main}}}}}}")).await;
+        stage.delete("bucketclaims", "team-a", "photos").await;
+        stage.world.pass(Duration::from_secs(10)).await;
+        assert_eq!(present(&scrape(&stage), r#"stowage_claims{phase="Deleting"}"#), 1.0);
+    });
+}
+
 // covers: 4.metric.stowage_claims, 4.metric.stowage_backend_ready
 // covers: 4.metric.stowage_upstream_request_duration_seconds
 // covers: 4.metric.stowage_credential_age_seconds_max, 4.metric.controller_runtime_reconcile_total

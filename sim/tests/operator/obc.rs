@@ -96,6 +96,21 @@ pub(super) fn writes(world: &World, before: u64) -> Vec<String> {
         .collect()
 }
 
+// covers: 1.claim.servedBy.overruled
+#[test]
+fn a_note_on_what_does_its_work_is_told_and_keeps_nothing_from_going() {
+    run(async |stage| {
+        let world = &stage.world;
+        bound(&stage, "Delete", "", NAMED).await;
+        let noted = json!({"metadata": {"annotations": {"broker.stowage.io/served-by": "nobody/nothing"}}});
+        stage.patch("bucketclaims", "team-a", "obc-photos", noted).await;
+        stage.until("it is told", |world| told(world, "ServedByAnother")).await;
+        delete(&stage).await;
+        until_gone(&stage).await;
+        assert_nothing_left(world);
+    });
+}
+
 // covers: 9.shadow, 9.bucket.first, 9.configMap, 9.secret, 9.phase, 9.names, 9.crds
 #[rstest]
 #[case(Foreign::Rook)]

@@ -27,6 +27,7 @@ const REASONS: [(&str, &str, &[&str]); 6] = [
             "BucketMissing",
             "SecretConflict",
             "CreationInconsistent",
+            "ServedByAnother",
             "BackendError",
             "BucketNotEmpty",
             "Purging",
@@ -165,7 +166,7 @@ type Shown = (&'static str, &'static str, &'static str, &'static str);
 // covers: 1.ready.BackendNotReady, 1.ready.BackendNotAllowed, 1.ready.TemplateInvalid
 // covers: 1.ready.BucketNameConflict
 // covers: 1.ready.BucketExists, 1.ready.BucketMissing, 1.ready.SecretConflict
-// covers: 1.ready.CreationInconsistent
+// covers: 1.ready.CreationInconsistent, 1.ready.ServedByAnother
 // covers: 1.ready.BackendError, 1.ready.BucketNotEmpty, 1.ready.DeletionBlocked
 // covers: 1.bucketCreated.BucketNameConflict, 1.bucketCreated.BucketExists
 // covers: 1.bucketCreated.BucketMissing
@@ -183,6 +184,7 @@ type Shown = (&'static str, &'static str, &'static str, &'static str);
 #[case(Trouble::BucketMissing, ("BucketMissing", "SecretWritten", "Stalled", "Failed"))]
 #[case(Trouble::SecretConflict, ("CreatedOnBackend", "SecretConflict", "Stalled", "Failed"))]
 #[case(Trouble::CreationInconsistent, ("CreatedOnBackend", "CreationInconsistent", "Stalled", "Failed"))]
+#[case(Trouble::ServedByAnother, ("CreatedOnBackend", "SecretWritten", "Stalled", "Bound"))]
 #[case(Trouble::BackendError, ("BackendError", "", "Reconciling", "Creating"))]
 #[case(Trouble::BucketNotEmpty, ("CreatedOnBackend", "Revoked", "Stalled", "Deleting"))]
 #[case(Trouble::DeletionBlocked, ("CreatedOnBackend", "Revoked", "Stalled", "Deleting"))]

@@ -23,6 +23,7 @@ pub enum Trouble {
     BucketMissing,
     SecretConflict,
     CreationInconsistent,
+    ServedByAnother,
     BackendError,
     BucketNotEmpty,
     DeletionBlocked,
@@ -72,6 +73,11 @@ impl Trouble {
                 bind(stage, "").await;
                 let name = secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").remove(0);
                 stage.patch("secrets", OPERATOR_NAMESPACE, &name, json!({"data": {"secret_access_key": null}})).await;
+            }
+            Self::ServedByAnother => {
+                bind(stage, "").await;
+                let noted = json!({"metadata": {"annotations": {"broker.stowage.io/served-by": "nobody/nothing"}}});
+                stage.patch("bucketclaims", "team-a", "photos", noted).await;
             }
             Self::BackendError => {
                 stage.world.effects.set_plan("s3:CreateBucket internal-error".parse().expect("a plan"));

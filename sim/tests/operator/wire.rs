@@ -320,9 +320,10 @@ fn a_secret_of_ours_that_somebody_made_anew_with_another_type_is_a_conflict() {
     });
 }
 
-// covers: 1.ready.CreationInconsistent, 2.internal.damaged
+// covers: 1.ready.CreationInconsistent, 2.internal.damaged, 2.internal.damaged.secretKey
 #[rstest]
 #[case(json!({"data": {"secret_access_key": null}}))]
+#[case(json!({"stringData": {"secret_access_key": "typed-by-hand"}}))]
 #[case(json!({"stringData": {"access_key_id": "AKIAFORGED"}}))]
 fn a_damaged_credential_is_told_and_not_overwritten(#[case] damage: Value) {
     Stage::run("", async |stage| {
@@ -330,9 +331,11 @@ fn a_damaged_credential_is_told_and_not_overwritten(#[case] damage: Value) {
         let credential = internal(&stage, "virtual-credential");
         stage.patch("secrets", OPERATOR_NAMESPACE, &credential, damage).await;
         let before = ours(&stage, OPERATOR_NAMESPACE, &credential);
+        let published = data(&stage.world, "team-a", "photos-s3");
         stage.until_ready_is("team-a", "photos", "CreationInconsistent").await;
         stage.world.pass(RESYNC).await;
         assert_eq!(ours(&stage, OPERATOR_NAMESPACE, &credential), before);
+        assert_eq!(data(&stage.world, "team-a", "photos-s3"), published, "the tenant gets nothing of it");
         assert_eq!(internal_of(&stage.world, "photos").len(), 2);
     });
 }

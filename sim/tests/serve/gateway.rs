@@ -27,7 +27,7 @@ use crate::parts::{ACCESS_KEY, ANYWHERE, Parts, SECRET_KEY, client_with, soon};
 
 const NAMESPACE: &str = "default";
 const TENANT: &str = "AKIATENANT";
-const TENANT_SECRET: &str = "tenant-secret";
+const TENANT_SECRET: &str = "tenant-secret-of-a-test-0123456789-abcde";
 /// Between two looks at what is waited for.
 const LOOK: Duration = Duration::from_millis(5);
 

@@ -229,14 +229,15 @@ impl AccessCredential {
     /// Reads the credential of `uid` and `generation`.
     ///
     /// # Errors
-    /// When id, secret or owner is missing or another's.
+    /// When id, secret or owner is missing or another's, or the secret key is none that the operator
+    /// makes.
     pub fn read(secret: &Secret, uid: &AccessUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of_access(uid, generation);
         fields.parse("access_uid", |text| (text == uid.as_str()).then_some(()))?;
         fields.parse("access_key_id", |text| (text == id.as_str()).then_some(()))?;
-        let key = fields.parse("secret_access_key", |text| (!text.is_empty()).then(|| text.to_owned()))?;
-        Ok(Self { id, secret: SecretKey::new(key), generation })
+        let secret = fields.parse("secret_access_key", SecretKey::minted)?;
+        Ok(Self { id, secret, generation })
     }
 }
 

@@ -1,5 +1,7 @@
 use serde_json::json;
 
+use super::super::tests::KEY;
+use super::super::{NotServed, ServedAccess};
 use super::*;
 
 fn scope(bucket: &str, prefix: Option<&str>) -> AccessScope {
@@ -25,7 +27,7 @@ fn facts() -> AccessCredentialFacts {
 // covers: 8.key
 #[test]
 fn a_key_of_an_access_is_none_that_older_versions_read() {
-    let content = facts().content("stowage-system", Some(&SecretKey::new("x".into())));
+    let content = facts().content("stowage-system", Some(&SecretKey::new(KEY.into())));
     assert!(content.name.starts_with("va-akia"), "{}", content.name);
     assert_eq!(content.labels[wire::ROLE], "access-credential");
     assert!(!content.labels.contains_key(wire::CLAIM_UID));
@@ -35,10 +37,10 @@ fn a_key_of_an_access_is_none_that_older_versions_read() {
 
 #[test]
 fn what_is_written_is_read_back() {
-    let secret = facts().content("stowage-system", Some(&SecretKey::new("x".into()))).to_secret();
+    let secret = facts().content("stowage-system", Some(&SecretKey::new(KEY.into()))).to_secret();
     assert_eq!(AccessCredentialFacts::scopes_of(&secret), facts().scopes);
     let credential = AccessCredential::read(&secret, &AccessUid::new("a-1"), 2).expect("it is whole");
-    assert_eq!(credential.secret.expose(), "x");
+    assert_eq!(credential.secret.expose(), KEY);
     assert!(AccessCredential::read(&secret, &AccessUid::new("a-2"), 2).is_err());
     let record = AccessRecord {
         access: facts().access,
@@ -80,6 +82,15 @@ fn a_scope_that_can_not_be_read_opens_nothing_and_closes_no_other() {
     assert_eq!(scopes("{}"), None);
 }
 
+// covers: 2.internal.damaged.secretKey
+#[test]
+fn a_secret_key_that_the_operator_can_not_have_made_is_damage() {
+    let secret = facts().content("stowage-system", Some(&SecretKey::new("x".into()))).to_secret();
+    let damaged = AccessCredential::read(&secret, &facts().uid, 2).expect_err("it is too short");
+    assert_eq!(damaged.field, "secret_access_key");
+    assert_eq!(ServedAccess::read(&secret), Err(NotServed::Unreadable("secret_access_key")));
+}
+
 // covers: 8.consumer
 #[test]
 fn one_bucket_stands_where_a_claims_does_and_several_in_a_list() {
@@ -89,7 +100,7 @@ fn one_bucket_stands_where_a_claims_does_and_several_in_a_list() {
         addressing_style: crate::AddressingStyle::Path,
         ca: None,
     };
-    let secret = facts().content("stowage-system", Some(&SecretKey::new("x".into()))).to_secret();
+    let secret = facts().content("stowage-system", Some(&SecretKey::new(KEY.into()))).to_secret();
     let credential = AccessCredential::read(&secret, &facts().uid, 2).expect("it is whole");
     let names: Vec<BucketName> = facts().scopes.into_iter().map(|scope| scope.bucket).collect();
     let data = |buckets: &[BucketName]| {

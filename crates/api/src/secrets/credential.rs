@@ -108,13 +108,13 @@ impl Credential {
     /// derive to.
     ///
     /// # Errors
-    /// When one of them is missing or another's.
+    /// When one of them is missing or another's, or the secret key is none that the operator makes.
     pub fn read(secret: &Secret, uid: &ClaimUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of(uid, generation);
         fields.parse("claim_uid", |text| (text == uid.as_str()).then_some(()))?;
         fields.parse("access_key_id", |text| (text == id.as_str()).then_some(()))?;
-        let key = fields.parse("secret_access_key", |text| (!text.is_empty()).then(|| text.to_owned()))?;
-        Ok(Self { uid: uid.clone(), id, secret: SecretKey::new(key), generation })
+        let secret = fields.parse("secret_access_key", SecretKey::minted)?;
+        Ok(Self { uid: uid.clone(), id, secret, generation })
     }
 }

@@ -82,6 +82,12 @@ impl BucketRecord {
         self.lowest.is_some() && !self.another
     }
 
+    /// True once the bucket was made or taken over by this record, or may have been. Each of the
+    /// three is noted before the bucket is touched; a record without them reserves a name.
+    pub fn has_begun(&self) -> bool {
+        self.absence || self.adopted || self.settled
+    }
+
     /// Whether the other record is of the same bucket at the same endpoint, and has the same name
     /// with that.
     pub fn is_of_bucket_of(&self, other: &Self) -> bool {

@@ -132,13 +132,12 @@ impl ServedCredential {
         if secret.metadata.name.as_deref() != Some(&Self::secret_name(id)) {
             return Err(NotServed::ForeignName);
         }
-        let key = data.text("secret_access_key", LONGEST_KEY)?;
         let annotations = secret.metadata.annotations.as_ref();
         let expiry = annotations.and_then(|annotations| annotations.get(wire::EXPIRES_AT));
         let generation = secret.metadata.labels.as_ref().and_then(|labels| labels.get(wire::ROTATION_GENERATION));
         Ok(Self {
             id: id.to_owned(),
-            secret: SecretKey::new(key.to_owned()),
+            secret: data.secret_key()?,
             claim: claim(secret),
             uid: data.uid()?,
             generation: generation.and_then(|text| text.parse().ok()).filter(|number| *number > 0),
@@ -233,6 +232,8 @@ pub struct ServedRecord {
     pub endpoint: Endpoint,
     /// The bucket.
     pub bucket: BucketName,
+    /// The bucket is the claim's, or may be: see [`BucketRecord::has_begun`].
+    pub has_begun: bool,
     /// When the record was stored, as the API server has it: to the second.
     pub since: Option<Timestamp>,
     /// The namespaces whose accesses open the bucket.
@@ -267,6 +268,7 @@ impl ServedRecord {
         let record = BucketRecord::read(secret).map_err(|damage| NotServed::Unreadable(damage.field))?;
         let is_deleted = secret.metadata.deletion_timestamp.is_some();
         Ok(Self {
+            has_begun: record.has_begun(),
             claim: record.claim,
             uid: record.uid,
             backend: record.backend,
@@ -318,6 +320,11 @@ impl<'a> Data<'a> {
 
     fn text(&self, key: &'static str, longest: usize) -> Result<&'a str, NotServed> {
         self.optional(key, longest)?.filter(|text| !text.is_empty()).ok_or(NotServed::Missing(key))
+    }
+
+    fn secret_key(&self) -> Result<SecretKey, NotServed> {
+        const KEY: &str = "secret_access_key";
+        SecretKey::minted(self.text(KEY, LONGEST_KEY)?).ok_or(NotServed::Unreadable(KEY))
     }
 
     fn uid(&self) -> Result<ClaimUid, NotServed> {

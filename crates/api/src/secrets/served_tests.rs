@@ -3,6 +3,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use rstest::rstest;
 
 use super::super::CredentialFacts;
+use super::super::tests::KEY;
 use super::*;
 
 const UID: &str = "u-1";
@@ -29,7 +30,7 @@ fn facts() -> CredentialFacts {
 }
 
 fn credential() -> Secret {
-    facts().content("stowage-system", Some(&SecretKey::new("s3cr3t".into()))).to_secret()
+    facts().content("stowage-system", Some(&SecretKey::new(KEY.into()))).to_secret()
 }
 
 fn binding() -> Secret {
@@ -91,7 +92,7 @@ fn stamped(text: &str) -> Secret {
 #[test]
 fn what_the_operator_writes_is_served() {
     let read = ServedCredential::read(&credential()).unwrap();
-    assert_eq!((read.id.as_str(), read.secret.expose()), (facts().access_key_id().as_str(), "s3cr3t"));
+    assert_eq!((read.id.as_str(), read.secret.expose()), (facts().access_key_id().as_str(), KEY));
     assert_eq!((read.claim, read.uid.as_str(), read.generation), (Some(claim_ref()), UID, Some(3)));
     assert_eq!(read.quota, Ok(Limits { soft: facts().quota_soft, hard: facts().quota_hard }));
     assert_eq!((read.endpoint, read.expires_at), (Some(here()), None));
@@ -227,7 +228,7 @@ fn where_a_bucket_is_need_not_be_told() {
 fn the_claim_is_named_whole_where_a_label_has_no_room() {
     let claim = ClaimRef { name: "x".repeat(200), ..claim_ref() };
     let mut secret = CredentialFacts { claim: claim.clone(), ..facts() }
-        .content("stowage-system", Some(&SecretKey::new("s3cr3t".into())))
+        .content("stowage-system", Some(&SecretKey::new(KEY.into())))
         .to_secret();
     assert_eq!(ServedCredential::read(&secret).unwrap().claim, Some(claim));
     secret.metadata.annotations = Some([(wire::CLAIM_NAME.to_owned(), "another".to_owned())].into());

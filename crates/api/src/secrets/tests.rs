@@ -1,12 +1,16 @@
 //! Secrets are read as they were written, and show nothing.
 
 use k8s_openapi::ByteString;
+use rstest::rstest;
 
 use super::super::backend::AddressingStyle;
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::super::quantity::Bytes;
 use super::super::wire;
 use super::*;
+
+/// A secret key as the operator makes them.
+pub(super) const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
 
 fn record() -> BucketRecord {
     BucketRecord {
@@ -76,17 +80,34 @@ fn a_record_under_another_name_is_damaged() {
 // covers: 2.internal.damaged
 #[test]
 fn a_credential_is_read_only_as_what_it_derives_to() {
-    let key = SecretKey::new("s3cr3t".into());
+    let key = SecretKey::new(KEY.into());
     let secret = facts().content("stowage-system", Some(&key)).to_secret();
     assert_eq!(Credential::read(&secret, &facts().uid, 3).unwrap().secret, key);
     assert!(Credential::read(&secret, &facts().uid, 2).is_err());
     assert!(Credential::read(&secret, &ClaimUid::new("u-2"), 3).is_err());
 }
 
+// covers: 2.internal.damaged.secretKey
+#[rstest]
+#[case::cut("s3cr3t")]
+#[case::shorter(&KEY[1..])]
+#[case::longer("s3cr3t-of-a-test-0123456789-abcdefghijklm")]
+#[case::blank("s3cr3t-of-a-test-0123456789 abcdefghijkl")]
+#[case::line_end("s3cr3t-of-a-test-0123456789-abcdefghijk\n")]
+#[case::of_another_alphabet("s3cr3t/of+a=test-0123456789-abcdefghijkl")]
+#[case::of_forty_bytes("s3cr3t-of-a-test-0123456789-abcdefghij\u{fc}")]
+fn a_secret_key_that_the_operator_can_not_have_made_is_damage(#[case] text: &str) {
+    let secret = |key: &str| facts().content("stowage-system", Some(&SecretKey::new(key.into()))).to_secret();
+    let damaged = DamagedSecret { name: facts().access_key_id().secret_name(), field: "secret_access_key" };
+    assert_eq!(Credential::read(&secret(text), &facts().uid, 3), Err(damaged));
+    assert_eq!(ServedCredential::read(&secret(text)), Err(NotServed::Unreadable("secret_access_key")));
+    assert!(Credential::read(&secret(KEY), &facts().uid, 3).is_ok() && ServedCredential::read(&secret(KEY)).is_ok());
+}
+
 // covers: 4.secrecy
 #[test]
 fn no_debug_output_shows_a_secret_key() {
-    let key = SecretKey::new("s3cr3t".into());
+    let key = SecretKey::new(KEY.into());
     let content = facts().content("stowage-system", Some(&key));
     let credential = Credential::read(&content.to_secret(), &facts().uid, 3).unwrap();
     assert!(!format!("{key:?} {content:?} {credential:?}").contains("s3cr3t"));
@@ -106,7 +127,7 @@ fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
 fn a_consumer_secret_has_no_other_keys_than_those_that_are_named() {
     let quota = Some(Bytes::MAX);
     let facts = CredentialFacts { quota_soft: quota, quota_hard: quota, ..facts() };
-    let key = SecretKey::new("s3cr3t".into());
+    let key = SecretKey::new(KEY.into());
     let secret = facts.content("stowage-system", Some(&key)).to_secret();
     let credential = Credential::read(&secret, &facts.uid, 3).unwrap();
     let gateway = Gateway {

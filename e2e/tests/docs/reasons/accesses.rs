@@ -102,6 +102,15 @@ table!(AccessReason {
         then: "At once after that.",
         look: &["kubectl annotate bucketaccess reader -n team-b --overwrite broker.stowage.io/rotate=\"$(date +%s)\""],
     }
+    ServedByAnother {
+        at: &[READY],
+        todo: "The message says which it is. *Has the access's keys*: somebody wrote the annotation \
+               `broker.stowage.io/served-by`, which changes nothing; take it off. *Serves what spec.buckets names*: a \
+               takeover forgot the access; see \
+               [restore](../guide/restore.md#say-that-it-is-this-clusters-turn).",
+        then: "At once after that.",
+        look: &["kubectl annotate bucketaccess reader -n team-b broker.stowage.io/served-by-"],
+    }
     SpecInvalid {
         at: &[READY],
         todo: "Mend what the message names: an entry, the rotation policy, or `spec.secretTemplate`, which may ask \

@@ -106,6 +106,14 @@ table!(Reason {
         then: "At once after that.",
         look: &["kubectl annotate bucketclaim photos -n team-a --overwrite broker.stowage.io/rotate=\"$(date +%s)\""],
     }
+    ServedByAnother {
+        at: &[READY],
+        todo: "Somebody wrote the annotation `broker.stowage.io/served-by` of the claim. It changes nothing as long as \
+               this operator has the claim's keys: take it off. To have another operator take over, see \
+               [restore](../guide/restore.md#say-that-it-is-this-clusters-turn).",
+        then: "At once after that. The claim keeps its keys and its phase meanwhile.",
+        look: &["kubectl annotate bucketclaim photos -n team-a broker.stowage.io/served-by-"],
+    }
     BackendError {
         at: &[READY, BUCKET],
         todo: "The message says whose answer it is. *Can't …*: the API server refuses a step, by a right, a quota, a \

@@ -71,7 +71,7 @@ fn facts(uid: &str, generation: u64) -> CredentialFacts {
 
 /// A key of this claim to the bucket `photos` on `main`, with its endpoint if one is noted.
 fn credential(uid: &str, generation: u64, noted: Option<&str>) -> Secret {
-    let key = SecretKey::new("s3cr3t".to_owned());
+    let key = SecretKey::new("s3cr3t-of-a-test-0123456789-abcdefghijkl".to_owned());
     let mut secret = facts(uid, generation).content(NAMESPACE, Some(&key)).to_secret();
     note(&mut secret, noted);
     secret

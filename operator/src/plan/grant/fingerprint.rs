@@ -20,6 +20,7 @@ impl Grant {
             namespace,
             namespace_live,
             entries,
+            lead,
             words,
             lists: (lists, is_current),
             is_doubted,
@@ -34,7 +35,7 @@ impl Grant {
         let is_listed = *lists > 0;
         // Writing to a text can't fail.
         let _ = write!(text, "{} {is_live} {} | ", access.id.resource_version, internal.fingerprint());
-        let _ = write!(text, "{} | {namespace:?} {namespace_live:?} {entries:?} ", consumers.fingerprint());
+        let _ = write!(text, "{} | {namespace:?} {namespace_live:?} {entries:?} {lead:?} ", consumers.fingerprint());
         let _ = write!(text, "{words:?} {is_listed} {is_current} {is_doubted} {aimed:?} {highest_gone} ");
         let _ = write!(text, "{is_consumer_written} {is_finalizer_removed} {trouble:?}");
         text

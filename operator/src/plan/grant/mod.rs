@@ -17,19 +17,22 @@ mod words;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::AccessReason;
+use crate::api::wire::SERVED_BY;
+use crate::api::{AccessReason, ConditionType, ServedBy};
 
 use super::answer::Failure;
 use super::conversation::{Arrival, Bound, Conversation};
+use super::note::Note;
 use super::step::{Rest, Then};
 
 pub use outlook::{EntryOutlook, Outlook};
 pub use purpose::purpose;
 pub use step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
 pub use view::{Grant, GrantCached};
-pub use words::{BucketWord, ClaimWord, EntrySeen, Place};
+pub use words::{BucketWord, ClaimWord, EntrySeen, Lead, Place};
 
 use view::{Halt, Stop, Trouble};
 
@@ -66,24 +69,37 @@ enum Judgement {
 }
 
 fn judge(grant: &Grant, now: Timestamp) -> Judgement {
-    if grant.setting.is_anothers(grant.access.served_by.as_ref()) {
-        return Judgement::Rest(Then::AwaitChange);
+    let note = grant.note();
+    let judged = match &grant.trouble {
+        None => judge_by(grant, &note, now),
+        Some(Trouble::Stale) => Judgement::Rest(retry("what was read is not what there is")),
+        Some(Trouble::Failed(step, failure)) => match after_failure(step, failure) {
+            Ok(then) => Judgement::Rest(then),
+            Err(stop) => Judgement::Conclude(Some(stop), None),
+        },
+    };
+    match (note, judged) {
+        (Note::HandedOver, Judgement::Conclude(stop, wake)) => Judgement::Rest(then(stop.as_ref(), wake, now)),
+        (_, judged) => judged,
     }
-    match &grant.trouble {
-        None => {}
-        Some(Trouble::Stale) => return Judgement::Rest(retry("what was read is not what there is")),
-        Some(Trouble::Failed(step, failure)) => {
-            return match after_failure(step, failure) {
-                Ok(then) => Judgement::Rest(then),
-                Err(stop) => Judgement::Conclude(Some(stop), None),
-            };
-        }
-    }
-    match walk(grant, now) {
+}
+
+fn judge_by(grant: &Grant, note: &Note, now: Timestamp) -> Judgement {
+    let walk = match note {
+        Note::Ours => walk(grant, now),
+        Note::Overruled(operator) => walk_overruled(grant, operator, now),
+        Note::HandedOver if grant.access.deleting => removal::end_taken_over(grant).map(|()| (None, None)),
+        Note::HandedOver => keys::revoke(grant, now).map(|wake| (None, wake)),
+        Note::Anothers(operator) if is_left_behind(grant) => Err(left_behind(grant, operator).into()),
+        // Not a word: what its status says is for the operator that serves it.
+        Note::Anothers(_) => Err(Halt::LeaveAlone),
+    };
+    match walk {
         Ok((stop, wake)) => Judgement::Conclude(stop, wake),
         Err(Halt::Do(step)) => Judgement::Step(step),
         Err(Halt::Stop(stop)) => Judgement::Conclude(Some(stop), None),
         Err(Halt::Stale(why)) => Judgement::Rest(retry(why)),
+        Err(Halt::LeaveAlone) => Judgement::Rest(Then::AwaitChange),
     }
 }
 
@@ -107,6 +123,9 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     let rotation =
         *grant.access.rotation.as_ref().map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
     if !grant.access.has_finalizer() {
+        if grant.lead == Lead::Elsewhere {
+            return Err(Halt::LeaveAlone);
+        }
         return Err(GrantAct::AddFinalizer(grant.access.id.clone()).into());
     }
     let held = keys::ensure_record(grant, now)?;
@@ -120,6 +139,37 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     let (lower, kept) = keys::retire(grant, &held.0, rotation, is_published, now)?;
     let next = if conflict.is_none() { keys::rotate(grant, &held, &scopes, rotation, now)? } else { None };
     Ok((conflict.or(kept), [next_revocation, lower, next].into_iter().flatten().min()))
+}
+
+/// The same for an access whose note of another operator is overruled.
+fn walk_overruled(grant: &Grant, operator: &ServedBy, now: Timestamp) -> Result<End, Halt> {
+    let (stop, wake) = walk(grant, now)?;
+    let told = || {
+        let why = format!(
+            "annotation {SERVED_BY} names another operator ({operator}), but this one has the access's keys and goes on \
+             to serve it; remove the annotation"
+        );
+        Stop::new(AccessReason::ServedByAnother, why)
+    };
+    Ok((Some(stop.unwrap_or_else(told)), wake))
+}
+
+/// True where this operator took over what the access names, and not the access. The status of an
+/// access that its own operator serves never says Ready then: that operator doesn't have the
+/// buckets.
+fn is_left_behind(grant: &Grant) -> bool {
+    let ready = grant.access.status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str());
+    let is_told = |it: &Condition| it.reason == AccessReason::ServedByAnother.to_string();
+    grant.lead == Lead::Here && ready.is_none_or(|it| it.status == "True" || is_told(it))
+}
+
+fn left_behind(grant: &Grant, operator: &ServedBy) -> Stop {
+    let why = format!(
+        "annotation {SERVED_BY} names another operator ({operator}), but this one serves what spec.buckets names; set the \
+         annotation to {} to have the access taken over",
+        grant.setting.operator()
+    );
+    Stop::new(AccessReason::ServedByAnother, why)
 }
 
 /// What goes on although something stands in its way.
@@ -161,14 +211,19 @@ fn conclude(
     if status != grant.access.status {
         return ControlFlow::Continue(GrantAct::WriteStatus(grant.access.id.clone(), Box::new(status)).into());
     }
-    let then = match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
+    let then = then(stop, wake, now);
+    ControlFlow::Break(Rest { then, events: status::transitions(grant, &status), waits_for: None })
+}
+
+/// Schedules the next look at an access whose pass ends with this stop.
+fn then(stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Then {
+    match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
         (Then::AwaitChange, Some(wake)) => {
             let until = Duration::try_from(wake.duration_since(now)).unwrap_or_default();
             Then::After(until.max(Duration::from_secs(1)))
         }
         (then, _) => then,
-    };
-    ControlFlow::Break(Rest { then, events: status::transitions(grant, &status), waits_for: None })
+    }
 }
 
 fn rest(then: Then) -> Rest {

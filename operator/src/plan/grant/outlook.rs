@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::wire::{PAUSED, ROTATE};
+use crate::api::wire::{PAUSED, ROTATE, SERVED_BY};
 use crate::api::{AccessEntryStatus, AccessReason, ClaimRef, Entry, EntryOf};
 
 use super::keys::nothing_opens;
@@ -108,6 +108,7 @@ fn of_entry(grant: &Grant, entry: &Entry, why: AccessReason) -> Vec<String> {
                 | AccessReason::Open
                 | AccessReason::SecretConflict
                 | AccessReason::CreationInconsistent
+                | AccessReason::ServedByAnother
                 | AccessReason::OperatorNamespace
                 | AccessReason::ServerError
                 | AccessReason::DeletionBlocked
@@ -143,6 +144,7 @@ fn of_claim(namespace: &str, claim: &ClaimRef, entry: &Entry, why: AccessReason)
         | AccessReason::Open
         | AccessReason::SecretConflict
         | AccessReason::CreationInconsistent
+        | AccessReason::ServedByAnother
         | AccessReason::OperatorNamespace
         | AccessReason::ServerError
         | AccessReason::DeletionBlocked
@@ -186,6 +188,7 @@ fn of_any(entry: &Entry, why: AccessReason) -> Vec<String> {
         | AccessReason::Open
         | AccessReason::SecretConflict
         | AccessReason::CreationInconsistent
+        | AccessReason::ServedByAnother
         | AccessReason::OperatorNamespace
         | AccessReason::ServerError
         | AccessReason::DeletionBlocked
@@ -207,6 +210,9 @@ fn of_stop(grant: &Grant, why: AccessReason) -> Vec<String> {
             "the Secret of the operator's namespace that the message names is mended".to_owned(),
             format!("annotation {ROTATE} of the access asks for another key, where it is a key that is damaged"),
         ],
+        AccessReason::ServedByAnother => {
+            vec![format!("annotation {SERVED_BY} of the access names this operator, {}", grant.setting.operator())]
+        }
         AccessReason::DeletionBlocked => {
             vec!["the finalizers that the message names are taken off by those who put them on".to_owned()]
         }

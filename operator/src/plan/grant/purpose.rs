@@ -1,7 +1,7 @@
 //! What an effect of a pass over an access is for, in the words of who runs a platform, and why it
 //! is due. The log has the step itself.
 
-use crate::api::wire::{REVOKE, ROTATE, Role};
+use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
 use crate::api::{AccessCredentialFacts, AccessScope, BucketAccessStatus, ConditionType};
 
 use super::super::patch::{Change, SecretPatch, Trigger};
@@ -14,6 +14,9 @@ use super::view::Grant;
 /// What an effect that is next for an access is for, and why it is due.
 pub fn purpose(grant: &Grant, act: &GrantAct) -> String {
     match act {
+        GrantAct::AddFinalizer(_) if grant.access.has_finalizer() => {
+            format!("note in annotation {SERVED_BY} that this operator serves the access, which names another")
+        }
         GrantAct::AddFinalizer(_) => match places(&wanted(grant, &[])) {
             Some(places) => format!("begin to serve the access: {places}"),
             None => format!("begin to serve the access, and wait: {}", nothing_opens(grant).message),

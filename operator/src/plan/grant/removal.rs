@@ -14,17 +14,56 @@ pub(super) fn walk(grant: &Grant) -> Result<(), Halt> {
     if grant.is_finalizer_removed || !grant.access.has_finalizer() {
         return Ok(());
     }
+    let record = read_live(grant)?;
+    if record.is_none() {
+        take_back(grant)?;
+    }
+    end_keys(grant)?;
+    if grant.access.paused {
+        let why = "its keys are revoked; the rest waits for the pause to end".to_owned();
+        return Err(Stop::new(AccessReason::Paused, why).into());
+    }
+    for name in [Some(&grant.access.consumer_secret), grant.before.bound_secret_name.as_ref()].into_iter().flatten() {
+        consumer::remove(grant, name)?;
+    }
+    if let Some(stored) = record {
+        take_back(grant)?;
+        return Err(delete(stored));
+    }
+    // A mint that was under way may have landed since.
+    grant.require_current_list()?;
+    Err(GrantAct::RemoveFinalizer(grant.access.id.clone()).into())
+}
+
+/// Ends the keys of an access that another operator took over, and does nothing else.
+pub(super) fn end_taken_over(grant: &Grant) -> Result<(), Halt> {
+    read_live(grant)?;
+    end_keys(grant)
+}
+
+/// The access and what there is of it, read live; its record, if it is there.
+fn read_live(grant: &Grant) -> Result<Option<&Stored>, Halt> {
     grant.require_live()?;
     grant.require_list()?;
     let name = AccessRecord::name(&grant.access.uid);
-    let record = match grant.internal.present(&name) {
-        Some(stored) if grant.internal.is_live(&name) => Some(stored),
-        Some(_) => return Err(GrantLook::Internal(name).into()),
-        None => {
-            grant.require_absent(&name)?;
-            None
-        }
-    };
+    match grant.internal.present(&name) {
+        Some(stored) if grant.internal.is_live(&name) => Ok(Some(stored)),
+        Some(_) => Err(GrantLook::Internal(name).into()),
+        None => grant.require_absent(&name).map(|()| None),
+    }
+}
+
+/// Makes sure that this operator is noted before the Secrets go by which another's note is
+/// overruled: else nobody would take the finalizer off after a crash.
+fn take_back(grant: &Grant) -> Result<(), Halt> {
+    match grant.served_by_another() {
+        Some(_) => Err(GrantAct::AddFinalizer(grant.access.id.clone()).into()),
+        None => Ok(()),
+    }
+}
+
+/// That none of its keys is left.
+fn end_keys(grant: &Grant) -> Result<(), Halt> {
     // One that a finalizer of others keeps is deleted already, and keeps no other from that.
     let keys = grant.keys();
     let is_kept = |(_, key): &&(u64, &Stored)| key.kept_by().is_some();
@@ -43,19 +82,7 @@ pub(super) fn walk(grant: &Grant) -> Result<(), Halt> {
             None => grant.require_absent(&name)?,
         }
     }
-    if grant.access.paused {
-        let why = "its keys are revoked; the rest waits for the pause to end".to_owned();
-        return Err(Stop::new(AccessReason::Paused, why).into());
-    }
-    for name in [Some(&grant.access.consumer_secret), grant.before.bound_secret_name.as_ref()].into_iter().flatten() {
-        consumer::remove(grant, name)?;
-    }
-    if let Some(stored) = record {
-        return Err(delete(stored));
-    }
-    // A mint that was under way may have landed since.
-    grant.require_current_list()?;
-    Err(GrantAct::RemoveFinalizer(grant.access.id.clone()).into())
+    Ok(())
 }
 
 /// So many generations are looked for by name.

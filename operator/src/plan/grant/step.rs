@@ -39,7 +39,7 @@ pub enum GrantLook {
 /// An effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GrantAct {
-    /// PATCH the access: put our finalizer on.
+    /// PATCH the access: put our finalizer on, and note this operator.
     AddFinalizer(ObjectId),
     /// PATCH the access: take our finalizer off.
     RemoveFinalizer(ObjectId),

@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::{Access, AccessKeyId, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, wire};
+use crate::api::{Access, AccessKeyId, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, ServedBy, wire};
 
 use super::super::answer::{Failure, Posted};
 use super::super::asking::Asker;
+use super::super::note::Note;
 use super::super::patch::Change;
 use super::super::secret::Stored;
 use super::super::step::Then;
 use super::super::view::{Knowledge, Secrets, Setting};
 use super::step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
-use super::words::{ClaimWord, EntrySeen};
+use super::words::{ClaimWord, EntrySeen, Lead};
 
 /// What the caches hold of an access.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct GrantCached {
     pub namespace: Option<Asker>,
     /// Its entries, in their order.
     pub entries: Vec<EntrySeen>,
+    /// The operators that serve what they name.
+    pub lead: Lead,
 }
 
 /// What a pass over an access knows so far.
@@ -43,6 +46,7 @@ pub struct Grant {
     /// Its namespace as it was read live.
     pub(super) namespace_live: Option<Option<Asker>>,
     pub(super) entries: Vec<EntrySeen>,
+    pub(super) lead: Lead,
     /// What live reads said of claims.
     pub(super) words: BTreeMap<ClaimRef, ClaimWord>,
     /// Live lists since the last answer that came late, and whether the last of them is current.
@@ -76,6 +80,8 @@ pub(super) enum Halt {
     Stop(Stop),
     /// What is known is old.
     Stale(&'static str),
+    /// The access is not this operator's to serve: nothing is done, and nothing is said.
+    LeaveAlone,
 }
 
 /// What keeps an access from being Ready.
@@ -113,7 +119,7 @@ impl From<GrantAct> for Halt {
 impl Grant {
     /// What the caches tell of an access.
     pub fn new(setting: Arc<Setting>, access: Access, cached: GrantCached) -> Self {
-        let GrantCached { internal, consumers, namespace, entries } = cached;
+        let GrantCached { internal, consumers, namespace, entries, lead } = cached;
         Self {
             setting,
             before: access.status.clone(),
@@ -124,6 +130,7 @@ impl Grant {
             namespace,
             namespace_live: None,
             entries,
+            lead,
             words: BTreeMap::new(),
             lists: (0, false),
             is_doubted: false,
@@ -139,6 +146,18 @@ impl Grant {
     /// The access.
     pub fn access(&self) -> &Access {
         &self.access
+    }
+
+    /// The other operator that its annotation names.
+    pub fn served_by_another(&self) -> Option<&ServedBy> {
+        self.access.served_by.as_ref().filter(|by| self.setting.is_anothers(Some(by)))
+    }
+
+    /// Verdict about that note. The Secret that goes last is remembered for the rest of the pass.
+    pub(super) fn note(&self) -> Note {
+        let owns = self.internal.all().next().is_some() || self.highest_gone > 0;
+        let handed_over = self.lead == Lead::Elsewhere;
+        self.served_by_another().map_or(Note::Ours, |operator| Note::anothers(operator, owns, handed_over))
     }
 
     /// Its namespace, as far as it is known.

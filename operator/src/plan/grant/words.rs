@@ -5,6 +5,27 @@ use crate::api::{AccessReason, AccessRef, BucketName, BucketRecord, Claim, Claim
 use super::super::asking::Asker;
 use super::super::secret::{Stored, opened_record};
 
+/// Operators that serve what an access asks for, by the notes on claims and S3Backends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lead {
+    /// This one serves the claim or the S3Backend of one entry at least.
+    Here,
+    /// Another one serves those of some entries, and this one none.
+    Elsewhere,
+    /// None is noted.
+    Unknown,
+}
+
+impl Lead {
+    /// `Some(true)` for an entry that leads here, `Some(false)` for one that leads elsewhere.
+    pub fn of(entries: impl Iterator<Item = Option<bool>>) -> Self {
+        entries.flatten().fold(Self::Unknown, |lead, here| match (lead, here) {
+            (Self::Here, _) | (_, true) => Self::Here,
+            (Self::Elsewhere | Self::Unknown, false) => Self::Elsewhere,
+        })
+    }
+}
+
 /// A bucket at a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -138,6 +159,7 @@ pub(super) fn words(reason: AccessReason) -> &'static str {
         AccessReason::KeyPending => "the next key opens it, once the one before has ended",
         AccessReason::SecretConflict => "the name of the Secret is taken",
         AccessReason::CreationInconsistent => "what the operator remembers is damaged",
+        AccessReason::ServedByAnother => "another operator is noted to serve the access",
         AccessReason::SpecInvalid => "the entry can't be read",
         AccessReason::OperatorNamespace => "the namespace is one of the operator's own",
         AccessReason::ServerError => "the API server failed",

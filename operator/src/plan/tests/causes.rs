@@ -36,7 +36,9 @@ fn another() -> ServedBy {
 }
 
 fn of_claims() -> Vec<(Cause, Reason, String)> {
-    use ClaimCause::{NameReserved, NoBucketName, OperatorNamespace, Paused, PausedInDeletion, SpecInvalid};
+    use ClaimCause::{
+        NameReserved, NoBucketName, OperatorNamespace, Paused, PausedInDeletion, ServedByAnother, SpecInvalid,
+    };
     let said = |cause: ClaimCause, reason, text: &str| (cause.into(), reason, text.to_owned());
     vec![
         said(Paused, Reason::Paused, "paused by annotation"),
@@ -60,6 +62,12 @@ fn of_claims() -> Vec<(Cause, Reason, String)> {
             NameReserved { bucket: bucket(), ending: "--x-s3" },
             Reason::TemplateInvalid,
             "bucket team-a-photos can't be had: S3 reserves the ending --x-s3 for another kind of bucket",
+        ),
+        said(
+            ServedByAnother { operator: another() },
+            Reason::ServedByAnother,
+            "annotation broker.stowage.io/served-by names another operator (other-system/elsewhere), but this one has the \
+             claim's keys and goes on to serve it; remove the annotation",
         ),
     ]
 }

@@ -24,6 +24,9 @@ pub(super) const NAMESPACE: &str = "stowage-system";
 /// The consumer Secret that the claim asks for.
 pub(super) const CONSUMER: &str = "photos-s3";
 
+/// A secret key as the operator makes them.
+const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
+
 const UID: &str = "u-1";
 const ENDPOINT: &str = "http://s3.example";
 
@@ -161,7 +164,7 @@ pub(super) fn record_secret(record: &BucketRecord) -> Stored {
 }
 
 pub(super) fn key_secret(facts: &CredentialFacts) -> Stored {
-    stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))))
+    stored(&facts.content(NAMESPACE, Some(&SecretKey::new(KEY.into()))))
 }
 
 /// The Secret that the tenant reads while this credential is current.
@@ -169,7 +172,7 @@ pub(super) fn consumer_secret(facts: &CredentialFacts) -> Stored {
     let credential = Credential {
         uid: facts.uid.clone(),
         id: facts.access_key_id(),
-        secret: SecretKey::new("s3cr3t".into()),
+        secret: SecretKey::new(KEY.into()),
         generation: facts.generation,
     };
     let gateway = &setting().gateway;

@@ -135,9 +135,10 @@ impl View {
     }
 
     fn finalizer_added(&mut self, claim: Claim) {
+        // One that was noted as this operator's again may have had Secrets before.
+        self.claim.newborn = !self.claim().has_finalizer();
         self.claim.claim = claim;
         self.claim.freshness = Freshness::Live;
-        self.claim.newborn = true;
     }
 
     fn found_claim(&mut self, claim: Option<Box<Claim>>) {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, ClaimRef, RecordName};
+use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, ClaimRef, RecordName, ServedBy};
 
 use super::answer::{BackendSeen, Checked, Failure, Holder};
 use super::asking::{Asking, ConsentSeen};
@@ -199,6 +199,11 @@ impl View {
     /// The claim.
     pub fn claim(&self) -> &Claim {
         &self.claim.claim
+    }
+
+    /// The other operator that the claim's annotation names.
+    pub fn served_by_another(&self) -> Option<&ServedBy> {
+        self.claim().served_by.as_ref().filter(|by| self.setting.is_anothers(Some(by)))
     }
 
     /// Who holds the bucket that the claim wants, and the name of the record.

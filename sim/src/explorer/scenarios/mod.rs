@@ -5,6 +5,7 @@ mod basic;
 mod elections;
 mod names;
 mod namespaced;
+mod notes;
 mod obc;
 mod operators;
 mod orphans;
@@ -37,6 +38,7 @@ pub static ALL: &[&Scenario] = &[
     &rotation::OVERLAPPING,
     &rotation::REVOKED,
     &rotation::REVOKED_IN_ROTATION,
+    &notes::REVOKED,
     &operators::RESTART,
     &operators::TEN_YEARS,
     &operators::VERSIONS,
@@ -52,6 +54,7 @@ pub static ALL: &[&Scenario] = &[
     &removal::DELETE_PUBLIC,
     &removal::DELETE_EMPTY,
     &removal::DELETE_FORCED,
+    &notes::DELETED,
     &removal::PURGE_SLICES,
     &removal::DELETE_FULL,
     &removal::DELETE_LOCKED,
@@ -95,6 +98,7 @@ pub static ALL: &[&Scenario] = &[
     &accesses::DELETED_UNDER,
     &accesses::REMOVED,
     &accesses::NARROWED,
+    &notes::LEFT_BEHIND,
     &obc::MADE,
     &obc::EDITED,
     &obc::DELETED,

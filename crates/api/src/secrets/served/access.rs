@@ -7,7 +7,7 @@ use super::super::super::grant::{AccessRef, AccessUid, NamespaceUid};
 use super::super::super::wire;
 use super::super::access::scopes;
 use super::super::{AccessRecord, AccessScope, SecretKey};
-use super::{Data, LONGEST_ID, LONGEST_KEY, LONGEST_NAME, NotServed};
+use super::{Data, LONGEST_ID, LONGEST_NAME, NotServed};
 
 /// Longest text of the scopes of an access, in bytes: 64, each with a prefix and an endpoint.
 const LONGEST_ACCESS_SCOPES: usize = 512 << 10;
@@ -51,7 +51,7 @@ impl ServedAccess {
         let expiry = annotations.and_then(|annotations| annotations.get(wire::EXPIRES_AT));
         Ok(Self {
             id: id.to_owned(),
-            secret: SecretKey::new(data.text("secret_access_key", LONGEST_KEY)?.to_owned()),
+            secret: data.secret_key()?,
             uid: AccessUid::new(data.text("access_uid", LONGEST_NAME)?),
             scopes: scopes.ok_or(NotServed::Unreadable("scopes"))?.into(),
             expires_at: expiry.map(|text| text.parse()).transpose().map_err(|_| NotServed::Expiry)?,

@@ -1,0 +1,104 @@
+//! Notes of other operators: written by the owner of a claim, and left on an access by a takeover
+//! (spec §1, §8).
+
+use serde_json::{Value, json};
+use stowage_operator::api::wire::{REVOKE, Role, SERVED_BY};
+
+use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
+use super::words::{PHOTOS, bound, check_keys, nothing_more, pass, patch, usual};
+use crate::effects::{Fault, StowageFault};
+use crate::history::Facts;
+use crate::history::facts::condition;
+use crate::world::fixtures::access_with;
+use crate::world::{Accesses, Options};
+
+/// Name of the access.
+const READER: &str = "reader";
+const ACCESS: Target = Target { kind: TargetKind::Access, namespace: NAMESPACE, name: READER };
+
+/// A patch that notes another operator.
+fn noted() -> Value {
+    json!({"metadata": {"annotations": {SERVED_BY: "nobody/nothing"}}})
+}
+
+/// One that was made again has no Secret here, so the note counts.
+fn is_made_again(faults: &[Fault]) -> bool {
+    faults.contains(&Fault::Project(StowageFault::Recreate))
+}
+
+/// A claim's owner notes another operator on it, and its key leaks.
+pub(in super::super) static REVOKED: Scenario = Scenario {
+    name: "revoke-noted",
+    about: "a claim's owner notes another operator on it, and has every key end at once",
+    phase: ScenarioPhase::Rotate,
+    world: usual,
+    script: || {
+        let revoked = json!({"metadata": {"annotations": {REVOKE: "leaked"}}});
+        [bound("rotationPolicy: {overlapSeconds: 600}"), vec![patch(noted()), pass(5), patch(revoked)]].concat()
+    },
+    goal: Goal::new("the revocation is handled, one key left, and the note told", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        facts.ready(NAMESPACE, CLAIM) == "ServedByAnother"
+            && claim["status"]["handledRevokeRequest"] == "leaked"
+            && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
+    }),
+    otherwise: |_, faults| is_made_again(faults),
+    ends_alike: true,
+    check: |facts, _| check_keys(facts),
+};
+
+/// A claim goes on which its owner noted another operator.
+pub(in super::super) static DELETED: Scenario = Scenario {
+    name: "delete-noted",
+    about: "a claim goes with its bucket, after its owner noted another operator on it",
+    phase: ScenarioPhase::Purge,
+    world: usual,
+    script: || {
+        let deleted = vec![patch(noted()), pass(5), ScenarioStep::Delete(PHOTOS)];
+        [bound("deletionPolicy: Delete, forceDelete: true"), deleted].concat()
+    },
+    goal: Goal::new("the claim is gone, and so are its keys and its record", |facts| {
+        let left = [Role::VirtualCredential, Role::BucketRecord].map(|role| facts.secrets(role).next().is_some());
+        facts.claim(NAMESPACE, CLAIM).is_null() && left == [false, false]
+    }),
+    otherwise: |_, faults| is_made_again(faults),
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// Another operator takes over backend and claim, and nobody thinks of the access.
+pub(in super::super) static LEFT_BEHIND: Scenario = Scenario {
+    name: "access-left-behind",
+    about: "an access comes back from a backup of another operator, and says so until it is handed over",
+    phase: ScenarioPhase::Recover,
+    world: || Options { accesses: Accesses::Served, ..Options::default() },
+    script: || {
+        let entry = format!("buckets: [{{claimRef: {{name: {CLAIM}}}}}]");
+        let mut steps = bound("");
+        steps.pop();
+        steps.extend([
+            ScenarioStep::Apply(access_with(NAMESPACE, READER, &entry)),
+            ScenarioStep::Until(Goal::new("the access is open", |facts| is(facts, "Open"))),
+            ScenarioStep::StopOperator,
+            ScenarioStep::Patch(ACCESS, noted()),
+            ScenarioStep::Restore(ACCESS),
+            ScenarioStep::Begin,
+            ScenarioStep::StartOperator,
+            ScenarioStep::Until(Goal::new("the access tells of the note", |facts| is(facts, "ServedByAnother"))),
+            ScenarioStep::Patch(ACCESS, json!({"metadata": {"annotations": {SERVED_BY: null}}})),
+        ]);
+        steps
+    },
+    goal: Goal::new("the access is open by one key", |facts| {
+        is(facts, "Open") && facts.secrets(Role::AccessCredential).count() == 1
+    }),
+    otherwise: |_, faults| faults.iter().any(|fault| is_somebodys_doing(*fault)),
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// Compares the reason of the access's `Ready`.
+fn is(facts: &Facts, reason: &str) -> bool {
+    condition(facts.object("bucketaccesses", NAMESPACE, READER), "Ready") == reason
+}
