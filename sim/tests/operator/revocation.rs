@@ -132,6 +132,7 @@ fn a_revocation_that_the_api_server_refuses_says_that_the_key_works() {
         let nudge = json!({"metadata": {"annotations": {"broker.stowage.io/reconcile": "now"}}});
         stage.patch("bucketclaims", "team-a", "photos", nudge).await;
         stage.soon("that is told", 10, |world| status(world)["handledRevokeRequest"] == "leaked").await;
+        world.pass(Duration::from_secs(2)).await;
         assert!(!works(&client, &bucket).await);
         assert_only_a_new_key(&stage, &[old]).await;
         assert_eq!(times(world, "KeysRevoked"), 1);

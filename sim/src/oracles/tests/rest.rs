@@ -56,7 +56,11 @@ fn each_of_two_operators_tells_once_what_a_bucket_holds() {
         let mut status = json!(null);
         story.change_claim(By::Other, |claim| status = claim["status"].clone());
         status["usage"] = json!({"bytes": 5, "objects": 1, "measuredAt": "2030-01-01T00:10:13Z"});
-        let patch = json!([{"op": "add", "path": "/status", "value": status}]);
+        let patch = json!([
+            {"op": "test", "path": "/metadata/uid", "value": UID},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+            {"op": "add", "path": "/status", "value": status},
+        ]);
         story.ask(Method::PATCH, "bucketclaims", "photos", "application/json-patch+json", &patch);
         status
     };
