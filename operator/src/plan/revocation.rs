@@ -37,14 +37,25 @@ fn end_revoked(view: &View) -> Result<Option<Stop>, Halt> {
     Ok(kept)
 }
 
+/// Whether no revoked key is accepted any more, as far as this pass knows: each is deleted, or kept
+/// by somebody's finalizer and over. A deletion that failed may have happened; until a pass has
+/// seen that, the key counts as one that works.
+pub(super) fn is_done(view: &View) -> bool {
+    !view.credentials().any(|secret| view.is_revoked(secret) && !is_over(secret))
+}
+
+/// Whether a key is over by every clock.
+fn is_over(secret: &Stored) -> bool {
+    secret.annotation(wire::EXPIRES_AT).is_some_and(|at| {
+        // The gateway refuses one whose stamp can't be read.
+        at.parse::<Timestamp>().map_or(true, |at| at <= Timestamp::UNIX_EPOCH)
+    })
+}
+
 /// Deletes a key. One that somebody's finalizer keeps is still accepted, so it is stamped as well:
 /// with a time that is over by every clock.
 fn end(view: &View, secret: &Stored) -> Result<(), Halt> {
-    let is_over = secret.annotation(wire::EXPIRES_AT).is_some_and(|at| {
-        // The gateway refuses one whose stamp can't be read.
-        at.parse::<Timestamp>().map_or(true, |at| at <= Timestamp::UNIX_EPOCH)
-    });
-    if secret.kept_by().is_some() && !is_over {
+    if secret.kept_by().is_some() && !is_over(secret) {
         let content = SecretContent {
             namespace: view.setting().operator_namespace.clone(),
             name: secret.name().to_owned(),

@@ -18,6 +18,7 @@ use crate::api::{
 use super::announcements;
 use super::consent;
 use super::delete;
+use super::revocation;
 use super::secret::Stored;
 use super::step::{Act, Rest, Step, Then};
 use super::stop::{Concern, Stop};
@@ -115,7 +116,10 @@ fn pin(status: &mut BucketClaimStatus, view: &View, record: &BucketRecord) {
     status.bucket_name = Some(record.bucket.to_string());
     status.backend = Some(PinnedBackend { name: record.backend.clone(), endpoint: record.endpoint.to_string() });
     status.handled_rotate_request.clone_from(&record.handled_rotate_request);
-    status.handled_revoke_request.clone_from(&record.handled_revoke_request);
+    // Whoever revokes reads here that the keys are gone, so it is not told before they are.
+    let told = &view.claim().status.handled_revoke_request;
+    let handled = if revocation::is_done(view) { &record.handled_revoke_request } else { told };
+    status.handled_revoke_request.clone_from(handled);
     let earlier = || view.earlier_credential(record, own_consumer(view)?);
     let Some(credential) = view.target_credential(record).or_else(earlier) else { return };
     status.bucket_origin = Some(if record.adopted { BucketOrigin::Adopted } else { BucketOrigin::Created });
@@ -168,9 +172,7 @@ impl Facts {
                 }
                 _ if view.claim().deleting => None,
                 (Some(stop), _) if stop.reason() != Reason::BackendError => Some(stopped(stop)),
-                (_, Some(name)) => {
-                    Some(Fact::yes(Reason::SecretWritten, format!("the connection is in Secret {name}")))
-                }
+                (_, Some(name)) => Some(connection_fact(view, name)),
                 (_, None) => None,
             },
             secret_name: left_behind(view).or(secret).or_else(|| bound_meanwhile(view)),
@@ -228,6 +230,15 @@ fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
     } else {
         Fact::yes(Reason::CreatedOnBackend, format!("bucket {bucket} was created"))
     }
+}
+
+/// The tenant has a key that works, be it one that is to be deleted at once.
+fn connection_fact(view: &View, secret: &str) -> Fact {
+    let mut message = format!("the connection is in Secret {secret}");
+    if !revocation::is_done(view) {
+        message.push_str("; a revoked key is not deleted yet, and works until it is");
+    }
+    Fact::yes(Reason::SecretWritten, message)
 }
 
 /// Name of the consumer Secret, if it is there, ours and holds the credential aimed at, or the one

@@ -39,6 +39,8 @@ pub(super) struct Quiescence<'a> {
     made: BTreeSet<Place<'a>>,
     /// When what was told last of what its bucket holds was measured, of each claim.
     usage: BTreeMap<(&'a str, &'a str), Timestamp>,
+    /// Which life of an operator asked to have which measurement told that another had told before.
+    late: BTreeSet<(u32, Timestamp)>,
     /// How many keys each claim was given, by UID.
     keys: BTreeMap<String, usize>,
 }
@@ -51,10 +53,15 @@ impl<'a> Quiescence<'a> {
             // To lead is no work.
             Seen::Asked(asked) if asked.plural == "leases" => {}
             Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
-                if let Some(usage) = told_usage(state, asked)
-                    && self.tells_seldom(asked, &usage)
-                {
-                    return;
+                if let Some(usage) = told_usage(state, asked) {
+                    let seldom = if usage.is_told {
+                        self.late.insert((state.life(step.hand).unwrap_or_default(), usage.measured_at))
+                    } else {
+                        self.tells_seldom(asked, &usage)
+                    };
+                    if seldom {
+                        return;
+                    }
                 }
                 let message = format!(
                     "at rest {} {} {}/{} is asked for",
@@ -173,6 +180,9 @@ struct Usage {
     measured_at: Timestamp,
     /// The hard quota is reached by it, or no longer.
     is_crossing: bool,
+    /// Another operator has told it: both hear of a measurement at once, and the API server refuses
+    /// the second write, which would change nothing.
+    is_told: bool,
 }
 
 /// Where a status is written that tells of another usage and of nothing else: tenants work on when
@@ -184,12 +194,13 @@ fn told_usage(state: &State<'_>, asked: &Asked) -> Option<Usage> {
     let mut lives = state.lives.values().filter(|life| life.gone.is_none()).map(|life| &life.claim);
     let claim = lives.find(is_it)?;
     let before = &claim.object["status"];
-    let is_usage =
-        asked.plural == "bucketclaims" && before["usage"] != status["usage"] && but_usage(before) == but_usage(status);
+    let is_told = before["usage"] == status["usage"];
+    let is_usage = asked.plural == "bucketclaims" && but_usage(before) == but_usage(status);
     let is_full =
         |status: &Value| claim.hard_quota().is_some_and(|hard| status["usage"]["bytes"].as_u64() >= Some(hard));
     let measured_at = status["usage"]["measuredAt"].as_str()?.parse().ok()?;
-    is_usage.then(|| Usage { measured_at, is_crossing: is_full(before) != is_full(status) })
+    let usage = Usage { measured_at, is_crossing: is_full(before) != is_full(status), is_told };
+    (is_usage && !(is_told && state.alone)).then_some(usage)
 }
 
 /// A status without what it tells of usage.

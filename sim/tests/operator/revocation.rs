@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use stowage_sim::effects::Plan;
 use stowage_sim::world::{OPERATOR_NAMESPACE, World};
 
 use crate::rotation::{bound, request, status};
 use crate::support::{
-    Stage, claim_with, data, keys, object, published, ready, secrets, tenant, tenant_can_work, works,
+    Stage, claim_with, condition, data, keys, object, published, ready, secrets, tenant, tenant_can_work, works,
 };
 
 /// Longer than the overlap, the minute of grace and every resync.
@@ -103,6 +104,38 @@ fn a_revocation_waits_for_nothing(#[case] plural: &str, #[case] trouble: Value, 
         assert!(!works(&client, &bucket).await);
         assert_eq!(ready(world, "team-a", "photos"), reason);
         assert_eq!(keys(world).is_empty(), reason == "Paused", "of a paused claim nothing is made");
+    });
+}
+
+// covers: 1.bound.impaired.revoked, 3.3.revoke.told
+/// The worst moment to read that it is done.
+#[test]
+fn a_revocation_that_the_api_server_refuses_says_that_the_key_works() {
+    Stage::run("kube:delete secrets forbidden", async |stage| {
+        bound(&stage, OVERLAP).await;
+        let world = &stage.world;
+        let (client, bucket) = tenant(world, "team-a", "photos-s3");
+        let old = published(world);
+        revoke(&stage, "leaked").await;
+        stage.until_ready_is("team-a", "photos", "BackendError").await;
+        assert!(works(&client, &bucket).await);
+        assert_eq!(
+            (status(world)["phase"].as_str(), status(world)["accessKeyId"].as_str()),
+            (Some("Bound"), Some(&*old))
+        );
+        let claim = object(world, "bucketclaims", "team-a", "photos");
+        assert_eq!(condition(&claim, "CredentialsProvisioned"), "SecretWritten");
+        assert!(claim.to_string().contains("a revoked key is not deleted yet"), "{:#}", claim["status"]);
+        assert_eq!((status(world)["handledRevokeRequest"].as_str(), times(world, "KeysRevoked")), (None, 0));
+
+        world.effects.set_plan(Plan::default());
+        let nudge = json!({"metadata": {"annotations": {"broker.stowage.io/reconcile": "now"}}});
+        stage.patch("bucketclaims", "team-a", "photos", nudge).await;
+        stage.soon("that is told", 10, |world| status(world)["handledRevokeRequest"] == "leaked").await;
+        world.pass(Duration::from_secs(2)).await;
+        assert!(!works(&client, &bucket).await);
+        assert_only_a_new_key(&stage, &[old]).await;
+        assert_eq!(times(world, "KeysRevoked"), 1);
     });
 }
 

@@ -16,12 +16,24 @@ pub(super) struct BucketCount {
     pub(super) claims: i64,
     /// When to count again, once something may have changed since.
     due: Option<Uptime>,
+    /// The status has shown it since the last probe.
+    is_told: bool,
 }
 
 impl BucketCount {
     /// A count that was just taken.
-    pub(super) fn taken(claims: i64) -> Self {
-        Self { claims, due: None }
+    pub(super) fn taken(claims: i64, is_told: bool) -> Self {
+        Self { claims, due: None, is_told }
+    }
+
+    /// Whether a count of so many is no news: the one before came to the same, and was told.
+    pub(super) fn is_told(&self, claims: i64) -> bool {
+        self.is_told && self.claims == claims
+    }
+
+    /// The same, which the next count tells again.
+    pub(super) fn told_again(self) -> Self {
+        Self { is_told: false, ..self }
     }
 
     /// What a pass that does not count makes of it. A claim may have changed, so it is to be taken

@@ -211,10 +211,10 @@ impl BackendPass {
     /// they just were.
     fn count(&self) -> Result<(i64, Option<Duration>), BackendStep> {
         if let Some(claims) = self.counted {
-            return Ok((claims, None));
+            let shown = self.status.bucket_count.filter(|_| self.is_no_news(claims));
+            return Ok((shown.unwrap_or(claims), None));
         }
-        let waiting = self.memory.as_ref().and_then(|memory| memory.count.as_ref());
-        match waiting.and_then(|count| Some((count.claims, count.wait(self.now)?))) {
+        match self.count_before().and_then(|count| Some((count.claims, count.wait(self.now)?))) {
             // Until the next count, what another operator has counted is as good: or the two write
             // over each other's.
             Some((claims, wait)) => Ok((self.status.bucket_count.unwrap_or(claims), Some(wait))),
@@ -222,9 +222,24 @@ impl BackendPass {
         }
     }
 
+    fn count_before(&self) -> Option<&BucketCount> {
+        self.memory.as_ref()?.count.as_ref()
+    }
+
+    /// Whether a count changes nothing of what this operator has told. Where the status shows
+    /// another one then, another operator counts what it sees: it writes again when that changes,
+    /// and as the two can't both be right, each probe has the count told once more.
+    fn is_no_news(&self, claims: i64) -> bool {
+        !self.periodic && self.count_before().is_some_and(|before| before.is_told(claims))
+    }
+
     fn count_now(&self) -> Option<BucketCount> {
-        let before = || self.memory.as_ref()?.count.as_ref().map(|count| count.scheduled(self.now));
-        self.counted.map(BucketCount::taken).or_else(before)
+        let Some(claims) = self.counted else {
+            let before = self.count_before()?.scheduled(self.now);
+            return Some(if self.periodic { before.told_again() } else { before });
+        };
+        let is_shown = self.written.is_some() || self.status.bucket_count == Some(claims);
+        Some(BucketCount::taken(claims, is_shown || self.is_no_news(claims)))
     }
 }
 

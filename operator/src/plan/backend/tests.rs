@@ -354,8 +354,32 @@ fn until_the_next_count_that_of_another_operator_stands() {
     bench.backend.status.as_mut().unwrap().bucket_count = Some(7);
     assert_eq!(bench.pass().0, [] as [&str; 0]);
     bench.later(2 * SECOND);
+    assert_eq!(bench.pass().0, ["count"], "it comes to what it came to before");
+    assert_eq!(bench.bucket_count(), Some(7));
+    bench.claims = 1;
+    bench.later(2 * SECOND);
+    bench.pass();
+    bench.later(2 * SECOND);
+    assert_eq!(bench.pass().0, ["count", "write"]);
+    assert_eq!(bench.bucket_count(), Some(1));
+}
+
+// covers: 1.backend.status.bucketCount
+/// Whoever told it may be gone, and have seen less.
+#[test]
+fn after_a_probe_what_another_operator_has_counted_is_written_over_once() {
+    let mut bench = Bench::ready();
+    bench.backend.status.as_mut().unwrap().bucket_count = Some(7);
+    bench.later(INTERVAL);
+    assert_eq!(bench.pass().0, ["connect", "probe", "schedule"]);
+    bench.later(2 * SECOND);
     assert_eq!(bench.pass().0, ["count", "write"]);
     assert_eq!(bench.bucket_count(), Some(0));
+    bench.backend.status.as_mut().unwrap().bucket_count = Some(7);
+    for _ in 0..3 {
+        bench.later(2 * SECOND);
+        assert!(!bench.pass().0.contains(&"write"));
+    }
 }
 
 // covers: 1.backend.status.bucketCount

@@ -143,6 +143,47 @@ fn within_a_minute_of_a_revocation_another_waits(#[case] waits: Option<u64>, #[c
     }
 }
 
+// covers: 1.bound.impaired.revoked, 3.3.revoke.told
+/// Nobody knows whether a deletion without an answer has happened.
+#[rstest]
+#[case::refused(Failure::Refused("a webhook says no".into()))]
+#[case::unanswered(Failure::Kubernetes("no answer came".into()))]
+fn a_revoked_key_that_can_not_be_deleted_is_told_to_work(#[case] failure: Failure) {
+    let mut given = leaked();
+    let mut view = given.begin(Remembered { setbacks: 3, ..Remembered::default() });
+    view.learn(live(&given.claim));
+    raise(&mut view, &mut given, &revoked_through(2));
+    let deletion = step(&view);
+    assert!(matches!(deletion, Step::Act(Act::Delete(_))), "{deletion}");
+    view.learn(Answer::Failed(deletion, failure));
+    let status = write_status(&mut view);
+    assert_eq!((verdict_of(&status, "Ready"), status.phase), ("BackendError".to_owned(), Some(Phase::Bound)));
+    assert_eq!(status.access_key_id.as_deref(), Some(facts(2).access_key_id().as_str()));
+    let condition = status.conditions.iter().find(|c| c.type_ == "CredentialsProvisioned").expect("it is told");
+    assert!(condition.status == "True" && condition.message.contains("works until it is"), "{condition:?}");
+    assert_eq!((status.handled_revoke_request.clone(), told_events(&view)), (None, vec!["BackendError".to_owned()]));
+
+    given.claim = Claim { status, paused: true, ..given.claim };
+    let mut view = given.claim_read();
+    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    let deleted = given.delete(secret);
+    view.learn(deleted);
+    let status = write_status(&mut view);
+    assert_eq!(status.handled_revoke_request.as_deref(), Some("leaked"));
+    assert_eq!((status.access_key_id, told_events(&view)), (None, vec!["KeysRevoked".to_owned()]));
+}
+
+/// Reason of a condition.
+fn verdict_of(status: &BucketClaimStatus, type_: &str) -> String {
+    status.conditions.iter().find(|c| c.type_ == type_).map(|c| c.reason.clone()).unwrap_or_default()
+}
+
+/// Reasons of the Events that a pass ends with.
+fn told_events(view: &View) -> Vec<String> {
+    let Step::Rest(rest) = step(view) else { panic!("{}", step(view)) };
+    rest.events.into_iter().map(|event| event.reason).collect()
+}
+
 // covers: 3.3.revoke.kept
 #[test]
 fn of_a_key_that_is_kept_the_end_is_written_once() {

@@ -92,13 +92,13 @@ impl View {
     }
 
     /// The credential before the record's target that tenants have as long as the target is not
-    /// published: that which this consumer Secret holds. It opens the record's bucket, and neither
-    /// is revoked nor ends by itself.
+    /// published: that which this consumer Secret holds. It opens the record's bucket, and does not
+    /// end by itself. One that is revoked works until its Secret is deleted.
     pub(in super::super) fn earlier_credential(&self, record: &BucketRecord, consumer: &Stored) -> Option<Credential> {
         let generation = self.published_generation(consumer).filter(|it| *it < record.generation)?;
-        let stored = self.credential(generation).filter(|secret| {
-            secret.opens(record) && !self.is_revoked(secret) && secret.annotation(wire::EXPIRES_AT).is_none()
-        })?;
+        let stored = self
+            .credential(generation)
+            .filter(|secret| secret.opens(record) && secret.annotation(wire::EXPIRES_AT).is_none())?;
         Credential::read(&stored.0, &record.uid, generation).ok()
     }
 }

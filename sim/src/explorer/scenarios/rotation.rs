@@ -9,7 +9,7 @@ use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
 use super::words::{
     BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, revoke, usual,
 };
-use crate::effects::{Fault, ProcessFault, StowageFault};
+use crate::effects::{Edit, Fault, ProcessFault, StowageFault};
 use crate::history::Facts;
 
 /// Seconds of the shortest interval that the spec allows.
@@ -122,13 +122,14 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
             && claim["status"]["rotationGeneration"].as_u64().is_some_and(|reached| reached >= 3)
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 2
     }),
-    // Who is made again has a key that is new. Where hands have one more made, or each of two
-    // operators makes one (spec §3.2), that lives as long.
+    // A claim that is made again, or whose keys are all revoked, has one new key. Where hands have
+    // one more made, or each of two operators makes one (spec §3.2), that lives as long.
     otherwise: |facts, faults| {
         let other = |fault: &Fault| {
             matches!(
                 fault,
-                Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_)) | Fault::Process(ProcessFault::Twin)
+                Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(Edit::Revoke))
+                    | Fault::Process(ProcessFault::Twin)
             )
         };
         faults.iter().any(other) && facts.is_bound(NAMESPACE, CLAIM)

@@ -49,6 +49,36 @@ fn each_of_two_operators_looks_by_itself() {
     story.assert_kept();
 }
 
+/// A gateway has measured a bucket, and both operators hear of it at once.
+#[test]
+fn each_of_two_operators_tells_once_what_a_bucket_holds() {
+    let told = |story: &mut Story| {
+        let mut status = json!(null);
+        story.change_claim(By::Other, |claim| status = claim["status"].clone());
+        status["usage"] = json!({"bytes": 5, "objects": 1, "measuredAt": "2030-01-01T00:10:13Z"});
+        let patch = json!([
+            {"op": "test", "path": "/metadata/uid", "value": UID},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},
+            {"op": "add", "path": "/status", "value": status},
+        ]);
+        story.ask(Method::PATCH, "bucketclaims", "photos", "application/json-patch+json", &patch);
+        status
+    };
+    let mut story = at_rest();
+    let status = told(&mut story);
+    story.by_another();
+    story.change_claim(By::Operator, |claim| claim["status"] = status);
+    told(&mut story);
+    story.assert_kept();
+    told(&mut story);
+    story.assert_broken(Promise::E1, "PATCH bucketclaims team-a/photos");
+    let mut alone = at_rest();
+    let status = told(&mut alone);
+    alone.change_claim(By::Operator, |claim| claim["status"] = status);
+    told(&mut alone);
+    alone.assert_broken(Promise::E1, "PATCH bucketclaims team-a/photos");
+}
+
 /// A bound claim at rest; these seconds later the operator reads as told.
 fn reads_at_rest(verb: KubeVerb, seconds: &[u64]) -> Story {
     let mut story = at_rest();
