@@ -117,12 +117,12 @@ impl Actor {
     }
 
     fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Box<Claim>, Failure> {
-        let raw = kept::claim(&answer.map_err(|error| kubernetes::failure(&error))?);
-        let claim = Claim::parse(&raw);
+        let raw = answer.map_err(|error| kubernetes::failure(&error))?;
+        let claim = Claim::parse(&kept::claim_for_pass(&raw));
         // One whose last finalizer goes is gone with that, and no watch will supersede what is kept
         // of it.
         if !claim.deleting || !claim.finalizers.is_empty() {
-            self.written.wrote(raw);
+            self.written.wrote(kept::claim(&raw));
         }
         Ok(Box::new(claim))
     }

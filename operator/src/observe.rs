@@ -4,7 +4,6 @@
 mod accesses;
 mod obc;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -13,7 +12,7 @@ use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
 use kube::{Api, Client};
 
-use crate::api::{AccessRef, BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, RecordName, kept, wire};
+use crate::api::{BucketClaim, BucketRecord, Claim, ClaimRef, ClaimUid, RecordName, kept, wire};
 use crate::cache::{AccessCache, BackendCache, NamespaceCache, SecretCache, UsageCache};
 use crate::kubernetes;
 use crate::mandate::NoMandate;
@@ -60,16 +59,15 @@ impl Observer {
 
     /// Who asks for accesses to a claim's bucket, and to whose its records are open.
     fn asking(&self, claim: &ClaimRef, internal: &[Stored]) -> Option<Asking> {
-        let all = self.accesses.of_claim(claim)?;
-        let accesses: BTreeSet<AccessRef> =
-            all.iter().filter(|access| !access.deleting).map(|access| access.at.clone()).collect();
+        let accesses = self.accesses.live_of_claim(claim)?;
         let open = internal.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
         let open = open.flat_map(|record| record.accesses.into_keys()).filter_map(|uid| self.namespaces.of_uid(&uid));
         let asking = accesses.iter().filter_map(|access| self.namespaces.get(&access.namespace));
         let namespaces = asking.chain(open).map(|asker| (asker.uid.clone(), asker)).collect();
         let unasked = internal.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
         let unasked = unasked.flat_map(|record| self.unasked(&record)).collect();
-        Some(Asking { accesses, namespaces, unasked })
+        let recorded = self.recorded(&accesses, internal);
+        Some(Asking { accesses, recorded, namespaces, unasked })
     }
 
     /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.
@@ -191,7 +189,7 @@ impl Observer {
     pub(crate) async fn claim(&self, at: &ClaimRef) -> Result<Option<Box<Claim>>, Failure> {
         let api: Api<BucketClaim> = Api::namespaced(self.client.clone(), &at.namespace);
         let claim = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
-        Ok(claim.map(|raw| Box::new(Claim::parse(&kept::claim(&raw)))))
+        Ok(claim.map(|raw| Box::new(Claim::parse(&kept::claim_for_pass(&raw)))))
     }
 
     /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them

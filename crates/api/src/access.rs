@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::RotationPolicy;
+use super::packed::Packed;
 use super::schema;
 use super::secret_template::{Binding, SecretTemplate};
 use super::word::Word;
@@ -37,16 +38,48 @@ use super::word::Word;
 pub struct BucketAccessSpec {
     /// The buckets, each at most once, and no two of one name.
     #[schemars(length(min = 1, max = 64))]
-    #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub buckets: Vec<AccessEntry>,
+    #[x_kube(merge_strategy = ListMerge::Atomic, validation = Rule::new(entries_rule())
+        .message("the names and prefixes of buckets have more than 4096 bytes together"))]
+    pub buckets: Packed<Vec<AccessEntry>>,
     /// The Secret that receives the connection, in the namespace of the access.
     pub write_connection_secret_to_ref: AccessSecretRef,
     /// What that Secret has besides the connection, or in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_template: Option<SecretTemplate>,
+    pub secret_template: Option<Packed<SecretTemplate>>,
     /// When the credentials are replaced, and how long the old ones go on working.
     #[serde(default)]
     pub rotation_policy: RotationPolicy,
+}
+
+/// Sums the bytes of the texts that a tenant chooses: they are kept in memory, for every access.
+fn entries_rule() -> String {
+    let claim = "(has(e.claimRef) ? e.claimRef.name.size() + (has(e.claimRef.namespace) ? e.claimRef.namespace.size() : 0) : 0)";
+    let bucket = "(has(e.bucketRef) ? e.bucketRef.backend.size() + e.bucketRef.name.size() : 0)";
+    let prefix = "(has(e.prefix) ? size(bytes(e.prefix)) : 0)";
+    format!("self.map(e, {claim} + {bucket} + {prefix}).sum() <= {}", BucketAccessSpec::MOST_TEXT)
+}
+
+/// The same of the rules of a claim.
+pub(super) fn sharing_rule() -> String {
+    let sum = |of: &str, each: &str| format!("(has({of}) ? {of}.map({each}).sum() : 0)");
+    let labels = "r.namespaces.selector.matchLabels";
+    let names = sum("r.namespaces.names", "n, n.size()");
+    let prefixes = sum("r.prefixes", "p, size(bytes(p))");
+    let matches = sum(labels, &format!("k, k.size() + {labels}[k].size()"));
+    let values = sum("e.values", "v, v.size()");
+    let expressions = sum("r.namespaces.selector.matchExpressions", &format!("e, e.key.size() + {values}"));
+    let selector = format!("(has(r.namespaces.selector) ? {matches} + {expressions} : 0)");
+    format!("self.map(r, {names} + {prefixes} + {selector}).sum() <= {}", SharingRule::MOST_TEXT)
+}
+
+impl BucketAccessSpec {
+    /// Most bytes of the names and prefixes of all entries.
+    pub const MOST_TEXT: usize = 4096;
+}
+
+impl SharingRule {
+    /// Most bytes of the namespaces, selectors and prefixes of all rules of a claim.
+    pub const MOST_TEXT: usize = 4096;
 }
 
 /// One bucket that is to be opened.
@@ -263,8 +296,8 @@ pub struct BucketAccessStatus {
     #[schemars(with = "Option<schema::Time>")]
     pub next_rotation_at: Option<Time>,
     /// The entries, in their order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub buckets: Vec<AccessEntryStatus>,
+    #[serde(default, skip_serializing_if = "Packed::is_empty")]
+    pub buckets: Packed<Vec<AccessEntryStatus>>,
     /// `Ready`, and `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Condition>")]
@@ -297,7 +330,7 @@ pub struct AccessEntryStatus {
 pub struct ClaimAccesses {
     /// How many there are.
     pub count: i64,
-    /// The first twenty of them, as namespace and name, in that order.
+    /// The first of them, as namespace and name, in that order: twenty, or as many as have 2 KiB.
     pub first: Vec<String>,
 }
 

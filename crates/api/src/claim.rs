@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::access::{ClaimAccesses, SharingRule};
+use super::access::{ClaimAccesses, SharingRule, sharing_rule};
+use super::packed::Packed;
 use super::quantity::Quantity;
 use super::schema;
 use super::secret_template::{Binding, SecretTemplate};
@@ -75,7 +76,7 @@ pub struct BucketClaimSpec {
     pub write_connection_secret_to_ref: Option<ConnectionSecretRef>,
     /// What that Secret has besides the connection, or in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_template: Option<SecretTemplate>,
+    pub secret_template: Option<Packed<SecretTemplate>>,
     /// When the credentials are replaced, and how long the old ones go on working.
     #[serde(default)]
     pub rotation_policy: RotationPolicy,
@@ -92,8 +93,9 @@ pub struct BucketClaimSpec {
     /// need no consent, and how far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8))]
-    #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub sharing: Option<Vec<SharingRule>>,
+    #[x_kube(merge_strategy = ListMerge::Atomic, validation = Rule::new(sharing_rule())
+        .message("the namespaces, selectors and prefixes of sharing have more than 4096 bytes together"))]
+    pub sharing: Option<Packed<Vec<SharingRule>>>,
 }
 
 /// Names an S3Backend.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::access::{AccessEntry, AccessMode, BucketAccess, BucketAccessStatus, SharedSelector, SharingRule};
 use super::names::{BucketName, ClaimRef, InvalidName, ServedBy, is_object_name};
+use super::packed::Packed;
 use super::parsed::{InvalidSpec, ObjectId, Rotation};
 use super::secrets::SecretShape;
 use super::{ACCESS_FINALIZER, kept, wire};
@@ -190,8 +191,9 @@ pub struct Access {
     pub revoke_request: Option<String>,
     /// Name of the consumer Secret.
     pub consumer_secret: String,
-    /// What that Secret has besides.
-    pub shape: Result<SecretShape, InvalidSpec>,
+    /// What that Secret has besides; `None` where a cache has a digest of it, and a live read has
+    /// all.
+    pub shape: Result<Option<SecretShape>, InvalidSpec>,
     /// When credentials are replaced.
     pub rotation: Result<Rotation, InvalidSpec>,
     /// The entries, in order.
@@ -235,9 +237,9 @@ impl Access {
             rotate_request: kept::receipt(raw.annotations(), wire::ROTATE),
             revoke_request: kept::receipt(raw.annotations(), wire::REVOKE),
             consumer_secret: raw.spec.write_connection_secret_to_ref.name.clone(),
-            shape: SecretShape::parse(raw.spec.secret_template.as_ref()),
+            shape: SecretShape::of(raw.spec.secret_template.as_ref()),
             rotation: Rotation::parse(&raw.spec.rotation_policy),
-            entries: raw.spec.buckets.iter().map(|entry| Entry::parse(entry, &at.namespace)).collect(),
+            entries: Entry::all(&raw.spec.buckets, &at.namespace),
             status: raw.status.clone().unwrap_or_default(),
             at,
         }
@@ -250,14 +252,24 @@ impl Access {
 
     /// The claims that its entries name.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimRef> {
-        self.entries.iter().filter_map(|entry| match &entry.of {
-            Ok(EntryOf::Claim(claim)) => Some(claim),
-            Ok(EntryOf::Bucket(..)) | Err(_) => None,
-        })
+        self.entries.iter().filter_map(Entry::claim)
     }
 }
 
 impl Entry {
+    /// Parses the entries of an access in this namespace.
+    pub fn all(raw: &Packed<Vec<AccessEntry>>, namespace: &str) -> Vec<Self> {
+        raw.get().into_iter().flatten().map(|entry| Self::parse(&entry, namespace)).collect()
+    }
+
+    /// The claim that it names.
+    pub fn claim(&self) -> Option<&ClaimRef> {
+        match &self.of {
+            Ok(EntryOf::Claim(claim)) => Some(claim),
+            Ok(EntryOf::Bucket(..)) | Err(_) => None,
+        }
+    }
+
     fn parse(raw: &AccessEntry, namespace: &str) -> Self {
         Self { of: Self::of(raw, namespace), wants: Self::wants(raw) }
     }

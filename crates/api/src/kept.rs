@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, OwnerReference};
 
-use super::access::{BucketAccess, BucketAccessStatus};
+use super::access::{BucketAccess, BucketAccessSpec, BucketAccessStatus, SharingRule};
 use super::backend::S3Backend;
 use super::claim::{BucketClaim, BucketClaimStatus};
 use super::{ACCESS_FINALIZER, FINALIZER, OBC_FINALIZER, OBC_GROUP, wire};
@@ -19,17 +19,30 @@ pub const LONGEST: usize = 256;
 /// Longer than any text of ours in a status that is no condition: endpoints have 2048.
 const LONGEST_TEXT: usize = 2100;
 
-/// Longer than the names of the first twenty accesses of a claim, in bytes.
-const LONGEST_ACCESSES: usize = 20 * 320;
+/// Most bytes of the names of accesses in the status of a claim.
+pub const LONGEST_ACCESSES: usize = 2 << 10;
 
-/// Most entries of an access.
-const MOST_ENTRIES: usize = 64;
+/// Most bytes of a template in a cache.
+pub const MOST_TEMPLATE: usize = 2 << 10;
 
-/// Of so many finalizers the names are kept.
+/// Most bytes of the sharing of a claim: as much as the schema takes, with the names of its fields.
+const MOST_SHARING: usize = SharingRule::MOST_TEXT + (4 << 10);
+
+/// Most bytes of the entries of an access: as much as the schema takes, with the names of their
+/// fields.
+const MOST_ENTRIES: usize = BucketAccessSpec::MOST_TEXT + (4 << 10);
+
+/// Most bytes of what the status of an access says of its entries, in a cache.
+const MOST_ENTRIES_SHOWN: usize = 512;
+
+/// Most finalizers of which the names are kept.
 const MOST_FINALIZERS: usize = 16;
 
-/// Longer than any finalizer's name: a prefix of 253, a slash and 63.
-const LONGEST_FINALIZER: usize = 320;
+/// Most bytes of the names of all finalizers.
+const LONGEST_FINALIZERS: usize = 1 << 10;
+
+/// Longest request that is kept itself, in bytes: one that [`wire::receipt`] leaves as it is.
+const LONGEST_REQUEST: usize = 63;
 
 /// Stands for the finalizers that are not kept. None can be called so: their names have no blanks.
 const MORE_FINALIZERS: &str = "and more";
@@ -39,8 +52,12 @@ const MORE_FINALIZERS: &str = "and more";
 const REQUESTS: [(&str, &str); 2] =
     [(wire::ROTATE, "broker.stowage.io/rotate (receipt)"), (wire::REVOKE, "broker.stowage.io/revoke (receipt)")];
 
-/// Bytes of conditions that are kept: the schema has no bound on how many there are.
-const MOST_CONDITIONS: usize = 64 << 10;
+/// Annotation of a consumer Secret in a cache that has nothing of what templates wrote. None can be
+/// called so.
+pub const TEMPLATE_LEFT_OUT: &str = "broker.stowage.io/template (left out)";
+
+/// Most bytes of conditions: the operator's longest. The schema has no bound on how many there are.
+const MOST_CONDITIONS: usize = 24 << 10;
 
 /// The annotations of a claim that are read.
 const CLAIM_ANNOTATIONS: [&str; 6] =
@@ -75,7 +92,7 @@ fn only(all: &BTreeMap<String, String>, names: &[&str]) -> BTreeMap<String, Stri
 /// The finalizers, or what is to be known of too many: whether ours is one, and that there are
 /// others.
 fn finalizers(all: &[String]) -> Vec<String> {
-    if all.len() <= MOST_FINALIZERS && all.iter().all(|name| name.len() <= LONGEST_FINALIZER) {
+    if all.len() <= MOST_FINALIZERS && all.iter().map(String::len).sum::<usize>() <= LONGEST_FINALIZERS {
         return all.to_vec();
     }
     let ours = all.iter().find(|name| [FINALIZER, ACCESS_FINALIZER, OBC_FINALIZER].contains(&name.as_str())).cloned();
@@ -87,11 +104,24 @@ pub fn are_all_finalizers(kept: &[String]) -> bool {
     kept.iter().all(|name| name != MORE_FINALIZERS)
 }
 
-/// What is kept of a claim. What its schema bounds is kept whole.
+/// Copies of a claim what a cache keeps: of a long template a digest.
 pub fn claim(of: &BucketClaim) -> BucketClaim {
+    let mut kept = claim_for_pass(of);
+    if let Some(template) = &mut kept.spec.secret_template {
+        template.shed(MOST_TEMPLATE);
+    }
+    kept
+}
+
+/// Copies of a claim what a pass reads.
+pub fn claim_for_pass(of: &BucketClaim) -> BucketClaim {
     let mut metadata = asking(&of.metadata);
     metadata.owner_references = obc_controller(&of.metadata);
-    BucketClaim { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(status) }
+    let mut spec = of.spec.clone();
+    if let Some(sharing) = &mut spec.sharing {
+        sharing.truncate(MOST_SHARING);
+    }
+    BucketClaim { metadata, spec, status: of.status.as_ref().map(status) }
 }
 
 /// The owner reference of the ObjectBucketClaim that controls an object: by that it is found.
@@ -106,11 +136,26 @@ pub fn obc_controller(of: &ObjectMeta) -> Option<Vec<OwnerReference>> {
     Some(vec![owner.clone()])
 }
 
-/// What is kept of an access. What its schema bounds is kept whole.
+/// Copies of an access what a cache keeps: of a long template, and of what the status says of the
+/// entries, a digest.
 pub fn access(of: &BucketAccess) -> BucketAccess {
+    let mut kept = access_for_pass(of);
+    if let Some(template) = &mut kept.spec.secret_template {
+        template.shed(MOST_TEMPLATE);
+    }
+    if let Some(status) = &mut kept.status {
+        status.buckets.shed(MOST_ENTRIES_SHOWN);
+    }
+    kept
+}
+
+/// Copies of an access what a pass reads.
+pub fn access_for_pass(of: &BucketAccess) -> BucketAccess {
     let mut metadata = asking(&of.metadata);
     metadata.owner_references = obc_controller(&of.metadata);
-    BucketAccess { metadata, spec: of.spec.clone(), status: of.status.as_ref().map(access_status) }
+    let mut spec = of.spec.clone();
+    spec.buckets.truncate(MOST_ENTRIES);
+    BucketAccess { metadata, spec, status: of.status.as_ref().map(access_status) }
 }
 
 /// What is kept of the metadata of an object whose annotations may ask for something.
@@ -118,28 +163,22 @@ fn asking(of: &ObjectMeta) -> ObjectMeta {
     let mut metadata = metadata(of, &[], &CLAIM_ANNOTATIONS);
     for (annotation, receipt) in REQUESTS {
         let request = of.annotations.as_ref().and_then(|all| all.get(annotation));
-        if let Some(long) = request.filter(|request| request.len() > LONGEST) {
+        if let Some(long) = request.filter(|request| request.len() > LONGEST_REQUEST) {
             let kept = metadata.annotations.get_or_insert_default();
+            kept.remove(annotation);
             kept.insert(receipt.to_owned(), wire::receipt(long));
         }
     }
     metadata
 }
 
-/// The same of an access. Entries beyond those that a spec can have are none that the operator
-/// wrote.
+/// The same of an access.
 fn access_status(of: &BucketAccessStatus) -> BucketAccessStatus {
     let mut kept = of.clone();
     for text in [&mut kept.bound_secret_name, &mut kept.access_key_id] {
-        *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
+        *text = text.take().filter(|text| text.len() <= LONGEST);
     }
-    kept.binding = kept.binding.filter(|binding| binding.name.len() <= LONGEST_TEXT);
-    let is_ours = |text: &Option<String>| text.as_ref().is_none_or(|text| text.len() <= LONGEST);
-    kept.buckets.truncate(MOST_ENTRIES);
-    kept.buckets.retain(|entry| {
-        let texts = [&entry.bucket, &entry.backend, &entry.mode, &entry.reason];
-        texts.into_iter().all(is_ours) && entry.state.len() <= LONGEST
-    });
+    kept.binding = kept.binding.filter(|binding| binding.name.len() <= LONGEST);
     kept.conditions = conditions(&of.conditions);
     kept
 }
@@ -156,15 +195,15 @@ fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
     let mut kept = of.clone();
     for text in [
         &mut kept.bucket_name,
-        &mut kept.proxy_endpoint,
         &mut kept.bound_secret_name,
         &mut kept.access_key_id,
         &mut kept.handled_rotate_request,
         &mut kept.handled_revoke_request,
     ] {
-        *text = text.take().filter(|text| text.len() <= LONGEST_TEXT);
+        *text = text.take().filter(|text| text.len() <= LONGEST);
     }
-    kept.binding = kept.binding.filter(|binding| binding.name.len() <= LONGEST_TEXT);
+    kept.proxy_endpoint = kept.proxy_endpoint.filter(|endpoint| endpoint.len() <= LONGEST_TEXT);
+    kept.binding = kept.binding.filter(|binding| binding.name.len() <= LONGEST);
     kept.backend = kept.backend.filter(|backend| backend.name.len().max(backend.endpoint.len()) <= LONGEST_TEXT);
     kept.accesses = kept.accesses.filter(|all| all.first.iter().map(String::len).sum::<usize>() <= LONGEST_ACCESSES);
     kept.conditions = conditions(&of.conditions);
@@ -198,7 +237,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::Claim;
+    use super::super::{Claim, Packed};
     use super::*;
 
     fn claim_with(annotations: &[(&str, &str)], finalizers: Vec<String>) -> BucketClaim {
@@ -232,13 +271,77 @@ mod tests {
         let mut raw = claim_with(&texts, names.collect());
         raw.metadata.labels = raw.metadata.annotations.clone();
         raw.metadata.owner_references = Some(vec![OwnerReference::default(); 5000]);
-        raw.metadata.generate_name = Some(long);
+        raw.metadata.generate_name = Some(long.clone());
         let kept = claim(&raw);
         assert!(size(&kept.metadata) < 1 << 10, "{} bytes", size(&kept.metadata));
         assert_eq!(kept.metadata.generate_name, None);
-        let most = vec!["f".repeat(LONGEST_FINALIZER); MOST_FINALIZERS];
-        let most = claim(&claim_with(&[(wire::ROTATE, &"x".repeat(LONGEST))], most));
-        assert!(size(&most.metadata) < 8 << 10, "{} bytes", size(&most.metadata));
+        let most = vec!["f".repeat(LONGEST_FINALIZERS / MOST_FINALIZERS); MOST_FINALIZERS];
+        let texts = CLAIM_ANNOTATIONS.map(|name| (name, &long[..LONGEST]));
+        let most = claim(&claim_with(&texts, most));
+        assert!(size(&most.metadata) < 3 << 10, "{} bytes", size(&most.metadata));
+    }
+
+    /// A template as large as the schema takes it.
+    fn template() -> serde_json::Value {
+        let map = |longest: usize| -> BTreeMap<String, String> {
+            let text = |number: usize| (format!("{number:02}{}", "k".repeat(40)), "\u{1}".repeat(longest));
+            (0..32).map(text).collect()
+        };
+        json!({"labels": map(63), "annotations": map(256), "data": map(4096)})
+    }
+
+    // covers: 3.5.memory, 3.5.memory.template
+    #[test]
+    fn a_long_template_is_a_digest_in_a_cache_and_whole_in_a_pass() {
+        let spec = json!({"backendRef": {"name": "main"}, "secretTemplate": template()});
+        let raw: BucketClaim = serde_json::from_value(json!({"metadata": {"name": "photos"}, "spec": spec})).unwrap();
+        let taken = |of: &BucketClaim| of.spec.secret_template.as_ref().map(Packed::size);
+        assert!(taken(&raw) > Some(128 << 10));
+        assert_eq!((taken(&claim(&raw)), taken(&claim_for_pass(&raw))), (Some(0), taken(&raw)));
+        let shape = |of: &BucketClaim| Claim::parse(of).desired.map(|desired| desired.shape.is_some());
+        assert_eq!(shape(&claim(&raw)), Ok(false));
+        let short = json!({"backendRef": {"name": "main"}, "secretTemplate": {"data": {"a": "x"}}});
+        let raw: BucketClaim = serde_json::from_value(json!({"metadata": {"name": "photos"}, "spec": short})).unwrap();
+        assert_eq!(shape(&claim(&raw)), Ok(true));
+    }
+
+    // covers: 3.5.memory
+    #[test]
+    fn what_is_kept_of_an_access_has_a_bound_by_capacity() {
+        let entry = |number: usize| {
+            let name = format!("{number:02}{}", "n".repeat(20));
+            json!({"claimRef": {"name": name, "namespace": "team-a"}, "mode": "ReadOnly", "prefix": format!("{name}/")})
+        };
+        let shown = |number: usize| json!({"bucket": format!("{number}{}", "b".repeat(60)), "state": "Open"});
+        let access_of = |entries: Vec<serde_json::Value>| -> BucketAccess {
+            let status = json!({"buckets": (0..64).map(shown).collect::<Vec<_>>()});
+            let spec = json!({
+                "buckets": entries, "writeConnectionSecretToRef": {"name": "s"}, "secretTemplate": template(),
+            });
+            serde_json::from_value(json!({"metadata": {"name": "reader"}, "spec": spec, "status": status})).unwrap()
+        };
+        let raw = access_of((0..64).map(entry).collect());
+        let kept = access(&raw);
+        assert_eq!(kept.spec.buckets, raw.spec.buckets, "as many as the schema takes");
+        assert_eq!(kept.spec.secret_template.as_ref().map(Packed::size), Some(0));
+        let shown = |of: &BucketAccess| of.status.as_ref().map(|status| status.buckets.clone());
+        assert_eq!((shown(&kept), shown(&kept).map(|all| all.size())), (shown(&raw), Some(0)));
+        let many = access(&access_of((0..5000).map(entry).collect()));
+        assert!((MOST_ENTRIES / 2..=MOST_ENTRIES).contains(&many.spec.buckets.size()));
+    }
+
+    // covers: 3.5.memory
+    #[test]
+    fn the_first_rules_of_a_claim_are_kept_that_fit() {
+        let rule = |number: usize| {
+            let names: Vec<String> = (0..32).map(|name| format!("{number}-{name:02}-{}", "n".repeat(50))).collect();
+            json!({"namespaces": {"names": names}, "maxMode": "ReadOnly"})
+        };
+        let spec = json!({"backendRef": {"name": "main"}, "sharing": (0..8).map(rule).collect::<Vec<_>>()});
+        let raw: BucketClaim = serde_json::from_value(json!({"metadata": {"name": "photos"}, "spec": spec})).unwrap();
+        let kept = claim(&raw).spec.sharing.expect("some");
+        assert!(kept.size() <= MOST_SHARING, "{} bytes", kept.size());
+        assert_eq!(kept.get().map(|rules| rules.len()), Some(4));
     }
 
     // covers: 3.5.memory, 1.status.handledRotateRequest, 1.status.handledRevokeRequest

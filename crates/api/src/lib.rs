@@ -39,6 +39,7 @@ mod grant;
 pub mod kept;
 mod names;
 mod obc;
+mod packed;
 mod parsed;
 mod quantity;
 mod schema;
@@ -75,6 +76,7 @@ pub use obc::{
     ObjectBucketClaimSpec, ObjectBucketEndpoint, ObjectBucketSpec, ObjectBucketStatus, controlling_obc, kept_class,
     kept_obc, kept_object_bucket,
 };
+pub use packed::Packed;
 pub use parsed::{
     Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints, shared_buckets,
 };

@@ -212,6 +212,15 @@ pub struct ClaimRef {
     pub name: String,
 }
 
+impl ClaimRef {
+    /// The beginning of the SHA-256 of namespace and name, for an index that has no room for both.
+    pub fn short_digest(&self) -> [u8; 16] {
+        // No namespace has a slash in its name.
+        let digest = Sha256::digest(self.to_string());
+        std::array::from_fn(|at| digest[at])
+    }
+}
+
 impl fmt::Display for ClaimRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)

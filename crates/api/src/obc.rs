@@ -28,6 +28,9 @@ pub const OBC_PROVISIONER: &str = "bucket-provisioner";
 /// Most entries of a map that are kept.
 const MOST_ENTRIES: usize = 32;
 
+/// Most bytes of a map.
+const MOST_BYTES: usize = 4 << 10;
+
 /// What a namespace asks for: a bucket of a storage class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -221,7 +224,12 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, 
         other => Some(cut(&other.to_string())),
     };
     let entries = value.as_object().into_iter().flatten().filter_map(|(key, value)| Some((cut(key), word(value)?)));
-    Ok(entries.filter(|(_, value)| !value.is_empty()).take(MOST_ENTRIES).collect())
+    let mut room = MOST_BYTES;
+    let fits = |(key, value): &(String, String)| {
+        let size = 2 * size_of::<String>() + key.len() + value.len();
+        room.checked_sub(size).map(|left| room = left).is_some()
+    };
+    Ok(entries.filter(|(_, value)| !value.is_empty()).take(MOST_ENTRIES).take_while(fits).collect())
 }
 
 /// A copy of a text, up to a bound that is longer than any name: one that is cut is none.
@@ -383,8 +391,12 @@ mod tests {
         let config: BTreeMap<String, &str> = (0..1000).map(|number| (format!("{number}"), long.as_str())).collect();
         let read = spec(json!({"bucketName": long, "additionalConfig": config}));
         assert!(read.bucket_name.is_some_and(|name| name.len() > 256 && name.capacity() < 300));
-        assert_eq!(read.additional_config.len(), MOST_ENTRIES);
-        assert!(read.additional_config.values().all(|value| value.capacity() < 300));
+        let config = read.additional_config;
+        let size = |text: &String| size_of::<String>() + text.capacity();
+        let taken: usize = config.iter().map(|(key, value)| size(key) + size(value)).sum();
+        assert!(!config.is_empty() && taken <= MOST_BYTES, "{taken} bytes");
+        let short: BTreeMap<String, &str> = (0..1000).map(|number| (format!("{number}"), "x")).collect();
+        assert_eq!(spec(json!({"additionalConfig": short})).additional_config.len(), MOST_ENTRIES);
     }
 
     #[test]

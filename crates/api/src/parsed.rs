@@ -17,6 +17,7 @@ use super::claim::{
 use super::condition::ConditionType;
 use super::grant::{Consent, Sharing, consent};
 use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, ServedBy};
+use super::packed::Packed;
 use super::quantity::{Bytes, Quantity};
 use super::secrets::SecretShape;
 use super::template::NameTemplate;
@@ -122,8 +123,9 @@ pub struct Desired {
     pub backend: String,
     /// Name of the bucket, if the claim gives one.
     pub bucket: Option<BucketName>,
-    /// What the consumer Secret has besides.
-    pub shape: SecretShape,
+    /// What the consumer Secret has besides; `None` where a cache has a digest of it, and a live read
+    /// has all.
+    pub shape: Option<SecretShape>,
     /// When credentials are replaced.
     pub rotation: Rotation,
     /// Requests per second of one source address, if the bucket may be read without credentials.
@@ -186,7 +188,7 @@ impl Claim {
                 (Some(DeletionPolicy::Delete), true) => Deletion::Force,
             },
             consumer_secret: secret.unwrap_or_else(|| format!("{name}-s3")),
-            sharing: Sharing::parse(raw.spec.sharing.as_ref()),
+            sharing: Sharing::parse(raw.spec.sharing.as_ref().and_then(Packed::get).as_ref()),
             desired: Desired::parse(raw),
             status: raw.status.clone().unwrap_or_default(),
             at: ClaimRef { namespace: raw.namespace().unwrap_or_default(), name },
@@ -215,7 +217,7 @@ impl Desired {
         Ok(Self {
             backend: spec.backend_ref.name.clone(),
             bucket: bucket.map_err(|error| InvalidSpec::of("spec.bucketName", &error))?,
-            shape: SecretShape::parse(spec.secret_template.as_ref())?,
+            shape: SecretShape::of(spec.secret_template.as_ref())?,
             rotation,
             anonymous: (access == AnonymousMode::ReadOnly).then_some(rps),
             quota_soft: bytes("spec.quota.soft", quota.soft)?,

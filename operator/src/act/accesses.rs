@@ -82,10 +82,10 @@ impl Actor {
     }
 
     fn access_written(&self, answer: kube::Result<BucketAccess>) -> Result<Box<Access>, Failure> {
-        let raw = kept::access(&answer.map_err(|error| kubernetes::failure(&error))?);
-        let access = Access::parse(&raw);
+        let raw = answer.map_err(|error| kubernetes::failure(&error))?;
+        let access = Access::parse(&kept::access_for_pass(&raw));
         if !access.deleting || !access.finalizers.is_empty() {
-            self.written_accesses.wrote(raw);
+            self.written_accesses.wrote(kept::access(&raw));
         }
         Ok(Box::new(access))
     }

@@ -8,18 +8,32 @@ use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{Access, AccessRef, AccessUid, BucketAccess, ClaimRef, EntryOf};
+use crate::api::{AccessEntry, AccessRef, AccessUid, BucketAccess, ClaimRef, Entry, EntryOf, ObjectId, Packed};
 
-/// Every access that can be decoded.
+/// Every access that can be decoded, as far as others go by it. The whole object is in the store of
+/// the watch, whose memory the entries share.
 #[derive(Default)]
 pub(crate) struct AccessCache(Mutex<Accesses>);
 
 #[derive(Default)]
 struct Accesses {
-    all: BTreeMap<AccessRef, Arc<Access>>,
-    by_claim: BTreeMap<ClaimRef, BTreeSet<AccessRef>>,
+    all: BTreeMap<Arc<AccessRef>, Known>,
+    /// Which accesses name a claim.
+    named: BTreeSet<(ClaimKey, Arc<AccessRef>)>,
     listing: Option<BTreeSet<AccessRef>>,
     is_filled: bool,
+}
+
+/// Stands for a claim: a tenant may name 64 in each of thousands of accesses, by long names.
+type ClaimKey = [u8; 16];
+
+/// An access.
+struct Known {
+    id: ObjectId,
+    deleting: bool,
+    entries: Packed<Vec<AccessEntry>>,
+    /// An entry names a bucket rather than a claim.
+    has_bucket: bool,
 }
 
 impl AccessCache {
@@ -38,7 +52,7 @@ impl AccessCache {
                     listing.insert(at.clone());
                 }
                 match &object.0 {
-                    Ok(raw) => accesses.put(at, Access::parse(raw)),
+                    Ok(raw) => accesses.put(at, raw),
                     Err(_) => accesses.take(&at),
                 }
             }
@@ -47,12 +61,12 @@ impl AccessCache {
             }
             Event::InitDone => {
                 let listed = accesses.listing.take().unwrap_or_default();
-                let gone: Vec<AccessRef> = accesses.all.keys().filter(|at| !listed.contains(at)).cloned().collect();
+                let gone: Vec<_> = accesses.all.keys().filter(|at| !listed.contains(at.as_ref())).cloned().collect();
                 // Who waits for the first list is not woken by what is in it.
                 let first = !std::mem::replace(&mut accesses.is_filled, true);
                 let mut touched: BTreeSet<ClaimRef> = gone.iter().flat_map(|at| accesses.take(at)).collect();
                 if first {
-                    touched.extend(accesses.by_claim.keys().cloned());
+                    touched.extend(accesses.all.iter().flat_map(|(at, known)| known.claims(at)));
                 }
                 touched
             }
@@ -66,67 +80,90 @@ impl AccessCache {
 
     /// Whether the access of this name is known, and has this UID.
     pub(crate) fn has(&self, at: &AccessRef, uid: &AccessUid) -> bool {
-        self.0.lock().all.get(at).is_some_and(|access| access.uid == *uid)
+        self.0.lock().all.get(at).is_some_and(|known| known.id.uid == uid.as_str())
     }
 
     /// UIDs of the accesses; `None` while no list has been whole.
     pub(crate) fn uids(&self) -> Option<BTreeSet<AccessUid>> {
         let accesses = self.0.lock();
-        accesses.is_filled.then(|| accesses.all.values().map(|access| access.uid.clone()).collect())
+        accesses.is_filled.then(|| accesses.all.values().map(|known| AccessUid::new(&known.id.uid)).collect())
     }
 
     /// The accesses that name a claim; `None` while no list has been whole.
-    pub(crate) fn of_claim(&self, claim: &ClaimRef) -> Option<Vec<Arc<Access>>> {
+    pub(crate) fn of_claim(&self, claim: &ClaimRef) -> Option<BTreeSet<AccessRef>> {
         let accesses = self.0.lock();
-        let names = accesses.by_claim.get(claim).into_iter().flatten();
-        accesses.is_filled.then(|| names.filter_map(|at| accesses.all.get(at)).cloned().collect())
+        accesses.is_filled.then(|| accesses.naming(claim).map(|(at, _)| at.clone()).collect())
     }
 
-    /// The accesses of a namespace.
-    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Arc<Access>> {
+    /// Those of them that are not on their way out.
+    pub(crate) fn live_of_claim(&self, claim: &ClaimRef) -> Option<BTreeSet<AccessRef>> {
+        let accesses = self.0.lock();
+        let live = accesses.naming(claim).filter(|(_, known)| !known.deleting);
+        accesses.is_filled.then(|| live.map(|(at, _)| at.clone()).collect())
+    }
+
+    /// The accesses of a namespace, and the claims that they name.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<(AccessRef, BTreeSet<ClaimRef>)> {
         let from = AccessRef { namespace: namespace.to_owned(), name: String::new() };
         let accesses = self.0.lock();
-        let within = accesses.all.range(from..).take_while(|(at, _)| at.namespace == namespace);
-        within.map(|(_, access)| access.clone()).collect()
+        let within = accesses.all.range(Arc::new(from)..).take_while(|(at, _)| at.namespace == namespace);
+        within.map(|(at, known)| (at.as_ref().clone(), known.claims(at))).collect()
     }
 
     /// The accesses that name a bucket of this backend.
     pub(crate) fn on_backend(&self, backend: &str) -> Vec<AccessRef> {
-        let is_on = |access: &Access| {
-            access.entries.iter().any(|entry| matches!(&entry.of, Ok(EntryOf::Bucket(on, _)) if on == backend))
-        };
-        self.0.lock().all.iter().filter(|(_, access)| is_on(access)).map(|(at, _)| at.clone()).collect()
+        let is_on = |entry: &Entry| matches!(&entry.of, Ok(EntryOf::Bucket(on, _)) if on == backend);
+        let accesses = self.0.lock();
+        let with_bucket = accesses.all.iter().filter(|(_, known)| known.has_bucket);
+        let on = with_bucket.filter(|(at, known)| Entry::all(&known.entries, &at.namespace).iter().any(is_on));
+        on.map(|(at, _)| at.as_ref().clone()).collect()
+    }
+}
+
+impl Known {
+    fn claims(&self, at: &AccessRef) -> BTreeSet<ClaimRef> {
+        Entry::all(&self.entries, &at.namespace).iter().filter_map(Entry::claim).cloned().collect()
     }
 }
 
 impl Accesses {
-    fn put(&mut self, at: AccessRef, access: Access) -> BTreeSet<ClaimRef> {
-        if self.all.get(&at).is_some_and(|known| known.id == access.id) {
+    fn naming(&self, claim: &ClaimRef) -> impl Iterator<Item = (&AccessRef, &Known)> {
+        let key = claim.short_digest();
+        let least = AccessRef { namespace: String::new(), name: String::new() };
+        let names = self.named.range((key, Arc::new(least))..).take_while(move |(named, _)| *named == key);
+        names.filter_map(|(_, at)| self.all.get_key_value(at)).map(|(at, known)| (at.as_ref(), known))
+    }
+
+    fn put(&mut self, at: AccessRef, raw: &BucketAccess) -> BTreeSet<ClaimRef> {
+        let entries = Entry::all(&raw.spec.buckets, &at.namespace);
+        let known = Known {
+            id: ObjectId::of(raw),
+            deleting: raw.metadata.deletion_timestamp.is_some(),
+            entries: raw.spec.buckets.clone(),
+            has_bucket: entries.iter().any(|entry| matches!(entry.of, Ok(EntryOf::Bucket(..)))),
+        };
+        let before = self.all.get(&at);
+        if before.is_some_and(|before| before.id == known.id) {
             return BTreeSet::new();
         }
-        let is_changed = |known: &Arc<Access>| {
-            known.entries != access.entries || known.deleting != access.deleting || known.uid != access.uid
-        };
-        let matters = self.all.get(&at).is_none_or(is_changed);
+        let matters = before.is_none_or(|before| {
+            before.entries != known.entries || before.deleting != known.deleting || before.id.uid != known.id.uid
+        });
         let mut touched = self.take(&at);
-        for claim in access.claims() {
-            self.by_claim.entry(claim.clone()).or_default().insert(at.clone());
+        let at = Arc::new(at);
+        for claim in entries.iter().filter_map(Entry::claim) {
+            self.named.insert((claim.short_digest(), at.clone()));
             touched.insert(claim.clone());
         }
-        self.all.insert(at, Arc::new(access));
+        self.all.insert(at, known);
         if matters { touched } else { BTreeSet::new() }
     }
 
     fn take(&mut self, at: &AccessRef) -> BTreeSet<ClaimRef> {
-        let Some(access) = self.all.remove(at) else { return BTreeSet::new() };
-        let named: BTreeSet<ClaimRef> = access.claims().cloned().collect();
+        let Some((at, known)) = self.all.remove_entry(at) else { return BTreeSet::new() };
+        let named = known.claims(&at);
         for claim in &named {
-            if let Some(accesses) = self.by_claim.get_mut(claim) {
-                accesses.remove(at);
-                if accesses.is_empty() {
-                    self.by_claim.remove(claim);
-                }
-            }
+            self.named.remove(&(claim.short_digest(), at.clone()));
         }
         named
     }
@@ -169,7 +206,7 @@ mod tests {
         assert!(cache.apply(&Event::Apply(access(3, named(&["films"])))).is_empty(), "only its status has changed");
         assert_eq!(names(&cache.apply(&Event::Delete(access(4, named(&["films"]))))), ["films"]);
         assert_eq!(cache.of_claim(&films).map(|all| all.len()), Some(0));
-        assert!(cache.0.lock().by_claim.is_empty());
+        assert!(cache.0.lock().named.is_empty());
     }
 
     #[test]

@@ -32,10 +32,14 @@ impl SecretCache {
         Self { whose: Whose::Tenants, known: Mutex::default() }
     }
 
-    /// What is kept of a Secret of this cache: of all that is read or written, be it for a pass
-    /// alone.
+    /// What a pass reads of a Secret of this cache.
     pub(crate) fn kept(&self, secret: Secret) -> Arc<Secret> {
         Arc::new(self.whose.kept(secret))
+    }
+
+    /// What the cache itself keeps of that.
+    fn cached(&self, kept: &Arc<Secret>) -> Arc<Secret> {
+        self.whose.cached(kept.clone())
     }
 
     /// Takes in what a watch of all namespaces shows, or of one alone that this cache is of: see
@@ -53,7 +57,7 @@ impl SecretCache {
                 secrets.listings.insert(part.clone(), BTreeSet::new());
                 Vec::new()
             }
-            Event::InitApply(secret) | Event::Apply(secret) => secrets.put(self.kept(secret)),
+            Event::InitApply(secret) | Event::Apply(secret) => secrets.put(self.cached(&self.kept(secret))),
             Event::Delete(secret) => secrets.take(&secret),
             Event::InitDone => secrets.finish_list(part),
         }
@@ -61,7 +65,7 @@ impl SecretCache {
 
     /// Takes in the answer to a write of ours.
     pub(crate) fn wrote(&self, secret: &Arc<Secret>) {
-        self.known.lock().put(secret.clone());
+        self.known.lock().put(self.cached(secret));
     }
 
     /// Forgets a Secret that we deleted, but for that.
@@ -99,7 +103,7 @@ impl SecretCache {
     pub(crate) fn read_live(&self, secret: &Arc<Secret>) {
         let mut secrets = self.known.lock();
         if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
-            secrets.put(secret.clone());
+            secrets.put(self.cached(secret));
         }
     }
 

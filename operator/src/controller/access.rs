@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, Shared as SharedFuture};
 use futures::stream::{self, StreamExt};
@@ -15,7 +16,7 @@ use tracing::Instrument;
 use crate::api::BucketAccess;
 use crate::kubernetes;
 use crate::metrics::{ControllerMetrics, PassResult};
-use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantStep};
+use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantLook, GrantStep};
 use crate::plan::{Change, Failure, Rest, Then};
 
 use super::announcer::Announced;
@@ -88,13 +89,18 @@ async fn reconcile(access: Arc<Access>, context: Arc<Context>) -> Result<Action,
 }
 
 /// Carries out the steps of one pass.
-struct Hands<'a>(&'a Context);
+struct Hands<'a> {
+    context: &'a Context,
+    /// This pass has read a claim.
+    asked: bool,
+}
 
 impl CarryOut<Grant> for Hands<'_> {
     async fn carry_out(&mut self, grant: &Grant, step: &GrantStep) -> GrantAnswer {
-        let answer = match step {
-            GrantStep::Look(look) => self.0.shared.observer.answer_grant(grant, look).await,
-            GrantStep::Act(act) => self.0.act(grant, act).await,
+        let answer = match (step, self.too_soon(grant, step)) {
+            (_, Some(wait)) => GrantAnswer::Failed(step.clone(), Failure::Paced(wait)),
+            (GrantStep::Look(look), None) => self.context.shared.observer.answer_grant(grant, look).await,
+            (GrantStep::Act(act), None) => self.context.act(grant, act).await,
         };
         if let GrantAnswer::Failed(step, failure) = &answer {
             tracing::warn!(%step, ?failure, "step failed");
@@ -103,11 +109,28 @@ impl CarryOut<Grant> for Hands<'_> {
     }
 }
 
+impl Hands<'_> {
+    /// How long this pass has to wait before it may read claims; `None` if it need not. A tenant has
+    /// an access looked at as often as it likes, and each look may be at 64 claims.
+    fn too_soon(&mut self, grant: &Grant, step: &GrantStep) -> Option<Duration> {
+        if self.asked || !matches!(step, GrantStep::Look(GrantLook::Claim(_))) {
+            return None;
+        }
+        let (paces, uid) = (&self.context.shared.memory.asked, grant.access().uid.as_str());
+        let wait = paces.wait(uid, Instant::now());
+        if wait.is_none() {
+            self.asked = true;
+            paces.did(uid, Instant::now());
+        }
+        wait
+    }
+}
+
 impl Context {
     async fn pass(&self, raw: &BucketAccess) -> Rest {
         let mut grant = self.shared.observer.begin_grant(raw);
         self.shared.memory.begin_access(&grant.access().at);
-        let rest = converse(&mut grant, &self.shared.clock, &mut Hands(self)).await;
+        let rest = converse(&mut grant, &self.shared.clock, &mut Hands { context: self, asked: false }).await;
         for event in &rest.events {
             let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
             if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {

@@ -23,7 +23,7 @@ pub(super) struct Memory {
     under_way: Mutex<BTreeSet<String>>,
     /// Writes about each that is not on its way out.
     pub(super) pace: WritePace,
-    /// Passes over each that asked a store.
+    /// Passes over each that asked a store, or, over an access, read claims.
     pub(super) asked: AskPace,
     /// Whose Secrets are completed that an older version made.
     pub(super) completions: Completions,
@@ -88,6 +88,7 @@ impl Memory {
     pub(super) fn forget_access(&self, uid: &str, access: &AccessRef) {
         self.backoff.reset(uid);
         self.pace.forget(uid);
+        self.asked.forget(uid);
         self.access_patch_unanswered.lock().remove(access);
     }
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// as fast as the API server lets them. The burst is several times what the busiest needs.
 pub(super) type WritePace = Pace<30, 100>;
 
-/// Passes that ask a store about a claim.
+/// Passes that ask a store about a claim, or read the claims that an access names.
 ///
 /// Whoever may write claims can wake one that has no bucket yet as often as they like, and each of
 /// its passes looks at the store. The burst is more than who tries something out needs, and in the

@@ -129,15 +129,15 @@ impl Shared {
     /// What an access to this claim goes by has changed.
     pub(super) fn wake_accesses_of(&self, claim: &ClaimRef) {
         for access in self.observer.accesses.of_claim(claim).into_iter().flatten() {
-            self.wakes.access(&access.at);
+            self.wakes.access(&access);
         }
     }
 
     /// What accesses of a namespace, and the claims that they name, go by has changed.
     pub(super) fn wake_accesses_in(&self, namespace: &str) {
-        for access in self.observer.accesses.in_namespace(namespace) {
-            self.wakes.access(&access.at);
-            access.claims().for_each(|claim| self.wakes.claim(claim));
+        for (access, claims) in self.observer.accesses.in_namespace(namespace) {
+            self.wakes.access(&access);
+            claims.iter().for_each(|claim| self.wakes.claim(claim));
         }
     }
 

@@ -62,6 +62,19 @@ pub(super) enum News {
     Deleted,
 }
 
+/// A term of a Lease: it ends when the Lease changes hands, or is deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Term {
+    uid: String,
+    transitions: i32,
+}
+
+impl Term {
+    fn of(record: &Record) -> Self {
+        Self { uid: record.uid.clone(), transitions: record.transitions }
+    }
+}
+
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Move {
@@ -168,6 +181,24 @@ impl Candidate {
         match self.role {
             Role::StandBy => None,
             Role::Lead { confirmed } => Some(confirmed + self.terms.confirmed),
+        }
+    }
+
+    /// The term in which it leads; `None` where it stands by, or is about to make the Lease anew.
+    pub(super) fn term(&self) -> Option<Term> {
+        self.ends().and(self.lease()).map(Term::of)
+    }
+
+    /// Whether another may have led since this term, as far as the Lease was seen. While it leads
+    /// none has: a Lease that was deleted it makes anew. One that stands by because it couldn't
+    /// write goes on where the Lease is still its own.
+    pub(super) fn is_over(&self, term: &Term) -> bool {
+        match (self.role, &self.seen) {
+            (Role::Lead { .. }, _) | (Role::StandBy, Seen::Nothing) => false,
+            (Role::StandBy, Seen::Absent { .. }) => true,
+            (Role::StandBy, Seen::Lease { record, .. }) => {
+                record.holder.as_ref() != Some(&self.id) || Term::of(record) != *term
+            }
         }
     }
 

@@ -148,13 +148,35 @@ fn after_a_try_that_failed_the_lease_is_read_and_not_at_once() {
     assert_eq!(leader.next(at(106)), Move::Take(lease(2, "a")));
 }
 
-// covers: 3.6.elect.lost
+// covers: 3.6.elect.unconfirmed
 #[test]
 fn who_is_not_confirmed_in_time_leads_no_longer() {
     let mut leader = leader(100);
     assert_eq!(leader.steps_down(at(114)), None);
     assert_eq!(leader.steps_down(at(115)), Some(Loss::Unconfirmed(TERMS.confirmed)));
     assert_eq!((leader.ends(), leader.next(at(115))), (None, Move::Look));
+}
+
+// covers: 3.6.elect.unconfirmed
+#[rstest]
+#[case::renewed(Some(lease(1, "a")), false)]
+#[case::its_own_lost_write(Some(lease(2, "a")), false)]
+#[case::another(Some(lease(2, "b")), true)]
+#[case::another_has_let_it_go(Some(Record { transitions: 1, ..lease(3, "") }), true)]
+#[case::changed_hands(Some(Record { transitions: 2, ..lease(4, "a") }), true)]
+#[case::made_anew(Some(Record { uid: "v".to_owned(), ..lease(5, "a") }), true)]
+#[case::deleted(None, true)]
+fn a_term_goes_on_where_the_lease_is_as_it_was_left(#[case] seen: Option<Record>, #[case] is_over: bool) {
+    let mut leader = leader(100);
+    let term = leader.term().expect("it leads");
+    assert!(leader.steps_down(at(115)).is_some() && !leader.is_over(&term), "nothing else was seen yet");
+    leader.looks(seen.clone(), at(120));
+    assert_eq!(leader.is_over(&term), is_over);
+    if let Some(seen) = seen.filter(|_| !is_over) {
+        assert_eq!(leader.next(at(120)), Move::Take(seen));
+        leader.wrote(lease(9, "a"), at(120), at(121));
+        assert_eq!((leader.is_over(&term), leader.term()), (false, Some(term)));
+    }
 }
 
 // covers: 3.6.elect.lost
@@ -238,7 +260,10 @@ impl Town {
         let version = u32::try_from(self.versions.len()).unwrap();
         let came = match (&request.wanted, self.versions.last()) {
             (Move::Create, None) => Ok(Some(lease(version, &id))),
-            (Move::Take(record), Some(last)) if is_same(record, last) => Ok(Some(lease(version, &id))),
+            (Move::Take(record), Some(last)) if is_same(record, last) => {
+                let transitions = last.transitions + i32::from(last.holder.as_ref() != Some(&id));
+                Ok(Some(Record { transitions, ..lease(version, &id) }))
+            }
             (Move::Look, last) => Ok(last.cloned()),
             _ => Err(()),
         };
@@ -284,26 +309,37 @@ impl Town {
     }
 }
 
-// covers: 3.6.elect.one
+// covers: 3.6.elect.one, 3.6.elect.unconfirmed
 #[test]
 fn no_two_change_anything_at_once() {
-    let (mut terms, mut changes_of_hands) = (0_u32, 0_u32);
+    let (mut terms, mut changes_of_hands, mut resumed) = (0_u32, 0_u32, 0_u32);
     for seed in 0..400 {
         let mut town = Town::new(seed);
+        // What each goes on with: the term that it was last confirmed in, and whether it is now.
+        let mut lives: Vec<Option<(Term, bool)>> = vec![None; town.people.len()];
         // Whoever led last, and until when what it began may be under way.
         let mut last: Option<(usize, Duration)> = None;
         for _ in 0..2000 {
             town.tick();
             for index in 0..town.people.len() {
+                let candidate = &town.people[index].candidate;
+                lives[index].take_if(|(term, _)| candidate.is_over(term));
+                if let (Some((_, leads)), None) = (&mut lives[index], candidate.ends()) {
+                    *leads = false;
+                }
                 let Some(end) = town.leads_until(index).filter(|end| *end > town.now) else { continue };
                 if let Some((other, until)) = last.filter(|(other, _)| *other != index) {
+                    assert!(lives[index].is_none(), "seed {seed}: {index} goes on with what it knew before {other}");
                     assert!(town.now >= until, "seed {seed}: {index} leads at {:?}, {other} until {until:?}", town.now);
                     changes_of_hands += 1;
                 }
                 terms += u32::from(last.is_none());
+                resumed += u32::from(lives[index].as_ref().is_some_and(|(_, leads)| !leads));
+                lives[index] = town.people[index].candidate.term().map(|term| (term, true));
                 last = Some((index, end + TERMS.call));
             }
         }
     }
     assert!(terms == 400 && changes_of_hands > 400, "{terms} led at all, {changes_of_hands} followed another");
+    assert!(resumed > 100, "{resumed} went on");
 }

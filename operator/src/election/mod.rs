@@ -7,7 +7,9 @@
 //! ```
 //!
 //! Losing the Lease is a crash: the future of the life is dropped, and another one begins when the
-//! Lease is won again.
+//! Lease is won again. A Lease that can't be renewed isn't lost yet: the life stays, and changes
+//! nothing until it is renewed, or somebody else has it. The API server is slow just then, and
+//! would be asked for all that the caches hold.
 
 mod candidate;
 mod lease;
@@ -30,7 +32,7 @@ use crate::mandate::Tenure;
 use crate::metrics::Metrics;
 
 pub use candidate::Terms;
-use candidate::{Candidate, Move, News, Record};
+use candidate::{Candidate, Move, News, Record, Term};
 use lease::{Leases, NAME};
 
 /// How long a request about the Lease may take: several fit into the time for which a leader is
@@ -97,8 +99,13 @@ struct Booth {
     ready: Option<tokio::sync::watch::Sender<bool>>,
 }
 
-/// The life that this process leads, and its tenure.
-type Life<E> = (Tenure, BoxFuture<'static, Result<(), E>>);
+/// The life that this process leads.
+struct Life<E> {
+    tenure: Tenure,
+    /// The term of the Lease that it was last confirmed in.
+    term: Term,
+    work: BoxFuture<'static, Result<(), E>>,
+}
 
 /// What came of a request about the Lease.
 enum Came {
@@ -120,8 +127,8 @@ impl Booth {
         loop {
             let now = self.uptime.now();
             if let Some(loss) = self.candidate.steps_down(now) {
-                tracing::warn!(why = %loss, "this operator no longer leads: what is under way is dropped");
-                (life, request) = (None, None);
+                tracing::warn!(why = %loss, "this operator changes nothing until it is confirmed to lead");
+                request = None;
             }
             self.keep(&mut life, &start);
             let mut wake = self.candidate.ends();
@@ -139,8 +146,8 @@ impl Booth {
                     self.take_in(came);
                 }
                 Some(heard) = news.next() => self.hear(heard),
-                Some(ended) = OptionFuture::from(life.as_mut().map(|(_, life)| life)) => {
-                    let tenure = life.take().map(|(tenure, _)| tenure);
+                Some(ended) = OptionFuture::from(life.as_mut().map(|life| &mut life.work)) => {
+                    let tenure = life.take().map(|life| life.tenure);
                     self.release(tenure).await;
                     return ended;
                 }
@@ -153,16 +160,23 @@ impl Booth {
         }
     }
 
-    /// A leader lives, for as long as it is confirmed.
+    /// Starts a life where this process leads, confirms it, and ends it once another may have led.
     fn keep<E>(&self, life: &mut Option<Life<E>>, start: impl Fn(Tenure) -> BoxFuture<'static, Result<(), E>>) {
         self.metrics.leads(self.candidate.ends().is_some());
-        let Some(end) = self.candidate.ends() else { return };
+        if life.as_ref().is_some_and(|life| self.candidate.is_over(&life.term)) {
+            tracing::warn!("another operator may lead, or have led: what is under way is dropped");
+            *life = None;
+        }
+        let (Some(end), Some(term)) = (self.candidate.ends(), self.candidate.term()) else { return };
         match life {
-            Some((tenure, _)) => tenure.extend(end),
+            Some(life) => {
+                life.tenure.extend(end);
+                life.term = term;
+            }
             None => {
                 tracing::info!(id = self.leases.id, "this operator leads");
                 let tenure = Tenure::until(end, self.uptime.clone());
-                *life = Some((tenure.clone(), start(tenure)));
+                *life = Some(Life { tenure: tenure.clone(), term, work: start(tenure) });
             }
         }
     }

@@ -17,12 +17,9 @@ use crate::kubernetes;
 use crate::plan::grant::{
     BucketWord, ClaimWord, EntrySeen, Grant, GrantAnswer, GrantCached, GrantLook, GrantStep, Lead, Place,
 };
-use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Part, Stored, Unasked};
+use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored, Unasked, opened_record};
 
 use super::Observer;
-
-/// Page size of the list of all accesses: each may have much of annotations.
-const PAGE: u32 = 100;
 
 impl Observer {
     /// What is read before a bucket is opened, in the order of the contract: nothing that comes
@@ -30,15 +27,53 @@ impl Observer {
     pub(super) async fn consent(&self, claim: &Claim, asked: &ConsentQuestion) -> Result<ConsentSeen, Failure> {
         let record = self.internal_secret(asked.record.as_str()).await?;
         let own = self.own(&claim.uid).await?;
-        let mut askers = Vec::new();
-        for namespace in self.asking_live(&claim.at).await? {
-            askers.extend(self.namespace_live(&namespace).await?);
+        let (mut askers, mut settled) = (Vec::new(), None);
+        for access in &asked.accesses {
+            if settled != Some(&access.namespace) && self.asks(access, &claim.at).await? {
+                settled = Some(&access.namespace);
+                askers.extend(self.namespace_live(&access.namespace).await?);
+            }
         }
         let backend = self.backend_live(&asked.backend).await?;
         let claim = self.claim(&claim.at).await?;
         let read = record.as_ref().and_then(|stored| BucketRecord::read(&stored.0).ok());
         let unasked = read.map(|record| self.unasked(&record)).unwrap_or_default();
         Ok(ConsentSeen { record, own, askers, unasked, backend, claim })
+    }
+
+    /// Whether a live read shows an access that names a claim, and is not on its way out.
+    async fn asks(&self, access: &AccessRef, claim: &ClaimRef) -> Result<bool, Failure> {
+        let api: Api<DeserializeGuard<BucketAccess>> = Api::namespaced(self.client.clone(), &access.namespace);
+        let found = api.get_opt(&access.name).await.map_err(|error| kubernetes::failure(&error))?;
+        let live = found.and_then(|it| it.0.ok()).filter(|it| it.metadata.deletion_timestamp.is_none());
+        Ok(live.is_some_and(|live| Access::parse(&live).claims().any(|named| named == claim)))
+    }
+
+    /// Accesses that have a record, in namespaces that one of the claim's records is open to and in
+    /// which no access is seen to ask. Those that the watch shows are none: they ask for something
+    /// else.
+    pub(super) fn recorded(&self, asking: &BTreeSet<AccessRef>, own: &[Stored]) -> BTreeSet<AccessRef> {
+        let records = own.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
+        let mut open: BTreeSet<NamespaceUid> = records.flat_map(|record| record.accesses.into_keys()).collect();
+        for access in asking {
+            if let Some(asker) = self.namespaces.get(&access.namespace) {
+                open.remove(&asker.uid);
+            }
+        }
+        if open.is_empty() {
+            return BTreeSet::new();
+        }
+        let reach = &self.setting.reach;
+        let of_open = self.access_records().filter(|record| open.contains(&record.namespace_uid));
+        let of_open = of_open.filter(|record| reach.has(&record.access.namespace));
+        of_open.filter(|record| !self.accesses.has(&record.access, &record.uid)).map(|record| record.access).collect()
+    }
+
+    /// The records of accesses.
+    fn access_records(&self) -> impl Iterator<Item = AccessRecord> {
+        let is_record = |secret: &Stored| wire::Role::of_internal(secret.name()) == Some(wire::Role::AccessRecord);
+        let all = self.internal.all().into_iter().filter(is_record);
+        all.filter_map(|secret| AccessRecord::read(&secret.0).ok())
     }
 
     /// The namespaces that a record is open to and in which this operator asks nobody. One of which
@@ -56,34 +91,7 @@ impl Observer {
 
     /// The name that a namespace had when an access from it was given its record.
     fn name_of(&self, namespace: &NamespaceUid) -> Option<String> {
-        let is_record = |secret: &Stored| wire::Role::of_internal(secret.name()) == Some(wire::Role::AccessRecord);
-        let all = self.internal.all().into_iter().filter(is_record);
-        let mut records = all.filter_map(|secret| AccessRecord::read(&secret.0).ok());
-        records.find(|record| record.namespace_uid == *namespace).map(|record| record.access.namespace)
-    }
-
-    /// The namespaces of the accesses that name a claim, as a live list shows.
-    async fn asking_live(&self, claim: &ClaimRef) -> Result<BTreeSet<String>, Failure> {
-        let mut namespaces = BTreeSet::new();
-        for part in self.setting.reach.parts() {
-            self.asking_in(&part, claim, &mut namespaces).await?;
-        }
-        Ok(namespaces)
-    }
-
-    async fn asking_in(&self, part: &Part, claim: &ClaimRef, namespaces: &mut BTreeSet<String>) -> Result<(), Failure> {
-        let api: Api<DeserializeGuard<BucketAccess>> = kubernetes::within(&self.client, part);
-        let mut params = ListParams::default().limit(PAGE);
-        loop {
-            let page = api.list(&params).await.map_err(|error| kubernetes::failure(&error))?;
-            let decoded = page.items.iter().filter_map(|access| access.0.as_ref().ok());
-            let live = decoded.map(Access::parse).filter(|access| !access.deleting);
-            namespaces.extend(live.filter(|it| it.claims().any(|named| named == claim)).map(|it| it.at.namespace));
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params = params.continue_token(&token),
-                None => return Ok(()),
-            }
-        }
+        self.access_records().find(|record| record.namespace_uid == *namespace).map(|record| record.access.namespace)
     }
 
     /// A namespace, unless there is none, or it is on its way out.
@@ -187,7 +195,7 @@ impl Observer {
         }
     }
 
-    /// What a live read says of the claim of an entry.
+    /// What live reads by name say of the claim of an entry.
     async fn claim_word_live(
         &self,
         at: &AccessRef,
@@ -196,18 +204,29 @@ impl Observer {
     ) -> Result<ClaimWord, Failure> {
         if !self.setting.reach.has(&named.namespace) {
             let uid = self.uid_of_unwatched(named);
-            let own = match &uid {
-                Some(uid) => self.own(uid).await?,
-                None => Vec::new(),
-            };
+            let own = self.own_by_record(uid.as_ref()).await?;
             return Ok(self.unwatched_word(namespace, uid, &own));
         }
         let claim = self.claim(named).await?;
-        let own = match &claim {
-            Some(claim) => self.own(&claim.uid).await?,
-            None => Vec::new(),
-        };
+        let own = self.own_by_record(claim.as_ref().map(|claim| &claim.uid)).await?;
         Ok(self.claim_word(at, namespace, claim.as_deref(), &own))
+    }
+
+    /// The internal Secrets of a claim as the caches have them, but for the record of its bucket,
+    /// which is read live: what a key opens is for that to say. A list of the Secrets of each claim
+    /// would cost as much as all claims have.
+    async fn own_by_record(&self, uid: Option<&ClaimUid>) -> Result<Vec<Stored>, Failure> {
+        let Some(uid) = uid else { return Ok(Vec::new()) };
+        let mut own = self.internal.of_claim(uid);
+        let Some(record) = opened_record(uid, &own).map(|record| record.name()) else { return Ok(own) };
+        let live = self.internal_secret(record.as_str()).await?;
+        let cached = own.iter().position(|secret| secret.name() == record.as_str()).map(|at| own.remove(at));
+        if live.iter().zip(&cached).any(|(live, cached)| live.reference().id.is_older_than(&cached.reference().id)) {
+            // A server may answer from its past.
+            return Err(Failure::Conflict);
+        }
+        own.extend(live);
+        Ok(own)
     }
 
     fn claim_word(&self, at: &AccessRef, asker: Option<&Asker>, claim: Option<&Claim>, own: &[Stored]) -> ClaimWord {
@@ -267,7 +286,7 @@ impl Observer {
     async fn access(&self, at: &AccessRef) -> Result<Option<Box<Access>>, Failure> {
         let api: Api<BucketAccess> = Api::namespaced(self.client.clone(), &at.namespace);
         let found = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
-        Ok(found.map(|raw| Box::new(Access::parse(&kept::access(&raw)))))
+        Ok(found.map(|raw| Box::new(Access::parse(&kept::access_for_pass(&raw)))))
     }
 
     /// LIST the internal Secrets of an access.

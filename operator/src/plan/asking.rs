@@ -24,6 +24,9 @@ pub struct Asker {
 pub struct Asking {
     /// The accesses that name the claim, and are not on their way out.
     pub accesses: BTreeSet<AccessRef>,
+    /// Accesses of namespaces that a record of the claim is open to, which no watch shows, but which
+    /// have a record of their own: the watch may be behind.
+    pub recorded: BTreeSet<AccessRef>,
     /// Their namespaces, and those that a record of the claim is open to; by UID.
     pub namespaces: BTreeMap<NamespaceUid, Asker>,
     /// The namespaces that a record of the claim is open to and that aren't served.
@@ -36,12 +39,18 @@ pub type Unasked = BTreeMap<NamespaceUid, Option<String>>;
 
 /// What is to be read before a bucket is opened to accesses, in this order: the record that is to
 /// be written, the claim's keys, the accesses that ask, their namespaces, the backend, the claim.
+///
+/// Accesses are read by name. A list of all would cost each claim as much as there are accesses of
+/// strangers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentQuestion {
     /// The record.
     pub record: RecordName,
     /// Name of the S3Backend that has the bucket.
     pub backend: String,
+    /// The accesses that may ask, of namespaces that are consented to: of each namespace they are
+    /// read until one asks.
+    pub accesses: BTreeSet<AccessRef>,
 }
 
 /// What was read.
@@ -51,7 +60,7 @@ pub struct ConsentSeen {
     pub record: Option<Stored>,
     /// The claim's internal Secrets.
     pub own: Vec<Stored>,
-    /// The namespaces of the accesses that name the claim, those that are on their way out left
+    /// The namespaces of those accesses that name the claim, those that are on their way out left
     /// out.
     pub askers: Vec<Asker>,
     /// The namespaces that the record is open to and that aren't served.

@@ -4,12 +4,14 @@
 //! What is consented to no more is taken out of every record at once, whatever else stops the pass.
 //! What is new gets in only on live reads that began with the record itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::{BackendAccess, BucketRecord, ClaimAccesses, Consent, Desired, Limits, NamespaceUid, Sharing};
+use crate::api::{
+    AccessRef, BackendAccess, BucketRecord, ClaimAccesses, Consent, Desired, Limits, NamespaceUid, Sharing, kept,
+};
 
 use super::answer::BackendSeen;
-use super::asking::{Asker, ConsentQuestion, ConsentSeen, Unasked};
+use super::asking::{Asker, Asking, ConsentQuestion, ConsentSeen, Unasked};
 use super::halt::Halt;
 use super::patch::Change;
 use super::secret::newest_key;
@@ -83,8 +85,19 @@ pub(super) fn settle(view: &View) -> Result<(), Halt> {
     if is_so || view.is_consent_settled() {
         return Ok(());
     }
-    let backend = record.backend.clone();
-    Err(Look::Consent(ConsentQuestion { record: record.name(), backend }).into())
+    let (backend, accesses) = (record.backend.clone(), may_ask(view, access.as_ref(), record, asking));
+    Err(Look::Consent(ConsentQuestion { record: record.name(), backend, accesses }).into())
+}
+
+/// The accesses that are asked: none of a namespace that nobody consents to and that has nothing to
+/// lose.
+fn may_ask(view: &View, access: Option<&BackendAccess>, record: &BucketRecord, asking: &Asking) -> BTreeSet<AccessRef> {
+    let matters = |at: &&AccessRef| {
+        // A namespace that no watch shows yet is read as well.
+        let asker = asking.namespaces.values().find(|asker| asker.namespace == at.namespace);
+        asker.is_none_or(|it| record.accesses.contains_key(&it.uid) || word(view, access, it).is_some())
+    };
+    asking.accesses.iter().chain(&asking.recorded).filter(matters).cloned().collect()
 }
 
 /// Writes what live reads allow, into the very version of the record that they began with. Where
@@ -96,6 +109,11 @@ fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
     let record = BucketRecord::read(&stored.0).map_err(|_| stale())?;
     let desired = claim.desired.as_ref().map_err(|_| stale())?;
     if record.uid != claim.uid || record.ending || stored.kept_by().is_some() || !is_opened(&record, seen) {
+        return Err(stale());
+    }
+    // Of a namespace that another operator has let in since no access was read.
+    let known = view.record().map(|(known, _)| &known.accesses);
+    if record.accesses.keys().any(|uid| known.is_none_or(|known| !known.contains_key(uid))) {
         return Err(stale());
     }
     let backend = seen.backend.as_ref().map(|backend| &backend.access);
@@ -218,6 +236,8 @@ pub(super) fn shown(view: &View, record: &BucketRecord) -> Option<ClaimAccesses>
     let names: Vec<String> =
         asking.accesses.iter().filter(|it| is_open(&it.namespace)).map(ToString::to_string).collect();
     let count = i64::try_from(names.len()).unwrap_or(i64::MAX);
-    let first = names.into_iter().take(NAMED).collect();
+    let mut room = kept::LONGEST_ACCESSES;
+    let fits = |name: &String| room.checked_sub(name.len()).map(|left| room = left).is_some();
+    let first = names.into_iter().take(NAMED).take_while(fits).collect();
     (count > 0).then_some(ClaimAccesses { count, first })
 }

@@ -20,11 +20,16 @@ pub(super) fn ensure_secret(
     credential: &Credential,
 ) -> Result<(), Halt> {
     let name = &view.claim().consumer_secret;
-    let shaped = Shaped { publishing: &view.setting().publishing, shape: &desired.shape };
+    // Of a long template the caches have a digest.
+    let Some(shape) = &desired.shape else { return Err(Look::Claim.into()) };
+    let shaped = Shaped { publishing: &view.setting().publishing, shape };
     let wanted = wanted(view, record, credential, shaped, desired)?;
     let known = view.consumer(name);
     if let Knowledge::Present(secret) = known {
         refuse_stranger(view, secret)?;
+        if secret.is_kept_in_part() {
+            return Err(Look::Consumer(name.clone()).into());
+        }
         if secret.published_key() != Some(credential.id.as_str()) {
             view.require_live_key(record, credential)?;
         }

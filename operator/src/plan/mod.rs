@@ -78,6 +78,7 @@ pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
 pub use purpose::purpose;
 pub use reach::{Part, Reach};
+pub(crate) use secret::opened_record;
 pub use secret::{SecretRef, Stored};
 pub use step::{Act, Announcement, Look, Rest, Step, Then};
 pub use target::Target;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 
 use crate::api::wire::{self, Role};
-use crate::api::{AccessKeyId, AccessRef, BucketRecord, ClaimRef, ClaimUid, Endpoint, ObjectId};
+use crate::api::{AccessKeyId, AccessRef, BucketRecord, ClaimRef, ClaimUid, Endpoint, ObjectId, kept};
 
 /// A Secret as it was read. Prints without its data.
 #[derive(Clone, PartialEq)]
@@ -76,6 +76,11 @@ impl Stored {
         self.text("AWS_ACCESS_KEY_ID").or_else(of_template)
     }
 
+    /// Whether a cache left out what templates wrote: it was too much, and a live read has all.
+    pub(super) fn is_kept_in_part(&self) -> bool {
+        self.annotation(kept::TEMPLATE_LEFT_OUT).is_some()
+    }
+
     /// Whether the controller owner reference has this UID: what makes a consumer Secret ours
     /// (spec §2).
     pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {
@@ -126,7 +131,7 @@ pub(super) fn newest_key<'a>(uid: &ClaimUid, own: &'a [Stored]) -> Option<(u64, 
 }
 
 /// The record of the bucket that a claim's newest key opens, among its internal Secrets.
-pub(super) fn opened_record(uid: &ClaimUid, own: &[Stored]) -> Option<BucketRecord> {
+pub(crate) fn opened_record(uid: &ClaimUid, own: &[Stored]) -> Option<BucketRecord> {
     let (generation, key) = newest_key(uid, own)?;
     let records = own.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
     let mut own = records.filter(|record| record.uid == *uid && generation > record.revoked_through);

@@ -200,7 +200,7 @@ async fn read_accesses(
     cache.apply(&Event::Init);
     let mut take = |event| {
         if let Event::InitApply(mut access) = event {
-            keep(&mut access, kept::access);
+            keep(&mut access, kept::access_for_pass);
             all.insert(access_ref(&access), access.clone());
             cache.apply(&Event::InitApply(access));
         }
@@ -275,7 +275,7 @@ async fn read_claims(
     let mut claims = BTreeMap::new();
     let mut listed = |event| {
         if let Event::InitApply(mut claim) = event {
-            keep(&mut claim, kept::claim);
+            keep(&mut claim, kept::claim_for_pass);
             claims.insert(claim_ref(&claim), claim);
         }
     };

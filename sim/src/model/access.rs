@@ -138,7 +138,7 @@ fn shown(facts: &AccessFacts, number: u32, status: &BucketAccessStatus) -> Acces
         rotate_request: (facts.rotate > 0).then(|| facts.rotate.to_string()),
         revoke_request: None,
         consumer_secret: access_consumer(),
-        shape: Ok(SecretShape::default()),
+        shape: Ok(Some(SecretShape::default())),
         rotation: Ok(Rotation { interval_days: None, overlap_seconds: OVERLAP }),
         entries: vec![Entry { of: Ok(EntryOf::Claim(claim_ref(NAMED))), wants: Ok((WANTED, None)) }],
         status: status.clone(),

@@ -59,7 +59,7 @@ pub(super) fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus)
         sharing: sharing(facts.spec.shares),
         desired: Ok(Desired {
             backend: backend_name(facts.spec.backend).to_owned(),
-            shape: SecretShape::default(),
+            shape: Some(SecretShape::default()),
             bucket: None,
             rotation: Rotation { interval_days: facts.spec.interval, overlap_seconds: facts.spec.overlap },
             anonymous: facts.spec.public.then_some(0),

@@ -109,6 +109,7 @@ impl Talks {
         let is_known = asks || records.any(|record| record.accesses.contains_key(&asker.uid));
         Asking {
             accesses: asks.then(access_ref).into_iter().collect(),
+            recorded: Default::default(),
             namespaces: is_known.then(|| (asker.uid.clone(), asker)).into_iter().collect(),
             unasked: Unasked::new(),
         }

@@ -46,3 +46,33 @@ fn whoever_is_told_to_end_hands_over_within_a_second() {
         assert_eq!(lease["spec"]["leaseDurationSeconds"], 45);
     });
 }
+
+/// The Lease can't be written for a while, which is when the API server is weak.
+// covers: 3.6.elect.unconfirmed, 3.6.elect.fence
+#[test]
+fn a_leader_that_could_not_renew_the_lease_goes_on_with_the_caches_that_it_has() {
+    let plan: Vec<String> = (4..30).map(|number| format!("kube:patch leases@{number} internal-error")).collect();
+    let plan = plan.join("; ").parse().expect("the plan is well-formed");
+    run_seeded(1, || async {
+        let mut world = World::new(Options { seed: 1, elects: true, plan, ..Options::default() });
+        world.apply(&world.kube(), BASE).await;
+        let operator = world.start_operator();
+        until(&world, "it leads", |_| leads(&operator)).await;
+        until(&world, "it is not confirmed any more", |_| !leads(&operator)).await;
+        let begun = world.effects.trace().effects();
+        world.apply(&world.kube(), &claim("team-a", "photos")).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert!(!leads(&operator));
+        let untouched =
+            |world: &World| object(world, "bucketclaims", "team-a", "photos")["metadata"]["finalizers"].is_null();
+        assert!(untouched(&world), "it changes nothing meanwhile");
+        until(&world, "it leads again", |_| leads(&operator)).await;
+        until(&world, "it works", |world| ready(world, "team-a", "photos") == "Bound").await;
+        let lease = object(&world, "leases", OPERATOR_NAMESPACE, "stowage-operator");
+        assert_eq!(lease["spec"]["leaseTransitions"], 0);
+        let trace = world.effects.trace();
+        let calls = trace.lines().iter().filter(|line| line.number > begun).map(|line| line.call.to_string());
+        let lists: Vec<String> = calls.filter(|call| call.starts_with("kube:list") && !call.contains('/')).collect();
+        assert!(lists.is_empty(), "nothing is listed anew: {lists:?}");
+    });
+}

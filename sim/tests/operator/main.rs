@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
+mod access_cost;
 mod accesses;
 mod ahead;
 mod ahead_accesses;

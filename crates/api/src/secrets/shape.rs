@@ -4,6 +4,7 @@
 //! Go's template language is not spoken: a template is text with fields in it, so that no template
 //! runs, loops or fails, and its size is known before it is made.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -11,8 +12,10 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::super::condition::shortened;
 use super::super::kept;
 use super::super::names::{AccessKeyId, BucketName};
+use super::super::packed::Packed;
 use super::super::parsed::InvalidSpec;
 use super::super::secret_template::SecretTemplate;
 use super::super::wire;
@@ -109,6 +112,18 @@ impl SecretShape {
         Ok(shape)
     }
 
+    /// Parses the template of an object; `None` where a cache has its digest alone.
+    ///
+    /// # Errors
+    /// As [`SecretShape::parse`].
+    pub(crate) fn of(raw: Option<&Packed<SecretTemplate>>) -> Result<Option<Self>, InvalidSpec> {
+        match raw.map(Packed::get) {
+            None => Self::parse(None).map(Some),
+            Some(None) => Ok(None),
+            Some(Some(raw)) => Self::parse(Some(&raw)).map(Some),
+        }
+    }
+
     /// A label or annotation that begins with none of these prefixes: who runs the operator says
     /// which a tenant may write.
     #[must_use]
@@ -156,6 +171,9 @@ impl Written {
     /// puts around a hundred of them, and the operator's own.
     pub const LONGEST: usize = SecretShape::LONGEST_NAMES + 1024;
 
+    /// More names of a kind than templates write: theirs, and those of Service Binding and the CA.
+    pub const MOST: usize = SecretShape::MOST_KEYS + 16;
+
     /// What a Secret tells; nothing, where that can't be ours.
     #[must_use]
     pub fn of(secret: &Secret) -> Self {
@@ -163,6 +181,9 @@ impl Written {
         let read = told.filter(|text| text.len() <= Self::LONGEST).and_then(|text| serde_json::from_str(text).ok());
         let mut read: Self = read.unwrap_or_default();
         let is_ours = |name: &String| !name.starts_with(wire::PREFIX);
+        if [&read.labels, &read.annotations, &read.data].iter().any(|names| names.len() > Self::MOST) {
+            return Self::default();
+        }
         read.labels.retain(is_ours);
         read.annotations.retain(is_ours);
         read.data.retain(|key| !ConsumerContent::KEYS.contains(&key.as_str()));
@@ -214,11 +235,20 @@ const ANNOTATIONS: &str = "spec.secretTemplate.annotations";
 /// Longest value of an annotation, in bytes: as much as is kept of one.
 const LONGEST_ANNOTATION: usize = kept::LONGEST;
 
+/// A text of a template as a message quotes it: the status has a copy for every condition.
+fn quoted(text: &str) -> Cow<'_, str> {
+    shortened(text, SecretTemplate::LONGEST_NAME)
+}
+
 /// Keys of a Secret's data (Kubernetes API, `Secret.data`), none of which may be ours.
 fn data_key(key: &str) -> Result<(), String> {
     let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    if key.is_empty() || key.len() > 253 || !key.bytes().all(is_one) || matches!(key, "." | "..") {
-        return Err(format!("{key:?} is no key of a Secret: 1 to 253 of a-z A-Z 0-9 - _ . are"));
+    if key.is_empty()
+        || key.len() > SecretTemplate::LONGEST_KEY
+        || !key.bytes().all(is_one)
+        || matches!(key, "." | "..")
+    {
+        return Err(format!("{:?} is no key of a Secret: 1 to 253 of a-z A-Z 0-9 - _ . are", quoted(key)));
     }
     if ConsumerContent::KEYS.contains(&key) || BINDING_KEYS.contains(&key) || key == CA_KEY {
         return Err(format!("{key} is written by the operator, and has no template"));
@@ -234,9 +264,9 @@ fn metadata(
 ) -> Result<BTreeMap<String, String>, InvalidSpec> {
     let entries = raw.into_iter().flatten().map(|(key, value)| {
         if key.starts_with(wire::PREFIX) {
-            Err(InvalidSpec::of(field, &format!("{key} is the operator's")))
+            Err(InvalidSpec::of(field, &format!("{} is the operator's", quoted(key))))
         } else if !is_qualified_name(key) {
-            Err(InvalidSpec::of(field, &format!("{key:?} is no name of a label or annotation")))
+            Err(InvalidSpec::of(field, &format!("{:?} is no name of a label or annotation", quoted(key))))
         } else if !is_value(value) {
             Err(InvalidSpec::of(field, &format!("the value of {key} can't stand there")))
         } else {
@@ -313,7 +343,7 @@ impl Field {
         let known = Self::ALL.iter().find(|(known, _)| *known == name);
         known.map(|(_, field)| *field).ok_or_else(|| {
             let all: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            format!("{inner:?} is none of {}", all.join(" "))
+            format!("{:?} is none of {}", quoted(inner), all.join(" "))
         })
     }
 }

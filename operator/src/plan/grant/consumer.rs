@@ -16,6 +16,8 @@ pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[Acc
     let (access, uid, gateway) = (&grant.access.at, &grant.access.uid, &grant.setting.gateway);
     let shape = grant.access.shape.as_ref();
     let shape = shape.map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
+    // Of a long template the caches have a digest.
+    let Some(shape) = shape else { return Err(GrantLook::Access.into()) };
     let shaped = Shaped { publishing: &grant.setting.publishing, shape };
     if let Some(key) = shape.forbidden(&grant.setting.publishing.metadata_prefixes) {
         let why = format!("this operator lets spec.secretTemplate write no {key} (--secret-metadata-prefix)");
@@ -31,6 +33,9 @@ pub(super) fn ensure(grant: &Grant, credential: &AccessCredential, scopes: &[Acc
             }
             let why = format!("Secret {name} is there, and is not this access's: {why:?}");
             return Err(Stop::new(AccessReason::SecretConflict, why).into());
+        }
+        if secret.is_kept_in_part() {
+            return Err(GrantLook::Consumer(name.clone()).into());
         }
         if secret.published_key() != Some(credential.id.as_str()) {
             require_live_key(grant, credential)?;

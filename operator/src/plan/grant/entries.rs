@@ -92,10 +92,12 @@ fn open(
 }
 
 /// The scopes that a new key gets, in the order of the entries: of those that open now, and of
-/// those that the current one has and that are still consented to. Of each claim live reads say so.
+/// those that the current one has and that are still consented to. Of each claim among these live
+/// reads say so; no other is read, so that whom nobody consents to costs nothing.
 pub(super) fn scopes_of_next(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
-    for entry in &grant.access.entries {
-        if let Ok(EntryOf::Claim(claim)) = &entry.of
+    for (entry, resolved) in grant.access.entries.iter().zip(resolved(grant)) {
+        if let Some(claim) = entry.claim()
+            && scope_of_next(resolved, current).is_some()
             && !grant.words.contains_key(claim)
         {
             return Err(GrantLook::Claim(claim.clone()).into());
@@ -106,9 +108,12 @@ pub(super) fn scopes_of_next(grant: &Grant, current: &[AccessScope]) -> Result<V
 
 /// The same, as far as it is known without a question.
 pub(super) fn wanted(grant: &Grant, current: &[AccessScope]) -> Vec<AccessScope> {
+    resolved(grant).into_iter().filter_map(|resolved| scope_of_next(resolved, current)).collect()
+}
+
+fn scope_of_next(resolved: Resolved, current: &[AccessScope]) -> Option<AccessScope> {
     let is_held = |scope: &AccessScope| current.iter().any(|it| it.is_same_place(scope));
-    let gets = |it: Resolved| it.scope.filter(|scope| it.open.is_ok() || is_held(scope));
-    resolved(grant).into_iter().filter_map(gets).collect()
+    resolved.scope.filter(|scope| resolved.open.is_ok() || is_held(scope))
 }
 
 /// What becomes of the scopes of a key that is there: each follows its entry in mode and prefix,

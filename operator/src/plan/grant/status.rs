@@ -41,7 +41,7 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
         rotation_generation: generation.or(before.rotation_generation),
         rotated_at: made.map(Time),
         next_rotation_at: next.map(Time),
-        buckets: told.into_iter().map(|(status, _)| status).collect(),
+        buckets: told.into_iter().map(|(status, _)| status).collect::<Vec<_>>().into(),
         conditions: merge_conditions(&before.conditions, conditions(grant, reason, message, &now), &now),
     }
 }

@@ -32,7 +32,7 @@ pub enum GrantLook {
     Internal(String),
     /// GET a Secret in its namespace by name.
     Consumer(String),
-    /// GET a claim that it names, and LIST that claim's internal Secrets.
+    /// GET a claim that it names, and the record of its bucket.
     Claim(ClaimRef),
 }
 
@@ -112,7 +112,7 @@ impl fmt::Display for GrantStep {
             Self::Look(GrantLook::Own) => f.write_str("list the access's internal Secrets"),
             Self::Look(GrantLook::Internal(name)) => write!(f, "read internal Secret {name}"),
             Self::Look(GrantLook::Consumer(name)) => write!(f, "read Secret {name}"),
-            Self::Look(GrantLook::Claim(claim)) => write!(f, "read claim {claim} and its keys"),
+            Self::Look(GrantLook::Claim(claim)) => write!(f, "read claim {claim} and the record of its bucket"),
             Self::Act(GrantAct::AddFinalizer(_)) => f.write_str("put the finalizer on"),
             Self::Act(GrantAct::RemoveFinalizer(_)) => f.write_str("take the finalizer off"),
             Self::Act(GrantAct::CreateRecord(_)) => f.write_str("make the access's record"),

@@ -79,24 +79,25 @@ pub(super) fn pins_of_lost(obc: &Obc, shadow: &Shadow) -> Result<Pins, Stop> {
     let (rotation, backend, bucket, work) = match &shadow.spec {
         ShadowSpec::Claim(spec) => {
             let bucket = spec.bucket_name.clone().map_or_else(|| bucket(obc), Ok)?;
-            (&spec.rotation_policy, &spec.backend_ref.name, bucket, Work::Claim(Deletion::Retain))
+            (&spec.rotation_policy, spec.backend_ref.name.clone(), bucket, Work::Claim(Deletion::Retain))
         }
         ShadowSpec::Access(spec) => {
-            let one = match spec.buckets.as_slice() {
-                [entry] => entry.bucket_ref.as_ref().zip(entry.mode.known()),
+            let entries = spec.buckets.get().unwrap_or_default();
+            let one = match entries.as_slice() {
+                [entry] => entry.bucket_ref.clone().zip(entry.mode.known()),
                 [] | [_, _, ..] => None,
             };
             let Some((there, mode)) = one else {
                 let why = "its ObjectBucket was lost, and its BucketAccess names no bucket; delete that";
                 return Err(Stop::new(Phase::Failed, "ObjectBucketDamaged", why.to_owned()));
             };
-            (&spec.rotation_policy, &there.backend, there.name.clone(), Work::Access(mode))
+            (&spec.rotation_policy, there.backend, there.name, Work::Access(mode))
         }
     };
     let days = (rotation.mode.known() == Some(RotationMode::TimeBased)).then_some(rotation.interval_days);
     Ok(Pins {
         class: obc.spec.storage_class_name.clone().unwrap_or_default(),
-        backend: backend.clone(),
+        backend,
         bucket,
         days,
         shadow: shadow_name(obc),
@@ -179,8 +180,9 @@ fn claim(obc: &Obc, pins: &Pins, quota: Option<Quota>, deletion: Deletion) -> Bu
 
 fn access(obc: &Obc, pins: &Pins, mode: AccessMode) -> BucketAccessSpec {
     let there = AccessBucketRef { backend: pins.backend.clone(), name: pins.bucket.clone() };
+    let entry = AccessEntry { claim_ref: None, bucket_ref: Some(there), mode: Word::from(mode), prefix: None };
     BucketAccessSpec {
-        buckets: vec![AccessEntry { claim_ref: None, bucket_ref: Some(there), mode: Word::from(mode), prefix: None }],
+        buckets: vec![entry].into(),
         write_connection_secret_to_ref: AccessSecretRef { name: obc.at.name.clone() },
         secret_template: None,
         rotation_policy: rotation(pins),

@@ -97,11 +97,13 @@ fn leaving(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Result<Stop, Halt> {
     Ok(Stop::new(Phase::Pending, kind.leaving(), why))
 }
 
-/// What becomes of the bucket; of the spec nothing else is touched.
+/// What becomes of the bucket; of the spec nothing else is touched, but a template that isn't the
+/// operator's goes where only its digest is known.
 fn patch_deletion(name: &str, id: &ObjectId, spec: &BucketClaimSpec, deletion: Deletion) -> Halt {
     let mut spec = spec.clone();
     spec.deletion_policy = desired::policy(deletion).into();
     spec.force_delete = deletion == Deletion::Force;
+    spec.secret_template = spec.secret_template.filter(|template| template.get().is_some());
     ObcAct::PatchShadow(name.to_owned(), id.clone(), Box::new(ShadowSpec::Claim(spec))).into()
 }
 
