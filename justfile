@@ -67,6 +67,10 @@ crds-check:
 coverage:
     UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test coverage
 
+# Write docs/reference/held.md, after a change to the rows in sim/tests/house/held.
+held:
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test house the_page_shows_the_table
+
 # Write sim/tests/messages.txt anew, after a change to what the operator says in statuses and Events.
 messages:
     UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test messages

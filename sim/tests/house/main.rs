@@ -4,6 +4,7 @@ mod circles;
 mod code;
 mod contents;
 mod graph;
+mod held;
 mod plain;
 
 use std::collections::BTreeSet;

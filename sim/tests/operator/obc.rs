@@ -6,7 +6,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::world::{ADMIN_ACCOUNT, Foreign, OPERATOR_NAMESPACE, Options, World};
 
-use crate::support::{Stage, condition, data, events, object, secrets, tenant_can_work};
+use crate::support::{Stage, condition, data, events, keys, object, secrets, tenant_can_work};
 
 fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     run_among(Foreign::Rook, test)
@@ -392,6 +392,25 @@ fn an_edit_of_its_bucket_claim_is_undone() {
         world.pass(Duration::from_secs(5)).await;
         tenant_can_work(world, "team-a", "photos").await;
         assert!(object(world, "secrets", "team-a", "other").is_null());
+    });
+}
+
+/// Its key is that of its BucketClaim, where a revocation is asked for.
+// covers: 3.3.revoke.atOnce
+#[test]
+fn its_key_ends_at_once_where_its_bucket_claim_is_asked() {
+    run(async |stage| {
+        let world = &stage.world;
+        bound(&stage, "Retain", "", NAMED).await;
+        let leaked = data(world, "team-a", "photos")["AWS_ACCESS_KEY_ID"].clone();
+        let revoke = json!({"metadata": {"annotations": {"broker.stowage.io/revoke": "leaked"}}});
+        stage.patch("bucketclaims", "team-a", "obc-photos", revoke).await;
+        stage.soon("the key is gone", 2, |world| !keys(world).contains_key(&leaked)).await;
+        stage.soon("another takes its place", 5, |world| keys(world).len() == 1).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert_ne!(data(world, "team-a", "photos")["AWS_ACCESS_KEY_ID"], leaked);
+        tenant_can_work(world, "team-a", "photos").await;
+        assert_eq!(phase(world), "Bound");
     });
 }
 
