@@ -184,7 +184,7 @@ pub enum AccessReason {
 
 impl AccessReason {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Open,
         Self::NotShared,
         Self::NotWatched,
@@ -197,6 +197,7 @@ impl AccessReason {
         Self::KeyPending,
         Self::SecretConflict,
         Self::CreationInconsistent,
+        Self::ServedByAnother,
         Self::SpecInvalid,
         Self::OperatorNamespace,
         Self::ServerError,
@@ -219,6 +220,7 @@ impl AccessReason {
             Self::KeyPending => "KeyPending",
             Self::SecretConflict => "SecretConflict",
             Self::CreationInconsistent => "CreationInconsistent",
+            Self::ServedByAnother => "ServedByAnother",
             Self::SpecInvalid => "SpecInvalid",
             Self::OperatorNamespace => "OperatorNamespace",
             Self::ServerError => "ServerError",

@@ -80,8 +80,8 @@ const fn row(
     Row { token, act, verbs, resource, name, place, allowed }
 }
 
-const ALL: [bool; 4] = [true; 5];
-const NONE: [bool; 4] = [false; 5];
+const ALL: [bool; 5] = [true; 5];
+const NONE: [bool; 5] = [false; 5];
 /// With `--obc` the operator writes ConfigMaps and claims in all namespaces.
 const OBC: [bool; 5] = [false, true, false, false, false];
 const MAKE: &[&str] = &["create", "patch"];

@@ -255,7 +255,7 @@ async fn ended(stage: &Stage<'_>, buckets: &Buckets, claim: &BucketClaim, caller
     ensure!(buckets.state().await? == before, "the retained bucket is not what it was");
     shows(stage, Place::Guests, "guest", "NotShared").await?;
     let closed = |access: Option<&BucketAccess>| {
-        let entries = access.and_then(|access| access.status.as_ref()).map(|status| &status.buckets);
+        let entries = access.and_then(|access| access.status.as_ref()?.buckets.get());
         entries.is_some_and(|entries| entries.iter().map(|it| it.state.as_str()).eq(["Closed", "Open"]))
     };
     stage.testbed.wait(&accesses(stage, Place::Own), "pair", "half closed", closed).await?;

@@ -132,8 +132,8 @@ impl ModelWorld {
 
 /// What the entry tells that isn't so.
 fn untrue(status: &BucketAccessStatus, opens: Option<AccessMode>) -> Option<String> {
-    let entry = status.buckets.first()?;
-    let told = (entry.state == "Open").then(|| entry.mode.clone().unwrap_or_default());
+    let entry = status.buckets.get()?.into_iter().next()?;
+    let told = (entry.state == "Open").then(|| entry.mode.unwrap_or_default());
     let is = opens.map(|mode| mode.as_str().to_owned());
     (told != is).then(|| format!("its entry tells of {told:?}, and its key opens {is:?}"))
 }

@@ -128,8 +128,9 @@ pub(super) async fn caller(stage: &Stage<'_>, buckets: &Buckets, wanted: &Wanted
     let access = shows(stage, *from, name, wanted.reason()).await?;
     let status = access.status.unwrap_or_default();
     ensure!(status.rotation_generation == Some(1), "access {name} took more than its first key");
-    let told = status.buckets.iter().map(|entry| entry.reason.as_deref().unwrap_or(&entry.state));
-    ensure!(told.eq(entries.iter().map(|entry| entry.3)), "access {name} tells {:?}", status.buckets);
+    let shown = status.buckets.get().unwrap_or_default();
+    let told = shown.iter().map(|entry| entry.reason.as_deref().unwrap_or(&entry.state));
+    ensure!(told.eq(entries.iter().map(|entry| entry.3)), "access {name} tells {shown:?}");
     let secrets = stage.secrets(&namespace(stage, *from));
     let secret = secrets.get(&secret_name(name)).await.with_context(|| format!("no Secret of access {name}"))?;
     let key = Key { id: text(&secret, "AWS_ACCESS_KEY_ID"), secret: text(&secret, "AWS_SECRET_ACCESS_KEY") };
