@@ -118,7 +118,7 @@ fn a_wrong_value_is_refused_with_what_was_expected_also_from_the_environment() {
     let gateway = ("STOWAGE_GATEWAY_ENDPOINT", "http://gateway.example");
     for (variable, value, expected) in [
         ("STOWAGE_GATEWAY_ENDPOINT", "gateway.example", "not a URL"),
-        ("STOWAGE_UPSTREAM_TIMEOUT", "0", "1..=3600"),
+        ("STOWAGE_UPSTREAM_TIMEOUT", "0", "1..=300"),
         ("STOWAGE_LOG_FORMAT", "xml", "text, json"),
     ] {
         let output = stowage_with(&["run"], &[gateway, (variable, value)]);

@@ -72,6 +72,7 @@ impl Server {
             "/api/v1/namespaces" if query.contains(FIRST) => vec![namespace(FIRST)],
             "/api/v1/namespaces" if is_there && query.contains(LATE) => vec![namespace(LATE)],
             "/api/v1/namespaces/stowage-system/secrets" => vec![record()],
+            "/apis/broker.stowage.io/v1alpha1/bucketclaims" => vec![claim(FIRST)],
             _ => path
                 .strip_prefix(CLAIMS)
                 .and_then(|it| it.strip_suffix("/bucketclaims"))

@@ -123,8 +123,8 @@ pub struct Desired {
     pub backend: String,
     /// Name of the bucket, if the claim gives one.
     pub bucket: Option<BucketName>,
-    /// What the consumer Secret has besides; `None` where a cache has a digest of it, and a live read
-    /// has all.
+    /// What the consumer Secret has besides; `None` where a cache has a digest of it, and a live
+    /// read has all.
     pub shape: Option<SecretShape>,
     /// When credentials are replaced.
     pub rotation: Rotation,

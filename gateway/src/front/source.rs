@@ -30,8 +30,8 @@ const OF_HEAD: [(&str, &str); 7] = [
 ///
 /// The source is looked at where the length counts and no range says it, and for a key of an
 /// access, which may be for present objects alone: versitygw 1.8.0 copies the content of a key
-/// behind a delete marker. The copy is then of what was found or fails. The client's conditions are those of the
-/// look, too: beside the pin a store passes by `if-unmodified-since`.
+/// behind a delete marker. The copy is then of what was found or fails. The client's conditions are
+/// those of the look, too: beside the pin a store passes by `if-unmodified-since`.
 ///
 /// # Errors
 /// `NoSuchKey`, `PreconditionFailed`, `AccessDenied` and `InvalidRequest` as the store has it,

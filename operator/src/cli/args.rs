@@ -25,8 +25,8 @@ pub(super) struct ClusterArgs {
     /// cluster stowage-system.
     #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     pub(super) namespace: Option<String>,
-    /// Namespace where gateways tell each other how much buckets hold; by default the one of
-    /// --namespace. A namespace of its own keeps what gateways write apart from everything else.
+    /// Namespace where gateways tell each other how much buckets hold; by default the operator's
+    /// own. One that is apart keeps what gateways write from everything else.
     #[arg(long, env = "STOWAGE_USAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     pub(super) usage_namespace: Option<String>,
     /// Serve the claims and accesses of this namespace, and of no other that isn't named too;

@@ -24,8 +24,8 @@ pub struct Asker {
 pub struct Asking {
     /// The accesses that name the claim, and are not on their way out.
     pub accesses: BTreeSet<AccessRef>,
-    /// Accesses of namespaces that a record of the claim is open to, which no watch shows, but which
-    /// have a record of their own: the watch may be behind.
+    /// Accesses of namespaces that a record of the claim is open to, which no watch shows, but
+    /// which have a record of their own: the watch may be behind.
     pub recorded: BTreeSet<AccessRef>,
     /// Their namespaces, and those that a record of the claim is open to; by UID.
     pub namespaces: BTreeMap<NamespaceUid, Asker>,

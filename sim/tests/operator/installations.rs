@@ -281,7 +281,8 @@ fn an_access_that_a_takeover_forgot_says_so_and_goes_on_once_it_is_handed_over()
         take_over(&world, "bucketaccesses", "team-a", "reader", &operator);
         until(&world, "it is open again", |world| reason(world, "bucketaccesses", "reader") == "Open").await;
         assert_eq!(secrets(&world, OTHER, "access-credential").len(), 1);
-        // The first comes back by mistake: it writes nothing, but ends its keys where that is asked.
+        // The first comes back by mistake: it writes nothing, but ends its keys where that is
+        // asked.
         let _back = start(&world, world.config());
         world.pass(Duration::from_secs(1200)).await;
         assert_eq!(reason(&world, "bucketaccesses", "reader"), "Open");

@@ -229,8 +229,8 @@ impl AccessCredential {
     /// Reads the credential of `uid` and `generation`.
     ///
     /// # Errors
-    /// When id, secret or owner is missing or another's, or the secret key is none that the operator
-    /// makes.
+    /// When id, secret or owner is missing or another's, or the secret key is none that the
+    /// operator makes.
     pub fn read(secret: &Secret, uid: &AccessUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of_access(uid, generation);

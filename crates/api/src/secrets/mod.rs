@@ -13,6 +13,7 @@ mod served;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod value_template;
 
 use std::collections::BTreeMap;
 

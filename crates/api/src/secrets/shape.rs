@@ -19,6 +19,7 @@ use super::super::packed::Packed;
 use super::super::parsed::InvalidSpec;
 use super::super::secret_template::SecretTemplate;
 use super::super::wire;
+use super::value_template::ValueTemplate;
 use super::{BINDING_KEYS, CA_KEY, ConsumerContent, Gateway, SecretKey};
 
 /// A parsed `spec.secretTemplate`: the empty one asks for nothing.
@@ -236,7 +237,7 @@ const ANNOTATIONS: &str = "spec.secretTemplate.annotations";
 const LONGEST_ANNOTATION: usize = kept::LONGEST;
 
 /// A text of a template as a message quotes it: the status has a copy for every condition.
-fn quoted(text: &str) -> Cow<'_, str> {
+pub(super) fn quoted(text: &str) -> Cow<'_, str> {
     shortened(text, SecretTemplate::LONGEST_NAME)
 }
 
@@ -294,112 +295,6 @@ fn is_label_value(value: &str) -> bool {
     let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let ends = [value.bytes().next(), value.bytes().last()];
     value.len() <= 63 && value.bytes().all(is_one) && ends.iter().flatten().all(u8::is_ascii_alphanumeric)
-}
-
-/// A template: literal text, and the fields that may stand in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ValueTemplate(Vec<Part>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
-    Literal(String),
-    Field(Field),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
-    AccessKeyId,
-    SecretAccessKey,
-    Bucket,
-    Buckets,
-    Endpoint,
-    Host,
-    Port,
-    Region,
-    AddressingStyle,
-    CaBundle,
-}
-
-/// What every field stands for, by its place in [`Field::ALL`].
-type Texts = [String; Field::ALL.len()];
-
-impl Field {
-    const ALL: [(&'static str, Self); 10] = [
-        (".AccessKeyId", Self::AccessKeyId),
-        (".SecretAccessKey", Self::SecretAccessKey),
-        (".Bucket", Self::Bucket),
-        (".Buckets", Self::Buckets),
-        (".Endpoint", Self::Endpoint),
-        (".Host", Self::Host),
-        (".Port", Self::Port),
-        (".Region", Self::Region),
-        (".AddressingStyle", Self::AddressingStyle),
-        (".CABundle", Self::CaBundle),
-    ];
-
-    /// The field that stands between `{{` and `}}`.
-    fn parse(inner: &str) -> Result<Self, String> {
-        let name = inner.trim_matches(' ');
-        let known = Self::ALL.iter().find(|(known, _)| *known == name);
-        known.map(|(_, field)| *field).ok_or_else(|| {
-            let all: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            format!("{:?} is none of {}", quoted(inner), all.join(" "))
-        })
-    }
-}
-
-impl SecretValues<'_> {
-    fn texts(&self) -> Texts {
-        let Self { id, secret, buckets, gateway } = *self;
-        let names: Vec<&str> = buckets.iter().map(BucketName::as_str).collect();
-        let (host, port) = gateway.endpoint.host_and_port();
-        Field::ALL.map(|(_, field)| match field {
-            Field::AccessKeyId => id.as_str().to_owned(),
-            Field::SecretAccessKey => secret.expose().to_owned(),
-            // As BUCKET_NAME: only where there is one.
-            Field::Bucket => {
-                if let [only] = names.as_slice() {
-                    (*only).to_owned()
-                } else {
-                    String::new()
-                }
-            }
-            Field::Buckets => names.join(","),
-            Field::Endpoint => gateway.endpoint.to_string(),
-            Field::Host => host.clone(),
-            Field::Port => port.to_string(),
-            Field::Region => gateway.region.clone(),
-            Field::AddressingStyle => gateway.addressing_style.as_str().to_owned(),
-            Field::CaBundle => gateway.ca.as_deref().unwrap_or_default().to_owned(),
-        })
-    }
-}
-
-impl ValueTemplate {
-    /// Reads a template. Positions in errors count bytes from 0.
-    fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > SecretShape::LONGEST_TEMPLATE {
-            return Err(format!("{} bytes; {} are the most", text.len(), SecretShape::LONGEST_TEMPLATE));
-        }
-        let mut parts = Vec::new();
-        let mut rest = text;
-        while let Some((literal, opened)) = rest.split_once("{{") {
-            let at = text.len() - opened.len() - 2;
-            let (inner, after) = opened.split_once("}}").ok_or_else(|| format!("{{{{ at {at} is not closed"))?;
-            parts.push(Part::Literal(literal.to_owned()));
-            parts.push(Part::Field(Field::parse(inner).map_err(|why| format!("at {at}: {why}"))?));
-            rest = after;
-        }
-        parts.push(Part::Literal(rest.to_owned()));
-        Ok(Self(parts))
-    }
-
-    fn texts<'a>(&'a self, values: &'a Texts) -> impl Iterator<Item = &'a str> {
-        self.0.iter().map(|part| match part {
-            Part::Literal(text) => text.as_str(),
-            Part::Field(field) => values[*field as usize].as_str(),
-        })
-    }
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn schema(sort: Sort) -> Schema {
         Sort::Policies => {
             let named = json!({
                 "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
-                "items": open(json!({"name": {"type": "string"}})),
+                "items": open(json!({"name": {"type": "string", "default": ""}})),
             });
             json!({"spec": open(json!({"matchConditions": named, "variables": named}))})
         }
