@@ -88,7 +88,7 @@ fn consent_and_a_key_cost_the_same_beside_strangers() {
     assert!(opened.iter().chain(revoked).all(|request| !request.starts_with("list bucket")), "{opened:?} {revoked:?}");
     assert_eq!(
         count(opened, "get bucketaccesses"),
-        1 + 3,
+        1 + 2,
         "one by the claim, which is asked; the others by its own pass"
     );
     assert_eq!(count(opened, "list secrets"), 2, "of the claim, and of the access");

@@ -400,6 +400,7 @@ fn an_access_that_another_operator_serves_is_left_alone_and_said_to_be() {
         let another = Setup { installation: Some("elsewhere".to_owned()), ..setup() };
         let served = json!({"metadata": {"annotations": {"broker.stowage.io/served-by": "stowage-system/here"}}});
         stage.patch("bucketaccesses", "team-a", "reader", served).await;
+        stage.world.pass(MINUTE).await;
         let (told, _) = plan_of(&stage.world, &another, &Scope::of_access(reader_of("team-a"))).await;
         let says = told.lines[0].next.to_string();
         assert!(says.contains("serves it, and this operator is stowage-system/elsewhere"), "{says}");

@@ -51,7 +51,7 @@ fn whoever_is_told_to_end_hands_over_within_a_second() {
 // covers: 3.6.elect.unconfirmed, 3.6.elect.fence
 #[test]
 fn a_leader_that_could_not_renew_the_lease_goes_on_with_the_caches_that_it_has() {
-    let plan: Vec<String> = (4..30).map(|number| format!("kube:patch leases@{number} internal-error")).collect();
+    let plan: Vec<String> = (4..30).map(|number| format!("kube:patch leases@{number} server-error(not)")).collect();
     let plan = plan.join("; ").parse().expect("the plan is well-formed");
     run_seeded(1, || async {
         let mut world = World::new(Options { seed: 1, elects: true, plan, ..Options::default() });

@@ -131,7 +131,7 @@ fn accesses_object_bucket_claims_and_what_is_left_to_another_operator_show() {
         let samples = scrape(&stage);
         let of = |series: &str| present(&samples, series);
         assert_eq!(of(r#"stowage_accesses{reason="NotShared"}"#), 1.0);
-        assert_eq!(of(r#"stowage_accesses{reason="Pending"}"#), 1.0, "nobody tells of what another one serves");
+        assert_eq!(of(r#"stowage_accesses{reason="ServedByAnother"}"#), 1.0, "of a bucket that is served here");
         assert_eq!(of(r#"stowage_accesses{reason="Open"}"#), 0.0);
         assert_eq!(of(r#"stowage_objectbucketclaims{phase="Bound"}"#), 1.0);
         assert_eq!(of(r#"stowage_objectbucketclaims{phase="Failed"}"#), 1.0);
@@ -265,6 +265,7 @@ fn every_family_has_a_help_text_and_the_name_that_the_contract_gives_it() {
             "workqueue_adds",
             "workqueue_retries",
             "stowage_claims",
+            "stowage_left_alone",
             "stowage_backend_ready",
             "stowage_upstream_request_duration_seconds",
             "stowage_finalizer_duration_seconds",
