@@ -78,10 +78,7 @@ impl<T> Packed<Vec<T>> {
 
     /// Drops the items from the first on that doesn't fit into `most` bytes.
     pub fn truncate(&mut self, most: usize) {
-        let items = match self.value().filter(|_| self.size() > most) {
-            Some(Value::Array(items)) => items,
-            Some(_) | None => return,
-        };
+        let Some(Value::Array(items)) = self.value().filter(|_| self.size() > most) else { return };
         // The head of a list has at most that much.
         let mut room = most.saturating_sub(MOST_HEAD);
         let fits = |item: &Value| {

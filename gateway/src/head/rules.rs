@@ -83,7 +83,7 @@ const IF_MATCH: &[O] = &[
 ];
 
 /// Headers by their exact name.
-const EXACT: [(&str, Rule); 53] = [
+const EXACT: [(&str, Rule); 54] = [
     ("cache-control", Rule::Kept),
     ("content-disposition", Rule::Kept),
     ("content-encoding", Rule::Encoding),
