@@ -27,8 +27,8 @@ async fn play(rules: Rules, definitions: &[CustomResourceDefinition]) -> Vec<Cas
     outcomes.expect("the namespace can be made and deleted")
 }
 
-/// Cases that are answered otherwise, and why. In those of kube-cel, which evaluates the rules here,
-/// the server's own CEL agrees with the table.
+/// Cases that are answered otherwise, and why. In those of kube-cel, which evaluates the rules
+/// here, the server's own CEL agrees with the table.
 const DIFFERENT: [(Rules, &str, &str); 9] = [
     (Rules::Project, "a quota above 7Ei by less than the smallest fraction that a quantity can hold", DIGITS),
     (Rules::Reference, "a quota above 7Ei by less than the smallest fraction that a quantity can hold", DIGITS),

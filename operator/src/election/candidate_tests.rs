@@ -321,21 +321,21 @@ fn no_two_change_anything_at_once() {
         let mut last: Option<(usize, Duration)> = None;
         for _ in 0..2000 {
             town.tick();
-            for index in 0..town.people.len() {
+            for (index, life) in lives.iter_mut().enumerate() {
                 let candidate = &town.people[index].candidate;
-                lives[index].take_if(|(term, _)| candidate.is_over(term));
-                if let (Some((_, leads)), None) = (&mut lives[index], candidate.ends()) {
+                life.take_if(|(term, _)| candidate.is_over(term));
+                if let (Some((_, leads)), None) = (life.as_mut(), candidate.ends()) {
                     *leads = false;
                 }
                 let Some(end) = town.leads_until(index).filter(|end| *end > town.now) else { continue };
                 if let Some((other, until)) = last.filter(|(other, _)| *other != index) {
-                    assert!(lives[index].is_none(), "seed {seed}: {index} goes on with what it knew before {other}");
+                    assert!(life.is_none(), "seed {seed}: {index} goes on with what it knew before {other}");
                     assert!(town.now >= until, "seed {seed}: {index} leads at {:?}, {other} until {until:?}", town.now);
                     changes_of_hands += 1;
                 }
                 terms += u32::from(last.is_none());
-                resumed += u32::from(lives[index].as_ref().is_some_and(|(_, leads)| !leads));
-                lives[index] = town.people[index].candidate.term().map(|term| (term, true));
+                resumed += u32::from(life.as_ref().is_some_and(|(_, leads)| !leads));
+                *life = town.people[index].candidate.term().map(|term| (term, true));
                 last = Some((index, end + TERMS.call));
             }
         }

@@ -41,7 +41,7 @@ fn what_a_bucket_holds_is_shown_and_a_crossed_limit_told_once() {
         put(world, "a", 2000).await;
         stage.until("more is shown", |world| bytes(world) == Some(2000)).await;
         assert_eq!(status(world)["usage"]["objects"], 1);
-        // What an object has beside its bytes counts until the next scan, so that none fills a bucket.
+        // Metadata counts until the next scan, so that no upload fills a bucket to the brim.
         assert!(world.store.put_object(BUCKET, "c", "x".repeat(96)).is_some(), "there is the bucket");
         put(world, "b", 2000).await;
         stage.until("all of it is shown", |world| bytes(world) == Some(4096)).await;

@@ -206,7 +206,7 @@ fn has_test(text: &str, name: &str) -> bool {
         let rest = bare.strip_prefix("fn ").and_then(|signature| signature.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with(['(', '<']))
     };
-    let Some(place) = lines.iter().position(|line| is_it(line)) else { return false };
+    let Some(place) = lines.iter().position(is_it) else { return false };
     let above: Vec<&&str> = lines[..place].iter().rev().take_while(|line| !line.is_empty()).collect();
     let has = |beginning: &str| above.iter().any(|line| line.starts_with(beginning));
     ["#[test]", "#[rstest]", "#[tokio::test"].into_iter().any(has) && !has("#[ignore")
