@@ -189,8 +189,18 @@ async fn definitions(client: &Client) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let dry = DeleteParams { dry_run: true, ..DeleteParams::default() };
     let name = "bucketclaims.broker.stowage.io";
-    let refused = definitions.delete(name, &dry).await.err().map(|why| why.to_string()).unwrap_or_default();
-    ensure!(refused.contains("all its objects in the cluster are deleted"), "its deletion is not refused: {refused}");
+    let began = Instant::now();
+    let refused = loop {
+        match definitions.delete(name, &dry).await {
+            Err(why) => break why.to_string(),
+            Ok(_) if began.elapsed() > PATIENCE => bail!("the deletion of {name} is not refused"),
+            Ok(_) => tokio::time::sleep(PAUSE).await,
+        }
+    };
+    ensure!(
+        refused.contains("all its objects in the cluster are deleted"),
+        "it is refused for another reason: {refused}"
+    );
     let meant =
         |value: Value| Patch::Merge(json!({"metadata": {"annotations": {"broker.stowage.io/may-be-deleted": value}}}));
     definitions.patch(name, &PatchParams::default(), &meant("true".into())).await?;

@@ -36,7 +36,7 @@ pub(super) async fn play(life: &Life<'_>) -> Result<()> {
 }
 
 async fn judged(client: &Client) -> Result<()> {
-    let dry = PatchParams::apply("somebody").dry_run();
+    let dry = PatchParams::apply("somebody").dry_run().force();
     let of = |name: &str, namespace: &str| {
         let secret = json!({"name": "admin", "namespace": namespace});
         backend(name, &json!({"adminCredentialsSecretRef": secret}))

@@ -232,7 +232,9 @@ impl Caller {
         // An answer to HEAD has no body, so no code.
         let is_denied = answer.code() == Some("AccessDenied") || it.door.1 == "HEAD";
         let told = format!("{} tried {}: {}", self.name, it.words(), outcome(&answer));
-        ensure!(answer.status == 403 && is_denied, "{told}");
+        // To make the bucket is answered so that clients which make sure of it go on.
+        let is_there = answer.status == 409 && answer.code() == Some("BucketAlreadyOwnedByYou");
+        ensure!(answer.status == 403 && is_denied || is_there, "{told}");
         Ok(())
     }
 
