@@ -53,8 +53,8 @@ const MIB: usize = 1 << 20;
 /// For each object, however a tenant fills it: 5,000 of them take 117 MiB, beside what an operator
 /// takes without any. Memory grows with their number and nothing else, so few are enough here.
 const MOST_KEPT: usize = 24 * KIB;
-/// So many objects of a kind.
-const MANY: usize = 100;
+/// So many objects of a kind: sixteen passes at a time have some as well.
+const MANY: usize = 200;
 /// What an operator takes without any.
 const LEAST: usize = 6 * MIB;
 /// While lists come in.

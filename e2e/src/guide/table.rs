@@ -105,7 +105,10 @@ static SETUPS: [Setup; 13] = [
     },
     Setup {
         pages: &["docs/guide/restore.md"],
-        filled: &[("<namespace>/<installation>", "stowage-system/5d0c9b3e-3a4f-4d3e-9a55-0c1a6a1f6b7d")],
+        filled: &[
+            ("<namespace>/<installation>", "stowage-system/5d0c9b3e-3a4f-4d3e-9a55-0c1a6a1f6b7d"),
+            ("<its namespace>", "earlier-system"),
+        ],
         ..USUAL
     },
     Setup { pages: &["docs/guide/plan.md"], prepare: &[READER, PLANNED], ..USUAL },
