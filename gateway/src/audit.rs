@@ -54,7 +54,7 @@ pub struct Entry {
     /// The object's key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// How many objects a DeleteObjects names.
+    /// The number of objects that a DeleteObjects names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_objects: Option<usize>,
     /// The first keys that it names, 8 KiB of text at most.

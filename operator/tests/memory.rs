@@ -50,12 +50,12 @@ static ALLOCATOR: Counting = Counting;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// For each object, however a tenant fills it: 5,000 of them take 117 MiB, beside what an operator
+/// For each object, however a tenant fills it: 5,000 of them take 108 MiB, beside what an operator
 /// takes without any. Memory grows with their number and nothing else, so few are enough here.
-const MOST_KEPT: usize = 24 * KIB;
-/// So many objects of a kind: sixteen passes at a time have some as well.
+const MOST_KEPT: usize = 22 * KIB;
+/// Objects of a kind: enough that sixteen passes at a time weigh little beside them.
 const MANY: usize = 200;
-/// What an operator takes without any.
+/// Memory of an operator without any.
 const LEAST: usize = 6 * MIB;
 /// While lists come in.
 const MOST_AT_ONCE: usize = 48 * MIB;

@@ -71,7 +71,7 @@ impl<T: DeserializeOwned> Packed<T> {
 }
 
 impl<T> Packed<Vec<T>> {
-    /// Whether it is an empty list.
+    /// True for an empty list.
     pub fn is_empty(&self) -> bool {
         self.value() == Some(Value::Array(Vec::new()))
     }

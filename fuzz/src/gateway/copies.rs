@@ -59,7 +59,7 @@ fn can_be((bucket, key, version): &Named) -> bool {
     is_bucket && reading::is_key(key) && !names_version(key.clone()) && is_id
 }
 
-/// Whether a store that decodes once more, or more often, finds a version in the key.
+/// True where a store that decodes once more, or more often, finds a version in the key.
 fn names_version(mut key: Vec<u8>) -> bool {
     // Nothing is encoded more often than it has percent signs.
     for _ in 0..=key.len() {

@@ -53,7 +53,7 @@ pub(super) fn is_key(key: &[u8]) -> bool {
     is_more_than_slashes && is_text && !climbs(key) && !is_reserved(key)
 }
 
-/// Whether a segment is a name that versitygw, MinIO or SeaweedFS keep for themselves.
+/// True for a segment that versitygw, MinIO or SeaweedFS keep for themselves.
 pub(super) fn is_reserved(key: &[u8]) -> bool {
     let key = key.to_ascii_lowercase();
     let is_segment = key.split(|byte| *byte == b'/').any(|it| matches!(it, b".sgwtmp" | b".minio.sys" | b".uploads"));

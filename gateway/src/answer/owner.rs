@@ -43,7 +43,7 @@ impl Document {
         }
     }
 
-    /// What becomes of an element with this name, its prefix aside.
+    /// The treatment of an element with this name, its prefix aside.
     fn shown(self, name: &[u8]) -> Shown {
         match (self, name) {
             (Self::List, b"Owner" | b"Initiator") => Shown::Owner,
@@ -58,7 +58,7 @@ impl Document {
     }
 }
 
-/// What becomes of an element.
+/// The treatment of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     AsItIs,

@@ -22,7 +22,7 @@ pub(crate) const LONGEST_TEXT: usize = 1024;
 /// The namespace of S3's documents.
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// Whether the store gets a document of [`rewritten`] in the place of the client's.
+/// True where the store gets a document of [`rewritten`] in the place of the client's.
 #[must_use]
 pub fn is_rewritten(operation: Operation) -> bool {
     matches!(operation, Operation::CompleteMultipartUpload | Operation::PutObjectTagging)
@@ -43,7 +43,7 @@ pub fn rewritten(operation: Operation, document: &[u8]) -> Result<Vec<u8>, Refus
     Ok(out.text.into_bytes())
 }
 
-/// How many bytes of memory a document of this length takes at most, by capacity: itself, what is
+/// Most bytes of memory that a document of this length takes, by capacity: itself, what is
 /// written, which grows by doubling, and the tags of one that is no longer than it may have them.
 #[must_use]
 pub fn most_held(length: u64) -> u64 {
@@ -74,7 +74,7 @@ impl Out {
     }
 }
 
-/// Whether XML 1.0 has this character, also as a reference (section 2.2, Char).
+/// True for a character that XML 1.0 has, also as a reference (section 2.2, Char).
 pub(crate) fn is_carried(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }

@@ -13,7 +13,7 @@ pub(crate) struct Reader<'a> {
     xml: Xml<&'a [u8]>,
 }
 
-/// What comes next between elements.
+/// The next thing between elements.
 enum Next<'a> {
     Start(BytesStart<'a>),
     /// The end of what it stands in.
@@ -160,7 +160,7 @@ pub(crate) fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Refusal> {
     }
 }
 
-/// What S3 says of a document that is not exactly the one that it has.
+/// S3's refusal of a document that is not exactly the one that it has.
 pub(crate) fn malformed() -> Refusal {
     let message = "The XML you provided was not well-formed or did not validate against our published schema.";
     Refusal::new(Code::MalformedXML, message)

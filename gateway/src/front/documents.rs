@@ -25,14 +25,14 @@ use crate::registry::{Backend, Key};
 use crate::sigv4::Verified;
 use crate::upstream::{Share, Shares, Tenant};
 
-/// How much memory documents hold together, in KiB, by capacity.
+/// Most memory of all documents together, in KiB, by capacity.
 const MOST_KIB: usize = 64 << 10;
-/// How many documents each claim or access may have at once: of DeleteObjects, and of others that
+/// Most documents that a claim or access may have at once: of DeleteObjects, and of others that
 /// are longer than [`SHORT`].
 const MOST_OF_ONE: u32 = 4;
 /// Longest document that doesn't count among those, in bytes.
 const SHORT: u64 = 64 << 10;
-/// How long a document may take to come. It holds memory meanwhile, which a body that flows does
+/// Longest time for a document to come. It holds memory meanwhile, which a body that flows does
 /// not.
 const TO_COME: Duration = Duration::from_secs(60);
 
@@ -167,7 +167,7 @@ async fn read(body: Body, payload: Payload, verified: &Verified) -> Result<Vec<u
     timeout(TO_COME, reading).await.map_err(|_| Slow::Trickle.refusal())?
 }
 
-/// What can't be computed here can't be verified here, whatever else is signed of the body.
+/// Refuses a checksum that can't be computed here, whatever else is signed of the body.
 fn check_trailer(payload: Payload) -> Result<(), Refusal> {
     match payload {
         Payload::SignedChunksTrailer { trailer: Some(checksum), .. } if checksum.start().is_none() => {

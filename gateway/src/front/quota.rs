@@ -107,7 +107,7 @@ fn removes(operation: Operation) -> bool {
     matches!(operation, O::DeleteObject | O::DeleteObjects | O::AbortMultipartUpload | O::CompleteMultipartUpload)
 }
 
-/// How many bytes are stored beside the content: metadata and tags.
+/// Bytes that are stored beside the content: metadata and tags.
 fn described(ask: &Ask) -> u64 {
     let document = if ask.operation == Operation::PutObjectTagging { ask.payload.length() } else { 0 };
     kept(&ask.headers).saturating_add(document)

@@ -58,7 +58,7 @@ pub fn forwarded(operation: O, headers: &HeaderMap) -> Result<HeaderMap, Refusal
     Ok(forwarded)
 }
 
-/// How many bytes the headers have that a store keeps with an object, names included.
+/// Bytes of the headers that a store keeps with an object, names included.
 #[must_use]
 pub fn kept(forwarded: &HeaderMap) -> u64 {
     let is_kept = |name: &HeaderName| matches!(rule(name.as_str()), Rule::Kept | Rule::Encoding | Rule::Tags);

@@ -3,7 +3,7 @@
 use super::operation::Operation as O;
 use crate::body::checksum::Checksum;
 
-/// What becomes of a header.
+/// The treatment of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// The store gets it with the operations that make an object, and keeps it with that. Dropped
@@ -37,7 +37,7 @@ pub(super) enum Rule {
     Unknown,
 }
 
-/// What becomes of a header with any other operation than its own.
+/// The treatment of a header with any other operation than its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Elsewhere {
     /// Dropped: S3 does the same with it and without.

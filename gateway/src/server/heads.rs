@@ -57,7 +57,7 @@ struct Scanner {
     last: u8,
     /// The head has a line. Blank ones may stand before it.
     has_begun: bool,
-    /// What comes behind the head.
+    /// The state behind the head.
     body: At,
 }
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     // covers: 6.lines
-    /// What hyper reads and the scanner can't is refused, or the two would see other heads.
+    /// A length that hyper reads and the scanner can't is refused: else they would see other heads.
     #[tokio::test]
     async fn what_cannot_be_followed_is_refused() {
         let padded = format!("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length:{}1\r\n\r\na", " ".repeat(64));
@@ -285,7 +285,7 @@ mod tests {
         assert!(statuses(&behind, 4096, true).await.len() <= 1, "the second one is not served");
     }
 
-    /// So it is read without: the test would say if hyper came to refuse it.
+    /// The reason for the scanner: this fails once hyper refuses a bare line feed itself.
     #[tokio::test]
     async fn hyper_takes_a_bare_line_feed() {
         assert_eq!(statuses("GET /a HTTP/1.1\r\nhost: a\nx: y\r\n\r\n", 4096, false).await, ["200"]);

@@ -18,7 +18,7 @@ pub(crate) struct AccessCache(Mutex<Accesses>);
 #[derive(Default)]
 struct Accesses {
     all: BTreeMap<Arc<AccessRef>, Known>,
-    /// Which accesses name a claim.
+    /// The accesses that name a claim.
     named: BTreeSet<(ClaimKey, Arc<AccessRef>)>,
     listing: Option<BTreeSet<AccessRef>>,
     is_filled: bool,

@@ -82,7 +82,7 @@ where
 }
 
 /// What a later list of a part shows: what is gone first, for another of its name may have come.
-/// What is as it was is no change.
+/// An object that is as it was is no change.
 fn changes<K>(part: &Part, listed: BTreeMap<String, K>, told: &Store<K>) -> Vec<Event<K>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,

@@ -32,12 +32,12 @@ impl SecretCache {
         Self { whose: Whose::Tenants, known: Mutex::default() }
     }
 
-    /// What a pass reads of a Secret of this cache.
+    /// The view of a Secret of this cache that a pass reads.
     pub(crate) fn kept(&self, secret: Secret) -> Arc<Secret> {
         Arc::new(self.whose.kept(secret))
     }
 
-    /// What the cache itself keeps of that.
+    /// The part of it that the cache itself keeps.
     fn cached(&self, kept: &Arc<Secret>) -> Arc<Secret> {
         self.whose.cached(kept.clone())
     }

@@ -110,7 +110,7 @@ impl CarryOut<Grant> for Hands<'_> {
 }
 
 impl Hands<'_> {
-    /// How long this pass has to wait before it may read claims; `None` if it need not. A tenant
+    /// The time to wait before this pass may read claims; `None` if it need not. A tenant
     /// has an access looked at as often as it likes, and each look may be at 64 claims.
     fn too_soon(&mut self, grant: &Grant, step: &GrantStep) -> Option<Duration> {
         if self.asked || !matches!(step, GrantStep::Look(GrantLook::Claim(_))) {

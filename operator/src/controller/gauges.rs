@@ -149,7 +149,7 @@ fn obc_phases(seen: Vec<Option<String>>) -> BTreeMap<&'static str, i64> {
     counts
 }
 
-/// How many objects another operator is said to serve: those that stay, and those that are deleted.
+/// Counts objects whose note names another operator: those that stay, and those that are deleted.
 fn of_others<K>(shared: &Shared, objects: &Store<DeserializeGuard<K>>) -> [i64; 2]
 where
     K: Resource<DynamicType = ()> + Clone,

@@ -40,7 +40,7 @@ impl<K: Lookup<DynamicType = ()> + Clone> Shown<K> {
     }
 }
 
-/// Whether both are one object in one version.
+/// True where both are one object in one version.
 fn is_same<K: Lookup>(before: &K, now: &K) -> bool {
     let versions = (before.resource_version(), now.resource_version());
     before.uid() == now.uid() && versions.0.is_some() && versions.0 == versions.1

@@ -189,7 +189,7 @@ impl Candidate {
         self.ends().and(self.lease()).map(Term::of)
     }
 
-    /// Whether another may have led since this term, as far as the Lease was seen. While it leads
+    /// True if another may have led since this term, as far as the Lease was seen. While it leads
     /// none has: a Lease that was deleted it makes anew. One that stands by because it couldn't
     /// write goes on where the Lease is still its own.
     pub(super) fn is_over(&self, term: &Term) -> bool {

@@ -41,7 +41,7 @@ impl Observer {
         Ok(ConsentSeen { record, own, askers, unasked, backend, claim })
     }
 
-    /// Whether a live read shows an access that names a claim, and is not on its way out.
+    /// True where a live read shows an access that names a claim, and is not on its way out.
     async fn asks(&self, access: &AccessRef, claim: &ClaimRef) -> Result<bool, Failure> {
         let api: Api<DeserializeGuard<BucketAccess>> = Api::namespaced(self.client.clone(), &access.namespace);
         let found = api.get_opt(&access.name).await.map_err(|error| kubernetes::failure(&error))?;
@@ -195,7 +195,7 @@ impl Observer {
         }
     }
 
-    /// What live reads by name say of the claim of an entry.
+    /// Reads the claim of an entry live, by name.
     async fn claim_word_live(
         &self,
         at: &AccessRef,

@@ -47,7 +47,7 @@ pub(super) fn end_keys(view: &View) -> Result<Outcome, Halt> {
     Ok(Outcome::default())
 }
 
-/// What somebody's finalizer keeps doesn't keep the rest from being revoked.
+/// Ends all access. A Secret that a foreign finalizer keeps doesn't block the rest.
 fn end_access(view: &View) -> Result<(), Halt> {
     let open = tolerate(withdraw_public_access(view))?;
     let revoked = tolerate(revoke_credentials(view))?;

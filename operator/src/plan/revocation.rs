@@ -44,7 +44,7 @@ pub(super) fn is_done(view: &View) -> bool {
     !view.credentials().any(|secret| view.is_revoked(secret) && !is_over(secret))
 }
 
-/// Whether a key is over by every clock.
+/// True for a key that is over by every clock.
 fn is_over(secret: &Stored) -> bool {
     secret.annotation(wire::EXPIRES_AT).is_some_and(|at| {
         // The gateway refuses one whose stamp can't be read.

@@ -76,7 +76,7 @@ impl Stored {
         self.text("AWS_ACCESS_KEY_ID").or_else(of_template)
     }
 
-    /// Whether a cache left out what templates wrote: it was too much, and a live read has all.
+    /// True where a cache left out what templates wrote: it was too much, and a live read has all.
     pub(super) fn is_kept_in_part(&self) -> bool {
         self.annotation(kept::TEMPLATE_LEFT_OUT).is_some()
     }

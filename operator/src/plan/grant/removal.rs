@@ -62,7 +62,7 @@ fn take_back(grant: &Grant) -> Result<(), Halt> {
     }
 }
 
-/// That none of its keys is left.
+/// Deletes its keys until none is left.
 fn end_keys(grant: &Grant) -> Result<(), Halt> {
     // One that a finalizer of others keeps is deleted already, and keeps no other from that.
     let keys = grant.keys();
