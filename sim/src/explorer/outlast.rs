@@ -12,9 +12,10 @@ use crate::oracles::{Promise, Violation};
 /// How long a fault that lasts goes on after the user's acts. What is done in the second half
 /// counts.
 const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls, but for lists and watches, and those of an election: a pass each five minutes over
-/// each of some claims, and the probes of a backend.
-const MOST_CALLS: usize = 120;
+/// Most calls, but for lists and watches, and those of an election: passes of seven calls over two
+/// claims, four minutes apart on average, as the longest backoff of five minutes is jittered, and
+/// the probes of a backend. That comes to 120, and to some more where the jitter is short.
+const MOST_CALLS: usize = 150;
 /// Most calls at a store which are the same: a claim's backoff goes up to five minutes.
 const MOST_ALIKE: usize = 20;
 /// Most lists, and most watches, of one life of the operator which look alike: the wait between two
