@@ -2,8 +2,8 @@
 //! them, and claims are bound on one.
 //!
 //! Needs a Docker engine that has the image of the server or can pull it, and for the claims the
-//! programs of a control plane. Where one of these is missing, what needs it is ignored by name, with
-//! the reason before it, and counted as ignored. Images come from the usual registry unless
+//! programs of a control plane. Where one of these is missing, what needs it is ignored by name,
+//! with the reason before it, and counted as ignored. Images come from the usual registry unless
 //! `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others; an entry point has to take the
 //! same arguments.
 

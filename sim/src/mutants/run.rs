@@ -115,8 +115,8 @@ impl Trial<'_> {
     /// Tries each in turn.
     ///
     /// # Errors
-    /// When there is nothing to compare with: the unmutated workspace can't be copied or built, or a
-    /// test fails over it.
+    /// When there is nothing to compare with: the unmutated workspace can't be copied or built, or
+    /// a test fails over it.
     pub fn run(
         &self,
         mutants: &[Mutant],

@@ -56,8 +56,8 @@ impl Scratch {
         Ok((self.target.join("debug").join("stowage-sim"), began.elapsed()))
     }
 
-    /// Runs a test with these files in place of the workspace's own. Its outcome, how long its build
-    /// took and how long it ran.
+    /// Runs a test with these files in place of the workspace's own. Its outcome, how long its
+    /// build took and how long it ran.
     pub(super) fn test(
         &self,
         files: &BTreeMap<String, String>,
@@ -73,8 +73,8 @@ impl Scratch {
         })
     }
 
-    /// Does something with these files in place of the workspace's own, which are put back before it
-    /// returns.
+    /// Does something with these files in place of the workspace's own, which are put back before
+    /// it returns.
     fn with<T>(&self, files: &BTreeMap<String, String>, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let mut originals = BTreeMap::new();
         for (path, text) in files {
@@ -100,8 +100,8 @@ impl Scratch {
         Err(error.trim().to_owned())
     }
 
-    /// Runs cargo in the copy. The dev profile, without line numbers: an optimised build takes longer
-    /// than it saves.
+    /// Runs cargo in the copy. The dev profile, without line numbers: an optimised build takes
+    /// longer than it saves.
     fn cargo(&self, arguments: &[&str], patience: Duration) -> Result<Done, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

@@ -23,8 +23,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::api::wire::SERVED_BY;
 use crate::api::{AccessReason, ConditionType, ServedBy};
 
-use super::TOLD_AFTER;
-use super::answer::Failure;
+use super::answer::{Failure, TOLD_AFTER};
 use super::conversation::{Arrival, Bound, Conversation};
 use super::note::Note;
 use super::step::{Rest, Then};
