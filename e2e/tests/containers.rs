@@ -1,15 +1,18 @@
 //! Real S3 servers, in containers that are started for this: the simulated store is compared with
 //! them, and claims are bound on one.
 //!
-//! Needs a Docker engine, and for the claims the programs of a control plane. Where one is missing,
-//! what needs it is ignored by name, with the reason before it, and counted as ignored. Images come
-//! from the usual registry unless `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others;
-//! an entry point has to take the same arguments.
+//! Needs a Docker engine that has the image of the server or can pull it, and for the claims the
+//! programs of a control plane. Where one of these is missing, what needs it is ignored by name,
+//! with the reason before it, and counted as ignored. Images come from the usual registry unless
+//! `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others; an entry point has to take the
+//! same arguments.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use futures::future::join;
 use http::Uri;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
@@ -22,6 +25,7 @@ use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{ContainerAsync, GenericImage, ImageExt as _};
 use tokio::process::Command;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 /// Compared of each server, which takes seconds; `stowage-sim conformance` compares as many as it
 /// is told.
@@ -30,39 +34,80 @@ const OPERATIONS: u64 = 1_000;
 const SCENARIOS: [&str; 4] = ["bind-and-delete", "adoption", "forced-deletion", "refused-deletion"];
 /// From the start of a container until its server answers.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest that the pull of an image may take: some hundred megabytes.
+const PULL: Duration = Duration::from_secs(180);
 
 const ACCESS_KEY: &str = "STOWAGEADMIN";
 const SECRET_KEY: &str = "stowage-admin-secret";
 const REGION: &str = "us-east-1";
 
-fn main() -> ExitCode {
-    let engine = no_engine();
-    let no_plane = engine.clone().or_else(|| missing_of_a_control_plane().map(|program| program.to_string()));
-    let tests = vec![
-        trial("the_simulated_store_is_like_minio", engine.as_deref(), || compare(&MINIO)),
-        trial("the_simulated_store_is_like_versitygw", engine.as_deref(), || compare(&VERSITYGW)),
-        trial("claims_are_kept_on_minio", no_plane.as_deref(), || claims_on(&MINIO)),
-    ];
-    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+/// A test of one server.
+struct Case {
+    name: &'static str,
+    server: &'static Server,
+    needs_control_plane: bool,
+    run: fn(&Server) -> Result<(), String>,
 }
 
-fn trial(name: &str, missing: Option<&str>, test: fn() -> Result<(), String>) -> Trial {
-    let trial = Trial::test(name, move || test().map_err(Failed::from)).with_ignored_flag(missing.is_some());
+static CASES: [Case; 3] = [
+    Case { name: "the_simulated_store_is_like_minio", server: &MINIO, needs_control_plane: false, run: compare },
+    Case {
+        name: "the_simulated_store_is_like_versitygw",
+        server: &VERSITYGW,
+        needs_control_plane: false,
+        run: compare,
+    },
+    Case { name: "claims_are_kept_on_minio", server: &MINIO, needs_control_plane: true, run: claims_on },
+];
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let missing = match Runtime::new() {
+        Ok(runtime) => runtime.block_on(missing(&arguments)),
+        Err(error) => {
+            let why = format!("no Docker engine can be asked: {error}");
+            [Some(why.clone()), Some(why)]
+        }
+    };
+    let no_plane = missing_of_a_control_plane().map(|program| program.to_string());
+    let [minio, versitygw] = missing;
+    let trials = CASES.iter().map(|case| {
+        let image = if case.server.variable == MINIO.variable { &minio } else { &versitygw };
+        let plane = no_plane.as_ref().filter(|_| case.needs_control_plane);
+        trial(case, image.as_ref().or(plane))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+fn trial(case: &'static Case, missing: Option<&String>) -> Trial {
+    let trial = Trial::test(case.name, || (case.run)(case.server).map_err(Failed::from));
+    let trial = trial.with_ignored_flag(missing.is_some());
     match missing {
         Some(why) => trial.with_kind(why),
         None => trial,
     }
 }
 
-/// Why no container can be started; `None` where one can.
-fn no_engine() -> Option<String> {
-    let asked = Runtime::new().map_err(|error| error.to_string()).and_then(|runtime| {
-        runtime.block_on(async {
-            let engine = docker_client_instance().await.map_err(|error| error.to_string())?;
-            engine.ping().await.map_err(|error| error.to_string())
-        })
-    });
-    asked.err().map(|why| format!("no Docker engine answers: {why}"))
+/// Reasons why no container of MinIO and none of versitygw can be started; `None` where one can.
+/// The image of a server whose tests are filtered out is neither looked for nor pulled.
+async fn missing(arguments: &Arguments) -> [Option<String>; 2] {
+    let of = async |server: &Server| {
+        let is_asked_for = |case: &Case| case.server.variable == server.variable && is_selected(arguments, case.name);
+        if CASES.iter().any(is_asked_for) { server.missing().await } else { None }
+    };
+    let (minio, versitygw) = join(of(&MINIO), of(&VERSITYGW)).await;
+    [minio, versitygw]
+}
+
+/// True for a test that the filters of the command line leave in.
+fn is_selected(arguments: &Arguments, name: &str) -> bool {
+    let is_named = |filter: &String| if arguments.exact { filter == name } else { name.contains(filter.as_str()) };
+    arguments.filter.as_ref().is_none_or(is_named) && !arguments.skip.iter().any(is_named)
+}
+
+/// An error in one line: it stands before the name of a test.
+fn one_line(error: &dyn Display) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A store that runs in a container.
@@ -115,10 +160,32 @@ impl Server {
         }
     }
 
+    /// Reason why no container can be started; `None` where one can. Pulls the image if the engine
+    /// doesn't have it: an engine without a registry is found out only by asking for something.
+    async fn missing(&self) -> Option<String> {
+        let engine = match docker_client_instance().await {
+            Ok(engine) => engine,
+            Err(error) => return Some(format!("no Docker engine answers: {}", one_line(&error))),
+        };
+        if let Err(error) = engine.ping().await {
+            return Some(format!("no Docker engine answers: {}", one_line(&error)));
+        }
+        let (name, tag) = self.image();
+        let image = format!("{name}:{tag}");
+        if engine.inspect_image(&image).await.is_ok() {
+            return None;
+        }
+        let why = match timeout(PULL, GenericImage::new(&name, &tag).pull_image()).await {
+            Ok(Ok(_)) => return None,
+            Ok(Err(error)) => one_line(&error),
+            Err(_) => format!("a pull did not end within {} s", PULL.as_secs()),
+        };
+        Some(format!("the Docker engine has no {image}, which {} replaces: {why}", self.variable))
+    }
+
     async fn start(&self) -> Result<Started, String> {
         let (name, tag) = self.image();
-        let unusable =
-            |error: &dyn std::fmt::Display| format!("{name}:{tag}, which {} replaces: {error}", self.variable);
+        let unusable = |error: &dyn Display| format!("{name}:{tag}, which {} replaces: {error}", self.variable);
         let image = GenericImage::new(&name, &tag).with_exposed_port(self.port.tcp());
         let mut request = image.with_cmd(self.arguments.iter().copied());
         for (variable, value) in self.environment {

@@ -37,11 +37,20 @@ fn every_mutant_applies_to_the_operator_as_it_stands() {
 fn every_mutant_is_first_looked_for_in_scenarios_that_there_are() {
     let unknown: Vec<String> = catalogue()
         .iter()
-        .flat_map(|mutant| mutant.scenarios.iter().map(move |scenario| (mutant, scenario)))
+        .flat_map(|mutant| mutant.scenarios().iter().map(move |scenario| (mutant, scenario)))
         .filter(|(_, scenario)| scenarios::named(scenario).is_none())
         .map(|(mutant, scenario)| format!("{}: {scenario}", mutant.name))
         .collect();
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn every_mutant_that_a_test_finds_names_one_that_there_is() {
+    let catalogue = catalogue();
+    let tests: Vec<_> = catalogue.iter().filter_map(Mutant::test).collect();
+    assert!(!tests.is_empty());
+    let problems: Vec<String> = tests.iter().filter_map(|test| test.problem(&workspace())).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]
@@ -52,7 +61,7 @@ fn no_two_mutants_are_the_same_change() {
 
 #[test]
 fn every_promise_is_one_that_a_mutant_breaks() {
-    let broken: BTreeSet<_> = catalogue().into_iter().flat_map(|mutant| mutant.promises).collect();
+    let broken: BTreeSet<_> = catalogue().iter().flat_map(|mutant| mutant.promises().to_vec()).collect();
     let unbroken: Vec<_> = Promise::ALL.iter().filter(|promise| !broken.contains(promise)).copied().collect();
     assert_eq!(unbroken, [], "no mutant shows that these can be broken");
 }

@@ -128,7 +128,8 @@ impl Hands<'_> {
 
 impl Context {
     async fn pass(&self, raw: &BucketAccess) -> Rest {
-        let mut grant = self.shared.observer.begin_grant(raw);
+        let setbacks = self.shared.memory.backoff.failures(&raw.uid().unwrap_or_default());
+        let mut grant = self.shared.observer.begin_grant(raw).after_setbacks(setbacks);
         self.shared.memory.begin_access(&grant.access().at);
         let rest = converse(&mut grant, &self.shared.clock, &mut Hands { context: self, asked: false }).await;
         for event in &rest.events {

@@ -133,6 +133,10 @@ pub enum Checked {
     Seen,
 }
 
+/// So many passes in a row have to fail before an object that stays tells of what the API server
+/// did not do.
+pub(super) const TOLD_AFTER: u32 = 3;
+
 /// Why a step did not do what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {

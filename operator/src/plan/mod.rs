@@ -84,6 +84,7 @@ pub use step::{Act, Announcement, Look, Rest, Step, Then};
 pub use target::Target;
 pub use view::{Cached, LetGo, Remembered, Setting, View};
 
+use answer::TOLD_AFTER;
 use cause::{Cause, ClaimCause, DeletionCause, StepCause};
 use halt::{Halt, Outcome};
 use note::Note;
@@ -206,10 +207,6 @@ impl Conversation for View {
         Rest { then, events: Vec::new(), waits_for: None }
     }
 }
-
-/// So many passes in a row have to fail before a claim that stays tells of what the API server did
-/// not do.
-const TOLD_AFTER: u32 = 3;
 
 /// What the store did not do is told, and what the API server refuses for good. That the API server
 /// failed is no news, as the next pass shows what is so; it is told where it lasts, and of a claim

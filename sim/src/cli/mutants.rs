@@ -19,8 +19,8 @@ Examples:
   stowage-sim mutants -o markdown > docs/proof/mutants.md
   stowage-sim mutants --list -o json
 
-With -o json: {mutants: [{name, killed, fault, seconds, promise, message, met, …}], killed, total,
-median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios}]}.
+With -o json: {mutants: [{name, killed, fault, seconds, promise, message, test, met, …}], killed, total,
+median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios, test}]}.
 
 Exit codes: 0 every mutant is killed; 1 one is not, or breaks no promise that it was made for, or does not apply or
 build, or of all of them none breaks some promise; 2 wrong usage.";
@@ -110,6 +110,8 @@ fn sentence(outcome: &MutantOutcome) -> String {
         Verdict::Killed(kill) => {
             format!("{name}: {} after {seconds:.2} s (built in {build:.0} s): {}", kill.promise, kill.fault())
         }
+        Verdict::FailedTest(words) => format!("{name}: its test fails (built in {build:.0} s): {words}"),
+        Verdict::Survived if outcome.mutant.test().is_some() => format!("{name}: its test passes all the same"),
         Verdict::Survived => format!("{name}: survives {} schedules in {seconds:.0} s", outcome.schedules),
         Verdict::Failed(why) => format!("{name}: not tried: {why}"),
     }

@@ -1,6 +1,7 @@
 //! Worlds with an access, as far as every test run can afford; and each promise about accesses
 //! broken on purpose, to see it caught.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use stowage_operator::api::{
 };
 use stowage_operator::plan::grant::{ClaimWord, Grant, GrantAct, GrantAnswer, GrantStep, Place};
 use stowage_operator::plan::{
-    self, Answer, Arrival, BackendSeen, Change, ConsentSeen, Conversation, Look, Rest, Step, Stored, Unasked, View,
+    self, Answer, Arrival, BackendSeen, Change, ConsentQuestion, ConsentSeen, Conversation, Look, Rest, Step, Stored,
+    Unasked, View,
 };
 
 use super::access::{WANTED, access_ref, access_uid, asker};
@@ -70,6 +72,7 @@ fn of_accesses(accesses: fn(&Grant, Timestamp) -> ControlFlow<Rest, GrantStep>) 
 #[case(Promise::A1, of_claims(withdraws_nothing), open(true, &[Event::Share(0, None)]))]
 #[case(Promise::A2, of_claims(ends_no_access), open(true, &[Event::Delete(0)]))]
 #[case(Promise::A3, of_accesses(forgets_lower_keys), Recipe { ticks: 2, ..open(true, &[Event::RotateAccess; 2]) })]
+#[case(Promise::L1, of_claims(reads_nobody), open(true, &[]))]
 #[case(Promise::A5, of_accesses(believes_in_consent), open(false, &[]))]
 #[case(Promise::I6, of_accesses(deletes_what_it_stamps), Recipe { ticks: 1, ..open(true, &[Event::RotateAccess]) })]
 #[case(Promise::I12, of_accesses(reads_no_access_again), open(true, &[]))]
@@ -139,6 +142,16 @@ fn lets_everybody_in(view: &View, now: Timestamp) -> Step {
         claim: Some(Box::new(view.claim().clone())),
     };
     deceived(&view, now, Answer::Consent(question.clone(), Box::new(seen)))
+}
+
+/// Reads none of the accesses that may ask.
+fn reads_nobody(view: &View, now: Timestamp) -> Step {
+    match plan::next(view, now) {
+        Step::Look(Look::Consent(question)) => {
+            Step::Look(Look::Consent(ConsentQuestion { accesses: BTreeSet::new(), ..question }))
+        }
+        step => step,
+    }
 }
 
 /// Takes its record for one that says that it ends.

@@ -228,8 +228,19 @@ pub(super) struct Beginning {
     /// Seconds for which a call without an answer may still happen.
     pub(super) unanswered: u32,
     pub(super) look: bool,
-    /// Whether the access asks for the claim's bucket; `None` = nobody in this world ever does.
-    pub(super) asks: Option<bool>,
+    /// The access, as the caches show it; `None` = nobody in this world ever asks for a bucket.
+    pub(super) asks: Option<Asks>,
+}
+
+/// The access, as the caches show it to a pass over a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Asks {
+    /// The watch shows that it asks for the claim's bucket.
+    Shown,
+    /// The watch doesn't show it, but its record is there: the watch may be behind.
+    Recorded,
+    /// There is none, or it asks for something else.
+    Not,
 }
 
 /// What a sweep is to do next.

@@ -10,16 +10,16 @@ use k8s_openapi::jiff::Timestamp;
 use stowage_operator::api::Claim;
 use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
-    self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentSeen, Conversation, CreateAnswer,
-    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Remembered, Rest, Step, Stored, Then,
-    Unasked, View,
+    self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentQuestion, ConsentSeen, Conversation,
+    CreateAnswer, DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Remembered, Rest, Step, Stored,
+    Then, Unasked, View,
 };
 
 use super::access::{access_ref, asker};
 use super::grants::{self, GrantPlanner, Grants};
 use super::names::{backend_number, claim_ref, number_of};
 use super::objects::{CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, patched, stored_first, timestamp};
-use super::phrases::{Beginning, Call, ConsentRead, Ending, Place, Planned, Reply, Stride, SweepReply};
+use super::phrases::{Asks, Beginning, Call, ConsentRead, Ending, Place, Planned, Reply, Stride, SweepReply};
 use super::shelf::{Known, Memo};
 
 /// The planner, or something in its place.
@@ -103,13 +103,14 @@ impl Talks {
     }
 
     /// Who asks for accesses, as the operator's `Observer::asking` finds it out.
-    fn asking(&self, own: &[u32], asks: bool) -> Asking {
+    fn asking(&self, own: &[u32], asks: Asks) -> Asking {
         let mut records = own.iter().filter_map(|number| self.objects.secret_of(*number).record.as_ref());
         let asker = asker();
-        let is_known = asks || records.any(|record| record.accesses.contains_key(&asker.uid));
+        let is_open = records.any(|record| record.accesses.contains_key(&asker.uid));
+        let is_known = asks == Asks::Shown || is_open;
         Asking {
-            accesses: asks.then(access_ref).into_iter().collect(),
-            recorded: Default::default(),
+            accesses: (asks == Asks::Shown).then(access_ref).into_iter().collect(),
+            recorded: (asks == Asks::Recorded && is_open).then(access_ref).into_iter().collect(),
             namespaces: is_known.then(|| (asker.uid.clone(), asker)).into_iter().collect(),
             unasked: Unasked::new(),
         }
@@ -372,14 +373,16 @@ impl Talks {
             }
             (Look::Owner(at), Reply::Owner(owner)) => Answer::Owner(at.clone(), *owner),
             (Look::Consent(question), Reply::Consent(seen)) => {
-                Answer::Consent(question.clone(), Box::new(self.consent_seen(seen)))
+                Answer::Consent(question.clone(), Box::new(self.consent_seen(question, seen)))
             }
             (Look::Contents(at), Reply::Empty(empty)) => Answer::Contents(at.clone(), *empty),
             (look, reply) => unreachable!("{reply:?} is no answer to {look}"),
         }
     }
 
-    fn consent_seen(&self, seen: &ConsentRead) -> ConsentSeen {
+    /// What was read for a question: of accesses, those that it names alone.
+    fn consent_seen(&self, question: &ConsentQuestion, seen: &ConsentRead) -> ConsentSeen {
+        let asks = seen.asks && question.accesses.contains(&access_ref());
         let backend = seen.backend.and_then(|facts| match self.objects.backend(facts) {
             BackendSeen::Present { backend, .. } => Some(backend.clone()),
             BackendSeen::Missing | BackendSeen::Invalid(_) => None,
@@ -387,7 +390,7 @@ impl Talks {
         ConsentSeen {
             record: seen.record.map(|number| self.stored(number)),
             own: seen.own.iter().map(|number| self.stored(*number)).collect(),
-            askers: seen.asks.then(asker).into_iter().collect(),
+            askers: asks.then(asker).into_iter().collect(),
             unasked: Unasked::new(),
             backend,
             claim: seen.claim.map(|number| self.claim(number)),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::access::{AccessFacts, NAMED, access_consumer, access_ref};
 use super::access_sweep::is_of_access;
 use super::objects::{Kind, SecretFacts, Uid};
-use super::phrases::{Call, Ending, GrantBeginning, Heard, Reply};
+use super::phrases::{Asks, Call, Ending, GrantBeginning, Heard, Reply};
 use super::state::{State, Visit};
 use super::turn::Fate;
 use super::world::{Lag, ModelWorld};
@@ -23,10 +23,19 @@ impl ModelWorld {
         Some(operator.wrote_access.filter(|wrote| version(*wrote) > version(seen)).unwrap_or(seen))
     }
 
-    /// Whether the access asks for a claim's bucket, as the operator's cache has it; `None` in a
-    /// world in which nobody does.
-    pub(super) fn cached_asks(&self, state: &State, operator: usize, slot: usize) -> Option<bool> {
-        self.recipe.access.then(|| slot == NAMED && self.asks(self.cached_access(state, operator)))
+    /// The access, as the operator's caches show it to a pass over a claim; `None` in a world that
+    /// has none.
+    pub(super) fn cached_asks(&self, state: &State, operator: usize, slot: usize) -> Option<Asks> {
+        if !self.recipe.access {
+            return None;
+        }
+        let cached = self.cached_access(state, operator);
+        let is_record = |secret: &SecretFacts| secret.kind == Kind::AccessRecord;
+        Some(match cached {
+            Some(_) if slot == NAMED && self.asks(cached) => Asks::Shown,
+            None if self.all_cached(state, operator).any(is_record) => Asks::Recorded,
+            Some(_) | None => Asks::Not,
+        })
     }
 
     /// Whether this version of the access asks for anything.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::oracles::Promise;
 
+use super::named_test::NamedTest;
 use super::patch;
 
 /// Where the patches are, from the root of the workspace.
@@ -20,11 +21,24 @@ pub struct Mutant {
     pub bug: String,
     /// Where it comes from: another operator, the contract's own history, ours.
     pub origin: String,
-    /// The promises that it is expected to break.
-    pub promises: Vec<Promise>,
-    /// Where to look first.
-    pub scenarios: Vec<String>,
+    /// What is to find it.
+    pub finder: Finder,
     diff: String,
+}
+
+/// What is to find a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finder {
+    /// The exploration.
+    Exploration {
+        /// The promises that the mutant is expected to break.
+        promises: Vec<Promise>,
+        /// Where to look first.
+        scenarios: Vec<String>,
+    },
+    /// A test. It is for what no schedule shows: memory, the number of requests, hundreds of calls
+    /// at once.
+    Test(NamedTest),
 }
 
 impl Mutant {
@@ -43,20 +57,51 @@ impl Mutant {
                 return Err(format!("its header has two lines {key}"));
             }
         }
+        let is_tested = fields.contains_key("Test");
         let mut field = |key: &str| fields.remove(key).filter(|value| !value.is_empty()).ok_or(format!("no {key}"));
         let words = |text: String| text.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
         let mutant = Self {
             name: field("Mutant")?,
             bug: field("Bug")?,
             origin: field("From")?,
-            promises: words(field("Oracles")?).iter().map(|name| promise(name)).collect::<Result<_, _>>()?,
-            scenarios: words(field("Scenarios")?),
+            finder: if is_tested {
+                Finder::Test(NamedTest::parse(&field("Test")?)?)
+            } else {
+                Finder::Exploration {
+                    promises: words(field("Oracles")?).iter().map(|name| promise(name)).collect::<Result<_, _>>()?,
+                    scenarios: words(field("Scenarios")?),
+                }
+            },
             diff: diff.to_owned(),
         };
         match fields.into_keys().next() {
             Some(key) => Err(format!("its header has a line {key}, which means nothing")),
             None if mutant.name != name => Err(format!("it calls itself {}", mutant.name)),
             None => Ok(mutant),
+        }
+    }
+
+    /// The promises that it is expected to break; none of one that a test finds.
+    pub fn promises(&self) -> &[Promise] {
+        match &self.finder {
+            Finder::Exploration { promises, .. } => promises,
+            Finder::Test(_) => &[],
+        }
+    }
+
+    /// The scenarios to look in first; none of one that a test finds.
+    pub fn scenarios(&self) -> &[String] {
+        match &self.finder {
+            Finder::Exploration { scenarios, .. } => scenarios,
+            Finder::Test(_) => &[],
+        }
+    }
+
+    /// The test that finds it, unless the exploration does.
+    pub fn test(&self) -> Option<&NamedTest> {
+        match &self.finder {
+            Finder::Exploration { .. } => None,
+            Finder::Test(test) => Some(test),
         }
     }
 
@@ -117,8 +162,21 @@ Scenarios: rotate, create
     fn a_patch_says_what_it_is() {
         let mutant = Mutant::parse("late", TEXT).expect("it is well-formed");
         assert_eq!((mutant.name.as_str(), mutant.origin.as_str()), ("late", "spec §3.3"));
-        assert_eq!(mutant.promises, [Promise::I6, Promise::L3]);
-        assert_eq!(mutant.scenarios, ["rotate", "create"]);
+        assert_eq!(mutant.promises(), [Promise::I6, Promise::L3]);
+        assert_eq!(mutant.scenarios(), ["rotate", "create"]);
+        assert_eq!(mutant.test(), None);
+    }
+
+    #[test]
+    fn a_patch_names_the_test_that_finds_it() {
+        let tested = TEXT.replace("Oracles: I6, L3\nScenarios: rotate, create", "Test: operator/tests/memory a_test");
+        let mutant = Mutant::parse("late", &tested).expect("it is well-formed");
+        assert_eq!(mutant.test().map(ToString::to_string).as_deref(), Some("operator/tests/memory a_test"));
+        assert!(mutant.promises().is_empty() && mutant.scenarios().is_empty());
+        let both = tested.replace("Test:", "Scenarios: create\nTest:");
+        let problem = Mutant::parse("late", &both).expect_err("one of them finds it");
+        assert!(problem.contains("a line Scenarios"), "{problem}");
+        assert!(Mutant::parse("late", &tested.replace(" a_test", "")).is_err());
     }
 
     #[test]

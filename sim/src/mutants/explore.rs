@@ -82,7 +82,7 @@ fn program(binary: &Path) -> Command {
 }
 
 /// Keeps from a program those of these variables that a command line of ours would read.
-fn forget(command: &mut Command, names: impl Iterator<Item = OsString>) {
+pub(super) fn forget(command: &mut Command, names: impl Iterator<Item = OsString>) {
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"STOWAGE_")) {
         command.env_remove(name);
     }

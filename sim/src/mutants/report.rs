@@ -8,6 +8,7 @@ use crate::demo::Table;
 
 use super::catalogue::Mutant;
 use super::explore::Kill;
+use super::named_test::NamedTest;
 use super::run::{MutantOutcome, MutationReport, Verdict};
 
 /// Width of the table on a terminal: replay lines are long.
@@ -16,31 +17,39 @@ const WIDTH: usize = 160;
 /// The document of `--list -o json`.
 pub fn catalogue(mutants: &[Mutant]) -> Value {
     let mutant = |it: &Mutant| {
-        let promises: Vec<&str> = it.promises.iter().map(|promise| promise.name()).collect();
+        let promises: Vec<&str> = it.promises().iter().map(|promise| promise.name()).collect();
         json!({
-            "name": it.name, "bug": it.bug, "from": it.origin, "promises": promises, "scenarios": it.scenarios,
+            "name": it.name, "bug": it.bug, "from": it.origin, "promises": promises, "scenarios": it.scenarios(),
+            "test": test(it),
         })
     };
     json!({ "mutants": mutants.iter().map(mutant).collect::<Vec<Value>>() })
+}
+
+/// The test that finds a mutant, for machines.
+fn test(mutant: &Mutant) -> Option<String> {
+    mutant.test().map(NamedTest::to_string)
 }
 
 /// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and
 /// more.
 pub fn document(report: &MutationReport) -> Value {
     let mutant = |outcome: &MutantOutcome| {
-        let (kill, problem) = match &outcome.verdict {
-            Verdict::Killed(kill) => (Some(kill), None),
-            Verdict::Survived => (None, None),
-            Verdict::Failed(why) => (None, Some(why)),
+        let (kill, words, problem) = match &outcome.verdict {
+            Verdict::Killed(kill) => (Some(kill), Some(&kill.message), None),
+            Verdict::FailedTest(words) => (None, Some(words), None),
+            Verdict::Survived => (None, None, None),
+            Verdict::Failed(why) => (None, None, Some(why)),
         };
         json!({
             "name": outcome.mutant.name,
-            "killed": kill.is_some(),
+            "killed": outcome.is_killed(),
             "fault": kill.map(Kill::fault),
             "seconds": outcome.seconds,
             "promise": kill.map(|kill| &kill.promise),
             "promises": kill.map(|kill| &kill.promises),
-            "message": kill.map(|kill| &kill.message),
+            "message": words,
+            "test": test(&outcome.mutant),
             "met": kill.map(|kill| kill.met),
             "problem": problem,
             "schedules": outcome.schedules,
@@ -62,7 +71,7 @@ pub fn document(report: &MutationReport) -> Value {
 pub fn text(report: &MutationReport) -> String {
     let mut table = Table::new(&["MUTANT", "PROMISES", "SECONDS", "BUILD", "SCHEDULES", "KILLED BY"]);
     for outcome in &report.outcomes {
-        let (promises, by) = verdict(outcome);
+        let (promises, by, _) = verdict(outcome);
         let cells = [
             outcome.mutant.name.clone(),
             promises,
@@ -82,12 +91,16 @@ pub fn text(report: &MutationReport) -> String {
     sentences.fold(text + "\n", |text, sentence| text + &sentence + "\n")
 }
 
-/// The promises and what broke them, or a dash and why none was.
-fn verdict(outcome: &MutantOutcome) -> (String, String) {
-    match &outcome.verdict {
-        Verdict::Killed(kill) => (kill.promises.join(", "), kill.fault().to_owned()),
-        Verdict::Survived => ("-".to_owned(), "it survives".to_owned()),
-        Verdict::Failed(why) => ("-".to_owned(), format!("not tried: {why}")),
+/// The promises and what broke them, or a dash and the test that failed, or why nothing did; and
+/// whether that can be run.
+fn verdict(outcome: &MutantOutcome) -> (String, String, bool) {
+    let none = || "-".to_owned();
+    match (&outcome.verdict, outcome.mutant.test()) {
+        (Verdict::Killed(kill), _) => (kill.promises.join(", "), kill.fault().to_owned(), true),
+        (Verdict::FailedTest(_), Some(test)) => (none(), test.to_string(), true),
+        (Verdict::FailedTest(words), None) => (none(), words.clone(), false),
+        (Verdict::Survived, _) => (none(), "it survives".to_owned(), false),
+        (Verdict::Failed(why), _) => (none(), format!("not tried: {why}"), false),
     }
 }
 
@@ -131,7 +144,8 @@ Bugs that were put into the operator on purpose, one at a time, and what the exp
 first broken promise; the build of a mutant is not among them. The promises are all that it breaks under that line,
 in the order in which they were found broken. The fault is the line that `stowage-sim replay` takes; the
 unmutated operator keeps every promise under it. Where it makes other calls than the mutant, a fault of the line may meet none
-of them; such a line is marked with †.
+of them; such a line is marked with †. Where the exploration can't see a bug, the test stands there that fails with it and
+passes without.
 ";
 
 /// `docs/proof/mutants.md`.
@@ -144,8 +158,8 @@ pub fn markdown(report: &MutationReport) -> String {
     text.push_str("| mutant | bug | from | promises | killed by | seconds |\n|---|---|---|---|---|---|\n");
     let cell = |text: &str| text.replace('|', "\\|");
     for outcome in &report.outcomes {
-        let (promises, by) = verdict(outcome);
-        let by = if promises == "-" { by } else { format!("`{by}`") };
+        let (promises, by, can_be_run) = verdict(outcome);
+        let by = if can_be_run { format!("`{by}`") } else { by };
         let met = !matches!(&outcome.verdict, Verdict::Killed(kill) if !kill.met);
         let by = if met { by } else { format!("{by} †") };
         let mutant = &outcome.mutant;
@@ -167,6 +181,11 @@ mod tests {
         let text = format!("Mutant: {name}\nBug: B | b.\nFrom: F\nOracles: I1\nScenarios: s\n\ndiff");
         let mutant = Mutant::parse(name, &text).expect("it is well-formed");
         MutantOutcome { mutant, verdict, seconds, schedules: 3, build: Duration::from_secs(20) }
+    }
+
+    fn tested(name: &str, verdict: Verdict) -> MutantOutcome {
+        let text = format!("Mutant: {name}\nBug: B.\nFrom: F\nTest: a/tests/b c\n\ndiff");
+        MutantOutcome { mutant: Mutant::parse(name, &text).expect("it is well-formed"), ..outcome("e", 60.0, verdict) }
     }
 
     fn report() -> MutationReport {
@@ -218,6 +237,25 @@ mod tests {
         assert!(trouble(&of(0), true).is_some_and(|it| it.contains("; Promises that none of them breaks: I2")));
         assert!(trouble(&of(1), false).is_some_and(|it| it.contains("; not: b")));
         assert!(trouble(&of(2), false).is_some_and(|it| it.contains("name: c")));
+    }
+
+    #[test]
+    fn a_test_that_fails_kills_a_mutant_and_breaks_no_promise() {
+        let failed = Verdict::FailedTest("1 of 2".to_owned());
+        let tested = vec![tested("f", failed), tested("g", Verdict::Survived)];
+        let report = MutationReport { outcomes: [report().outcomes, tested].concat() };
+        let document = document(&report);
+        assert_eq!(document["mutants"][5]["killed"], true);
+        assert_eq!(document["mutants"][5]["message"], "1 of 2");
+        assert_eq!(document["mutants"][5]["test"], "a/tests/b c");
+        assert_eq!(document["mutants"][6]["killed"], false);
+        assert_eq!(document["killed"], 4);
+        assert_eq!(document["median_seconds"], 1.5);
+        assert_eq!(report.mistaken().map(|it| it.mutant.name.as_str()).collect::<Vec<_>>(), ["c", "e"]);
+        assert!(markdown(&report).contains("| `f` | B. | F | - | `a/tests/b c` | 60.00 |"));
+        assert!(markdown(&report).contains("| `g` | B. | F | - | it survives | 60.00 |"));
+        assert!(text(&report).contains("4 of 7 mutants killed, in 1.50 s of exploration (median); not: b, d, g"));
+        assert_eq!(catalogue(&[report.outcomes[5].mutant.clone()])["mutants"][0]["test"], "a/tests/b c");
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::oracles::Promise;
 
-use super::catalogue::Mutant;
+use super::catalogue::{Finder, Mutant};
 use super::explore::{Kill, Limits, explore, replay};
+use super::named_test::{NamedTest, Outcome};
 use super::scratch::Scratch;
 
 /// What became of a mutant.
@@ -16,7 +17,9 @@ use super::scratch::Scratch;
 pub enum Verdict {
     /// A promise was broken under a line under which the unmutated operator keeps all.
     Killed(Kill),
-    /// Every promise was kept.
+    /// The test that its header names failed, which passes without it; with these words.
+    FailedTest(String),
+    /// Every promise was kept, or the test passed.
     Survived,
     /// It could not be tried; says why.
     Failed(String),
@@ -29,7 +32,7 @@ pub struct MutantOutcome {
     pub mutant: Mutant,
     /// What became of it.
     pub verdict: Verdict,
-    /// How long it was explored.
+    /// How long it was explored, or the test ran.
     pub seconds: f64,
     /// How many schedules that were.
     pub schedules: u64,
@@ -38,11 +41,16 @@ pub struct MutantOutcome {
 }
 
 impl MutantOutcome {
-    /// What it was killed by, if it was.
+    /// True if it was found.
+    pub fn is_killed(&self) -> bool {
+        matches!(self.verdict, Verdict::Killed(_) | Verdict::FailedTest(_))
+    }
+
+    /// What the exploration killed it by, if it did.
     pub fn kill(&self) -> Option<&Kill> {
         match &self.verdict {
             Verdict::Killed(kill) => Some(kill),
-            Verdict::Survived | Verdict::Failed(_) => None,
+            Verdict::FailedTest(_) | Verdict::Survived | Verdict::Failed(_) => None,
         }
     }
 }
@@ -57,12 +65,12 @@ pub struct MutationReport {
 impl MutationReport {
     /// Those that were killed.
     pub fn killed(&self) -> impl Iterator<Item = &MutantOutcome> {
-        self.outcomes.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Killed(_)))
+        self.outcomes.iter().filter(|outcome| outcome.is_killed())
     }
 
     /// Those that were not, for whatever reason.
     pub fn alive(&self) -> impl Iterator<Item = &MutantOutcome> {
-        self.outcomes.iter().filter(|outcome| !matches!(outcome.verdict, Verdict::Killed(_)))
+        self.outcomes.iter().filter(|outcome| !outcome.is_killed())
     }
 
     /// Promises that no mutant broke, by name: nothing shows here that their oracles see anything.
@@ -75,18 +83,19 @@ impl MutationReport {
     /// them.
     pub fn mistaken(&self) -> impl Iterator<Item = &MutantOutcome> {
         let breaks = |outcome: &MutantOutcome, kill: &Kill| {
-            outcome.mutant.promises.iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))
+            outcome.mutant.promises().iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))
         };
-        self.killed().filter(move |outcome| !outcome.kill().is_some_and(|kill| breaks(outcome, kill)))
+        self.outcomes.iter().filter(move |outcome| outcome.kill().is_some_and(|kill| !breaks(outcome, kill)))
     }
 
     fn kills(&self) -> impl Iterator<Item = &Kill> {
         self.outcomes.iter().filter_map(MutantOutcome::kill)
     }
 
-    /// The median of the times that it took to kill those that were killed.
+    /// The median of the times that the exploration took to kill those that it killed.
     pub fn median(&self) -> Option<f64> {
-        let mut seconds: Vec<f64> = self.killed().map(|outcome| outcome.seconds).collect();
+        let explored = self.outcomes.iter().filter(|outcome| outcome.kill().is_some());
+        let mut seconds: Vec<f64> = explored.map(|outcome| outcome.seconds).collect();
         seconds.sort_by(f64::total_cmp);
         seconds.get(seconds.len() / 2).copied()
     }
@@ -106,7 +115,8 @@ impl Trial<'_> {
     /// Tries each in turn.
     ///
     /// # Errors
-    /// When there is nothing to compare with: the unmutated workspace can't be copied or built.
+    /// When there is nothing to compare with: the unmutated workspace can't be copied or built, or
+    /// a test fails over it.
     pub fn run(
         &self,
         mutants: &[Mutant],
@@ -114,11 +124,18 @@ impl Trial<'_> {
         mut ended: impl FnMut(&MutantOutcome),
     ) -> Result<MutationReport, String> {
         let scratch = Scratch::prepare(self.workspace, self.place)?;
-        begun("the operator as it is");
         let sane = self.place.join("stowage-sim-unmutated");
-        let (binary, _) =
-            scratch.build(&BTreeMap::new()).map_err(|why| format!("the workspace does not build: {why}"))?;
-        fs::copy(&binary, &sane).map_err(|error| format!("can't keep the unmutated build: {error}"))?;
+        if mutants.iter().any(|mutant| mutant.test().is_none()) {
+            begun("the operator as it is");
+            let (binary, _) =
+                scratch.build(&BTreeMap::new()).map_err(|why| format!("the workspace does not build: {why}"))?;
+            fs::copy(&binary, &sane).map_err(|error| format!("can't keep the unmutated build: {error}"))?;
+        }
+        let tests: BTreeSet<&NamedTest> = mutants.iter().filter_map(Mutant::test).collect();
+        for test in tests {
+            begun(&format!("test {test} as things are"));
+            passes(&scratch, test)?;
+        }
         let mut outcomes = Vec::new();
         for mutant in mutants {
             begun(&mutant.name);
@@ -137,22 +154,29 @@ impl Trial<'_> {
             schedules: 0,
             build: Duration::ZERO,
         };
-        let built = mutant.apply(self.workspace).and_then(|files| scratch.build(&files));
-        let result = built.and_then(|(binary, build): (PathBuf, Duration)| {
-            outcome.build = build;
-            self.hunt(&binary, sane, &mut outcome)
+        let applied = mutant.apply(self.workspace);
+        let verdict = applied.and_then(|files| match &mutant.finder {
+            Finder::Test(test) => put_to_test(scratch, &files, test, &mut outcome),
+            Finder::Exploration { scenarios, .. } => {
+                let (binary, build) = scratch.build(&files)?;
+                outcome.build = build;
+                let kill = self.hunt(&binary, sane, scenarios, &mut outcome)?;
+                Ok(kill.map_or(Verdict::Survived, Verdict::Killed))
+            }
         });
-        match result {
-            Ok(Some(kill)) => outcome.verdict = Verdict::Killed(kill),
-            Ok(None) => {}
-            Err(why) => outcome.verdict = Verdict::Failed(why),
-        }
+        outcome.verdict = verdict.unwrap_or_else(Verdict::Failed);
         outcome
     }
 
     /// Looks where the header says, then everywhere.
-    fn hunt(&self, binary: &Path, sane: &Path, outcome: &mut MutantOutcome) -> Result<Option<Kill>, String> {
-        for scenarios in [outcome.mutant.scenarios.as_slice(), &[]] {
+    fn hunt(
+        &self,
+        binary: &Path,
+        sane: &Path,
+        scenarios: &[String],
+        outcome: &mut MutantOutcome,
+    ) -> Result<Option<Kill>, String> {
+        for scenarios in [scenarios, &[]] {
             let explored = explore(binary, scenarios, self.limits)?;
             outcome.seconds += explored.seconds;
             outcome.schedules += explored.schedules;
@@ -169,4 +193,27 @@ impl Trial<'_> {
         }
         Ok(None)
     }
+}
+
+/// Makes sure that a test passes over the workspace as it is: only then its failure says something.
+fn passes(scratch: &Scratch, test: &NamedTest) -> Result<(), String> {
+    match scratch.test(&BTreeMap::new(), test)? {
+        (Outcome::Passed, ..) => Ok(()),
+        (Outcome::Failed(words), ..) => Err(format!("test {test} fails without a mutant too: {words}")),
+    }
+}
+
+/// Runs the test that is to fail.
+fn put_to_test(
+    scratch: &Scratch,
+    files: &BTreeMap<String, String>,
+    test: &NamedTest,
+    outcome: &mut MutantOutcome,
+) -> Result<Verdict, String> {
+    let (result, build, ran) = scratch.test(files, test)?;
+    (outcome.build, outcome.seconds) = (build, ran.as_secs_f64());
+    Ok(match result {
+        Outcome::Passed => Verdict::Survived,
+        Outcome::Failed(words) => Verdict::FailedTest(words),
+    })
 }

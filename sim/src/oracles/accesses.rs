@@ -1,5 +1,5 @@
-//! Accesses: what their keys open, while whose word is what, how many there are (A1, A2, A3), and
-//! that nothing of them outlives them (I12).
+//! Accesses: what their keys open, while whose word is what, how many there are (A1, A2, A3), that
+//! the status tells of them (I16), and that nothing of them outlives them (I12).
 //!
 //! A gateway follows the Secrets, and may be behind them by its lag. So a key that was let list a
 //! bucket must have been good for it at some moment since that long ago: by its own Secret, by the
@@ -35,6 +35,8 @@ pub(super) struct Accesses<'a> {
     /// Since when each of them is there.
     since: BTreeMap<&'a str, Timestamp>,
     open: BTreeSet<Pair>,
+    /// Somebody else wrote a Secret of an access, or one in a tenant's namespace.
+    is_meddled_with: bool,
     /// UIDs of claims that are on their way out.
     going: BTreeSet<&'a str>,
     /// Since when what was open once is not, and whether its claim was on its way out then.
@@ -49,6 +51,7 @@ impl<'a> Accesses<'a> {
             secrets: BTreeMap::new(),
             since: BTreeMap::new(),
             open: BTreeSet::new(),
+            is_meddled_with: false,
             going: BTreeSet::new(),
             closed: BTreeMap::new(),
         }
@@ -56,6 +59,12 @@ impl<'a> Accesses<'a> {
 
     /// Looks at an event.
     pub(super) fn see(&mut self, case: &Case<'_>, event: &'a Event, step: &HistoryStep<'_>, found: &mut Findings) {
+        if let What::Stored(stored) = &event.what
+            && stored.plural == "secrets"
+            && event_of_others(step)
+        {
+            self.is_meddled_with |= stored.namespace != OPERATOR_NAMESPACE || is_of_access(&stored.name);
+        }
         match &event.what {
             What::Stored(stored) if stored.plural == "secrets" && stored.namespace == OPERATOR_NAMESPACE => {
                 self.take_in(stored, event.at);
@@ -71,7 +80,10 @@ impl<'a> Accesses<'a> {
                 };
                 self.going.extend(going.and_then(|claim| claim["metadata"]["uid"].as_str()));
             }
-            What::Stored(stored) if stored.plural == "bucketaccesses" => self.look_at_departure(stored, step, found),
+            What::Stored(stored) if stored.plural == "bucketaccesses" => {
+                self.look_at_departure(stored, step, found);
+                self.look_at_status(stored, step, found);
+            }
             What::AccessUsed(used) if used.allowed => self.judge(case, used, step, found),
             _ => {}
         }
@@ -81,8 +93,7 @@ impl<'a> Accesses<'a> {
     pub(super) fn judge_end(&self, case: &Case<'_>, found: &mut Findings) {
         let live: BTreeSet<&str> =
             case.end.all("bucketaccesses").filter_map(|(_, _, it)| it["metadata"]["uid"].as_str()).collect();
-        let is_its = |name: &str| name.starts_with("va-") || name.starts_with("ar-");
-        for (name, secret) in self.secrets.iter().filter(|(name, _)| is_its(name)) {
+        for (name, secret) in self.secrets.iter().filter(|(name, _)| is_of_access(name)) {
             // What says of no access that it is its is a stranger's.
             if field(secret, "access_uid").is_some_and(|uid| !live.contains(uid.as_str())) {
                 found.broken_in_the_end(Promise::A3, format!("Secret {name} is left of an access that is gone"));
@@ -217,12 +228,27 @@ impl<'a> Accesses<'a> {
             return;
         }
         let uid = old.and_then(|old| old["metadata"]["uid"].as_str()).unwrap_or_default();
-        let own = self.secrets.iter().filter(|(name, _)| name.starts_with("va-") || name.starts_with("ar-"));
+        let own = self.secrets.iter().filter(|(name, _)| is_of_access(name));
         for (name, _) in own.filter(|(_, secret)| field(secret, "access_uid").as_deref() == Some(uid)) {
             let is_new = self.since.get(name).is_none_or(|since| step.at.duration_since(*since) < A_CALL);
             if !is_new {
                 found.broken(Promise::I12, step, format!("access {uid} is let go of before Secret {name}"));
             }
+        }
+    }
+
+    /// An access whose key works is not told to have none (spec `8.key.earlier`).
+    fn look_at_status(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
+        let (Some(old), Some(new)) = (stored.old.as_deref(), stored.new.as_deref()) else { return };
+        if event_of_others(step) || !self.alone || self.is_meddled_with || is_deleted(new) {
+            return;
+        }
+        let (Some(id), None) = (told_key(old), told_key(new)) else { return };
+        let key = self.secrets.get(format!("va-{}", id.to_lowercase()).as_str());
+        if key.is_some_and(|key| !is_deleted(key) && expires_at(key).is_none_or(|end| end > step.at)) {
+            let message =
+                format!("access {}/{} has a key that works, and says that it has none", stored.namespace, stored.name);
+            found.broken(Promise::I16, step, message);
         }
     }
 
@@ -250,6 +276,16 @@ impl<'a> Accesses<'a> {
 /// Whether no operator did it.
 fn event_of_others(step: &HistoryStep<'_>) -> bool {
     step.hand == Hand::Other
+}
+
+/// Id of the key that an access tells of.
+fn told_key(access: &Value) -> Option<&str> {
+    access["status"]["accessKeyId"].as_str()
+}
+
+/// A Secret's name says that it is a key or the record of an access.
+fn is_of_access(name: &str) -> bool {
+    name.starts_with("va-") || name.starts_with("ar-")
 }
 
 fn is_deleted(object: &Value) -> bool {

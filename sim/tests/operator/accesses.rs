@@ -16,11 +16,11 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(Options { accesses: Accesses::Served, ..Options::default() }, test)
 }
 
-fn access(world: &World, namespace: &str) -> Value {
+pub fn access(world: &World, namespace: &str) -> Value {
     object(world, "bucketaccesses", namespace, "reader")
 }
 
-fn reason(world: &World, namespace: &str) -> String {
+pub fn reason(world: &World, namespace: &str) -> String {
     condition(&access(world, namespace), "Ready")
 }
 
@@ -33,12 +33,12 @@ fn reader(namespace: &str, entries: &str) -> String {
     access_with(namespace, "reader", &format!("buckets: [{entries}], rotationPolicy: {{overlapSeconds: 60}}"))
 }
 
-const OWN: &str = "{claimRef: {name: photos}}";
+pub const OWN: &str = "{claimRef: {name: photos}}";
 const THEIRS: &str = "{claimRef: {name: photos, namespace: team-a}}";
 const SHARED: &str = "sharing: [{namespaces: {names: [team-b]}, maxMode: ReadOnly}]";
 
 /// The claim `team-a/photos`, bound, and an access to it that is open.
-async fn open(stage: &Stage, spec: &str, namespace: &str, entries: &str) {
+pub async fn open(stage: &Stage, spec: &str, namespace: &str, entries: &str) {
     stage.apply(&claim_with("team-a", "photos", spec)).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
     stage.apply(&reader(namespace, entries)).await;
@@ -47,7 +47,7 @@ async fn open(stage: &Stage, spec: &str, namespace: &str, entries: &str) {
 }
 
 /// The key that stands in the Secret of the access.
-fn client(world: &World, namespace: &str) -> aws_sdk_s3::Client {
+pub fn client(world: &World, namespace: &str) -> aws_sdk_s3::Client {
     let held = data(world, namespace, "reader-key");
     world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])
 }
@@ -56,7 +56,7 @@ async fn puts(client: &aws_sdk_s3::Client, bucket: &str, key: &str) -> bool {
     client.put_object().bucket(bucket).key(key).body(ByteStream::from_static(b"x")).send().await.is_ok()
 }
 
-fn keys(world: &World) -> Vec<BTreeMap<String, String>> {
+pub fn keys(world: &World) -> Vec<BTreeMap<String, String>> {
     let names = secrets(world, OPERATOR_NAMESPACE, "access-credential");
     names.iter().map(|name| data(world, OPERATOR_NAMESPACE, name)).collect()
 }

@@ -21,6 +21,7 @@ impl Grant {
             namespace_live,
             entries,
             lead,
+            setbacks,
             words,
             lists: (lists, is_current),
             is_doubted,
@@ -37,7 +38,7 @@ impl Grant {
         let _ = write!(text, "{} {is_live} {} | ", access.id.resource_version, internal.fingerprint());
         let _ = write!(text, "{} | {namespace:?} {namespace_live:?} {entries:?} {lead:?} ", consumers.fingerprint());
         let _ = write!(text, "{words:?} {is_listed} {is_current} {is_doubted} {aimed:?} {highest_gone} ");
-        let _ = write!(text, "{is_consumer_written} {is_finalizer_removed} {trouble:?}");
+        let _ = write!(text, "{is_consumer_written} {is_finalizer_removed} {setbacks} {trouble:?}");
         text
     }
 }

@@ -23,7 +23,7 @@ use k8s_openapi::jiff::Timestamp;
 use crate::api::wire::SERVED_BY;
 use crate::api::{AccessReason, ConditionType, ServedBy};
 
-use super::answer::Failure;
+use super::answer::{Failure, TOLD_AFTER};
 use super::conversation::{Arrival, Bound, Conversation};
 use super::note::Note;
 use super::step::{Rest, Then};
@@ -73,7 +73,7 @@ fn judge(grant: &Grant, now: Timestamp) -> Judgement {
     let judged = match &grant.trouble {
         None => judge_by(grant, &note, now),
         Some(Trouble::Stale) => Judgement::Rest(retry("what was read is not what there is")),
-        Some(Trouble::Failed(step, failure)) => match after_failure(step, failure) {
+        Some(Trouble::Failed(step, failure)) => match after_failure(grant, step, failure) {
             Ok(then) => Judgement::Rest(then),
             Err(stop) => Judgement::Conclude(Some(stop), None),
         },
@@ -181,20 +181,40 @@ fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
     }
 }
 
-/// What refuses for good is told; all else is tried again.
-fn after_failure(step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
+/// What refuses for good is told; all else is tried again, and told where it lasts.
+fn after_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
     match failure {
         Failure::ReadOnly => Ok(Then::AwaitChange),
         Failure::Paced(wait) => Ok(Then::Wait(*wait)),
         Failure::NamespaceTerminating => Ok(Then::AwaitChange),
         Failure::Conflict => Ok(retry("what was read is old")),
         Failure::Refused(_) if matches!(step, GrantStep::Act(GrantAct::WriteStatus(..))) => Ok(Then::AwaitChange),
-        Failure::Refused(why) => Err(Stop::new(AccessReason::ServerError, format!("can't {step}: {why}"))),
+        Failure::Refused(why) => Err(not_done(grant, step, why)),
+        Failure::Kubernetes(why) if is_told_of(grant, step) => {
+            Err(Stop { then: retry(why), ..not_done(grant, step, why) })
+        }
         Failure::Kubernetes(why) | Failure::Upstream(why) | Failure::NoUpstream(why) | Failure::UpstreamDenied(why) => {
             Ok(retry(why))
         }
         Failure::Unsupported => Ok(retry("that is not supported")),
     }
+}
+
+/// Whether the status tells that the API server failed this step: as of a claim.
+fn is_told_of(grant: &Grant, step: &GrantStep) -> bool {
+    let is_write = matches!(step, GrantStep::Act(act) if !matches!(act, GrantAct::WriteStatus(..)));
+    is_write && (grant.access.deleting || grant.setbacks >= TOLD_AFTER)
+}
+
+/// The stop of a step that the API server refused or failed.
+fn not_done(grant: &Grant, step: &GrantStep, why: &str) -> Stop {
+    let is_revoked =
+        |name: &str| grant.keys().iter().any(|(number, key)| key.name() == name && grant.is_revoked(*number));
+    let works = match step {
+        GrantStep::Act(GrantAct::Delete(secret)) if is_revoked(&secret.name) => "; the revoked key works until it is",
+        GrantStep::Look(_) | GrantStep::Act(_) => "",
+    };
+    Stop::new(AccessReason::ServerError, format!("can't {step}: {why}{works}"))
 }
 
 /// Ends a pass: writes the status if it should be another one, then rests.

@@ -10,6 +10,7 @@ use crate::api::{
 
 use super::super::aim::plus;
 use super::super::rotation;
+use super::super::secret::Stored;
 use super::super::step::Announcement;
 use super::super::view::Knowledge;
 use super::entries;
@@ -19,26 +20,28 @@ use super::words::words;
 
 /// The status. `stop` is what keeps the access from being Ready besides its entries.
 pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
-    let record = grant.record().map(|(record, _)| record);
-    let key = current(grant);
-    let bound = key.as_ref().and_then(|(credential, _)| published(grant, credential));
+    let current = current(grant).map(|(credential, _)| credential);
+    let bound = current.as_ref().and_then(|credential| published(grant, credential));
+    let generation = current.as_ref().map(|credential| credential.generation);
+    let key = current.map(|credential| (credential.generation, credential.id.to_string()));
+    let key = key.or_else(|| earlier(grant, now).map(|(generation, _, id)| (generation, id)));
     let told = told(grant, now);
     let (reason, message) = verdict(stop, &told);
-    let made = record.as_ref().and_then(|record| made(grant, record.generation)).filter(|_| key.is_some());
+    let made = key.as_ref().and_then(|(generation, _)| made(grant, *generation));
     let interval = grant.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
     let next = interval.zip(made).map(|(days, made)| plus(made, SignedDuration::from_hours(24 * i64::from(days))));
     let now = Time(now);
     let before = &grant.access.status;
-    let id = key.as_ref().map(|(credential, _)| credential.id.to_string());
-    let generation = key.as_ref().and_then(|(credential, _)| i64::try_from(credential.generation).ok());
+    let number = |generation: u64| i64::try_from(generation).ok();
+    let earlier = key.as_ref().and_then(|(generation, _)| number(*generation));
     let secret = bound.or_else(|| meanwhile(grant));
     BucketAccessStatus {
         observed_generation: Some(grant.access.generation),
         binding: secret.clone().map(|name| Binding { name }),
         bound_secret_name: secret,
-        access_key_id: id,
+        access_key_id: key.map(|(_, id)| id),
         // Stays where the key is gone: no later one may have its number.
-        rotation_generation: generation.or(before.rotation_generation),
+        rotation_generation: generation.and_then(number).or(before.rotation_generation).or(earlier),
         rotated_at: made.map(Time),
         next_rotation_at: next.map(Time),
         buckets: told.into_iter().map(|(status, _)| status).collect::<Vec<_>>().into(),
@@ -86,9 +89,14 @@ fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
     (ours && secret.published_key() == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
-/// What the key opens that tenants have as long as the current one is not published: an earlier
-/// one, which has not ended.
+/// What the key opens that tenants have as long as the current one is not published.
 fn opened_meanwhile(grant: &Grant, now: Timestamp) -> Option<Vec<AccessScope>> {
+    earlier(grant, now).map(|(_, key, _)| AccessCredentialFacts::scopes_of(&key.0))
+}
+
+/// The key that tenants have as long as the current one is not published: an earlier one, which has
+/// not ended. Its generation, its Secret and its id.
+fn earlier(grant: &Grant, now: Timestamp) -> Option<(u64, &Stored, String)> {
     let names = [Some(&grant.access.consumer_secret), grant.access.status.bound_secret_name.as_ref()];
     let read = names.into_iter().flatten().find_map(|name| match grant.consumers.get(name) {
         Knowledge::Present(secret) if secret.is_controlled_by_uid(grant.access.uid.as_str()) => {
@@ -96,9 +104,9 @@ fn opened_meanwhile(grant: &Grant, now: Timestamp) -> Option<Vec<AccessScope>> {
         }
         Knowledge::Present(_) | Knowledge::Absent | Knowledge::Unknown | Knowledge::Taken => None,
     })?;
-    let (_, key) = grant.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
+    let (number, key) = grant.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
     let works = rotation::stamp(key) == Ok(None) || rotation::stamp(key).ok().flatten().is_some_and(|end| end > now);
-    works.then(|| AccessCredentialFacts::scopes_of(&key.0))
+    works.then_some((number, key, read))
 }
 
 /// The one that tenants have as long as the current key is not published: by it alone an edit of

@@ -47,6 +47,8 @@ pub struct Grant {
     pub(super) namespace_live: Option<Option<Asker>>,
     pub(super) entries: Vec<EntrySeen>,
     pub(super) lead: Lead,
+    /// Passes that failed in a row before this one.
+    pub(super) setbacks: u32,
     /// What live reads said of claims.
     pub(super) words: BTreeMap<ClaimRef, ClaimWord>,
     /// Live lists since the last answer that came late, and whether the last of them is current.
@@ -131,6 +133,7 @@ impl Grant {
             namespace_live: None,
             entries,
             lead,
+            setbacks: 0,
             words: BTreeMap::new(),
             lists: (0, false),
             is_doubted: false,
@@ -141,6 +144,12 @@ impl Grant {
             trouble: None,
             step: 0,
         }
+    }
+
+    /// The same after so many passes in a row that failed.
+    #[must_use]
+    pub fn after_setbacks(self, setbacks: u32) -> Self {
+        Self { setbacks, ..self }
     }
 
     /// The access.

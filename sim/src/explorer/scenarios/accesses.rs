@@ -2,7 +2,7 @@
 //! (spec §8).
 
 use serde_json::{Value, json};
-use stowage_operator::api::wire::Role;
+use stowage_operator::api::wire::{REVOKE, Role};
 
 use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
@@ -161,6 +161,40 @@ pub(in super::super) static NARROWED: Scenario = Scenario {
         }
         check_open(facts, faults)
     },
+};
+
+/// The key of an access has leaked.
+pub(in super::super) static REVOKED: Scenario = Scenario {
+    name: "access-revoked",
+    about: "the key of an access has leaked, and its owner has every key end at once, while it is in use",
+    phase: ScenarioPhase::Rotate,
+    world,
+    script: || {
+        let revoked = vec![
+            reader(NAMESPACE),
+            ScenarioStep::Until(OPEN),
+            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            pass(30),
+            ScenarioStep::Patch(OWN, json!({"metadata": {"annotations": {REVOKE: "leaked"}}})),
+        ];
+        [bound(""), revoked].concat()
+    },
+    goal: Goal::new(
+        "the request is handled, the keys until then are revoked, and the access is open with another",
+        |facts| {
+            let mut records = facts.secrets(Role::AccessRecord);
+            let handled = records.any(|(_, _, it)| {
+                field(it, "handled-revoke-request").as_deref() == Some("leaked")
+                    && field(it, "revoked-through").is_some()
+            });
+            let generation = access(facts, NAMESPACE)["status"]["rotationGeneration"].as_i64();
+            let keys = facts.secrets(Role::AccessCredential).count();
+            is_open(facts, NAMESPACE) && handled && generation >= Some(2) && keys == 1
+        },
+    ),
+    otherwise: |facts, faults| by_others_hands(facts, faults, NAMESPACE),
+    ends_alike: true,
+    check: check_open,
 };
 
 /// The claim goes under its accesses.

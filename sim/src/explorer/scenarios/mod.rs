@@ -98,6 +98,7 @@ pub static ALL: &[&Scenario] = &[
     &accesses::DELETED_UNDER,
     &accesses::REMOVED,
     &accesses::NARROWED,
+    &accesses::REVOKED,
     &notes::LEFT_BEHIND,
     &obc::MADE,
     &obc::EDITED,

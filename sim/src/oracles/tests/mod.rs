@@ -1,5 +1,6 @@
 //! Each oracle sees its promise broken on purpose, and nothing where it is kept.
 
+mod accesses;
 mod adoption;
 mod buckets;
 mod canonical;

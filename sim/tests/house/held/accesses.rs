@@ -1,6 +1,6 @@
 //! Cells of BucketAccess.
 
-use stowage_sim::oracles::Promise::{A1, A2, A3, A5, D1, E2, I12, I13};
+use stowage_sim::oracles::Promise::{A1, A2, A3, A5, D1, E2, I12, I13, I16};
 
 use super::Row;
 use super::evidence::Cell::Held;
@@ -37,6 +37,10 @@ pub(super) static BUCKET_ACCESS: Row = Row {
     ]),
     revoke: Held(&[
         Test(ACCESSES, "a_revocation_ends_every_key_at_once"),
+        Test(
+            "sim/tests/operator/access_revocation.rs",
+            "a_revocation_that_the_api_server_does_not_carry_out_says_that_the_key_works",
+        ),
         Test(ACCESSES, "a_key_that_somebody_keeps_keeps_no_other_from_its_end"),
         Test(INSTALLATIONS, "a_note_that_its_owner_writes_keeps_no_key_alive"),
     ]),
@@ -90,6 +94,7 @@ pub(super) static BUCKET_ACCESS: Row = Row {
         Oracle(A5, "access-narrowed"),
         Oracle(I12, "access-deleted"),
         Oracle(I13, "access"),
+        Oracle(I16, "access-revoked"),
         Oracle(E2, "access"),
         Oracle(D1, "access"),
     ]),
@@ -99,5 +104,8 @@ pub(super) static BUCKET_ACCESS: Row = Row {
         Mutant("echo-wakes-the-access"),
         Mutant("scopes-are-read-once"),
         Mutant("a-takeover-forgets-accesses"),
+        Mutant("accesses-are-not-revoked"),
+        Mutant("a-revoked-access-tells-of-no-key"),
+        Mutant("consent-lists-all-accesses"),
     ]),
 };

@@ -85,7 +85,7 @@ promises! {
     oracle: Oracle, "oracle",
         "An oracle judges it in a scenario of the explorer.";
     mutant: Mutant, "mutant",
-        "A mutant breaks it, and the exploration finds that.";
+        "A mutant breaks it, and the exploration or a test finds that.";
 }
 
 /// A kind of object that Stowage defines, or writes and reads again.
