@@ -9,7 +9,7 @@ use stowage_api::{Limits, RecordName};
 
 use super::{Gateway, Known, Shared};
 use crate::head::{Ask, Operation, kept};
-use crate::quota::Reservation;
+use crate::quota::{Fate, Reservation};
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Backend, Limited, Source};
 
@@ -113,8 +113,16 @@ fn described(ask: &Ask) -> u64 {
     kept(&ask.headers).saturating_add(document)
 }
 
-/// What an answer of a store says of what was to be stored. A proxy before it may say that it has
-/// none.
-pub(super) fn is_unclear(status: StatusCode) -> bool {
-    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
+/// The fate of content of which so many bytes were passed on, by the status that the store answered.
+///
+/// What was passed of a body that broke off may be kept: a store may have missed that it did. A
+/// proxy before a store may say that it has no answer.
+pub(super) fn fate_of(status: Option<StatusCode>, passed: u64, content: u64) -> Fate {
+    let is_unclear = |status| matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
+    match status {
+        _ if passed == 0 && content > 0 => Fate::Unsent,
+        Some(status) if status.is_success() && passed >= content => Fate::Stored,
+        Some(status) if !status.is_success() && !is_unclear(status) => Fate::Unsent,
+        Some(_) | None => Fate::Unknown,
+    }
 }

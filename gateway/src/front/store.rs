@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use stowage_api::BucketName;
 use tokio::time::Instant;
 
-use super::quota::is_unclear;
+use super::quota::fate_of;
 use super::record::{self, Record};
 use super::{Known, Shared, answers, source};
 use crate::answer::{Unhappy, nothing};
@@ -76,14 +76,8 @@ impl Shared {
         // Whoever goes away meanwhile leaves it open.
         fate(Fate::Unknown);
         let answer = client.ask(call, &admitted, now).await;
-        // Without its last bytes no store keeps an object.
-        let is_whole = ask.copy.is_some() || failure.passed() >= ask.payload.length();
-        fate(match &answer {
-            _ if !is_whole => Fate::Unsent,
-            Ok(answer) if answer.status().is_success() => Fate::Stored,
-            Ok(answer) if !is_unclear(answer.status()) => Fate::Unsent,
-            Ok(_) | Err(_) => Fate::Unknown,
-        });
+        let content = if has_body(&ask) { ask.payload.length() } else { 0 };
+        fate(fate_of(answer.as_ref().ok().map(Response::status), failure.passed(), content));
         self.metrics.bytes(failure.passed(), 0);
         if let Some(refusal) = failure.reason() {
             // The body was not what was signed: whatever the store says of what it got is nobody's

@@ -3,12 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use store_tls::{ConnectError, Trust, tls_config};
+use tokio::net::TcpStream;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt};
 
@@ -63,7 +64,7 @@ impl Connect for RustlsConnect {
             .with_tls_config(tls_config(trust)?)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(tcp);
+            .wrap_connector(ServiceExt::<Uri>::map_result(tcp, reset_at_the_end));
         let client: Client<_, Body> = Client::builder(TokioExecutor::new())
             .http1_max_buf_size(BUFFER)
             .http1_max_headers(HEADERS)
@@ -76,3 +77,20 @@ impl Connect for RustlsConnect {
         Ok(BoxCloneSyncService::new(answered.map_err(BoxError::from)))
     }
 }
+
+/// Has a connection end in a reset, also where the process is killed.
+///
+/// A store may take an end in order for that of the body: versitygw 1.8.0 keeps 19,999 bytes of
+/// 20,000. All connections are reset, those that are idle too, as hyper ends one whose caller gave
+/// up as it ends an idle one.
+fn reset_at_the_end<E: Into<BoxError>>(
+    connected: Result<TokioIo<TcpStream>, E>,
+) -> Result<TokioIo<TcpStream>, BoxError> {
+    let connection = connected.map_err(Into::into)?;
+    connection.inner().set_zero_linger()?;
+    Ok(connection)
+}
+
+#[cfg(test)]
+#[path = "transport_tests.rs"]
+mod tests;

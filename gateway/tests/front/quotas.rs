@@ -1,6 +1,10 @@
 //! How much may be stored.
 
+use bytes::Bytes;
+use futures::stream;
 use http::Response;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
 use jiff::SignedDuration;
 use kube_sim::GroupVersionResource;
 use rstest::rstest;
@@ -8,8 +12,9 @@ use serde_json::json;
 use stowage_api::{BucketName, Endpoint, RecordName, Snapshot};
 use stowage_gateway::body::Body;
 use tokio::time::Instant;
+use tower::BoxError;
 
-use crate::{Ask, Asked, SYSTEM, Stage, answer, ask, code, now};
+use crate::{Ask, Asked, SECRET, SYSTEM, Stage, answer, ask, code, now};
 
 const LIMITED: &str = "AKIALIMITED";
 
@@ -81,6 +86,25 @@ async fn what_there_is_no_room_for_is_not_stored() {
 async fn what_the_store_refuses_does_not_count(#[case] status: u16, #[case] expected: u64) {
     let stage = stage(status).await;
     stage.signed_as(LIMITED, put(20)).await;
+    assert_eq!(used(&stage), expected);
+}
+
+// covers: 6.quota.counted
+/// The store may have missed that it broke off.
+#[rstest]
+#[case(0, 60)]
+#[case(1, 80)]
+#[case(19, 80)]
+#[tokio::test]
+async fn a_body_that_broke_off_counts_once_some_of_it_was_sent(#[case] sent: usize, #[case] expected: u64) {
+    let stage = stage(200).await;
+    let request = put(20).signed(LIMITED, SECRET).map(|_| {
+        let piece = (sent > 0).then(|| Ok(Frame::data(Bytes::from(vec![b'x'; sent]))));
+        let end = std::iter::once(Err(BoxError::from("the connection is gone")));
+        StreamBody::new(stream::iter(piece.into_iter().chain(end))).boxed_unsync()
+    });
+    let (status, _, text) = stage.send(request).await;
+    assert_eq!((status.as_u16(), code(&text)), (400, "IncompleteBody"), "{text}");
     assert_eq!(used(&stage), expected);
 }
 
