@@ -1,6 +1,7 @@
 //! The way of a request: read, verified, decided about, passed on, answered.
 
 mod answers;
+mod deletions;
 mod documents;
 mod peer;
 mod quota;
@@ -20,6 +21,7 @@ use http::{Method, Request, Response};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use self::deletions::Deletions;
 use self::documents::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
@@ -117,6 +119,7 @@ struct Shared {
     sources: Counts<(String, Source)>,
     rates: Rates<(String, Source)>,
     documents: Documents,
+    deletions: Arc<Deletions>,
     quotas: Quotas,
     begun: Instant,
 }
@@ -159,6 +162,7 @@ impl Gateway {
             sources: Counts::new(PER_SOURCE),
             rates: Rates::default(),
             documents: Documents::default(),
+            deletions: Arc::default(),
             quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
             begun: Instant::now(),
             config,
@@ -300,14 +304,14 @@ impl Shared {
                 let held = self.admit(&known, &ask, peer)?;
                 let passed = Passed { ask, backend, body, now, location };
                 let passed = self.with_document(passed, &known).await?;
-                let answer = self.pass(passed, known, record).await?;
+                let answer = self.carry_out(passed, known, record).await?;
                 Ok(record::holding(answer, held))
             }
             Verdict::ReadDeletion => {
                 let held = self.admit(&known, &ask, peer)?;
-                let (passed, _room) = self.read_deletion(ask, body, &known, location, record).await?;
+                let (passed, aside, _room) = self.read_deletion(ask, body, &known, location, record).await?;
                 record.forwarded(&passed.backend.name);
-                let answer = self.pass(passed, known, record).await?;
+                let answer = self.carry_out_deletion(passed, aside, known, record).await?;
                 Ok(record::holding(answer, held))
             }
         }

@@ -12,6 +12,7 @@ mod quotas;
 mod rechecks;
 mod requests;
 mod shares;
+mod versions;
 
 use std::convert::Infallible;
 use std::sync::Arc;
