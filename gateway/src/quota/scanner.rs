@@ -217,7 +217,9 @@ async fn turn(
     let client = client(limited).ok_or("the backend can't be asked")?;
     let answer = timeout(PAGE, ask(&client, &limited.bucket, question, clock)).await;
     match answer.map_err(|_| "no whole answer in time")?? {
-        Ok(page) => scan.take(page).map_err(|_| "a list leads back to itself"),
+        Ok(page) => {
+            scan.take(page).map_err(|_| "a list doesn't go on from where it was, or names an upload that isn't there")
+        }
         Err(status) => scan.refused(status).map_err(|_| "the store refuses a list"),
     }
 }
@@ -266,7 +268,7 @@ async fn ask(
     if !status.is_success() {
         return Ok(Err(status.as_u16()));
     }
-    page(question.root, &text).map(Ok).ok_or("what answers is no list")
+    page(question.root, &question.query, &text).map(Ok).ok_or("what answers is no list")
 }
 
 fn millis(duration: Duration) -> u64 {
