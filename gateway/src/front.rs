@@ -27,6 +27,7 @@ pub use self::peer::{Peer, Proxies};
 use self::record::Record;
 use self::store::Passed;
 pub(crate) use self::store::Reading;
+use self::upload::Forms;
 use crate::answer::{Unhappy, nothing};
 use crate::audit::Log;
 use crate::body::Body;
@@ -120,6 +121,7 @@ struct Shared {
     rates: Rates<(String, Source)>,
     documents: Documents,
     deletions: Arc<Deletions>,
+    forms: Forms,
     quotas: Quotas,
     begun: Instant,
 }
@@ -163,6 +165,7 @@ impl Gateway {
             rates: Rates::default(),
             documents: Documents::default(),
             deletions: Arc::default(),
+            forms: Forms::default(),
             quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
             begun: Instant::now(),
             config,
@@ -379,16 +382,17 @@ impl Shared {
         }
     }
 
+    /// Leave to go on for a key: all of a claim or access together, as while one follows the other.
+    fn admit_holder(&self, key: &Key) -> Result<record::Held, Refusal> {
+        let holder = Share::Holder(key.holder_uid().to_owned());
+        let counted = self.shares.take(holder).ok_or_else(slow_down)?;
+        Ok(record::Held::new(counted))
+    }
+
     /// Leave to go on, for one of many.
     fn admit(&self, known: &Known, ask: &Ask, peer: &Peer) -> Result<record::Held, Refusal> {
-        let slow_down = || Refusal::new(Code::SlowDown, "Please reduce your request rate.");
         match known {
-            Known::Key(key, _) | Known::Form(key) => {
-                // All keys of a claim or access together, as while one follows the other.
-                let holder = Share::Holder(key.holder_uid().to_owned());
-                let counted = self.shares.take(holder).ok_or_else(slow_down)?;
-                Ok(record::Held::new(counted))
-            }
+            Known::Key(key, _) | Known::Form(key) => self.admit_holder(key),
             Known::Nobody => {
                 let bucket = ask.target.bucket().ok_or_else(denied)?;
                 let asked = self.registry.binding(bucket.as_str()).map(|binding| binding.per_source_ip_rps);
@@ -401,6 +405,10 @@ impl Shared {
             }
         }
     }
+}
+
+fn slow_down() -> Refusal {
+    Refusal::new(Code::SlowDown, "Please reduce your request rate.")
 }
 
 fn check_size(parts: &Parts) -> Result<(), Refusal> {

@@ -7,6 +7,7 @@ mod configuration;
 mod copies;
 mod cors;
 mod deletions;
+mod forms;
 mod listener;
 mod outage;
 mod quotas;
