@@ -7,6 +7,7 @@ mod peer;
 mod quota;
 mod recheck;
 mod record;
+mod segments;
 mod source;
 mod store;
 mod upload;
@@ -25,6 +26,7 @@ use self::deletions::Deletions;
 use self::documents::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
+use self::segments::Stores;
 use self::store::Passed;
 pub(crate) use self::store::Reading;
 use self::upload::Forms;
@@ -122,6 +124,7 @@ struct Shared {
     documents: Documents,
     deletions: Arc<Deletions>,
     forms: Forms,
+    stores: Stores,
     quotas: Quotas,
     begun: Instant,
 }
@@ -166,6 +169,7 @@ impl Gateway {
             documents: Documents::default(),
             deletions: Arc::default(),
             forms: Forms::default(),
+            stores: Stores::default(),
             quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
             begun: Instant::now(),
             config,

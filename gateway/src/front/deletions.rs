@@ -215,6 +215,7 @@ impl Shared {
         let Some(place) = Place::of(&passed.backend, &passed.ask) else {
             return self.pass(passed, known, record).await;
         };
+        self.refuse_hidden(&passed.ask, &passed.backend, &known, passed.now).await?;
         let mut turn = None;
         let is_deletion = passed.ask.operation == Operation::DeleteObject && !passed.ask.names_version();
         if let Some(key) = passed.ask.target.key().filter(|_| is_deletion && self.deletions.keeps(&place)) {
@@ -260,7 +261,7 @@ impl Shared {
     ///
     /// # Errors
     /// `SlowDown` where others delete the same objects, or the tenant has no call left;
-    /// `ServiceUnavailable` where the store gives no answer.
+    /// `ServiceUnavailable` where the store gives no answer; that of [`Self::refuse_hidden_keys`].
     pub(super) async fn set_aside(
         &self,
         deletion: Deletion,
@@ -271,13 +272,15 @@ impl Shared {
     ) -> Result<(Deletion, Aside), Refusal> {
         let place = Place::of(backend, ask).filter(|_| deletion.objects().iter().any(|it| it.version.is_none()));
         let Some(place) = place else { return Ok(without(deletion, &[], None)) };
+        let present = deletion.objects().iter().filter(|object| object.version.is_none());
+        let keys = present.map(|object| object.key.as_str());
+        self.refuse_hidden_keys(keys.clone(), (ask, backend), known, now).await?;
         let client = self.client(backend)?;
         let mut admitted = vec![self.look_up(&client, ask, known)?];
         if !self.keeps_versions(&client, &admitted, &place, now).await? {
             return Ok(without(deletion, &[], None));
         }
-        let present = deletion.objects().iter().filter(|object| object.version.is_none());
-        let turn = self.deletions.turn(&place, present.map(|object| object.key.as_str())).await?;
+        let turn = self.deletions.turn(&place, keys).await?;
         let further = std::iter::from_fn(|| self.look_up(&client, ask, known).ok());
         admitted.extend(further.take(LANES - 1));
         let mut found = Vec::with_capacity(deletion.objects().len());
@@ -290,7 +293,7 @@ impl Shared {
     }
 
     /// A call of the tenant's to look at an object.
-    fn look_up(&self, client: &Client, ask: &Ask, known: &Known) -> Result<Admitted, Refusal> {
+    pub(super) fn look_up(&self, client: &Client, ask: &Ask, known: &Known) -> Result<Admitted, Refusal> {
         let slow_down = |_| Refusal::new(Code::SlowDown, "The store behind this bucket can't be asked now.");
         client.admit(self.tenant(known, ask), Instant::now()).map_err(slow_down)
     }
@@ -308,7 +311,7 @@ impl Shared {
             return Ok(known);
         }
         let admitted = admitted.first().ok_or_else(unavailable)?;
-        let keeps = asked_for_versions(client, admitted, &place.bucket, now).await?;
+        let (keeps, _) = versioning(client, admitted, &place.bucket, now).await?;
         self.deletions.note(place.clone(), if keeps { Versions::Kept } else { Versions::None(at) });
         Ok(keeps)
     }
@@ -374,26 +377,27 @@ async fn absent_of(
     }
 }
 
-/// Asks the store whether a bucket keeps versions. One whose answer can't be understood is taken
-/// for one that does: it costs a HEAD for each deletion.
-async fn asked_for_versions(
+/// Asks the store whether a bucket keeps versions; with the headers of the answer. One whose answer
+/// can't be understood is taken for one that does: it costs a HEAD for each deletion.
+pub(super) async fn versioning(
     client: &Client,
     admitted: &Admitted,
     bucket: &BucketName,
     now: Timestamp,
-) -> Result<bool, Refusal> {
+) -> Result<(bool, HeaderMap), Refusal> {
     let query = vec![Pair { name: b"versioning".to_vec(), value: Vec::new() }];
     let answer = client.ask(call(Method::GET, Target::Bucket(bucket.clone()), query), admitted, now).await;
     let (parts, body) = answer.map_err(|_| unavailable())?.into_parts();
-    match parts.status {
+    let keeps = match parts.status {
         StatusCode::OK => {
             let text = Limited::new(body, LONGEST_STATUS).collect().await;
-            Ok(text.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some()))
+            text.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some())
         }
         // A store without versions.
-        StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Ok(false),
-        _ => Ok(true),
-    }
+        StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => false,
+        _ => true,
+    };
+    Ok((keeps, parts.headers))
 }
 
 /// The answer to a DELETE of what is deleted.

@@ -96,6 +96,7 @@ impl Shared {
         let verdict = self.registry.ask(|tables| decide(known.caller(), &Wanted::of(&ask), tables, now))?;
         let Verdict::Forward(backend) = verdict else { return Err(denied().into()) };
         record.forwarded(&backend.name);
+        self.refuse_hidden(&ask, &backend, &known, now).await?;
         let key = ask.target.key().map(|key| key.as_str().to_owned()).unwrap_or_default();
         let passed = Passed { ask, backend, body, now, location: location.clone() };
         let stored = self.pass(passed, known, record).await?;

@@ -5,7 +5,7 @@ use rstest::rstest;
 use s3_sim::{Store, Versioning};
 
 use crate::deletions::{BUCKET, delete, document, of_claim, store};
-use crate::{Stage, ask, code};
+use crate::{Stage, answer, ask, code};
 
 /// A gateway before a bucket that keeps versions, and the id of a key to it.
 async fn stage(store: &Store) -> (Stage, String) {
@@ -89,4 +89,61 @@ async fn a_delete_objects_is_told_of_what_it_names_and_deletes_what_is_there(#[c
     let last = String::from_utf8(last.to_vec()).expect("text");
     assert!(last.contains("<Key>secret</Key>") && !last.contains("shared/a"), "{last}");
     assert_eq!(versions(&store, "secret"), 4);
+}
+
+/// A store of this name, whose buckets keep versions or don't.
+fn named(stage: &Stage, name: &'static str, keeps: bool) {
+    let status = if keeps {
+        "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    } else {
+        "<VersioningConfiguration></VersioningConfiguration>"
+    };
+    stage.store_answers(move |asked| match (asked.method.as_str(), asked.uri.query()) {
+        ("GET", Some("versioning=")) => answer(200, &[("server", name)], status),
+        ("POST", Some("delete=")) => answer(200, &[("server", name)], "<DeleteResult></DeleteResult>"),
+        _ => answer(200, &[("server", name)], ""),
+    });
+}
+
+// covers: 6.segments.hidden
+#[rstest]
+#[case("VERSITYGW", true, 400)]
+#[case("versitygw", true, 400)]
+#[case("VERSITYGW", false, 200)]
+#[case("MinIO", true, 200)]
+#[tokio::test]
+async fn an_empty_segment_is_refused_where_a_store_hides_its_versions(
+    #[case] name: &'static str,
+    #[case] keeps: bool,
+    #[case] expected: u16,
+) {
+    let stage = Stage::new().await;
+    stage.credential("WHOLE", BUCKET, serde_json::json!({}));
+    stage.until(|stage| stage.knows("WHOLE")).await;
+    named(&stage, name, keeps);
+    let writes = [
+        ask("PUT", "/album/a//b").sending("b"),
+        ask("PUT", "/album//b").sending("b"),
+        ask("PUT", "/album/a//c").with("x-amz-copy-source", "album/a").sending(""),
+        ask("DELETE", "/album/a//b"),
+        ask("POST", "/album/a//b?uploads").sending(""),
+        delete(&document(&["a", "a//b"])),
+    ];
+    for write in writes {
+        let line = format!("{} {}", write.method, write.target);
+        let (status, _, text) = stage.signed_as("WHOLE", write).await;
+        let found = if status.is_success() { 200 } else { status.as_u16() };
+        assert_eq!(found, expected, "{line}: {text}");
+        assert!(expected == 200 || code(&text) == "InvalidArgument", "{text}");
+    }
+    for other in ["/album/a/b", "/album/a/"] {
+        let (status, _, text) = stage.signed_as("WHOLE", ask("PUT", other).sending("b")).await;
+        assert_eq!(status.as_u16(), 200, "{other}: {text}");
+    }
+    for plain in [ask("GET", "/album/a//b"), ask("DELETE", "/album/a//b?versionId=7")] {
+        let (status, _, text) = stage.signed_as("WHOLE", plain).await;
+        assert!(status.is_success(), "{text}");
+    }
+    let asked = lines(&stage).iter().filter(|line| line.ends_with("?versioning=")).count();
+    assert!(name != "MinIO" || asked <= 2, "one that hides nothing is known: {asked}");
 }
