@@ -1,11 +1,13 @@
 //! The way of a request: read, verified, decided about, passed on, answered.
 
 mod answers;
+mod deletions;
 mod documents;
 mod peer;
 mod quota;
 mod recheck;
 mod record;
+mod segments;
 mod source;
 mod store;
 mod upload;
@@ -20,11 +22,14 @@ use http::{Method, Request, Response};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use self::deletions::Deletions;
 use self::documents::Documents;
 pub use self::peer::{Peer, Proxies};
 use self::record::Record;
+use self::segments::Stores;
 use self::store::Passed;
 pub(crate) use self::store::Reading;
+use self::upload::Forms;
 use crate::answer::{Unhappy, nothing};
 use crate::audit::Log;
 use crate::body::Body;
@@ -117,6 +122,9 @@ struct Shared {
     sources: Counts<(String, Source)>,
     rates: Rates<(String, Source)>,
     documents: Documents,
+    deletions: Arc<Deletions>,
+    forms: Forms,
+    stores: Stores,
     quotas: Quotas,
     begun: Instant,
 }
@@ -159,6 +167,9 @@ impl Gateway {
             sources: Counts::new(PER_SOURCE),
             rates: Rates::default(),
             documents: Documents::default(),
+            deletions: Arc::default(),
+            forms: Forms::default(),
+            stores: Stores::default(),
             quotas: Quotas::new(format!("{:016x}", mixed(!gears.first_id))),
             begun: Instant::now(),
             config,
@@ -300,14 +311,14 @@ impl Shared {
                 let held = self.admit(&known, &ask, peer)?;
                 let passed = Passed { ask, backend, body, now, location };
                 let passed = self.with_document(passed, &known).await?;
-                let answer = self.pass(passed, known, record).await?;
+                let answer = self.carry_out(passed, known, record).await?;
                 Ok(record::holding(answer, held))
             }
             Verdict::ReadDeletion => {
                 let held = self.admit(&known, &ask, peer)?;
-                let (passed, _room) = self.read_deletion(ask, body, &known, location, record).await?;
+                let (passed, aside, _room) = self.read_deletion(ask, body, &known, location, record).await?;
                 record.forwarded(&passed.backend.name);
-                let answer = self.pass(passed, known, record).await?;
+                let answer = self.carry_out_deletion(passed, aside, known, record).await?;
                 Ok(record::holding(answer, held))
             }
         }
@@ -375,16 +386,17 @@ impl Shared {
         }
     }
 
+    /// Leave to go on for a key: all of a claim or access together, as while one follows the other.
+    fn admit_holder(&self, key: &Key) -> Result<record::Held, Refusal> {
+        let holder = Share::Holder(key.holder_uid().to_owned());
+        let counted = self.shares.take(holder).ok_or_else(slow_down)?;
+        Ok(record::Held::new(counted))
+    }
+
     /// Leave to go on, for one of many.
     fn admit(&self, known: &Known, ask: &Ask, peer: &Peer) -> Result<record::Held, Refusal> {
-        let slow_down = || Refusal::new(Code::SlowDown, "Please reduce your request rate.");
         match known {
-            Known::Key(key, _) | Known::Form(key) => {
-                // All keys of a claim or access together, as while one follows the other.
-                let holder = Share::Holder(key.holder_uid().to_owned());
-                let counted = self.shares.take(holder).ok_or_else(slow_down)?;
-                Ok(record::Held::new(counted))
-            }
+            Known::Key(key, _) | Known::Form(key) => self.admit_holder(key),
             Known::Nobody => {
                 let bucket = ask.target.bucket().ok_or_else(denied)?;
                 let asked = self.registry.binding(bucket.as_str()).map(|binding| binding.per_source_ip_rps);
@@ -397,6 +409,10 @@ impl Shared {
             }
         }
     }
+}
+
+fn slow_down() -> Refusal {
+    Refusal::new(Code::SlowDown, "Please reduce your request rate.")
 }
 
 fn check_size(parts: &Parts) -> Result<(), Refusal> {

@@ -92,6 +92,8 @@ codes! {
     InvalidBucketName = BAD_REQUEST;
     /// A digest that is none.
     InvalidDigest = BAD_REQUEST;
+    /// The parts of an upload are named in another order than their numbers have.
+    InvalidPartOrder = BAD_REQUEST;
     /// A request that contradicts itself.
     InvalidRequest = BAD_REQUEST;
     /// Session tokens are not known here.

@@ -8,12 +8,16 @@
 
 mod digests;
 mod reader;
+mod supplement;
 mod writer;
+
+use std::collections::BTreeMap;
 
 use crate::head::{Key, Operation};
 use crate::refusal::{Code, Refusal};
 
 pub use digests::{verify, verify_md5, write_anew};
+pub use supplement::Supplement;
 
 /// Most objects of one request (Amazon S3, DeleteObjects).
 pub const MOST_OBJECTS: usize = 1000;
@@ -21,7 +25,10 @@ pub const MOST_OBJECTS: usize = 1000;
 /// The objects that a request deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
+    /// Each once.
     objects: Vec<Doomed>,
+    /// The keys of those that the document names again, as often as it does.
+    repeated: Vec<Key>,
     answer: Answer,
 }
 
@@ -57,7 +64,8 @@ impl Deletion {
     /// `MalformedXML` for anything but the document of S3: another element or attribute, a document
     /// type, an entity, a comment, an element that comes twice, no object or more than
     /// [`MOST_OBJECTS`], a character that XML 1.0 can't carry. Those of [`Key::parse`] for a key;
-    /// `InvalidArgument` for a version's id that no store has given.
+    /// `InvalidArgument` for a version's id that no store has given, and for an object that is named
+    /// again with other conditions.
     pub fn read(document: &[u8]) -> Result<Self, Refusal> {
         reader::read(document)
     }
@@ -77,7 +85,7 @@ impl Deletion {
         Ok(writer::write(self, length))
     }
 
-    /// The objects, in the document's order.
+    /// The objects, each once, in the document's order.
     #[must_use]
     pub fn objects(&self) -> &[Doomed] {
         &self.objects
@@ -86,6 +94,22 @@ impl Deletion {
     /// The keys of the objects, decoded.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.objects.iter().map(|object| &object.key)
+    }
+
+    /// The deletion without the objects at these places, which are deleted already, some by a marker
+    /// of this version; and what is told of them and of those that are named again.
+    #[must_use]
+    pub fn without(self, deleted: &BTreeMap<usize, Option<Box<str>>>) -> (Self, Supplement) {
+        let Self { objects, repeated, answer } = self;
+        let mut supplement = Supplement::of(repeated.iter().map(|key| key.as_str().to_owned()));
+        let mut remaining = Vec::with_capacity(objects.len().saturating_sub(deleted.len()));
+        for (at, object) in objects.into_iter().enumerate() {
+            match deleted.get(&at) {
+                Some(marker) => supplement.add(&object, marker.as_deref(), answer),
+                None => remaining.push(object),
+            }
+        }
+        (Self { objects: remaining, repeated: Vec::new(), answer }, supplement)
     }
 
     /// How many bytes of memory a document of this length takes at most, by capacity: itself, what

@@ -26,7 +26,28 @@ fn deletion(reader: &mut Reader<'_>) -> Result<Deletion, Refusal> {
     if objects.is_empty() {
         return Err(malformed());
     }
-    Ok(Deletion { objects, answer: answer.unwrap_or_default() })
+    let (objects, repeated) = merged(objects)?;
+    Ok(Deletion { objects, repeated, answer: answer.unwrap_or_default() })
+}
+
+/// Each object once, and the keys of those that are named again: a store that is asked twice
+/// carries it out twice. In Amazon S3 the second deletion finds what the first has left.
+fn merged(objects: Vec<Doomed>) -> Result<(Vec<Doomed>, Vec<Key>), Refusal> {
+    let name = |at: &usize| objects.get(*at).map(|object| (object.key.as_str(), object.version.as_deref()));
+    let mut order: Vec<usize> = (0..objects.len()).collect();
+    // Of two that are the same, the first in the document comes first.
+    order.sort_by(|one, other| name(one).cmp(&name(other)));
+    let mut is_again = vec![false; objects.len()];
+    for (one, other) in order.iter().zip(order.iter().skip(1)).filter(|(one, other)| name(one) == name(other)) {
+        if objects.get(*one) != objects.get(*other) {
+            let message = "An object is named twice, with different conditions.";
+            return Err(Refusal::new(Code::InvalidArgument, message));
+        }
+        is_again.iter_mut().skip(*other).take(1).for_each(|is| *is = true);
+    }
+    let mut is_again = is_again.into_iter();
+    let (again, once): (Vec<_>, Vec<_>) = objects.into_iter().partition(|_| is_again.next().unwrap_or_default());
+    Ok((once, again.into_iter().map(|object| object.key).collect()))
 }
 
 fn object(reader: &mut Reader<'_>) -> Result<Doomed, Refusal> {

@@ -16,7 +16,7 @@ fn read(document: &str) -> Result<Deletion, Code> {
 }
 
 fn of_keys(keys: &[&str]) -> Deletion {
-    Deletion { objects: keys.iter().map(|key| object(key)).collect(), answer: Answer::Full }
+    Deletion { objects: keys.iter().map(|key| object(key)).collect(), repeated: Vec::new(), answer: Answer::Full }
 }
 
 fn keys(document: &str) -> Vec<String> {
@@ -25,7 +25,8 @@ fn keys(document: &str) -> Vec<String> {
 }
 
 fn many(times: usize) -> String {
-    format!("<Delete>{}</Delete>", "<Object><Key>a</Key></Object>".repeat(times))
+    let objects: String = (0..times).map(|at| format!("<Object><Key>{at}</Key></Object>")).collect();
+    format!("<Delete>{objects}</Delete>")
 }
 
 #[test]
@@ -42,7 +43,7 @@ fn a_document_is_read_with_all_that_it_may_say() {
         size: Some(0),
         ..object("a b")
     };
-    let expected = Deletion { objects: vec![first, object("c")], answer: Answer::Errors };
+    let expected = Deletion { objects: vec![first, object("c")], repeated: Vec::new(), answer: Answer::Errors };
     assert_eq!(read(document), Ok(expected.clone()));
     let written = expected.written().expect("it is short");
     assert_eq!(
@@ -208,12 +209,13 @@ fn the_id_of_a_version_is_one_that_stores_give(#[case] id: &str, #[case] expecte
 
 #[test]
 fn what_grows_too_long_by_escapes_is_refused() {
-    let section = format!("<Object><Key><![CDATA[{}]]></Key></Object>", "&".repeat(1024));
-    let document = format!("<Delete>{}</Delete>", section.repeat(1000));
+    let section = |at: usize| format!("<Object><Key><![CDATA[{}{at:04}]]></Key></Object>", "&".repeat(1020));
+    let sections = |times| (0..times).map(section).collect::<String>();
+    let document = format!("<Delete>{}</Delete>", sections(1000));
     assert!(document.len() < 2 << 20);
     let read = read(&document).expect("it is within its bounds");
     assert_eq!(read.written().map_err(|refusal| refusal.code), Err(Code::EntityTooLarge));
-    let half = format!("<Delete>{}</Delete>", section.repeat(300));
+    let half = format!("<Delete>{}</Delete>", sections(300));
     let read = Deletion::read(half.as_bytes()).expect("it is within its bounds");
     let written = read.written().expect("it is short enough");
     assert_eq!(written.capacity(), written.len(), "no more is taken than there is");
@@ -299,12 +301,29 @@ fn doomed() -> impl Strategy<Value = Doomed> {
     })
 }
 
+// covers: 6.deleteObjects.again
+#[test]
+fn an_object_that_is_named_again_is_deleted_once() {
+    let named = |objects: &str| Deletion::read(format!("<Delete>{objects}</Delete>").as_bytes());
+    let (plain, past) = ("<Object><Key>b</Key></Object>", "<Object><Key>b</Key><VersionId>7</VersionId></Object>");
+    let read = named(&format!("{plain}<Object><Key>a</Key></Object>{past}{plain}{past}{plain}")).expect("it is one");
+    assert_eq!(read.keys().map(Key::as_str).collect::<Vec<_>>(), ["b", "a", "b"]);
+    let (remaining, supplement) = read.without(&BTreeMap::from([(0, None)]));
+    assert_eq!(remaining.keys().map(Key::as_str).collect::<Vec<_>>(), ["a", "b"]);
+    // Two of one without a version, two of the other.
+    assert_eq!(supplement.alone().matches("<Deleted><Key>b</Key></Deleted>").count(), 4);
+    let other = "<Object><Key>b</Key><ETag>7</ETag></Object>";
+    assert_eq!(named(&format!("{plain}{other}")).map_err(|refusal| refusal.code), Err(Code::InvalidArgument));
+}
+
 proptest! {
     // covers: 6.deleteObjects.written
     #[test]
     fn what_was_written_is_read_as_the_same(objects in proptest::collection::vec(doomed(), 1..5), quiet: bool) {
         let answer = if quiet { Answer::Errors } else { Answer::Full };
-        let deletion = Deletion { objects, answer };
+        let names: std::collections::BTreeSet<_> = objects.iter().map(|it| (it.key.as_str(), &it.version)).collect();
+        prop_assume!(names.len() == objects.len());
+        let deletion = Deletion { objects, repeated: Vec::new(), answer };
         let written = deletion.written().expect("it is short");
         prop_assert_eq!(Deletion::read(&written), Ok(deletion));
         prop_assert!(!written.iter().any(|byte| b"\r\t".contains(byte)));

@@ -2,7 +2,7 @@
 //! "CompletedPart").
 
 use super::{Out, Reader, begin, element, malformed, once};
-use crate::refusal::Refusal;
+use crate::refusal::{Code, Refusal};
 
 /// Most parts of an upload (Amazon S3, "Amazon S3 multipart upload limits").
 const MOST_PARTS: u32 = 10_000;
@@ -28,13 +28,20 @@ const CHECKSUMS: [&str; 10] = [
 pub(super) fn rewrite(document: &[u8], out: &mut Out) -> Result<(), Refusal> {
     let mut reader = Reader::open(document, ROOT.as_bytes())?;
     out.write(|put| begin(ROOT, put))?;
-    let mut parts = 0;
+    let (mut parts, mut before) = (0, 0);
     while let Some(element) = reader.element()? {
         if element.name().as_ref() != b"Part" || parts == MOST_PARTS {
             return Err(malformed());
         }
         parts += 1;
         let part = Part::read(&mut reader)?;
+        // Else a store may take one twice, or in another order than the client.
+        if part.number <= before {
+            let message = "The list of parts was not in ascending order. The parts list must be specified in order by \
+                part number.";
+            return Err(Refusal::new(Code::InvalidPartOrder, message));
+        }
+        before = part.number;
         out.write(|put| part.write(put))?;
     }
     reader.end()?;
@@ -82,5 +89,6 @@ fn part_number(text: &str) -> Result<u32, Refusal> {
     let text = text.trim_ascii();
     // A sign would pass `parse`.
     let has_digits_alone = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| has_digits_alone).ok_or_else(malformed)
+    // The first is 1.
+    text.parse().ok().filter(|number| has_digits_alone && *number > 0).ok_or_else(malformed)
 }

@@ -67,12 +67,26 @@ fn anything_but_the_operations_document_is_refused(#[case] operation: Operation,
     assert_eq!(written(operation, document), Err(Code::MalformedXML));
 }
 
+// covers: 6.documents.order
+#[rstest]
+#[case(&[1, 2, 7, 10_000], None)]
+#[case(&[1, 1], Some(Code::InvalidPartOrder))]
+#[case(&[2, 1], Some(Code::InvalidPartOrder))]
+#[case(&[1, 3, 2], Some(Code::InvalidPartOrder))]
+#[case(&[0, 1], Some(Code::MalformedXML))]
+fn parts_ascend(#[case] numbers: &[u32], #[case] expected: Option<Code>) {
+    let part = |number: &u32| format!("<Part><PartNumber>{number}</PartNumber><ETag>e</ETag></Part>");
+    let parts: String = numbers.iter().map(part).collect();
+    let document = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
+    assert_eq!(written(CompleteMultipartUpload, &document).err(), expected);
+}
+
 // covers: 6.documents
 #[test]
 fn what_is_written_has_a_bound() {
-    let part = |etag: &str| format!("<Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>");
     let document = |etag: &str, parts: usize| {
-        format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", part(etag).repeat(parts))
+        let part = |number| format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
+        format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", (1..=parts).map(part).collect::<String>())
     };
     let long = document(&">".repeat(1000), 100);
     assert_eq!(written(CompleteMultipartUpload, &long), Err(Code::EntityTooLarge));

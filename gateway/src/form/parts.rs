@@ -8,8 +8,9 @@ use crate::refusal::{Code, Refusal};
 
 /// How many fields a form may have before its file.
 pub const MAX_FIELDS: usize = 64;
-/// How many bytes all that stands before the file may have.
-pub const MAX_PREFIX: usize = 64 << 10;
+/// How many bytes all that stands before the file may have. Amazon S3 takes 20 KB of fields ("POST
+/// Object"), and heads of parts are beside them.
+pub const MAX_PREFIX: usize = 24 << 10;
 /// How long the head of a part may be.
 const MAX_PART_HEAD: usize = 4 << 10;
 /// How many lines the head of a part may have. Browsers send two.
@@ -102,7 +103,7 @@ impl Reader {
         while !piece.is_empty() {
             let room = (MAX_PREFIX + END_OF_LINE.len()).saturating_sub(self.window.passed + self.window.bytes.len());
             if room == 0 {
-                return Err(too_large("The fields of the form are longer than 64 KiB."));
+                return Err(too_large("The fields of the form are longer than 24 KiB."));
             }
             let taken = piece.split_to(room.min(4 << 10).min(piece.len()));
             self.window.bytes.extend_from_slice(&taken);

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use ring::digest;
 use tokio::time::timeout;
 
+use super::deletions::Aside;
 use super::record::Record;
 use super::{Known, Passed, Shared};
 use crate::body::pace::Slow;
@@ -71,7 +72,8 @@ impl Documents {
 
 impl Shared {
     /// A request that deletes many objects, with a document of ours, once each of its keys was
-    /// found to be the caller's; and the room that it takes. The record names the keys.
+    /// found to be the caller's; what was set aside of it; and the room that it takes. The record
+    /// names the keys.
     ///
     /// # Errors
     /// `AccessDenied` where one of its keys is not; `SlowDown` where there is no room for its
@@ -84,7 +86,7 @@ impl Shared {
         known: &Known,
         location: String,
         record: &mut Record,
-    ) -> Result<(Passed, Room), Refusal> {
+    ) -> Result<(Passed, Aside, Room), Refusal> {
         let Known::Key(key, verified) = known else { return Err(denied()) };
         let held = Deletion::most_held(ask.payload.length());
         let room = self.documents.take(Some(key.holder_uid()), self.tenant(known, &ask), held)?;
@@ -95,11 +97,12 @@ impl Shared {
         record.deletes(&read);
         let wanted = Wanted { deletion: Some(&read), ..Wanted::of(&ask) };
         let (backend, now) = self.decide_again(key, &wanted).await?;
+        let (read, aside) = self.set_aside(read, &backend, &ask, known, now).await?;
         let written = read.written()?;
         let unwritable = |_| Refusal::new(Code::InternalError, "A header can't be written.");
         deletion::write_anew(&mut ask.headers, &written).map_err(unwritable)?;
         let body = put(&mut ask, written);
-        Ok((Passed { ask, backend, body, now, location }, room))
+        Ok((Passed { ask, backend, body, now, location }, aside, room))
     }
 
     /// The same request with a document of ours, for an operation that has one beside

@@ -1,24 +1,58 @@
 //! Uploads by a form: signed by a policy in the body, and written as the PutObject that they are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use jiff::Timestamp;
+use tokio::time::timeout;
 
 use super::{Known, Passed, Peer, Shared};
 use crate::answer::{Unhappy, document, nothing, xml};
+use crate::body::pace::Slow;
 use crate::body::{Body, Payload};
 use crate::decide::{Verdict, Wanted, decide, denied};
 use crate::form::{self, Boundary, File, Form, Success};
 use crate::front::record::{self, Record};
 use crate::head::{Ask, Key as ObjectKey, MAX_BODY, Operation, Sent, Target, forwarded};
+use crate::limits::Source;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Key;
+use crate::upstream::{Share, Shares, Tenant};
+
+/// Most memory for the fields of all forms together, in KiB: what 512 take.
+const MOST_KIB: usize = 512 * KIB;
+/// Memory for the fields of one form, in KiB.
+const KIB: usize = form::MOST_HELD.div_ceil(1024);
+/// Longest time for the fields of a form to come: as long as a head has, as nothing says yet who
+/// sends them.
+const FIELDS: Duration = Duration::from_secs(10);
+
+/// Room for the fields of forms that nobody has vouched for yet.
+pub(super) struct Forms(Arc<Shares>);
+
+impl Default for Forms {
+    fn default() -> Self {
+        Self(Arc::new(Shares::new(MOST_KIB)))
+    }
+}
+
+impl Forms {
+    /// Room for one more form of a client.
+    ///
+    /// # Errors
+    /// `SlowDown` where there is none now.
+    fn take(&self, peer: &Peer) -> Result<Share, Refusal> {
+        let full = |_| Refusal::new(Code::SlowDown, "Too many forms are being read at once. Please try again.");
+        self.0.take(Tenant::Source(Source::of(peer.address.ip())), KIB).map_err(full)
+    }
+}
 
 /// A form that has been read up to its file, from somebody who may.
 struct Judged {
+    held: record::Held,
     ask: Ask,
     key: Arc<Key>,
     body: Body,
@@ -51,16 +85,18 @@ impl Shared {
         let length = content_length(&sent.headers)?;
         let target = sent.target()?;
         let Target::Bucket(bucket) = &target else { return Err(denied().into()) };
-        let (form, file) = form::read(body, boundary).await?;
-        let judged = self.judge(&form, file, bucket.as_str(), length, now).await?;
-        let Judged { ask, key, body, success } = judged;
+        let room = self.forms.take(peer)?;
+        let read = timeout(FIELDS, form::read(body, boundary)).await;
+        let (form, file) = read.map_err(|_| Slow::Trickle.refusal())??;
+        let judged = self.judge((&form, room), file, bucket.as_str(), length, now).await?;
+        let Judged { held, ask, key, body, success } = judged;
         record.signed_by(&key, "Form");
         record.asks(&ask);
         let known = Known::Form(key);
         let verdict = self.registry.ask(|tables| decide(known.caller(), &Wanted::of(&ask), tables, now))?;
         let Verdict::Forward(backend) = verdict else { return Err(denied().into()) };
         record.forwarded(&backend.name);
-        let held = self.admit(&known, &ask, peer)?;
+        self.refuse_hidden(&ask, &backend, &known, now).await?;
         let key = ask.target.key().map(|key| key.as_str().to_owned()).unwrap_or_default();
         let passed = Passed { ask, backend, body, now, location: location.clone() };
         let stored = self.pass(passed, known, record).await?;
@@ -68,10 +104,11 @@ impl Shared {
         Ok(record::holding(answer, held))
     }
 
-    /// Who signed a form, and what it asks for.
+    /// Who signed a form, and what it asks for. The form's room is given back once one of the tenant's
+    /// is taken, of which more of the body is read.
     async fn judge(
         &self,
-        form: &Form,
+        (form, room): (&Form, Share),
         file: File,
         bucket: &str,
         length: Option<u64>,
@@ -83,6 +120,8 @@ impl Shared {
             return Err(claim.refuse_unknown(form, region, dated));
         };
         let policy = claim.verify(form, bucket, &key.signing, region, dated)?;
+        let held = self.admit_holder(&key)?;
+        drop(room);
         let file = file.measured(length).await?;
         policy.check_length(file.length)?;
         if file.length > MAX_BODY {
@@ -100,7 +139,7 @@ impl Shared {
             payload: Payload::Unsigned { length: file.length },
             copy: None,
         };
-        Ok(Judged { ask, key, body: file.body.boxed_unsync(), success: Success::of(form) })
+        Ok(Judged { held, ask, key, body: file.body.boxed_unsync(), success: Success::of(form) })
     }
 }
 

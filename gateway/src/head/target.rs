@@ -6,6 +6,7 @@ use stowage_api::BucketName;
 
 use super::operation::Level;
 use super::reserved;
+use crate::document::is_carried;
 use crate::refusal::{Code, Refusal};
 use crate::uri;
 
@@ -21,9 +22,13 @@ impl Key {
     ///
     /// # Errors
     /// Those of [`Key::held`]; `InvalidArgument` where a segment is a name that stores keep for
-    /// themselves.
+    /// themselves, and for a character that XML 1.0 can't carry: lists would name another key.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let key = Self::held(bytes)?;
+        if !key.as_str().chars().all(is_carried) {
+            let message = "The key has a character that XML 1.0 can't carry: no list could name it.";
+            return Err(Refusal::new(Code::InvalidArgument, message));
+        }
         match reserved::find(key.as_str()) {
             None => Ok(key),
             Some(name) => {
@@ -219,7 +224,8 @@ mod tests {
     #[case("/phot%6Fs/%C3%A4", "/photos/%C3%A4")]
     #[case("/photos/a%2520b", "/photos/a%2520b")]
     #[case("/photos/...", "/photos/...")]
-    #[case("/photos/a%0d%0ab%00", "/photos/a%0D%0Ab%00")]
+    #[case("/photos/a%0d%0ab%09", "/photos/a%0D%0Ab%09")]
+    #[case("/photos/a%ef%bf%bd%7f", "/photos/a%EF%BF%BD%7F")]
     fn a_path_is_read_once_and_written_once(#[case] path: &str, #[case] sent: &str) {
         assert_eq!(target(path).as_deref(), Ok(sent));
     }
@@ -235,8 +241,13 @@ mod tests {
     #[case("/photos//", Code::InvalidArgument)]
     #[case("/photos/%2f%2F/", Code::InvalidArgument)]
     #[case("/photos/%ff", Code::InvalidURI)]
+    #[case("/photos/a%00", Code::InvalidArgument)]
+    #[case("/photos/%01z", Code::InvalidArgument)]
+    #[case("/photos/%1f", Code::InvalidArgument)]
+    #[case("/photos/%ef%bf%be", Code::InvalidArgument)]
     #[case("photos", Code::InvalidURI)]
     #[case("*", Code::InvalidURI)]
+    // covers: 6.characters
     fn what_others_would_read_otherwise_is_refused(#[case] path: &str, #[case] code: Code) {
         // A slash is a slash, however it is spelt.
         let expected = if path == "/photos%2Fa/b" { Ok("/photos/a/b".to_owned()) } else { Err(code) };

@@ -16,6 +16,8 @@ pub struct Page {
     pub bytes: u64,
     /// How many have a size.
     pub objects: u64,
+    /// Versions, delete markers among them, and the last one of the page before where it comes again.
+    pub entries: u64,
     /// Multipart uploads that have begun: key and id.
     pub uploads: Vec<(Vec<u8>, Vec<u8>)>,
     /// The parameters by which the next page is asked for; `None` = it is the last.
@@ -30,10 +32,34 @@ const LISTS: [(&str, &[(&str, &str)]); 4] = [
     ("ListBucketResult", &[("NextContinuationToken", "continuation-token")]),
 ];
 
-/// Reads a page of a list with this root; `None` where it is no such page.
+/// A character in the place of one that XML 1.0 can't carry: a list that goes on from a key with one
+/// may go on elsewhere.
+const REPLACED: &[u8] = "\u{fffd}".as_bytes();
+
+/// An object's version while it is read.
+#[derive(Default)]
+struct Version {
+    key: String,
+    id: String,
+    bytes: u64,
+}
+
+impl Version {
+    /// True for the one that the page before ended with: versitygw 1.8.0 begins the next page with it.
+    fn is_repeated(&self, asked: &[Pair]) -> bool {
+        let of = |name: &[u8]| asked.iter().find(|pair| pair.name == name).map(|pair| pair.value.as_slice());
+        let (Some(key), Some(id)) = (of(b"key-marker"), of(b"version-id-marker")) else { return false };
+        let is_key = self.key.as_bytes() == key || decode_query(self.key.as_bytes()).is_some_and(|own| own == key);
+        is_key && self.id.as_bytes() == id
+    }
+}
+
+/// Reads a page of a list with this root, asked for by these parameters; `None` where it is no such
+/// page.
 #[must_use]
-pub fn page(root: &str, document: &[u8]) -> Option<Page> {
+pub fn page(root: &str, asked: &[Pair], document: &[u8]) -> Option<Page> {
     let (_, markers) = LISTS.iter().find(|(name, _)| *name == root)?;
+    let mut version = Version::default();
     let mut page = Page::default();
     let mut head: Vec<(String, String)> = Vec::new();
     let (mut key, mut id) = (String::new(), String::new());
@@ -53,14 +79,29 @@ pub fn page(root: &str, document: &[u8]) -> Option<Page> {
             Event::End(_) => {
                 let names: Vec<&str> = path.iter().map(String::as_str).collect();
                 match names.as_slice() {
-                    [_, "Contents" | "Version" | "Part", "Size"] => {
+                    [_, "Version", "Key"] => version.key = std::mem::take(&mut text),
+                    [_, "Version", "VersionId"] => version.id = std::mem::take(&mut text),
+                    [_, "Version", "Size"] => version.bytes = text.trim().parse().ok()?,
+                    [_, "Version"] => {
+                        let version = std::mem::take(&mut version);
+                        page.entries += 1;
+                        if !version.is_repeated(asked) {
+                            page.bytes = page.bytes.checked_add(version.bytes)?;
+                            page.objects += 1;
+                        }
+                    }
+                    [_, "DeleteMarker"] => page.entries += 1,
+                    [_, "Contents" | "Part", "Size"] => {
                         page.bytes = page.bytes.checked_add(text.trim().parse().ok()?)?;
                         page.objects += 1;
                     }
                     [_, "Upload", "Key"] => key = std::mem::take(&mut text),
                     [_, "Upload", "UploadId"] => id = std::mem::take(&mut text),
                     [_, "Upload"] => page.uploads.push((key.split_off(0).into_bytes(), id.split_off(0).into_bytes())),
-                    [_, name] if head.len() < 64 => head.push(((*name).to_owned(), std::mem::take(&mut text))),
+                    // Some stores have entries before it.
+                    [_, name] if is_head(name, markers) && head.len() < 64 => {
+                        head.push(((*name).to_owned(), std::mem::take(&mut text)))
+                    }
                     _ => {}
                 }
                 text.clear();
@@ -81,6 +122,11 @@ pub fn page(root: &str, document: &[u8]) -> Option<Page> {
     finish(page, &head, markers).filter(|_| is_whole)
 }
 
+/// True for an element that says where a list goes on, or how keys are written.
+fn is_head(name: &str, markers: &[(&str, &str)]) -> bool {
+    matches!(name, "EncodingType" | "IsTruncated") || markers.iter().any(|(element, _)| *element == name)
+}
+
 /// What the head of a page says of where the list goes on, and of how keys are written.
 fn finish(mut page: Page, head: &[(String, String)], markers: &[(&str, &str)]) -> Option<Page> {
     let of = |name: &str| head.iter().find(|(element, _)| element == name).map(|(_, text)| text.as_str());
@@ -99,7 +145,10 @@ fn finish(mut page: Page, head: &[(String, String)], markers: &[(&str, &str)]) -
         let next: Vec<Pair> = next.map(pair).collect::<Option<_>>()?;
         // A list that goes on, and nobody says where, is none.
         page.next = Some(next).filter(|next| next.iter().any(|pair| !pair.value.is_empty()));
-        page.next.as_ref()?;
+        let next = page.next.as_ref()?;
+        if next.iter().any(|pair| memchr::memmem::find(&pair.value, REPLACED).is_some()) {
+            return None;
+        }
     }
     Some(page)
 }
@@ -116,7 +165,7 @@ mod tests {
             <Version><Key>a</Key><Size>7</Size><Owner><ID>Size</ID></Owner></Version>\
             <DeleteMarker><Key>a</Key></DeleteMarker><Version><Key>b</Key><Size>5</Size></Version>\
             </ListVersionsResult>";
-        let page = page("ListVersionsResult", text.as_bytes()).expect("it is one");
+        let page = page("ListVersionsResult", &[], text.as_bytes()).expect("it is one");
         assert_eq!((page.bytes, page.objects), (12, 2));
         let next: Vec<_> = page.next.expect("it goes on").into_iter().map(|pair| (pair.name, pair.value)).collect();
         assert_eq!(
@@ -136,8 +185,54 @@ mod tests {
             "<ListBucketResult><Contents><Size>-1</Size></Contents></ListBucketResult>",
             "<!DOCTYPE a><ListBucketResult></ListBucketResult>",
         ] {
-            assert_eq!(page("ListBucketResult", text.as_bytes()), None, "{text}");
+            assert_eq!(page("ListBucketResult", &[], text.as_bytes()), None, "{text}");
         }
-        assert_eq!(page("ListBucketResult", b"<ListBucketResult></ListBucketResult>"), Some(Page::default()));
+        assert_eq!(page("ListBucketResult", &[], b"<ListBucketResult></ListBucketResult>"), Some(Page::default()));
+    }
+
+    // covers: 6.quota.scan.whole
+    /// versitygw 1.8.0 has delete markers before it.
+    #[test]
+    fn what_stands_behind_entries_is_read() {
+        let lists = [
+            ("ListVersionsResult", "<DeleteMarker><Key>a</Key></DeleteMarker>", "NextKeyMarker"),
+            ("ListBucketResult", "<Contents><Size>1</Size></Contents>", "NextContinuationToken"),
+        ];
+        for (root, entry, marker) in lists {
+            let entries = entry.repeat(1000);
+            let text = format!("<{root}>{entries}<IsTruncated>true</IsTruncated><{marker}>b</{marker}></{root}>");
+            let page = page(root, &[], text.as_bytes()).expect("it is one");
+            assert_eq!(page.next.map(|next| next.len()), Some(1), "{root}");
+        }
+    }
+
+    // covers: 6.quota.scan
+    #[test]
+    fn a_version_that_two_pages_have_counts_once() {
+        let text = "<ListVersionsResult><Version><Key>a%20b</Key><VersionId>v1</VersionId><Size>7</Size></Version>\
+            <Version><Key>a%20b</Key><VersionId>v0</VersionId><Size>5</Size></Version>\
+            <DeleteMarker><Key>c</Key><VersionId>v1</VersionId></DeleteMarker></ListVersionsResult>";
+        let pair = |name: &str, value: &str| Pair { name: name.into(), value: value.into() };
+        let found = |key: &str, id: &str| {
+            let asked = [pair("key-marker", key), pair("version-id-marker", id)];
+            let page = page("ListVersionsResult", &asked, text.as_bytes()).expect("it is one");
+            (page.bytes, page.objects, page.entries)
+        };
+        assert_eq!(found("a b", "v1"), (5, 1, 3));
+        assert_eq!(found("a%20b", "v0"), (7, 1, 3));
+        assert_eq!(found("a b", "v2"), (12, 2, 3));
+    }
+
+    // covers: 6.quota.scan.whole
+    /// A character that XML 1.0 can't carry comes as another one: no list goes on from there.
+    #[test]
+    fn a_list_does_not_go_on_from_a_key_that_it_cannot_name() {
+        for key in ["\u{fffd}0999", "a%EF%BF%BD"] {
+            let text = format!(
+                "<ListVersionsResult><IsTruncated>true</IsTruncated><EncodingType>url</EncodingType>\
+                 <NextKeyMarker>{key}</NextKeyMarker></ListVersionsResult>"
+            );
+            assert_eq!(page("ListVersionsResult", &[], text.as_bytes()), None, "{key}");
+        }
     }
 }

@@ -9,6 +9,7 @@ pub mod list;
 pub mod peers;
 pub mod scan;
 mod scanner;
+mod turns;
 pub mod view;
 
 use std::collections::BTreeMap;

@@ -57,6 +57,9 @@ pub struct Scan {
     after: Option<Vec<Pair>>,
     /// Uploads to be looked into, and where the list of their parts goes on.
     uploads: VecDeque<(Vec<u8>, Vec<u8>, Vec<Pair>)>,
+    /// Uploads of the page whose parts the store doesn't list: completed and given up ones, if the
+    /// page doesn't have them any more.
+    lost: Vec<(Vec<u8>, Vec<u8>)>,
     /// Bytes found so far.
     pub bytes: u64,
     /// Objects found so far.
@@ -82,6 +85,7 @@ impl Scan {
             next: Vec::new(),
             after: None,
             uploads: VecDeque::new(),
+            lost: Vec::new(),
             bytes: 0,
             objects: 0,
             is_over: false,
@@ -133,7 +137,8 @@ impl Scan {
     /// Takes in the page that was asked for.
     ///
     /// # Errors
-    /// Where it leads back to itself.
+    /// Where it leads back to itself; where nothing is behind a version that was not the last; and
+    /// where an upload is there of which the store lists no parts.
     pub fn take(&mut self, page: Page) -> Result<(), Refused> {
         self.bytes = self.bytes.saturating_add(page.bytes);
         if let Some((_, _, next)) = self.uploads.front_mut() {
@@ -144,12 +149,20 @@ impl Scan {
             }
             return Ok(());
         }
+        if let Some(after) = self.after.take() {
+            return self.look_for_lost(&page, after);
+        }
         self.objects = self.objects.saturating_add(page.objects);
+        // versitygw 1.8.0 goes on from the version of the marker, and never where that is deleted.
+        let is_behind = self.next.iter().any(|pair| pair.name == b"version-id-marker" && !pair.value.is_empty());
+        if is_behind && page.entries == 0 {
+            return Err(Refused);
+        }
         if page.next.as_ref() == Some(&self.next) {
             return Err(Refused);
         }
         let uploads = page.uploads.into_iter().map(|(key, id)| (key, id, Vec::new()));
-        self.uploads.extend(uploads.take(10_000));
+        self.uploads.extend(uploads);
         if self.uploads.is_empty() {
             self.turn(page.next);
         } else {
@@ -160,10 +173,21 @@ impl Scan {
 
     fn leave_upload(&mut self) {
         self.uploads.pop_front();
-        if self.uploads.is_empty() {
+        // With something lost, the page comes again.
+        if self.uploads.is_empty() && self.lost.is_empty() {
             let after = self.after.take().filter(|after| !after.is_empty());
             self.turn(after);
         }
+    }
+
+    /// Looks in the same page of uploads again for those that were lost.
+    fn look_for_lost(&mut self, page: &Page, after: Vec<Pair>) -> Result<(), Refused> {
+        if page.uploads.iter().any(|upload| self.lost.contains(upload)) {
+            return Err(Refused);
+        }
+        self.lost.clear();
+        self.turn(Some(after).filter(|after| !after.is_empty()));
+        Ok(())
     }
 
     fn turn(&mut self, next: Option<Vec<Pair>>) {
@@ -180,13 +204,17 @@ impl Scan {
     /// Where that says nothing of what the bucket holds.
     pub fn refused(&mut self, status: u16) -> Result<(), Refused> {
         let is_unknown = matches!(status, 400 | 405 | 501);
+        let is_first = self.next.is_empty() && self.after.is_none();
         match (self.stage, self.uploads.is_empty()) {
-            // The upload is completed or given up.
-            (_, false) if status == 404 => self.leave_upload(),
+            // The upload is completed or given up, or the store lists it by another key.
+            (_, false) if status == 404 => {
+                self.lost.extend(self.uploads.front().map(|(key, id, _)| (key.clone(), id.clone())));
+                self.leave_upload();
+            }
             // A store without multipart uploads has none.
-            (Stage::Uploads, true) if is_unknown => self.turn(None),
+            (Stage::Uploads, true) if is_unknown && is_first => self.turn(None),
             // A store without versions has objects.
-            (Stage::Versions, true) if is_unknown && self.next.is_empty() => self.stage = Stage::Objects,
+            (Stage::Versions, true) if is_unknown && is_first => self.stage = Stage::Objects,
             _ => return Err(Refused),
         }
         Ok(())

@@ -28,7 +28,8 @@ fn answer(question: &Question, objects: &BTreeMap<usize, u64>, uploads: &BTreeMa
         let uploads = page.iter().map(|(key, _)| (key.to_string().into_bytes(), b"id".to_vec())).collect();
         return Page { uploads, next, ..Page::default() };
     }
-    Page { bytes: page.iter().map(|(_, size)| size).sum(), objects: page.len() as u64, next, uploads: Vec::new() }
+    let objects = page.len() as u64;
+    Page { bytes: page.iter().map(|(_, size)| size).sum(), objects, entries: objects, next, uploads: Vec::new() }
 }
 
 proptest! {
@@ -75,6 +76,50 @@ fn a_store_without_versions_or_uploads_has_objects() {
     }
     assert_eq!(scan.question().map(|question| question.root), Some("ListBucketResult"));
     assert!(scan.refused(501).is_err() && Scan::begin().refused(403).is_err() && Scan::begin().refused(503).is_err());
+}
+
+// covers: 6.quota.scan.whole
+/// versitygw 1.8.0 refuses the second page of uploads.
+#[test]
+fn a_later_page_that_is_refused_is_no_end_of_a_list() {
+    let mut scan = Scan::begin();
+    scan.take(Page { next: go_on(1), ..Page::default() }).expect("it leads on");
+    for status in [400, 404, 405, 501] {
+        assert_eq!(scan.refused(status), Err(Refused), "{status}");
+    }
+}
+
+// covers: 6.quota.scan.whole
+#[test]
+fn an_upload_that_stays_without_parts_is_no_completed_one() {
+    let upload = |key: &str| (key.as_bytes().to_vec(), b"id".to_vec());
+    let page = |uploads| Page { uploads, ..Page::default() };
+    let key = |scan: &Scan| scan.question().and_then(|question| question.key);
+    let mut begun = Scan::begin();
+    begun.take(page(vec![upload("\u{fffd}z"), upload("z")])).expect("it leads on");
+    assert_eq!(key(&begun).as_deref(), Some("\u{fffd}z".as_bytes()));
+    begun.refused(404).expect("it may be completed");
+    begun.take(Page { bytes: 7, ..Page::default() }).expect("the parts of the other");
+    assert_eq!(begun.question(), Scan::begin().question(), "the page is asked for again");
+    assert_eq!(begun.marker(), None);
+    let mut completed = begun.clone();
+    completed.take(page(vec![upload("z")])).expect("it is gone");
+    assert_eq!(completed.question().map(|question| question.root), Some("ListVersionsResult"));
+    assert_eq!(completed.bytes, 7);
+    assert_eq!(begun.take(page(vec![upload("z"), upload("\u{fffd}z")])), Err(Refused));
+}
+
+// covers: 6.quota.scan.whole
+/// versitygw 1.8.0 lists nothing behind a version that was deleted.
+#[test]
+fn nothing_behind_a_version_is_no_end_of_a_list() {
+    let next = || Some(vec![pair("key-marker", b"a"), pair("version-id-marker", b"7")]);
+    let mut scan = Scan::begin();
+    scan.take(Page::default()).expect("no uploads");
+    scan.take(Page { next: next(), entries: 1000, ..Page::default() }).expect("it leads on");
+    assert_eq!(scan.clone().take(Page::default()), Err(Refused));
+    scan.take(Page { entries: 1, ..Page::default() }).expect("the end");
+    assert_eq!(scan.question(), None);
 }
 
 #[test]

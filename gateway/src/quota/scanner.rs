@@ -1,5 +1,5 @@
-//! Who scans which bucket, and how: one replica each, one bucket of a backend at a time, at half
-//! the speed that the store has.
+//! Who scans which bucket, and how: one replica each, one bucket of a backend at a time, in turns, at
+//! half the speed that the store has.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,6 +17,7 @@ use super::exchange::Board;
 use super::ledger::DOUBT;
 use super::list::{LONGEST_PAGE, Page, page};
 use super::scan::{Question, Scan, due};
+use super::turns::{Rank, Turns};
 use super::{Quotas, State};
 use crate::answer::nothing;
 use crate::front::WallClock;
@@ -26,6 +27,10 @@ use crate::upstream::{Call, Client, NotNow, Tenant};
 
 /// How long a page may take.
 const PAGE: Duration = Duration::from_secs(60);
+/// How long a scan goes on while others may wait.
+const TURN: Duration = Duration::from_secs(5);
+/// Most scans that are put off with a page of uploads in memory. Beyond, they go on to its end.
+const MOST_WITHIN: usize = 16;
 /// How often is told how far a scan has come.
 const TELLING: Duration = Duration::from_secs(30);
 /// How long after a failure the next try comes, at least and at most.
@@ -39,31 +44,88 @@ pub(crate) type ClientOf = Arc<dyn Fn(&Limited) -> Option<Arc<Client>> + Send + 
 /// Failures in a row of one bucket, and when it may be tried again.
 type Failures = BTreeMap<RecordName, (u32, Instant)>;
 
+/// A scan that was put off.
+struct PutOff {
+    measured: Measured,
+    scan: Scan,
+    /// When it was last told how far it has come.
+    told: Instant,
+}
+
+/// What comes of a scan.
+enum Outcome {
+    Good,
+    Failed,
+    PutOff(Box<PutOff>),
+}
+
+/// A scan's failure, and what is known of the list.
+enum Failure {
+    /// The store says nothing of it now.
+    Store(&'static str),
+    /// It can't be gone on with from here.
+    List(&'static str),
+}
+
+impl From<&'static str> for Failure {
+    fn from(why: &'static str) -> Self {
+        Self::Store(why)
+    }
+}
+
+/// The scans of this replica.
+#[derive(Default)]
+struct Work {
+    failures: Failures,
+    put_off: BTreeMap<RecordName, Box<PutOff>>,
+    turns: Turns,
+    /// The backends that are being asked.
+    busy: Vec<String>,
+}
+
+impl Work {
+    /// Notes what has come of a scan.
+    fn ended(&mut self, limited: &Limited, outcome: Outcome) {
+        self.busy.retain(|name| *name != limited.backend.name);
+        self.turns.had(limited, Instant::now());
+        match outcome {
+            Outcome::Good => {
+                self.failures.remove(&limited.id);
+            }
+            Outcome::Failed => {
+                let count = self.failures.get(&limited.id).map_or(0, |(count, _)| *count).saturating_add(1);
+                let wait = RETRY.0.saturating_mul(1 << count.min(6)).min(RETRY.1);
+                self.failures.insert(limited.id.clone(), (count, Instant::now() + wait));
+            }
+            Outcome::PutOff(put_off) => {
+                self.put_off.insert(limited.id.clone(), put_off);
+            }
+        }
+    }
+
+    /// True while a scan may be put off anywhere: it holds a page of uploads then.
+    fn has_room(&self) -> bool {
+        self.put_off.values().filter(|it| it.scan.marker().is_none()).count() < MOST_WITHIN
+    }
+}
+
 impl Quotas {
     /// Scans for ever what is this replica's to scan.
     pub(super) async fn scan(&self, board: &Board, client: &ClientOf) -> Infallible {
-        let mut failures: Failures = BTreeMap::new();
-        let mut running: JoinSet<(String, RecordName, bool)> = JoinSet::new();
-        let mut busy: Vec<String> = Vec::new();
+        let mut work = Work::default();
+        let mut running: JoinSet<(Limited, Outcome)> = JoinSet::new();
         loop {
             while let Some(ended) = running.try_join_next() {
-                let Ok((backend, bucket, is_good)) = ended else { continue };
-                busy.retain(|name| *name != backend);
-                if is_good {
-                    failures.remove(&bucket);
-                } else {
-                    let count = failures.get(&bucket).map_or(0, |(count, _)| *count).saturating_add(1);
-                    let wait = RETRY.0.saturating_mul(1 << count.min(6)).min(RETRY.1);
-                    failures.insert(bucket, (count, Instant::now() + wait));
-                }
+                let Ok((limited, outcome)) = ended else { continue };
+                work.ended(&limited, outcome);
             }
-            let wanted = self.wanted(board, &failures, &busy);
-            for limited in wanted {
-                busy.push(limited.backend.name.clone());
+            for limited in self.wanted(board, &mut work) {
+                work.busy.push(limited.backend.name.clone());
                 let (quotas, board, client) = (self.clone(), board.clone(), client.clone());
+                let (begun, has_room) = (work.put_off.remove(&limited.id), work.has_room());
                 running.spawn(async move {
-                    let is_good = quotas.scan_one(&board, &client, &limited).await;
-                    (limited.backend.name.clone(), limited.id, is_good)
+                    let outcome = quotas.scan_one(&board, &client, &limited, (begun, has_room)).await;
+                    (limited, outcome)
                 });
             }
             sleep(Duration::from_millis(500)).await;
@@ -71,7 +133,7 @@ impl Quotas {
     }
 
     /// The next bucket of each backend that is due.
-    fn wanted(&self, board: &Board, failures: &Failures, busy: &[String]) -> Vec<Limited> {
+    fn wanted(&self, board: &Board, work: &mut Work) -> Vec<Limited> {
         let (now, clock) = (Instant::now(), Self::clock(board));
         let state = self.0.state.lock();
         if !state.peers.is_fresh(now) || !state.view.is_whole() {
@@ -79,21 +141,26 @@ impl Quotas {
         }
         let alive = state.peers.alive(now);
         let view = state.view.live();
-        let mut wanted: BTreeMap<&str, &Limited> = BTreeMap::new();
+        let is_ours = |id: &RecordName| chosen(id, alive.iter()) == Some(self.0.me.as_str());
+        work.turns.keep(state.limited().map(|(_, limited)| limited));
+        work.put_off.retain(|id, _| state.is_limited(id) && is_ours(id));
+        let mut wanted: BTreeMap<&str, (Rank, &Limited)> = BTreeMap::new();
         for (id, limited) in state.limited() {
             let name = limited.backend.name.as_str();
-            let may = !busy.iter().any(|it| it == name) && failures.get(id).is_none_or(|(_, again)| now >= *again);
-            if !may || wanted.contains_key(name) || chosen(id, alive.iter()) != Some(self.0.me.as_str()) {
+            let may =
+                !work.busy.iter().any(|it| it == name) && work.failures.get(id).is_none_or(|(_, again)| now >= *again);
+            let rank = work.turns.rank(limited);
+            if !may || wanted.get(name).is_some_and(|(other, _)| *other <= rank) || !is_ours(id) {
                 continue;
             }
             let used = state.ledger.used(id, view);
             let snapshot = view.snapshot(id).map(|seen| &seen.snapshot);
             let is_due = due(snapshot, view.of(id), used, limited.limits).is_none_or(|at| clock >= at);
-            if is_due {
-                wanted.insert(name, limited);
+            if is_due || work.put_off.contains_key(id) {
+                wanted.insert(name, (rank, limited));
             }
         }
-        wanted.into_values().cloned().collect()
+        wanted.into_values().map(|(_, limited)| limited.clone()).collect()
     }
 
     /// What a scan that begins now has to go by.
@@ -124,18 +191,33 @@ impl Quotas {
         (measured, Scan::begin())
     }
 
-    /// Scans one bucket. Whether that was good.
-    async fn scan_one(&self, board: &Board, client: &ClientOf, limited: &Limited) -> bool {
+    /// Scans one bucket, for as long as its turn is. One that was put off goes on.
+    async fn scan_one(
+        &self,
+        board: &Board,
+        client: &ClientOf,
+        limited: &Limited,
+        (begun, has_room): (Option<Box<PutOff>>, bool),
+    ) -> Outcome {
         let began = Instant::now();
-        let clock = Self::clock(board);
-        let (mut measured, mut scan) = Self::begin(&self.0.state.lock(), &limited.id, &self.0.me, clock);
+        let PutOff { mut measured, mut scan, mut told } = match begun {
+            Some(begun) => *begun,
+            None => {
+                let clock = Self::clock(board);
+                let (measured, scan) = Self::begin(&self.0.state.lock(), &limited.id, &self.0.me, clock);
+                PutOff { measured, scan, told: began }
+            }
+        };
         let taken = measured.took_ms;
-        let mut told = Instant::now();
-        let outcome = loop {
-            let Some(question) = scan.question() else { break Ok(()) };
+        while let Some(question) = scan.question() {
+            let is_over = began.elapsed() >= TURN && (has_room || scan.marker().is_some());
+            if is_over {
+                return Outcome::PutOff(Box::new(PutOff { measured, scan, told }));
+            }
             let asked = Instant::now();
             if let Err(why) = turn(client, limited, &question, &mut scan, &board.clock()).await {
-                break Err(why);
+                self.failed(board, limited, why).await;
+                return Outcome::Failed;
             }
             measured.took_ms = taken.saturating_add(millis(began.elapsed()));
             if let Some(marker) = scan.marker().filter(|_| told.elapsed() >= TELLING) {
@@ -148,28 +230,34 @@ impl Quotas {
                 .await;
             }
             sleep(asked.elapsed().clamp(Duration::from_millis(5), Duration::from_secs(1))).await;
-        };
-        match outcome {
-            Ok(()) => {
-                (measured.bytes, measured.objects) = (scan.bytes, scan.objects);
-                tracing::debug!(bucket = %limited.bucket, bytes = scan.bytes, "a bucket was measured");
-                self.publish(board, &limited.id, |snapshot| {
-                    if snapshot.measured.as_ref().is_none_or(|it| it.number < measured.number) {
-                        snapshot.measured = Some(measured);
-                    }
-                    (snapshot.scanning, snapshot.failing_since) = (None, None);
-                })
-                .await
-            }
-            Err(why) => {
-                tracing::warn!(bucket = %limited.bucket, backend = limited.backend.name, why, "a bucket can't be measured");
-                self.publish(board, &limited.id, |snapshot| {
-                    snapshot.failing_since.get_or_insert(clock);
-                })
-                .await;
-                false
-            }
         }
+        (measured.bytes, measured.objects) = (scan.bytes, scan.objects);
+        tracing::debug!(bucket = %limited.bucket, bytes = scan.bytes, "a bucket was measured");
+        let is_told = self.publish(board, &limited.id, |snapshot| {
+            if snapshot.measured.as_ref().is_none_or(|it| it.number < measured.number) {
+                snapshot.measured = Some(measured);
+            }
+            (snapshot.scanning, snapshot.failing_since) = (None, None);
+        });
+        if is_told.await { Outcome::Good } else { Outcome::Failed }
+    }
+
+    /// Tells that a bucket can't be measured. Where its list can't be gone on with, the next scan
+    /// begins at the beginning.
+    async fn failed(&self, board: &Board, limited: &Limited, why: Failure) {
+        let (why, is_over) = match why {
+            Failure::Store(why) => (why, false),
+            Failure::List(why) => (why, true),
+        };
+        tracing::warn!(bucket = %limited.bucket, backend = limited.backend.name, why, "a bucket can't be measured");
+        let clock = Self::clock(board);
+        self.publish(board, &limited.id, |snapshot| {
+            snapshot.failing_since.get_or_insert(clock);
+            if is_over {
+                snapshot.scanning = None;
+            }
+        })
+        .await;
     }
 
     /// Tells what was found, over what is known to stand there.
@@ -213,12 +301,18 @@ async fn turn(
     question: &Question,
     scan: &mut Scan,
     clock: &WallClock,
-) -> Result<(), &'static str> {
+) -> Result<(), Failure> {
     let client = client(limited).ok_or("the backend can't be asked")?;
     let answer = timeout(PAGE, ask(&client, &limited.bucket, question, clock)).await;
     match answer.map_err(|_| "no whole answer in time")?? {
-        Ok(page) => scan.take(page).map_err(|_| "a list leads back to itself"),
-        Err(status) => scan.refused(status).map_err(|_| "the store refuses a list"),
+        Ok(page) => {
+            let why = "a list doesn't go on from where it was, or names an upload that isn't there";
+            scan.take(page).map_err(|_| Failure::List(why))
+        }
+        Err(status) => scan.refused(status).map_err(|_| {
+            let why = "the store refuses a list";
+            if status >= 500 { Failure::Store(why) } else { Failure::List(why) }
+        }),
     }
 }
 
@@ -228,7 +322,7 @@ async fn ask(
     bucket: &BucketName,
     question: &Question,
     clock: &WallClock,
-) -> Result<Result<Page, u16>, &'static str> {
+) -> Result<Result<Page, u16>, Failure> {
     let key = question.key.as_deref().map(Key::held).transpose().map_err(|_| "a key can't be asked for")?;
     let target = match key {
         Some(key) => Target::Object(bucket.clone(), key),
@@ -238,7 +332,7 @@ async fn ask(
         match client.admit(Tenant::Gateway, Instant::now()) {
             Ok(admitted) => break admitted,
             Err(NotNow::Busy | NotNow::Share) => sleep(Duration::from_millis(100)).await,
-            Err(NotNow::Resting) => return Err("the store could not be reached of late"),
+            Err(NotNow::Resting) => return Err(Failure::Store("the store could not be reached of late")),
         }
     };
     let call = Call {
@@ -258,7 +352,7 @@ async fn ask(
     while let Some(frame) = body.frame().await {
         let data = frame.map_err(|_| "an answer broke off")?.into_data().unwrap_or_default();
         if text.len() + data.len() > LONGEST_PAGE {
-            return Err("a page is too long");
+            return Err(Failure::Store("a page is too long"));
         }
         text.extend_from_slice(&data);
     }
@@ -266,7 +360,9 @@ async fn ask(
     if !status.is_success() {
         return Ok(Err(status.as_u16()));
     }
-    page(question.root, &text).map(Ok).ok_or("what answers is no list")
+    page(question.root, &question.query, &text)
+        .map(Ok)
+        .ok_or(Failure::List("what answers is no list, or goes on from a key that can't be named"))
 }
 
 fn millis(duration: Duration) -> u64 {

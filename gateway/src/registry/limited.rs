@@ -20,6 +20,8 @@ pub struct Limited {
     pub backend: Arc<Backend>,
     /// How much may be stored.
     pub limits: Limits,
+    /// The namespace of its claim, where that is known.
+    pub namespace: Option<String>,
 }
 
 impl Tables {
@@ -62,7 +64,8 @@ impl Tables {
                 let Ok(limits) = self.limits(None, &bucket, &backend) else { continue };
                 if limits != Limits::default() {
                     let id = RecordName::of(&backend.endpoint, &bucket);
-                    all.entry(id.clone()).or_insert(Limited { id, bucket, backend, limits });
+                    let namespace = self.namespace_of(key).map(str::to_owned);
+                    all.entry(id.clone()).or_insert(Limited { id, bucket, backend, limits, namespace });
                 }
             }
         }

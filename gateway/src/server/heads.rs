@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A connection on which a bare line feed in a head is read as NUL: no head has one, so hyper
-/// answers with 400 and closes.
+/// answers with 400 and closes. Nothing more is read of it.
 pub(super) struct Heads<T> {
     connection: T,
     scanner: Scanner,
@@ -39,7 +39,7 @@ enum At {
     ChunkEnd,
     /// The lines behind the last chunk.
     Trailers,
-    /// Behind something that hyper refuses: it closes the connection.
+    /// Behind something that hyper refuses. Nothing more is read, should it not refuse it.
     Refused,
 }
 
@@ -105,7 +105,10 @@ impl Scanner {
             return;
         }
         if self.last != b'\r' {
-            *byte = 0;
+            // In the line of a chunk's size hyper refuses a line feed, and takes NUL.
+            if self.at != At::ChunkSize {
+                *byte = 0;
+            }
             self.at = At::Refused;
             return;
         }
@@ -166,6 +169,9 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
 
 impl<T: AsyncRead + Unpin> AsyncRead for Heads<T> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.scanner.at == At::Refused {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "a line that is none of HTTP")));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.connection).poll_read(cx, buffer))?;
         self.scanner.look(buffer.filled_mut().get_mut(before..).unwrap_or_default());
@@ -283,6 +289,21 @@ mod tests {
         let zeros = format!("{CHUNKED}{}1\r\na\r\n0\r\n\r\n", "0".repeat(64));
         let behind = format!("{zeros}GET / HTTP/1.1\nhost: a\r\n\r\n");
         assert!(statuses(&behind, 4096, true).await.len() <= 1, "the second one is not served");
+    }
+
+    // covers: 6.lines
+    /// hyper refuses a line feed in the line of a chunk's size, and takes NUL: the scanner was off then.
+    #[rstest]
+    #[case("5;a\nb\r\nhello\r\n0\r\n\r\n")]
+    #[case("5\nhello\r\n0\r\n\r\n")]
+    #[case("5;a\r\nhello\n0\r\n\r\n")]
+    #[case("5\r\nhello\r\n0\r\nx: a\ny: b\r\n\r\n")]
+    #[tokio::test]
+    async fn nothing_is_served_behind_a_line_that_is_refused(#[case] body: &str, #[values(1, 7, 4096)] size: usize) {
+        for behind in ["GET /a HTTP/1.1\r\nhost: a\r\n\r\n", "GET /a HTTP/1.1\r\nhost: a\nx: y\r\n\r\n"] {
+            let found = statuses(&format!("{CHUNKED}{body}{behind}"), size, true).await;
+            assert!(found.len() <= 1, "{found:?}");
+        }
     }
 
     /// The reason for the scanner: this fails once hyper refuses a bare line feed itself.

@@ -1,4 +1,5 @@
-//! Something scarce that tenants share: calls under way at one store, and memory for documents.
+//! Something scarce that tenants share: calls under way at one store, and memory for documents and
+//! forms.
 //!
 //! A tenant gets more while it has less than is free (dynamic thresholds, as in the buffers of
 //! switches: Choudhury and Hahne, 1998). One tenant so has half of it all at most, and `k` of them
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::body::pace::Floor;
+use crate::limits::Source;
 
 /// Bytes a second that a body has to move at while half of all calls are free.
 const BASE: u64 = 1 << 10;
@@ -31,6 +33,8 @@ pub enum Tenant {
     Public(String),
     /// A claim or access whose namespace is unknown, by its UID.
     Holder(String),
+    /// Clients of one address that nothing is known of yet.
+    Source(Source),
     /// The gateway itself: its scans of what buckets hold.
     Gateway,
 }

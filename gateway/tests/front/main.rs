@@ -7,11 +7,14 @@ mod configuration;
 mod copies;
 mod cors;
 mod deletions;
+mod forms;
+mod listener;
 mod outage;
 mod quotas;
 mod rechecks;
 mod requests;
 mod shares;
+mod versions;
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use stowage_gateway::body::Body;
 use tokio::time::Instant;
 use tower::BoxError;
 
-use crate::{Ask, Asked, SECRET, SYSTEM, Stage, answer, ask, code, now};
+use crate::{Ask, Asked, SECRET, SYSTEM, Stage, answer, ask, body, code, now};
 
 const LIMITED: &str = "AKIALIMITED";
 
@@ -267,6 +267,53 @@ async fn what_nobody_could_measure_for_an_hour_is_not_added_to() {
     assert_eq!(code(&text), "ServiceUnavailable", "{text}");
     let (status, _, _) = stage.signed_as(LIMITED, ask("DELETE", "/films/a")).await;
     assert!(status.is_success());
+}
+
+/// A thousand uploads a page, four pages of them.
+fn many_uploads(asked: &Asked) -> String {
+    let page = ["1", "2", "3"]
+        .into_iter()
+        .rev()
+        .find(|at| asked.uri.query().is_some_and(|it| it.contains(&format!("marker=u{at}"))));
+    let page: usize = page.map_or(0, |at| at.parse().expect("a number"));
+    let upload = |at: usize| format!("<Upload><Key>u{page}-{at}</Key><UploadId>i</UploadId></Upload>");
+    let further = match page {
+        0..3 => format!("<IsTruncated>true</IsTruncated><NextKeyMarker>u{}</NextKeyMarker>", page + 1),
+        _ => String::new(),
+    };
+    let uploads: String = (0..1000).map(upload).collect();
+    format!("<ListMultipartUploadsResult>{further}{uploads}</ListMultipartUploadsResult>")
+}
+
+// covers: 6.quota.scan.turns
+#[tokio::test]
+async fn a_long_scan_waits_for_those_of_others() {
+    let stage = Stage::new().await;
+    stage.store_answers(|asked| match asked.uri.query().unwrap_or_default() {
+        query if query.contains("uploads=") && asked.uri.path() == "/films" => {
+            let mut answer = answer(200, &[], "");
+            *answer.body_mut() = body(many_uploads(asked));
+            answer
+        }
+        query if query.contains("uploads=") => {
+            answer(200, &[], "<ListMultipartUploadsResult></ListMultipartUploadsResult>")
+        }
+        query if query.contains("uploadId=") => answer(200, &[], "<ListPartsResult></ListPartsResult>"),
+        _ => answer(200, &[], ONE_OBJECT),
+    });
+    stage.credential(LIMITED, "films", json!({"data": {"quota_hard_bytes": "100"}}));
+    let of = |stage: &Stage, begin: &str| stage.asked().iter().position(|asked| asked.line().starts_with(begin));
+    stage.until(|stage| of(stage, "GET /films").is_some()).await;
+    tokio::time::pause();
+    stage.credential("AKIAOTHER", "songs", json!({"data": {"quota_hard_bytes": "100"}}));
+    let versions = "GET /films?encoding-type=url&max-keys=1000&versions=";
+    stage.until(|stage| of(stage, versions).is_some()).await;
+    let other = of(&stage, "GET /songs").expect("it had its turn");
+    let parts = |asked: &&Asked| asked.line().starts_with("GET /films/");
+    let before = stage.asked().iter().take(other).filter(parts).count();
+    assert!(before < 2500, "{before} uploads were looked into before");
+    let all = stage.asked().iter().filter(parts).count();
+    assert_eq!(all, 4000, "what was put off goes on where it was");
 }
 
 /// Whoever ends tells what it has stored, and shares with nobody any more.

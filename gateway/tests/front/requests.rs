@@ -18,7 +18,8 @@ async fn a_request_is_written_anew_and_signed_with_our_key() {
         .sending("hello");
     let (status, _, text) = stage.signed(put).await;
     assert_eq!((status.as_u16(), text.as_str()), (200, ""));
-    let asked = stage.only();
+    let [asked_first, asked] = stage.asked().try_into().expect("two calls");
+    assert_eq!(asked_first.line(), "GET /photos?versioning=", "6.segments.hidden");
     assert_eq!(asked.line(), "PUT /photos/a%20b//c%2Bd");
     assert_eq!(asked.uri.authority().map(|it| it.as_str()), Some("s3.example:9000"));
     assert_eq!(asked.body.as_deref(), Ok(b"hello".as_slice()));
@@ -246,15 +247,21 @@ fn read(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs.into_iter().map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
+/// Keys of characters that XML 1.0 can carry (6.characters).
+fn key() -> impl Strategy<Value = String> {
+    let carried = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
+    "[^\\x00/]{1,20}(/[^\\x00/.]{0,9}){0,3}".prop_map(move |text| text.chars().filter(carried).collect::<String>())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     // covers: 6.once
     /// What the store reads, by another's rules, is what the client meant.
     #[test]
-    fn the_store_reads_what_the_client_meant(key in "[^\\x00/]{1,20}(/[^\\x00/.]{0,9}){0,3}", prefix in "\\PC{0,20}") {
+    fn the_store_reads_what_the_client_meant(key in key(), prefix in "\\PC{0,20}") {
         // 6.segments: neither a key nor the place of a list climbs.
         let climbs = |text: &str| text.split('/').any(|segment| segment == "." || segment == "..");
-        prop_assume!(!climbs(&key) && !climbs(&prefix));
+        prop_assume!(!climbs(&key) && !climbs(&prefix) && !key.bytes().all(|byte| byte == b'/'));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let stage = Stage::new().await;

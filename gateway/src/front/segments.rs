@@ -1,0 +1,99 @@
+//! Keys with empty segments, where a store hides their versions (spec §6).
+//!
+//! versitygw 1.8.0 keeps an object under its key without empty segments, and versions under the key
+//! as it came: those of `a//b` are in no list, and no quota counts them. Other stores have `a//b`
+//! for a key like any other, so the store's name decides, as its answers have it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use http::header::SERVER;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::deletions::versioning;
+use super::{Known, Shared};
+use crate::head::{Ask, Operation};
+use crate::refusal::{Code, Refusal};
+use crate::registry::Backend;
+
+/// The name of a store that hides them.
+const HIDES: &[u8] = b"VERSITYGW";
+/// Longest time for which a store counts as another one.
+const KNOWN: Duration = Duration::from_secs(10 * 60);
+
+/// Endpoints of stores that hide nothing, and when they were found to. There are as many as backends.
+#[derive(Default)]
+pub(super) struct Stores(Mutex<HashMap<String, Instant>>);
+
+impl Stores {
+    fn hides_nothing(&self, endpoint: &str, now: Instant) -> bool {
+        self.0.lock().get(endpoint).is_some_and(|at| now.duration_since(*at) < KNOWN)
+    }
+
+    fn note(&self, endpoint: &str, now: Instant) {
+        let mut stores = self.0.lock();
+        stores.retain(|_, at| now.duration_since(*at) < KNOWN);
+        stores.insert(endpoint.to_owned(), now);
+    }
+}
+
+impl Shared {
+    /// Refuses a request that makes a version of its object, where the store would hide it.
+    pub(super) async fn refuse_hidden(
+        &self,
+        ask: &Ask,
+        backend: &Backend,
+        known: &Known,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let key = ask.target.key().filter(|_| makes_version(ask));
+        self.refuse_hidden_keys(key.map(|key| key.as_str()).into_iter(), (ask, backend), known, now).await
+    }
+
+    /// Refuses a request that makes versions of these objects, where the store would hide one.
+    ///
+    /// # Errors
+    /// `InvalidArgument` where it would; `ServiceUnavailable` where the store doesn't say which one it
+    /// is; `SlowDown` where the tenant has no call left.
+    pub(super) async fn refuse_hidden_keys<'a>(
+        &self,
+        mut keys: impl Iterator<Item = &'a str>,
+        (ask, backend): (&Ask, &Backend),
+        known: &Known,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let (endpoint, at) = (backend.endpoint.as_str(), Instant::now());
+        let Some(bucket) = ask.target.bucket() else { return Ok(()) };
+        if !keys.any(has_empty_segment) || self.stores.hides_nothing(endpoint, at) {
+            return Ok(());
+        }
+        let client = self.client(backend)?;
+        let admitted = self.look_up(&client, ask, known)?;
+        let (keeps, headers) = versioning(&client, &admitted, bucket, now).await?;
+        if !headers.get(SERVER).is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(HIDES)) {
+            self.stores.note(endpoint, at);
+            return Ok(());
+        }
+        if keeps {
+            let message = "The store of this bucket keeps versions, and hides those of a key with an empty segment.";
+            return Err(Refusal::new(Code::InvalidArgument, message));
+        }
+        Ok(())
+    }
+}
+
+fn has_empty_segment(key: &str) -> bool {
+    key.starts_with('/') || key.contains("//")
+}
+
+/// True for an operation that makes a version of its object, or a past version of what was there.
+fn makes_version(ask: &Ask) -> bool {
+    use Operation as O;
+    match ask.operation {
+        O::CompleteMultipartUpload | O::CopyObject | O::CreateMultipartUpload | O::PostObject | O::PutObject => true,
+        O::DeleteObject => !ask.names_version(),
+        _ => false,
+    }
+}
