@@ -4,10 +4,10 @@
 //! asked for and keeps none: what is allocated here is the operator's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,10 +15,14 @@ use futures::stream::{self, Stream, StreamExt};
 use http::{Method, Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use k8s_openapi::ByteString;
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Map, Value, json};
-use stowage_operator::api::{AddressingStyle, Endpoint, Gateway, Unlabelled};
+use stowage_operator::api::{
+    AccessCredentialFacts, AccessMode, AccessRef, AccessScope, AccessUid, AddressingStyle, BucketName, BucketRecord,
+    ClaimRef, ClaimUid, Consent, Endpoint, Gateway, Limits as Quota, NamespaceUid, Prefix, SecretKey, Unlabelled,
+};
 use stowage_operator::upstream::{Limits, RustlsConnect};
 use stowage_operator::{Clock, Config, Metrics, Parts, Uptime};
 use tower::service_fn;
@@ -53,6 +57,8 @@ const MIB: usize = 1 << 20;
 /// For each object, however a tenant fills it: 5,000 of them take 108 MiB, beside what an operator
 /// takes without any. Memory grows with their number and nothing else, so few are enough here.
 const MOST_KEPT: usize = 22 * KIB;
+/// The same for a bucket record, however many namespaces ask for the bucket: tenants make none.
+const MOST_KEPT_OF_RECORD: usize = 64 * KIB;
 /// Objects of a kind: enough that sixteen passes at a time weigh little beside them.
 const MANY: usize = 200;
 /// Memory of an operator without any.
@@ -70,7 +76,16 @@ enum Kind {
     Claim,
     Access,
     Obc,
+    ObjectBucket,
+    ObcConfigMap,
+    Record,
+    AccessKey,
 }
+
+/// Paths that are watched: the list of each was read to its end.
+static WATCHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+const INTERNAL: &str = "/api/v1/namespaces/stowage-system/secrets";
 
 impl Kind {
     /// The list that they are in, and one of them.
@@ -83,7 +98,16 @@ impl Kind {
             Self::Claim => ("/apis/broker.stowage.io/v1alpha1/bucketclaims", claim),
             Self::Access => ("/apis/broker.stowage.io/v1alpha1/bucketaccesses", access),
             Self::Obc => ("/apis/objectbucket.io/v1alpha1/objectbucketclaims", obc),
+            Self::ObjectBucket => ("/apis/objectbucket.io/v1alpha1/objectbuckets", object_bucket),
+            Self::ObcConfigMap => ("/api/v1/configmaps", config_map),
+            Self::Record => (INTERNAL, record),
+            Self::AccessKey => (INTERNAL, access_key),
         }
+    }
+
+    /// Memory for each of them.
+    fn most_kept(self) -> usize {
+        if self == Self::Record { MOST_KEPT_OF_RECORD } else { MOST_KEPT }
     }
 }
 
@@ -183,6 +207,132 @@ fn obc(number: usize) -> String {
     json!({"metadata": asking(number), "spec": spec}).to_string()
 }
 
+fn object_bucket(number: usize) -> String {
+    let long = || "x".repeat(100_000);
+    let entry = |key: usize| (format!("{key:02}{}", "k".repeat(200)), json!("v".repeat(10_000)));
+    let map = || (0..30).map(entry).collect::<Map<_, _>>();
+    let claim = json!({"apiVersion": long(), "kind": long(), "namespace": long(), "name": long(), "uid": long()});
+    let endpoint = json!({
+        "bucketHost": long(), "bucketPort": 80, "bucketName": long(), "region": long(), "subRegion": long(),
+        "additionalConfig": map(),
+    });
+    let spec = json!({
+        "storageClassName": long(), "reclaimPolicy": long(), "claimRef": claim, "endpoint": endpoint,
+        "additionalState": map(),
+    });
+    json!({"metadata": asking(number), "spec": spec, "status": {"phase": long()}}).to_string()
+}
+
+/// A ConfigMap under the label of the provisioner, with a megabyte in it.
+fn config_map(number: usize) -> String {
+    let mut metadata = asking(number);
+    metadata["labels"] = json!({"bucket-provisioner": "stowage.io-buckets", "theirs": "l".repeat(63)});
+    let text = || "t".repeat(250);
+    let owner = json!({
+        "apiVersion": format!("objectbucket.io/{}", "v".repeat(200)), "kind": text(), "name": text(), "uid": text(),
+        "controller": true,
+    });
+    metadata["ownerReferences"] = json!([owner]);
+    let data = json!({
+        "BUCKET_HOST": text(), "BUCKET_NAME": text(), "BUCKET_PORT": text(), "BUCKET_REGION": text(),
+        "BUCKET_SUBREGION": text(), "theirs": "t".repeat(500_000),
+    });
+    json!({"metadata": metadata, "data": data}).to_string()
+}
+
+/// Letters that look like chance, others for each number.
+fn noise(number: usize, length: usize, letters: &[u8]) -> String {
+    let mut state = number as u64 + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(letters[(state >> 33) as usize % letters.len()])
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+const DIGITS: &[u8] = b"0123456789abcdef";
+
+/// The record of a claim that shares its bucket by rules as long as the schema takes them, with
+/// accesses in as many namespaces as a record has room for.
+fn record(number: usize) -> String {
+    static ACCESSES: OnceLock<String> = OnceLock::new();
+    let record = BucketRecord {
+        claim: ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() },
+        uid: ClaimUid::new(format!("u-{number}")),
+        backend: "main".to_owned(),
+        endpoint: Endpoint::parse("http://s3.example").expect("a URL"),
+        bucket: BucketName::parse(&noise(number, 63, DIGITS)).expect("a name"),
+        absence: true,
+        adopted: false,
+        settled: true,
+        generation: 1,
+        handled_rotate_request: None,
+        handled_revoke_request: None,
+        revoked_through: 0,
+        public: false,
+        another: false,
+        lowest: Some(1),
+        accesses: BTreeMap::new(),
+        limits: Quota::default(),
+        ending: false,
+    };
+    let mut secret = serde_json::to_value(record.content("stowage-system").to_secret()).expect("a Secret");
+    secret["data"]["accesses"] = "ACCESSES".into();
+    internal(number, secret).replacen("ACCESSES", ACCESSES.get_or_init(accesses), 1)
+}
+
+/// What such a record says of accesses, as it stands in a Secret.
+fn accesses() -> String {
+    let prefix = |rule: usize, prefix: usize| Prefix::parse(&format!("{}/", noise(8 * rule + prefix, 62, DIGITS)));
+    let rule = |rule: usize| Consent {
+        max_mode: AccessMode::ReadOnly,
+        prefixes: (0..8).map(|it| prefix(rule, it).expect("a prefix")).collect(),
+    };
+    let rules: Vec<Consent> = (0..8).map(rule).collect();
+    let of = |at: usize| (NamespaceUid::new(noise(at, 36, DIGITS)), rules[at % rules.len()].clone());
+    let text = |most: usize| BucketRecord::accesses_text(&(0..most).map(of).collect());
+    let texts = (0..=1000).rev().step_by(10).map(text);
+    let longest = texts.into_iter().find(|text| text.len() <= BucketRecord::LONGEST_ACCESSES).expect("some fit");
+    let encoded = serde_json::to_value(ByteString(longest.into_bytes())).expect("a text");
+    encoded.as_str().expect("it is encoded as one").to_owned()
+}
+
+/// A key to as many buckets as an access may name, by prefixes as long as their sum may be, of
+/// letters that take six bytes each in JSON.
+fn access_key(number: usize) -> String {
+    let controls: Vec<u8> = (1..8).chain(14..32).collect();
+    let scope = |entry: usize| {
+        let seed = 1000 * number + entry;
+        AccessScope {
+            bucket: BucketName::parse(&noise(seed, 63, DIGITS)).expect("a name"),
+            backend: "main".to_owned(),
+            endpoint: Endpoint::parse("https://s3.example:9000").expect("a URL"),
+            claim: Some(ClaimUid::new(noise(seed, 36, DIGITS))),
+            mode: AccessMode::ReadOnly,
+            prefix: Prefix::parse(&format!("{}/", noise(seed, 60, &controls))).ok(),
+        }
+    };
+    let access = AccessRef { namespace: "team-a".to_owned(), name: format!("{}-{number}", "n".repeat(200)) };
+    let facts = AccessCredentialFacts {
+        access,
+        uid: AccessUid::new(format!("u-{number}")),
+        generation: 1,
+        scopes: (0..64).map(scope).collect(),
+    };
+    let key = SecretKey::new("k".repeat(40));
+    let secret = facts.content("stowage-system", Some(&key)).to_secret();
+    internal(number, serde_json::to_value(secret).expect("a Secret"))
+}
+
+fn internal(number: usize, mut secret: Value) -> String {
+    for (field, value) in
+        [("name", format!("s-{number}")), ("uid", format!("u-{number}")), ("resourceVersion", "1".to_owned())]
+    {
+        secret["metadata"][field] = value.into();
+    }
+    secret.to_string()
+}
+
 /// A parameter of a query, as a number.
 fn number(query: &str, name: &str) -> Option<usize> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
@@ -202,6 +352,7 @@ fn page(query: &str, of: usize, object: fn(usize) -> String) -> impl Stream<Item
 fn answer(request: &Request<Body>, kind: Kind) -> (u16, stream::BoxStream<'static, Bytes>) {
     let query = request.uri().query().unwrap_or_default();
     if query.contains("watch=true") {
+        WATCHED.lock().expect("nobody panics with it").insert(request.uri().path().to_owned());
         return (200, stream::pending().boxed());
     }
     if request.method() != Method::GET || number(query, "limit").is_none() {
@@ -253,6 +404,7 @@ fn config() -> Config {
 async fn taken(kind: Kind) -> (usize, usize) {
     let before = HELD.load(Ordering::Relaxed);
     MOST_HELD.store(before, Ordering::Relaxed);
+    WATCHED.lock().expect("nobody panics with it").clear();
     let (ready, mut readiness) = tokio::sync::watch::channel(false);
     let parts = Parts {
         client: client(kind),
@@ -265,6 +417,15 @@ async fn taken(kind: Kind) -> (usize, usize) {
     let operator = tokio::spawn(stowage_operator::run(config(), parts, std::future::pending()));
     let filled = tokio::time::timeout(Duration::from_secs(120), readiness.wait_for(|ready| *ready)).await;
     filled.expect("it takes two minutes at most").expect("the operator runs");
+    let (path, _) = kind.list();
+    let is_read = || path.is_empty() || WATCHED.lock().expect("nobody panics with it").contains(path);
+    for _ in 0..480 {
+        if is_read() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    assert!(is_read(), "{kind:?}: the list is not read to its end");
     // Passes begin, are tried again, and hold memory for a moment: the least is what is kept.
     let mut held = usize::MAX;
     for _ in 0..12 {
@@ -277,16 +438,17 @@ async fn taken(kind: Kind) -> (usize, usize) {
     (held, most_held)
 }
 
-// covers: 3.5.memory, 3.5.memory.page
+// covers: 3.5.memory, 3.5.memory.page, 3.5.memory.record
 #[tokio::test]
 async fn a_tenants_objects_take_no_more_than_their_share() {
     let (least, _) = taken(Kind::None).await;
     assert!(least <= LEAST, "{} KiB are held without any", least / KIB);
-    let kinds = [Kind::FullSecret, Kind::OwnedSecret, Kind::TemplatedSecret, Kind::Claim, Kind::Access, Kind::Obc];
-    for kind in kinds {
+    let of_tenants = [Kind::FullSecret, Kind::OwnedSecret, Kind::TemplatedSecret, Kind::Claim, Kind::Access, Kind::Obc];
+    let of_ours = [Kind::ObjectBucket, Kind::ObcConfigMap, Kind::Record, Kind::AccessKey];
+    for kind in of_tenants.into_iter().chain(of_ours) {
         let (held, most_held) = taken(kind).await;
         let each = held.saturating_sub(least) / MANY;
         let told = format!("{kind:?}: {} bytes each, {} KiB were at most", each, most_held / KIB);
-        assert!(each <= MOST_KEPT && most_held <= MOST_AT_ONCE, "{told}");
+        assert!(each <= kind.most_kept() && most_held <= MOST_AT_ONCE, "{told}");
     }
 }

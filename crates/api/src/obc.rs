@@ -341,7 +341,15 @@ pub fn kept_obc(of: &ObjectBucketClaim) -> ObjectBucketClaim {
 
 /// What is kept of an ObjectBucket.
 pub fn kept_object_bucket(of: &ObjectBucket) -> ObjectBucket {
-    ObjectBucket { metadata: kept::metadata(&of.metadata, &[OBC_PROVISIONER], &[]), ..of.clone() }
+    let mut kept = ObjectBucket { metadata: kept::metadata(&of.metadata, &[OBC_PROVISIONER], &[]), ..of.clone() };
+    let ObjectBucketClaimRef { api_version, kind, namespace, name, uid } = &mut kept.spec.claim_ref;
+    let ObjectBucketEndpoint { bucket_host, bucket_name, region, sub_region, .. } = &mut kept.spec.endpoint;
+    for text in [api_version, kind, namespace, name, uid, bucket_host, bucket_name, region, sub_region] {
+        if text.capacity() > kept::LONGEST {
+            *text = cut(text);
+        }
+    }
+    kept
 }
 
 /// What is kept of a storage class.
@@ -397,6 +405,23 @@ mod tests {
         assert!(!config.is_empty() && taken <= MOST_BYTES, "{taken} bytes");
         let short: BTreeMap<String, &str> = (0..1000).map(|number| (format!("{number}"), "x")).collect();
         assert_eq!(spec(json!({"additionalConfig": short})).additional_config.len(), MOST_ENTRIES);
+    }
+
+    // covers: 3.5.memory
+    #[test]
+    fn of_an_object_bucket_no_more_is_kept_than_a_bound() {
+        let long = "x".repeat(1 << 20);
+        let claim = json!({"apiVersion": long, "kind": long, "namespace": long, "name": "photos", "uid": long});
+        let endpoint = json!({"bucketHost": long, "bucketName": long, "region": long, "subRegion": long});
+        let spec = json!({"claimRef": claim, "endpoint": endpoint});
+        let raw: ObjectBucket = serde_json::from_value(json!({"spec": spec})).expect("anything can be read");
+        let ObjectBucketSpec { claim_ref, endpoint, .. } = kept_object_bucket(&raw).spec;
+        assert_eq!(claim_ref.name, "photos");
+        let cut = [claim_ref.api_version, claim_ref.kind, claim_ref.namespace, claim_ref.uid];
+        let all = cut.iter().chain([&endpoint.bucket_host, &endpoint.bucket_name, &endpoint.region]);
+        for text in all.chain([&endpoint.sub_region]) {
+            assert!(text.len() > kept::LONGEST && text.capacity() < 300, "one that is cut is none");
+        }
     }
 
     #[test]

@@ -92,6 +92,18 @@ pub struct Counters {
 const COUNTERS_PREFIX: &str = "usage-of-";
 const SNAPSHOT_PREFIX: &str = "usage-in-";
 
+impl Measured {
+    /// Most replicas that it can name.
+    pub const MOST_REPLICAS: usize = 256;
+
+    /// True where it names no more replicas than it can, each by a name that a replica has.
+    fn is_bounded(&self) -> bool {
+        let has_room = |names: usize| names <= Self::MOST_REPLICAS;
+        let mut names = self.covers.keys().chain(self.removals.keys());
+        has_room(self.covers.len()) && has_room(self.removals.len()) && names.all(|name| name.len() <= LONGEST_REPLICA)
+    }
+}
+
 impl Counters {
     /// Most buckets that there is room for.
     pub const MOST: usize = MOST_BUCKETS;
@@ -219,12 +231,13 @@ impl Snapshot {
             return Err(NoUsage::TooLong);
         }
         let since = text(map, "failing-since").map(str::parse).transpose();
-        Ok(Self {
-            bucket,
-            measured: json(map, "measured")?,
-            scanning: json(map, "scanning")?,
-            failing_since: since.map_err(|_| NoUsage::Unreadable)?,
-        })
+        let measured: Option<Measured> = json(map, "measured")?;
+        let scanning: Option<Scanning> = json(map, "scanning")?;
+        let mut all = measured.iter().chain(scanning.iter().map(|scan| &scan.so_far));
+        if !all.all(Measured::is_bounded) {
+            return Err(NoUsage::TooLong);
+        }
+        Ok(Self { bucket, measured, scanning, failing_since: since.map_err(|_| NoUsage::Unreadable)? })
     }
 }
 
@@ -325,6 +338,23 @@ mod tests {
         let name = |number| RecordName::parse(&format!("br-{number:040x}")).unwrap();
         let of = (0..Counters::MOST).map(|number| (name(number), largest)).collect();
         assert!(length(&Counters { replica: "a".to_owned(), shard: 0, of }.config_map("system")) <= LONGEST);
+    }
+
+    // covers: 6.quota.exchange.bounds
+    #[test]
+    fn of_replicas_a_snapshot_names_no_more_than_it_can() {
+        let of = |names: usize, name: fn(usize) -> String| {
+            let covers: BTreeMap<String, u64> = (0..names).map(|number| (name(number), 0)).collect();
+            let measured = Measured { covers: covers.clone(), removals: BTreeMap::new(), ..measured() };
+            let whole = Snapshot { measured: Some(measured.clone()), ..Snapshot::of(bucket()) };
+            let so_far = Measured { covers: BTreeMap::new(), removals: covers, ..measured };
+            let scanning = Some(Scanning { so_far, marker: "m".to_owned() });
+            let begun = Snapshot { scanning, ..Snapshot::of(bucket()) };
+            [whole, begun].map(|snapshot| Snapshot::read(&snapshot.config_map("system")).err())
+        };
+        assert_eq!(of(Measured::MOST_REPLICAS, |number| format!("{number:016x}")), [None, None]);
+        assert_eq!(of(Measured::MOST_REPLICAS + 1, |number| number.to_string()), [Some(NoUsage::TooLong); 2]);
+        assert_eq!(of(1, |_| "a".repeat(LONGEST_REPLICA + 1)), [Some(NoUsage::TooLong); 2]);
     }
 
     // covers: 6.quota.used

@@ -32,7 +32,11 @@ const LOOK: Duration = Duration::from_secs(2);
 /// A replica that is silent for so long has its Lease removed once nothing of it is needed.
 const BURIED: Duration = Duration::from_secs(20 * 60);
 const LEASE_PREFIX: &str = "stowage-gateway-";
+/// Longest name of a replica, in bytes.
+const LONGEST_REPLICA: usize = 63;
 const RENEWALS: &str = "broker.stowage.io/renewals";
+/// Objects in a page of a list: each may have more than a megabyte.
+const PAGE: u32 = 25;
 
 /// The way to the API server.
 #[derive(Clone)]
@@ -48,7 +52,7 @@ impl Board {
     pub(super) fn new(client: &Client, namespace: &str, watch: watcher::Config, clock: WallClock) -> Self {
         let maps = Api::namespaced(client.clone(), namespace);
         let leases = Api::namespaced(client.clone(), namespace);
-        Self { maps, leases, namespace: namespace.to_owned(), watch: watch.labels(USAGE), clock }
+        Self { maps, leases, namespace: namespace.to_owned(), watch: watch.labels(USAGE).page_size(PAGE), clock }
     }
 
     pub(super) fn clock(&self) -> WallClock {
@@ -195,11 +199,12 @@ impl Quotas {
                     }
                 }
                 Some(Ok(Event::Delete(lease))) => {
-                    if let Some((replica, _)) = sign(&lease) {
+                    if let Some(replica) = replica(&lease) {
                         self.update(|state| state.peers.left(replica));
                     }
                 }
-                Some(Ok(Event::Init | Event::InitDone)) => {}
+                Some(Ok(Event::Init)) => self.update(|state| state.peers.begin_list()),
+                Some(Ok(Event::InitDone)) => self.update(|state| state.peers.end_list()),
                 Some(Err(error)) => tracing::warn!(%error, "other replicas can't be watched"),
                 None => std::future::pending().await,
             }
@@ -353,8 +358,18 @@ impl Quotas {
     }
 }
 
-fn sign(lease: &Lease) -> Option<(&str, u64)> {
+/// Replica that a Lease is of. A name that is longer than any of ours is somebody else's.
+fn replica(lease: &Lease) -> Option<&str> {
     let replica = lease.metadata.name.as_deref()?.strip_prefix(LEASE_PREFIX)?;
-    let number = lease.metadata.annotations.as_ref()?.get(RENEWALS)?.parse().ok()?;
-    Some((replica, number)).filter(|(replica, _)| replica.len() <= 63)
+    (1..=LONGEST_REPLICA).contains(&replica.len()).then_some(replica)
 }
+
+/// Sign of life in a Lease: the replica, and the number of its renewals.
+fn sign(lease: &Lease) -> Option<(&str, u64)> {
+    let number = lease.metadata.annotations.as_ref()?.get(RENEWALS)?.parse().ok()?;
+    Some((replica(lease)?, number))
+}
+
+#[cfg(test)]
+#[path = "exchange_tests.rs"]
+mod tests;

@@ -336,3 +336,37 @@ fn who_asks_again_waits_no_longer_than_the_watch_is_late() {
     let last = ledger.due(&view, later + OFTEN + SELDOM).expect("a word");
     assert_eq!(last.of[&bucket], Figures::default());
 }
+
+/// Tells all that is due, as the API server takes it. Returns how many ConfigMaps that were.
+fn tell_all(ledger: &mut Ledger, view: &mut View, now: Instant) -> usize {
+    let mut told = 0;
+    while let Some(counters) = ledger.due(view, now) {
+        told += 1;
+        assert!(told < 100, "it comes to an end");
+        ledger.saying(&counters, view, now);
+        let mut map = counters.config_map("system");
+        let version = format!("{told}-{now:?}");
+        map.metadata.resource_version = Some(version.clone());
+        view.put(map);
+        ledger.said(&counters, &version);
+    }
+    told
+}
+
+// covers: 6.quota.exchange
+#[test]
+fn what_one_bucket_has_to_tell_is_one_write_beside_a_thousand_others() {
+    let (mut ledger, mut view) = (Ledger::new("me".to_owned()), View::default());
+    let begin = Instant::now();
+    let name = |number: usize| RecordName::parse(&format!("br-{number:040x}")).expect("a name");
+    let store = |ledger: &mut Ledger, view: &View, number: usize| {
+        ledger.reserve(&name(number), limits(1 << 40), 10, view, 1, begin).expect("there is room");
+        ledger.commit(&name(number), 10);
+    };
+    for number in 0..1000 {
+        store(&mut ledger, &view, number);
+    }
+    assert_eq!(tell_all(&mut ledger, &mut view, begin + SELDOM), 4, "a ConfigMap has room for 256");
+    store(&mut ledger, &view, 500);
+    assert_eq!(tell_all(&mut ledger, &mut view, begin + 2 * SELDOM), 1);
+}

@@ -12,6 +12,8 @@ pub const RENEWAL: Duration = Duration::from_secs(10);
 pub const FRESH: Duration = Duration::from_secs(30);
 /// A replica that gave no sign for so long is gone.
 pub const GONE: Duration = Duration::from_secs(40);
+/// Most replicas that are remembered. Forged Leases beyond that make shares no smaller.
+pub const MOST: usize = 1000;
 
 /// The replicas. This one's own sign of life comes back by the same watch: so its view is as old as
 /// the last sign that came back, whatever any clock says.
@@ -19,6 +21,8 @@ pub const GONE: Duration = Duration::from_secs(40);
 pub struct Peers {
     me: String,
     seen: BTreeMap<String, Sign>,
+    /// Names that the list under way has shown.
+    listing: Option<BTreeSet<String>>,
     sent: BTreeMap<u64, Instant>,
     back: Option<Instant>,
 }
@@ -33,7 +37,7 @@ impl Peers {
     /// None but this one, which was not heard of yet.
     #[must_use]
     pub fn new(me: String) -> Self {
-        Self { me, seen: BTreeMap::new(), sent: BTreeMap::new(), back: None }
+        Self { me, seen: BTreeMap::new(), listing: None, sent: BTreeMap::new(), back: None }
     }
 
     /// This replica.
@@ -56,6 +60,18 @@ impl Peers {
         !self.sent.is_empty()
     }
 
+    /// Begins a list, which shows every replica that has a Lease.
+    pub fn begin_list(&mut self) {
+        self.listing = Some(BTreeSet::new());
+    }
+
+    /// Ends the list: the Lease of a replica that it did not show was deleted while nobody watched.
+    pub fn end_list(&mut self) {
+        if let Some(listed) = self.listing.take() {
+            self.seen.retain(|replica, _| listed.contains(replica));
+        }
+    }
+
     /// Takes in what the watch tells of a replica.
     pub fn saw(&mut self, replica: &str, number: u64, now: Instant) {
         if replica == self.me {
@@ -66,11 +82,30 @@ impl Peers {
         if !known {
             self.seen.insert(replica.to_owned(), Sign { number, at: now });
         }
+        if self.seen.len() > MOST {
+            self.forget_the_most_silent(replica);
+        }
+        if let Some(listing) = self.listing.as_mut().filter(|_| self.seen.contains_key(replica)) {
+            listing.insert(replica.to_owned());
+            if listing.len() > MOST {
+                listing.retain(|listed| self.seen.contains_key(listed));
+            }
+        }
+    }
+
+    /// Makes room. A replica that lives is remembered again by its next sign.
+    fn forget_the_most_silent(&mut self, but: &str) {
+        let others = self.seen.iter().filter(|(replica, _)| *replica != but && **replica != self.me);
+        let oldest = others.min_by_key(|(_, sign)| sign.at).map(|(replica, _)| replica.clone());
+        self.seen.remove(&oldest.unwrap_or_default());
     }
 
     /// Takes in that the Lease of a replica is gone.
     pub fn left(&mut self, replica: &str) {
         self.seen.remove(replica);
+        if let Some(listing) = &mut self.listing {
+            listing.remove(replica);
+        }
     }
 
     /// Whether what is known of the others is fresh enough to go by.
@@ -127,5 +162,44 @@ mod tests {
         assert_eq!(peers.alive(at(60)).len(), 1, "an old sign is none");
         peers.saw("other", 2, at(60));
         assert_eq!(peers.alive(at(60)).len(), 2);
+    }
+
+    // covers: 6.quota.exchange.bounds
+    #[test]
+    fn a_lease_that_a_list_does_not_show_is_gone() {
+        let (mut peers, now) = (Peers::new("me".to_owned()), Instant::now());
+        peers.sending(1, now);
+        for replica in ["me", "stays", "gone"] {
+            peers.saw(replica, 1, now);
+        }
+        peers.begin_list();
+        peers.saw("me", 1, now);
+        assert_eq!(peers.alive(now).len(), 3, "half a list says of nobody that it is gone");
+        peers.saw("stays", 1, now + GONE);
+        peers.saw("new", 1, now);
+        peers.end_list();
+        assert_eq!(peers.alive(now), ["me", "new", "stays"].map(str::to_owned).into());
+        assert_eq!(peers.seen["stays"].at, now, "that a list shows a sign again is no new one");
+    }
+
+    // covers: 6.quota.exchange.bounds
+    #[test]
+    fn of_forged_leases_no_more_are_remembered_than_a_bound() {
+        let begin = Instant::now();
+        let mut peers = Peers::new("me".to_owned());
+        peers.sending(1, begin);
+        peers.saw("me", 1, begin);
+        peers.begin_list();
+        for number in 0..5 * MOST {
+            let name = format!("{number:063}");
+            peers.saw(&name, 1, begin + Duration::from_millis(number as u64));
+        }
+        let now = begin + Duration::from_secs(6);
+        peers.saw("real", 1, now);
+        let listed = peers.listing.as_ref().map_or(0, BTreeSet::len);
+        peers.end_list();
+        assert!(peers.seen.len() <= MOST && listed <= MOST + 1, "{} and {listed}", peers.seen.len());
+        assert!(peers.is_fresh(now) && peers.alive(now).contains("real"));
+        assert!(peers.alive(now).len() >= MOST, "shares are small while that lasts");
     }
 }

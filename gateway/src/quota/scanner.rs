@@ -180,7 +180,9 @@ impl Quotas {
         let mut covers = BTreeMap::new();
         let mut removals = BTreeMap::new();
         let own = (me, state.ledger.figures(bucket));
-        for (replica, figures) in view.of(bucket).filter(|(replica, _)| *replica != me).chain([own]) {
+        let others = view.of(bucket).filter(|(replica, _)| *replica != me);
+        // What it doesn't name counts in full.
+        for (replica, figures) in [own].into_iter().chain(others).take(Measured::MOST_REPLICAS) {
             // What one that is gone had under way has happened by now, or never will.
             let is_long_gone = !alive.contains(replica) && silent.get(replica).is_none_or(|silence| *silence > DOUBT);
             covers.insert(replica.to_owned(), if is_long_gone { figures.total() } else { figures.written });

@@ -11,6 +11,7 @@ use rstest::rstest;
 use serde_json::json;
 use stowage_api::{BucketName, Endpoint, RecordName, Snapshot};
 use stowage_gateway::body::Body;
+use stowage_gateway::server::Gauges;
 use tokio::time::Instant;
 use tower::BoxError;
 
@@ -342,4 +343,40 @@ async fn a_gateway_is_ready_once_it_has_heard_of_the_others() {
     let begun = Instant::now();
     let (status, _, _) = other.signed_as(LIMITED, put(1)).await;
     assert!(status.is_success() && begun.elapsed().as_secs() < 5);
+}
+
+/// Gateways that keep count together, as a scrape has them.
+fn counting_together(stage: &Stage) -> u64 {
+    let text = stage.gateway.measure(Instant::now(), 0, &Gauges::default());
+    let line = text.lines().find_map(|line| line.strip_prefix("stowage_gateway_quota_replicas "));
+    line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no such gauge in {text}"))
+}
+
+#[tokio::test]
+async fn gateways_that_come_and_go_are_measured() {
+    let one = of_at_most(1000, 200).await;
+    one.until(|stage| counting_together(stage) == 1).await;
+    let other = one.beside().await;
+    one.until(|stage| counting_together(stage) == 2).await;
+    other.until(|stage| counting_together(stage) == 2).await;
+    other.end().await;
+    one.until(|stage| counting_together(stage) == 1).await;
+}
+
+/// No watch tells of a deletion that was compacted away: the list that follows doesn't show it.
+#[tokio::test]
+async fn a_lease_that_was_deleted_while_nobody_watched_counts_no_more() {
+    let stage = of_at_most(1000, 200).await;
+    let leases = GroupVersionResource::gvr("coordination.k8s.io", "v1", "leases");
+    let name = "stowage-gateway-other";
+    let lease = json!({"metadata": {
+        "labels": {"broker.stowage.io/usage": "replica"}, "annotations": {"broker.stowage.io/renewals": "1"},
+    }});
+    stage.cluster.put(&leases, SYSTEM, name, lease).expect("a Lease");
+    stage.until(|stage| counting_together(stage) == 2).await;
+    let begun = Instant::now();
+    stage.cluster.remove("leases", SYSTEM, name).expect("it was there");
+    stage.cluster.compact();
+    stage.until(|stage| counting_together(stage) == 1).await;
+    assert!(begun.elapsed().as_secs() < 20, "before it has been silent for so long that it is taken for gone");
 }

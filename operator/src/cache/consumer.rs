@@ -9,6 +9,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::api::{ConsumerContent, Written, digest, kept, wire};
 
+use super::compressed::compressed;
+
 /// The annotations of an internal Secret that are read: those of its labels, and its end.
 const INTERNAL_ANNOTATIONS: [&str; wire::LABELS.len() + 1] = {
     let mut names = [wire::EXPIRES_AT; wire::LABELS.len() + 1];
@@ -42,10 +44,10 @@ impl Whose {
     }
 
     /// Takes what the cache itself keeps: what templates wrote goes where it is much. A pass that
-    /// compares it reads the Secret live.
+    /// compares it reads the Secret live. Long texts of our own are compressed.
     pub(super) fn cached(self, kept: Arc<Secret>) -> Arc<Secret> {
         match self {
-            Self::Ours => kept,
+            Self::Ours => compressed(kept),
             Self::Tenants => match without_much(&kept) {
                 Some(rest) => Arc::new(rest),
                 None => kept,

@@ -5,6 +5,7 @@
 
 mod accesses;
 mod backends;
+mod compressed;
 mod consumer;
 mod merge;
 mod namespaces;

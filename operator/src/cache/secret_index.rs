@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use crate::api::{BucketName, ClaimUid};
 use crate::plan::{Part, Stored};
 
+use super::compressed::restored;
 use super::is_later;
 
 /// Namespace and name.
@@ -107,12 +108,12 @@ impl Secrets {
 
     /// Secrets of the claim of this UID, by name.
     pub(super) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
-        self.at(self.by_claim.get(uid.as_str())).cloned().map(Stored).collect()
+        self.at(self.by_claim.get(uid.as_str())).map(restored).map(Stored).collect()
     }
 
     /// Secrets for this bucket, whoever's, by name.
     pub(super) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
-        self.at(self.by_bucket.get(bucket.as_str())).cloned().map(Stored).collect()
+        self.at(self.by_bucket.get(bucket.as_str())).map(restored).map(Stored).collect()
     }
 
     /// Secrets of the claim of this UID, those that a live read missed included.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use crate::api::{AccessUid, BucketName, ClaimUid};
 use crate::plan::{Part, SecretRef, Stored};
 
+use super::compressed::restored;
 use super::consumer::Whose;
 use super::secret_index::{Secrets, key};
 use super::{is_later, number};
@@ -110,10 +111,11 @@ impl SecretCache {
     /// The Secret of this name.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Stored> {
         let key = (namespace.to_owned(), name.to_owned());
-        self.known.lock().by_name.get(&key).cloned().map(Stored)
+        self.known.lock().by_name.get(&key).map(restored).map(Stored)
     }
 
-    /// All Secrets, by name.
+    /// All Secrets, by name, as they are kept: long texts of records and of keys of accesses are
+    /// compressed and can't be read.
     pub(crate) fn all(&self) -> Vec<Stored> {
         self.known.lock().by_name.values().cloned().map(Stored).collect()
     }

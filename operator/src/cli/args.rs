@@ -1,5 +1,7 @@
 //! Flags that several commands have.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -126,7 +128,10 @@ impl PublishingArgs {
 
 fn ca(file: &Path) -> Result<Arc<str>, String> {
     let wrong = |why: &dyn std::fmt::Display| format!("--gateway-ca-file {}: {why}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    let mut text = String::new();
+    let most = u64::try_from(LONGEST_CA).unwrap_or(u64::MAX).saturating_add(1);
+    let read = File::open(file).and_then(|file| file.take(most).read_to_string(&mut text));
+    read.map_err(|error| wrong(&error))?;
     if text.len() > LONGEST_CA {
         return Err(wrong(&format!("it has more than {LONGEST_CA} bytes")));
     }
@@ -190,4 +195,19 @@ pub(super) struct LimitArgs {
     /// their turn.
     #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) purge_slice: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers: 10.ca.longest
+    #[test]
+    fn of_a_file_of_authorities_no_more_is_read_than_every_secret_may_get() {
+        let refused = |file: &str| ca(Path::new(file)).expect_err("it is refused");
+        // One that has no end.
+        assert!(refused("/dev/zero").ends_with(&format!("it has more than {LONGEST_CA} bytes")));
+        assert!(refused("/dev/null").ends_with("there is no certificate (PEM) in it"));
+        assert!(refused("/nowhere/ca.crt").starts_with("--gateway-ca-file /nowhere/ca.crt: "));
+    }
 }

@@ -1,5 +1,5 @@
 //! The gauges that a scrape reads off the caches (spec §4): objects by kind and state, backends
-//! that are Ready, the oldest credential.
+//! that are Ready, the oldest credentials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -91,7 +91,16 @@ impl Collector for Gauges {
         gauge(&mut encoder, name, help, by_backend(without_endpoint(&shared)))?;
         let (name, help) =
             ("stowage_credential_age_seconds_max", "Age of the oldest credential that is not on its way out");
-        gauge(&mut encoder, name, help, by_backend(oldest_credentials(&shared)))
+        gauge(&mut encoder, name, help, by_backend(oldest_credentials(&shared)))?;
+        if self.accesses.is_none() {
+            return Ok(());
+        }
+        let (name, help) = (
+            "stowage_access_credential_age_seconds_max",
+            "Age of the oldest credential of an access that is not on its way out, or 0",
+        );
+        let age = ConstGauge::new(oldest_of_accesses(&shared));
+        age.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
     }
 }
 
@@ -180,6 +189,16 @@ fn oldest_credentials(shared: &Shared) -> BTreeMap<String, i64> {
         *entry = age.max(*entry);
     }
     oldest
+}
+
+/// A key of an access may be for buckets of many backends, so it has no label.
+fn oldest_of_accesses(shared: &Shared) -> i64 {
+    let now = shared.clock.now();
+    let role = wire::Role::AccessCredential.as_str();
+    let is_served = |secret: &Stored| secret.access().is_none_or(|access| shared.config.reach.has(&access.namespace));
+    let internal = shared.observer.internal.all();
+    let keys = internal.iter().filter(|secret| secret.label(wire::ROLE) == Some(role) && is_served(secret));
+    keys.filter_map(|secret| age(secret, now)).max().unwrap_or(0)
 }
 
 /// Of every backend that there is, also where there are none.

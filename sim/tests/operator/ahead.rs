@@ -381,6 +381,20 @@ fn a_gateway_that_is_not_given_is_the_one_that_claims_have_and_another_shows_wha
     });
 }
 
+// covers: 5.plan.gateway, 10.ca
+#[test]
+fn other_authorities_show_which_secrets_they_would_change() {
+    Stage::run("", async |stage| {
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        stage.world.pass(MINUTE).await;
+        let gateway = GivenGateway { ca: Some("-----BEGIN CERTIFICATE-----".into()), ..GivenGateway::default() };
+        let (told, _) = plan_of(&stage.world, &Setup { gateway, ..setup() }, &Scope::default()).await;
+        let line = line_of(&told, &Object::Claim(photos()));
+        assert_eq!(line.next.to_string(), "mend Secret photos-s3: it is not as it should be");
+    });
+}
+
 // covers: 5.plan.others
 #[test]
 fn what_another_operator_serves_is_left_alone_and_said_to_be() {

@@ -9,7 +9,7 @@ use serde_json::json;
 use stowage_sim::world::fixtures::access_with;
 use stowage_sim::world::{Accesses, Foreign, OPERATOR_NAMESPACE, Options};
 
-use crate::support::{Stage, claim, claim_with, object, secrets};
+use crate::support::{Stage, claim, claim_with, condition, object, secrets};
 
 /// The samples of a scrape: series (name and labels, as they stand there) and value.
 fn scrape(stage: &Stage) -> BTreeMap<String, f64> {
@@ -200,6 +200,34 @@ fn rotations_are_counted_by_what_asked_for_them() {
         }
         let age = present(&samples, r#"stowage_credential_age_seconds_max{backend="main"}"#);
         assert!((990.0..1010.0).contains(&age), "the one that is left: {age}");
+    });
+}
+
+// covers: 4.metric.stowage_rotations_total, 4.metric.stowage_access_credential_age_seconds_max
+#[test]
+fn keys_of_accesses_age_and_their_rotations_are_counted() {
+    let resync_interval = Duration::from_secs(86_400);
+    let options = Options { accesses: Accesses::Served, resync_interval, ..Options::default() };
+    Stage::run_with(options, async |stage| {
+        const AGE: &str = "stowage_access_credential_age_seconds_max";
+        assert_eq!(present(&scrape(&stage), AGE), 0.0);
+        stage.apply(&claim("team-a", "photos")).await;
+        stage.until_ready_is("team-a", "photos", "Bound").await;
+        let spec = "buckets: [{claimRef: {name: photos}}], rotationPolicy: {overlapSeconds: 60}";
+        stage.apply(&access_with("team-a", "reader", spec)).await;
+        let reader = |world: &stowage_sim::world::World| object(world, "bucketaccesses", "team-a", "reader");
+        stage.until("it is open", |world| condition(&reader(world), "Ready") == "Open").await;
+        stage.world.pass(Duration::from_secs(500)).await;
+        let age = present(&scrape(&stage), AGE);
+        assert!((490.0..530.0).contains(&age), "{age}");
+        let ask = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "please"}}});
+        stage.patch("bucketaccesses", "team-a", "reader", ask).await;
+        stage.until("there is another", |world| reader(world)["status"]["rotationGeneration"] == 2).await;
+        stage.world.pass(Duration::from_secs(30)).await;
+        let samples = scrape(&stage);
+        assert_eq!(present(&samples, r#"stowage_rotations_total{trigger="request"}"#), 1.0);
+        let age = present(&samples, AGE);
+        assert!(age < 60.0, "the one before is on its way out: {age}");
     });
 }
 

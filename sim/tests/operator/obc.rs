@@ -377,6 +377,75 @@ fn a_config_map_that_was_edited_or_deleted_is_as_it_was_and_keeps_what_others_wr
     });
 }
 
+// covers: 9.pace
+#[test]
+fn whoever_touches_one_or_what_it_made_without_end_is_answered_at_a_pace() {
+    run(async |stage| {
+        let world = &stage.world;
+        bound(&stage, "Retain", "", NAMED).await;
+        let before = world.effects.trace().effects();
+        for number in 0..300 {
+            assert!(world.cluster.change("objectbucketclaims", "team-a", "photos", |obc| {
+                obc["metadata"]["annotations"]["theirs"] = number.to_string().into();
+            }));
+            world.pass(Duration::from_secs(1)).await;
+        }
+        assert_eq!(asked(world, before), [] as [&str; 0], "nothing that it goes by has changed");
+        let before = world.effects.trace().effects();
+        for number in 0..600 {
+            assert!(world.cluster.change("configmaps", "team-a", "photos", |map| {
+                map["data"]["BUCKET_HOST"] = number.to_string().into();
+            }));
+            world.pass(Duration::from_secs(1)).await;
+        }
+        let (written, asked) = (writes(world, before).len(), asked(world, before).len());
+        assert!((100..=130).contains(&written), "a burst of 100, then two a minute: {written}");
+        assert!(asked <= 3 * written, "{asked} requests");
+        let is_repaired = |world: &World| config_map(world)["data"]["BUCKET_HOST"] == "gateway.example";
+        stage.until("it is as it should be in the end", is_repaired).await;
+    });
+}
+
+/// Requests of the operator about the objects of an ObjectBucketClaim, in short.
+fn asked(world: &World, before: u64) -> Vec<String> {
+    let trace = world.effects.trace();
+    let calls = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
+    let is_about = |call: &String| {
+        ["objectbucket", "configmaps", "storageclasses", "obc-photos"].iter().any(|part| call.contains(part))
+    };
+    calls.filter(|call| !call.contains("watch")).filter(is_about).collect()
+}
+
+/// A backup has it, and neither what was made for it nor its UID.
+#[test]
+fn one_that_is_restored_from_a_backup_gets_its_bucket_back() {
+    run(async |mut stage| {
+        stage.set_adoption("Owned").await;
+        bound(&stage, "Retain", "", NAMED).await;
+        stage.world.store.put_object("team-a-photos", "a", "data");
+        let before = obc(&stage.world)["metadata"]["uid"].clone();
+        stage.operator.stop();
+        for (plural, name) in [
+            ("objectbucketclaims", "photos"),
+            ("bucketclaims", "obc-photos"),
+            ("configmaps", "photos"),
+            ("secrets", "photos"),
+        ] {
+            stage.world.cluster.remove(plural, "team-a", name).expect("it was there");
+        }
+        stage.apply(&obc_with("team-a", "photos", NAMED)).await;
+        stage.operator = stage.world.start_operator();
+        stage.until("it is Bound", |world| phase(world) == "Bound").await;
+        let world = &stage.world;
+        assert_ne!(obc(world)["metadata"]["uid"], before);
+        assert_eq!(config_map(world)["data"]["BUCKET_NAME"], "team-a-photos");
+        tenant_can_work(world, "team-a", "photos").await;
+        world.pass(Duration::from_secs(3600)).await;
+        assert_eq!(keys(world).len(), 1, "the key of before is over");
+        assert!(world.store.bucket("team-a-photos").is_some() && phase(world) == "Bound");
+    });
+}
+
 // covers: 9.shadow.repaired
 #[test]
 fn an_edit_of_its_bucket_claim_is_undone() {

@@ -4,6 +4,7 @@
 mod access;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
@@ -236,8 +237,9 @@ pub struct ServedRecord {
     pub has_begun: bool,
     /// When the record was stored, as the API server has it: to the second.
     pub since: Option<Timestamp>,
-    /// The namespaces whose accesses open the bucket.
-    pub accesses: BTreeMap<NamespaceUid, Consent>,
+    /// The namespaces whose accesses open the bucket. Equal consents share their memory: a claim
+    /// has few rules, and there may be a thousand namespaces.
+    pub accesses: BTreeMap<NamespaceUid, Arc<Consent>>,
     /// What the bucket may hold, where it is open to accesses.
     pub limits: Result<Limits, NotServed>,
 }
@@ -247,7 +249,7 @@ impl ServedRecord {
     /// out.
     #[must_use]
     pub fn consent(&self, namespace: &NamespaceUid) -> Option<&Consent> {
-        self.accesses.get(namespace)
+        self.accesses.get(namespace).map(Arc::as_ref)
     }
 
     /// Reads a record. One on its way out holds its bucket until it is gone.
@@ -275,10 +277,23 @@ impl ServedRecord {
             endpoint: record.endpoint,
             bucket: record.bucket,
             since: secret.metadata.creation_timestamp.as_ref().map(|time| time.0),
-            accesses: if record.ending || is_deleted { BTreeMap::new() } else { record.accesses },
+            accesses: if record.ending || is_deleted { BTreeMap::new() } else { shared(record.accesses) },
             limits: data.limits(),
         })
     }
+}
+
+/// The same consents, each of them once in memory.
+fn shared(accesses: BTreeMap<NamespaceUid, Consent>) -> BTreeMap<NamespaceUid, Arc<Consent>> {
+    let mut known: Vec<Arc<Consent>> = Vec::new();
+    let mut share = |consent: Consent| {
+        if let Some(same) = known.iter().find(|it| ***it == consent) {
+            return same.clone();
+        }
+        known.push(Arc::new(consent));
+        known[known.len() - 1].clone()
+    };
+    accesses.into_iter().map(|(namespace, consent)| (namespace, share(consent))).collect()
 }
 
 /// The claim that the labels of a Secret name. An annotation counts only as what its label was

@@ -86,7 +86,7 @@ pub(in super::super) static EDITED: Scenario = Scenario {
             pass(30),
             ScenarioStep::Patch(config_map, json!({"data": {"BUCKET_HOST": "elsewhere.example"}})),
             ScenarioStep::Patch(shadow, json!({"spec": {"deletionPolicy": "Delete", "forceDelete": true}})),
-            // A deletion would undo the edit as well.
+            // A deletion would undo the edits as well.
             ScenarioStep::Until(UNDONE),
             pass(30),
             ScenarioStep::Delete(config_map),
@@ -109,10 +109,13 @@ pub(in super::super) static EDITED: Scenario = Scenario {
     check: check_one,
 };
 
-/// The BucketClaim asks for what it did before somebody edited it, or there is none.
-const UNDONE: Goal = Goal::new("the edit of the BucketClaim is undone", |facts| {
+/// BucketClaim and ConfigMap are as they were before somebody edited them, or there is none.
+const UNDONE: Goal = Goal::new("the edits of BucketClaim and ConfigMap are undone", |facts| {
     let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
-    shadow.is_null() || (shadow["spec"]["deletionPolicy"] == "Retain" && shadow["spec"]["forceDelete"] != true)
+    let config_map = facts.object("configmaps", NAMESPACE, CLAIM);
+    let is_told = config_map.is_null() || config_map["data"]["BUCKET_HOST"] == "gateway.example";
+    is_told
+        && (shadow.is_null() || (shadow["spec"]["deletionPolicy"] == "Retain" && shadow["spec"]["forceDelete"] != true))
 });
 
 /// The edit could not be undone before the BucketClaim was deleted: so the bucket went by the word

@@ -3,7 +3,7 @@
 use stowage_sim::oracles::Promise::{D1, E1, G6, G7, L1};
 
 use super::Row;
-use super::evidence::Cell::{Exempt, Held, Open};
+use super::evidence::Cell::{Exempt, Held};
 use super::evidence::Proof::{Played, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
 
@@ -15,16 +15,17 @@ const CALLS: &str = "operator/src/plan/obc/tests/calls.rs";
 const RBAC: &str = "sim/tests/rbac.rs";
 
 pub(super) static USAGE: Row = Row {
-    memory: Open("No test bounds what gateways and operator keep of counters that are forged in their namespace."),
+    memory: Held(&[Test("gateway/tests/memory.rs", "what_is_known_of_an_object_takes_no_more_than_its_share")]),
     schema: Held(&[
         Test(USAGE_READ, "a_full_config_map_has_less_than_64_kib"),
+        Test(USAGE_READ, "of_replicas_a_snapshot_names_no_more_than_it_can"),
         Test(USAGE_READ, "what_is_not_ours_says_nothing"),
     ]),
     pace: Held(&[
         Test(LEDGER, "who_asks_again_waits_no_longer_than_the_watch_is_late"),
         Test("operator/src/plan/usage.rs", "a_status_is_not_written_for_little"),
     ]),
-    requests: Open("No test counts what a gateway writes and reads for one bucket beside many others with a limit."),
+    requests: Held(&[Test(LEDGER, "what_one_bucket_has_to_tell_is_one_write_beside_a_thousand_others")]),
     revoke: Exempt("It has no key."),
     served_by: Exempt("It has no such note: only gateways write it, and the operator next to them reads it."),
     takeover: Held(&[
@@ -60,7 +61,10 @@ pub(super) static AUTHORITIES: Row = Row {
     memory: Exempt(
         "There is one, of which the operator's pod mounts a file, and whoever installs the release writes it.",
     ),
-    schema: Open("No test gives the operator a file of authorities of any length."),
+    schema: Held(&[Test(
+        "operator/src/cli/args.rs",
+        "of_a_file_of_authorities_no_more_is_read_than_every_secret_may_get",
+    )]),
     pace: Exempt("It is read once, at the start."),
     requests: Exempt("It is read from a file, without a request."),
     revoke: Exempt("It has no key."),
@@ -70,18 +74,18 @@ pub(super) static AUTHORITIES: Row = Row {
     alert: Exempt(
         "It changes with the release alone, and an operator that can't read it doesn't start: `StowageOperatorDown`.",
     ),
-    preview: Open("No test has `plan` tell of Secrets that other authorities would have written anew."),
+    preview: Held(&[Test("sim/tests/operator/ahead.rs", "other_authorities_show_which_secrets_they_would_change")]),
     rbac: Held(&[Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says")]),
     threat: Held(&[Threat("change the certificates that tenants are given")]),
     uninstall: Exempt("It is the release's own, and Helm takes it along."),
     upgrade: Exempt("No version that is kept has it."),
     simulator: Exempt("The simulator's gateway speaks plain HTTP."),
     oracle: Exempt("Its text is handed on as it is, which a test of what is written shows."),
-    mutant: Open("No mutant leaves the authorities out of a consumer Secret."),
+    mutant: Exempt("The simulator's gateway speaks plain HTTP, so no scenario has authorities that could be left out."),
 };
 
 pub(super) static OBC: Row = Row {
-    memory: Open("No test measures the operator with ConfigMaps of the worst size under the label of the provisioner."),
+    memory: Held(&[Test("operator/tests/memory.rs", "a_tenants_objects_take_no_more_than_their_share")]),
     schema: Held(&[Test(
         OBC_TESTS,
         "a_config_map_that_was_edited_or_deleted_is_as_it_was_and_keeps_what_others_wrote",
@@ -107,10 +111,10 @@ pub(super) static OBC: Row = Row {
         Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
         Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
     ]),
-    threat: Open("The threat model says nothing of who may write ConfigMaps in a tenant's namespace."),
+    threat: Held(&[Threat("9.configMap.repaired")]),
     uninstall: Exempt("Its ObjectBucketClaim controls it, so the garbage collector takes it along."),
     upgrade: Exempt("No version that is kept serves ObjectBucketClaims."),
     simulator: Held(&[Test("sim/tests/up/shared.rs", "an_object_bucket_claim_gets_a_bucket_that_env_tells_of")]),
     oracle: Held(&[Oracle(L1, "obc"), Oracle(E1, "obc"), Oracle(D1, "obc-edited")]),
-    mutant: Open("No mutant leaves an edited ConfigMap as it is."),
+    mutant: Held(&[Mutant("edits-of-the-config-map-stay")]),
 };

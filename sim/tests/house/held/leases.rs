@@ -3,12 +3,14 @@
 use stowage_sim::oracles::Promise::{E2, G7, I17, L3};
 
 use super::Row;
-use super::evidence::Cell::{Exempt, Held, Open};
+use super::evidence::Cell::{Exempt, Held};
 use super::evidence::Proof::{Explored, OnServer, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
 
 const CANDIDATE: &str = "operator/src/election/candidate_tests.rs";
 const QUOTAS: &str = "gateway/tests/front/quotas.rs";
+const PEERS: &str = "gateway/src/quota/peers.rs";
+const EXCHANGE: &str = "gateway/src/quota/exchange_tests.rs";
 const RBAC: &str = "sim/tests/rbac.rs";
 
 pub(super) static LEADER: Row = Row {
@@ -56,18 +58,23 @@ pub(super) static LEADER: Row = Row {
 };
 
 pub(super) static GATEWAY: Row = Row {
-    memory: Open("No test bounds what gateways keep of Leases that are forged in their namespace."),
-    schema: Open("No test reads a Lease of a gateway with names and numbers of any length."),
-    pace: Open("No test counts how often a gateway renews its Lease, or tries to where the API server refuses."),
+    memory: Held(&[
+        Test("gateway/tests/memory.rs", "what_is_known_of_an_object_takes_no_more_than_its_share"),
+        Test(PEERS, "of_forged_leases_no_more_are_remembered_than_a_bound"),
+    ]),
+    schema: Held(&[Test(EXCHANGE, "names_and_numbers_of_any_length_are_no_sign_of_life")]),
+    pace: Held(&[Test(EXCHANGE, "a_lease_is_renewed_at_a_pace_whatever_the_api_server_answers")]),
     requests: Exempt("Each gateway has one, and watches those of the others."),
     revoke: Exempt("It has no key."),
     served_by: Exempt("It has no such note: only gateways read it."),
     takeover: Held(&[
         Test(QUOTAS, "a_gateway_that_ends_leaves_its_words_and_no_lease"),
         Test(QUOTAS, "a_gateway_is_ready_once_it_has_heard_of_the_others"),
-        Test("gateway/src/quota/peers.rs", "a_view_is_as_old_as_the_last_own_sign_that_came_back"),
+        Test(QUOTAS, "a_lease_that_was_deleted_while_nobody_watched_counts_no_more"),
+        Test(PEERS, "a_view_is_as_old_as_the_last_own_sign_that_came_back"),
+        Test(PEERS, "a_lease_that_a_list_does_not_show_is_gone"),
     ]),
-    metrics: Open("No test looks at `stowage_gateway_quota_replicas` while gateways come and go."),
+    metrics: Held(&[Test(QUOTAS, "gateways_that_come_and_go_are_measured")]),
     alert: Exempt(
         "A gateway that lost sight of the others keeps to its share, and `StowageGatewayStale` tells of its view.",
     ),

@@ -3,7 +3,7 @@
 use stowage_sim::oracles::Promise::{D1, E1, I13, L1};
 
 use super::Row;
-use super::evidence::Cell::{Exempt, Held, Open};
+use super::evidence::Cell::{Exempt, Held};
 use super::evidence::Proof::{Guide, OnServer, Played, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
 
@@ -24,7 +24,7 @@ pub(super) static OBJECT_BUCKET_CLAIM: Row = Row {
         Test(READ, "of_texts_and_maps_no_more_is_kept_than_a_bound"),
         Test(PLANNED, "names_of_any_length_come_to_names"),
     ]),
-    pace: Open("No test touches an ObjectBucketClaim without end and counts what its passes ask and write."),
+    pace: Held(&[Test(OBC, "whoever_touches_one_or_what_it_made_without_end_is_answered_at_a_pace")]),
     requests: Held(&[
         Test(CALLS, "for_a_claim_that_is_new_nothing_is_looked_for_and_what_the_watches_show_is_not_read_again"),
         Test(OBC, "at_rest_nothing_is_written_and_a_restart_tells_nothing_anew"),
@@ -34,7 +34,11 @@ pub(super) static OBJECT_BUCKET_CLAIM: Row = Row {
         Test(OBC, "a_note_on_what_does_its_work_is_told_and_keeps_nothing_from_going"),
         Test(PLANNED, "one_that_is_anothers_is_not_touched"),
     ]),
-    takeover: Open("No test hands an ObjectBucketClaim over to another operator, or restores one from a backup."),
+    takeover: Held(&[
+        Test(OBC, "one_that_is_restored_from_a_backup_gets_its_bucket_back"),
+        Test(OBC, "at_rest_nothing_is_written_and_a_restart_tells_nothing_anew"),
+        Test(OBC, "a_crash_after_each_call_leaves_one_of_everything"),
+    ]),
     metrics: Held(&[Test(
         "sim/tests/operator/metrics.rs",
         "accesses_object_bucket_claims_and_what_is_left_to_another_operator_show",
@@ -84,7 +88,10 @@ pub(super) static OBJECT_BUCKET_CLAIM: Row = Row {
 };
 
 pub(super) static OBJECT_BUCKET: Row = Row {
-    memory: Open("No test measures the operator with ObjectBuckets of the worst size."),
+    memory: Held(&[
+        Test("operator/tests/memory.rs", "a_tenants_objects_take_no_more_than_their_share"),
+        Test(READ, "of_an_object_bucket_no_more_is_kept_than_a_bound"),
+    ]),
     schema: Held(&[
         Test(READ, "of_texts_and_maps_no_more_is_kept_than_a_bound"),
         Test("operator/src/plan/obc/tests/brownfield.rs", "what_can_not_be_read_of_the_object_bucket_decides_nothing"),

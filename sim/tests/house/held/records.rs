@@ -3,10 +3,10 @@
 use stowage_sim::oracles::Promise::{A2, A3, I4, I12, I13, I14, L1};
 
 use super::Row;
-use super::evidence::Cell::{Exempt, Held, Open};
+use super::evidence::Cell::{Exempt, Held};
 use super::evidence::Proof::{Explored, Guide, OnServer, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
-use super::secrets::{HAS_NO_NOTE, RBAC_OF_INTERNAL, SIMULATOR_OF_INTERNAL};
+use super::secrets::{HAS_NO_NOTE, MEMORY_OF_INTERNAL, RBAC_OF_INTERNAL, SIMULATOR_OF_INTERNAL};
 
 const TESTS: &str = "crates/api/src/secrets/tests.rs";
 const SERVED: &str = "crates/api/src/secrets/served_tests.rs";
@@ -20,9 +20,7 @@ const ACCESSES: &str = "sim/tests/operator/accesses.rs";
 const AHEAD: &str = "sim/tests/operator/ahead.rs";
 
 pub(super) static BUCKET_RECORD: Row = Row {
-    memory: Open(
-        "No test measures operator and gateway with records that let in as many namespaces and prefixes as fit.",
-    ),
+    memory: Held(MEMORY_OF_INTERNAL),
     schema: Held(&[
         Test(TESTS, "a_record_under_another_name_is_damaged"),
         Test(SERVED, "what_is_kept_of_a_record_has_a_bound"),

@@ -3,7 +3,7 @@
 use stowage_sim::oracles::Promise::{A1, A3, A5, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16};
 
 use super::Row;
-use super::evidence::Cell::{Exempt, Held, Open};
+use super::evidence::Cell::{Exempt, Held};
 use super::evidence::Proof::{self, Explored, Guide, OnServer, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
 
@@ -40,6 +40,13 @@ pub(super) const RBAC_OF_INTERNAL: &[Proof] = &[
 pub(super) const SIMULATOR_OF_INTERNAL: &[Proof] = &[
     Test("sim/src/up/recorder.rs", "what_a_secret_holds_never_comes_into_the_notes"),
     Test("sim/src/deeds/redact.rs", "names_stay_and_values_go_and_equal_values_stay_equal"),
+];
+
+/// Where what tenants ask for makes a Secret of the operator's long.
+pub(super) const MEMORY_OF_INTERNAL: &[Proof] = &[
+    Test("operator/tests/memory.rs", "a_tenants_objects_take_no_more_than_their_share"),
+    Test("operator/src/cache/compressed.rs", "long_texts_of_a_secret_are_compressed_and_restored"),
+    Test("gateway/tests/memory.rs", "what_is_known_of_an_object_takes_no_more_than_its_share"),
 ];
 
 const WRITTEN_BY_US: &str = "The operator alone writes it, and each text in it has a bound.";
@@ -122,7 +129,7 @@ pub(super) static VIRTUAL_CREDENTIAL: Row = Row {
 };
 
 pub(super) static ACCESS_CREDENTIAL: Row = Row {
-    memory: Open("No test measures operator and gateway with keys whose scopes are as long as an access may ask for."),
+    memory: Held(MEMORY_OF_INTERNAL),
     schema: Held(&[
         Test(ACCESS_TESTS, "a_key_of_an_access_is_none_that_older_versions_read"),
         Test(ACCESS_TESTS, "a_scope_that_can_not_be_read_opens_nothing_and_closes_no_other"),
@@ -149,7 +156,7 @@ pub(super) static ACCESS_CREDENTIAL: Row = Row {
         Test(INSTALLATIONS, "an_access_that_a_takeover_forgot_says_so_and_goes_on_once_it_is_handed_over"),
         Test(ACCESSES, "keys_of_an_access_whose_finalizer_was_stripped_are_swept"),
     ]),
-    metrics: Open("No test sees a rotation of a key of an access counted, and no metric has the age of such keys."),
+    metrics: Held(&[Test(METRICS, "keys_of_accesses_age_and_their_rotations_are_counted")]),
     alert: Held(&[Alert("StowageAccessNotReady")]),
     preview: Held(&[
         Test(AHEAD_ACCESSES, "what_plan_says_comes_next_of_an_access_is_what_the_operator_then_does"),
