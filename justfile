@@ -138,7 +138,7 @@ s3-tests *args:
     cargo build --locked --workspace --bins
     target/debug/stowage-e2e s3-tests {{ args }}
 
-# 10,000 requests, written in odd ways, through the gateway to versitygw, and what that understood: `just heads --seed 2`.
+# 10,000 requests written in odd ways, through the gateway to versitygw, and every byte that it receives: `just heads --seed 2`.
 heads *args:
     cargo build --locked --workspace --bins
     target/debug/stowage-e2e heads {{ args }}

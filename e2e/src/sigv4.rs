@@ -74,8 +74,7 @@ impl Signer<'_> {
                 {"x-amz-date": self.stamp()},
             ],
         });
-        let policy = base64(policy.to_string().as_bytes());
-        let signature = hex::encode(hmac(&self.signing_key(), policy.as_bytes()));
+        let (policy, signature) = self.policy(policy.to_string().as_bytes());
         let fields: [(&str, &str); 6] = [
             ("key", key),
             ("x-amz-algorithm", ALGORITHM),
@@ -92,7 +91,14 @@ impl Signer<'_> {
         Ask { headers: vec![content_type], body: body.into_bytes(), ..Ask::new("POST", format!("/{bucket}")) }
     }
 
-    fn stamp(&self) -> String {
+    /// The policy of a form as the form has it, and its signature.
+    pub(crate) fn policy(&self, policy: &[u8]) -> (String, String) {
+        let policy = base64(policy);
+        let signature = hex::encode(hmac(&self.signing_key(), policy.as_bytes()));
+        (policy, signature)
+    }
+
+    pub(crate) fn stamp(&self) -> String {
         self.now.strftime("%Y%m%dT%H%M%SZ").to_string()
     }
 
@@ -100,7 +106,7 @@ impl Signer<'_> {
         format!("{}/{}/s3/aws4_request", self.now.strftime("%Y%m%d"), self.region)
     }
 
-    fn credential(&self) -> String {
+    pub(crate) fn credential(&self) -> String {
         format!("{}/{}", self.key.id, self.scope())
     }
 

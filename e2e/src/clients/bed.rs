@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use serde_json::json;
+use anyhow::{Context as _, Result, anyhow};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, PostParams};
+use serde_json::{Value, json};
+use stowage_operator::api::{BucketAccess, BucketAccessStatus};
 use stowage_sim::effects::Plan as Faults;
 use tempfile::TempDir;
 
@@ -14,6 +17,7 @@ use crate::bench::stores::Serving;
 use crate::control_plane::ControlPlane;
 use crate::gateway::{Certificate, Spawned};
 use crate::log::Log;
+use crate::objects::from_json;
 use crate::operator::{Launcher, Operator};
 use crate::rights;
 use crate::scenarios;
@@ -65,6 +69,12 @@ pub(super) struct Access {
 impl Ground {
     /// Starts a control plane for this store.
     pub(super) async fn start(means: &Means, serving: Serving, over: Over) -> Result<Self> {
+        let endpoint = serving.endpoint.clone();
+        Self::start_behind(means, serving, over, endpoint).await
+    }
+
+    /// The same where operator and gateway reach the store at this endpoint.
+    pub(super) async fn start_behind(means: &Means, serving: Serving, over: Over, endpoint: String) -> Result<Self> {
         let plane = ControlPlane::start(&means.programs, PATIENCE).await?;
         let launcher = Launcher::Process {
             command: means.operator.clone(),
@@ -75,7 +85,7 @@ impl Ground {
             client: plane.client(User::Admin).await?,
             tenant: plane.client(User::Tenant).await?,
             store: Store::new(&serving.endpoint, REGION, &serving.key)?,
-            endpoint: serving.endpoint.clone(),
+            endpoint,
             operator_key: serving.key.clone(),
             launcher,
             patience: PATIENCE,
@@ -118,9 +128,25 @@ impl Bed<'_> {
     /// there.
     pub(super) async fn access(&mut self, client: &str) -> Result<Access> {
         match &mut self.running {
-            Some(running) => running.claim(client).await,
+            Some(running) => running.claim(client, json!({})).await,
             None => self.ground.bucket(client).await,
         }
+    }
+
+    /// What a claim of this name, with these further fields of its spec, is given.
+    ///
+    /// # Errors
+    /// When it doesn't come to be bound, or there is no operator.
+    pub(super) async fn claim(&mut self, name: &str, further: Value) -> Result<Access> {
+        self.running()?.claim(name, further).await
+    }
+
+    /// What an access of this name is given: its entries are claims, each with a mode and a prefix.
+    ///
+    /// # Errors
+    /// When it doesn't come to be open, or there is no operator.
+    pub(super) async fn share(&mut self, name: &str, entries: &[(&str, &str, Option<&str>)]) -> Result<Access> {
+        self.running()?.share(name, entries).await
     }
 
     /// Ends it in good order.
@@ -134,19 +160,69 @@ impl Bed<'_> {
     }
 }
 
+impl<'a> Bed<'a> {
+    fn running(&mut self) -> Result<&mut Running<'a>> {
+        self.running.as_mut().context("there is no operator where clients ask the store itself")
+    }
+}
+
 impl Running<'_> {
-    async fn claim(&mut self, client: &str) -> Result<Access> {
+    async fn claim(&mut self, client: &str, further: Value) -> Result<Access> {
         let stage = &self.stage;
         let secret = stage.under(&mut self.operator, async {
-            stage.claim(client, json!({})).await?;
+            stage.claim(client, further).await?;
             stage.ready(client).await?;
             let secret = stage.secrets(&stage.tenant).get(&format!("{client}-s3")).await;
             secret.with_context(|| format!("claim {client} has no consumer Secret"))
         });
-        let fields = secret.await?.data.unwrap_or_default().into_iter();
-        let fields = fields.map(|(name, value)| (name, String::from_utf8_lossy(&value.0).into_owned())).collect();
-        Ok(Access { fields, authority: self.authority.clone() })
+        let secret = secret.await?;
+        Ok(self.access(secret))
     }
+
+    async fn share(&mut self, name: &str, entries: &[(&str, &str, Option<&str>)]) -> Result<Access> {
+        let stage = &self.stage;
+        let entry = |(claim, mode, prefix): &(&str, &str, Option<&str>)| {
+            let claim = json!({"name": claim, "namespace": stage.tenant});
+            match prefix {
+                Some(prefix) => json!({"claimRef": claim, "mode": mode, "prefix": prefix}),
+                None => json!({"claimRef": claim, "mode": mode}),
+            }
+        };
+        let secret_name = format!("{name}-key");
+        let access: BucketAccess = from_json(json!({
+            "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketAccess", "metadata": {"name": name},
+            "spec": {
+                "buckets": entries.iter().map(entry).collect::<Vec<_>>(),
+                "writeConnectionSecretToRef": {"name": secret_name},
+            },
+        }));
+        let accesses: Api<BucketAccess> = Api::namespaced(stage.testbed.tenant.clone(), &stage.tenant);
+        let secret = stage.under(&mut self.operator, async {
+            let made = accesses.create(&PostParams::default(), &access).await;
+            made.with_context(|| format!("can't make access {name}"))?;
+            let found = stage.testbed.wait(&accesses, name, "Open", is_open).await?;
+            found.ok_or_else(|| anyhow!("access {name} is gone"))?;
+            let secret = stage.secrets(&stage.tenant).get(&secret_name).await;
+            secret.with_context(|| format!("access {name} has no Secret"))
+        });
+        let secret = secret.await?;
+        Ok(self.access(secret))
+    }
+
+    fn access(&self, secret: Secret) -> Access {
+        let fields = secret.data.unwrap_or_default().into_iter();
+        let fields = fields.map(|(name, value)| (name, String::from_utf8_lossy(&value.0).into_owned())).collect();
+        Access { fields, authority: self.authority.clone() }
+    }
+}
+
+/// An access's key opens all of its entries.
+fn is_open(access: Option<&BucketAccess>) -> bool {
+    let status = access.and_then(|access| access.status.as_ref());
+    let is_it = |status: &BucketAccessStatus| {
+        status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.reason == "Open")
+    };
+    status.is_some_and(is_it)
 }
 
 impl Ground {

@@ -19,6 +19,7 @@ pub use self::copy::CopySource;
 pub use self::headers::{content_encoding, forwarded, hoisted, kept};
 pub(crate) use self::operation::is_id;
 pub use self::operation::{Level, Operation};
+pub use self::rules::{header_names, reaches_store};
 pub use self::target::{Domains, Key, Target, path_of};
 pub use crate::body::MAX_LENGTH as MAX_BODY;
 

@@ -170,12 +170,70 @@ pub(super) fn rule(name: &str) -> Rule {
     of_prefix.map_or(Rule::Drop, |(_, rule)| *rule)
 }
 
+/// Names of the table, for who tries them all: the exact ones, those of checksums, and one for each
+/// beginning.
+pub fn header_names() -> impl Iterator<Item = String> {
+    let exact = EXACT.iter().map(|(name, _)| (*name).to_owned());
+    let checksums = Checksum::ALL.iter().map(|checksum| checksum.header().to_owned());
+    let of_prefix = PREFIXES.iter().map(|(prefix, _)| match prefix.strip_suffix('-') {
+        Some(prefix) => format!("{prefix}-key"),
+        None => (*prefix).to_owned(),
+    });
+    exact.chain(checksums).chain(of_prefix)
+}
+
+/// True where the table lets a client's header of this name, in lower case, go to the store with
+/// this operation. Which values may go is [`super::forwarded`]'s.
+#[must_use]
+pub fn reaches_store(operation: O, name: &str) -> bool {
+    match rule(name) {
+        Rule::Kept | Rule::Encoding | Rule::Tags => MAKE.contains(&operation),
+        Rule::Of(operations, _) => operations.contains(&operation),
+        Rule::Directive => operation == O::CopyObject,
+        Rule::Range => operation == O::UploadPartCopy,
+        Rule::Acl | Rule::Consume | Rule::Deny | Rule::Drop | Rule::Owner | Rule::Token | Rule::Unknown => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use http::{HeaderMap, HeaderName, HeaderValue};
+
     use super::*;
+    use crate::head::forwarded;
 
     #[test]
     fn the_table_is_in_order() {
         assert!(EXACT.is_sorted_by_key(|(name, _)| name));
+    }
+
+    /// A value that the header of this name may have.
+    fn value(name: &str) -> &'static str {
+        match rule(name) {
+            Rule::Directive => "COPY",
+            Rule::Range => "bytes=0-1",
+            Rule::Tags => "a=b",
+            _ => "v",
+        }
+    }
+
+    // covers: 6.headers
+    #[test]
+    fn what_reaches_a_store_is_what_is_forwarded() {
+        let others: &[O] = &[O::AbortMultipartUpload, O::DeleteObjectTagging, O::HeadBucket, O::ListMultipartUploads];
+        let operations = [MAKE, COPY, READ, ATTRIBUTES, LIST, BODY, CUSTOMER_KEY, IF_MATCH, others].concat();
+        let names: Vec<String> = header_names().collect();
+        assert!(names.len() > EXACT.len() + PREFIXES.len());
+        let mut reached = 0;
+        for operation in operations {
+            for name in &names {
+                let header = HeaderName::try_from(name).expect("a name");
+                let headers = HeaderMap::from_iter([(header, HeaderValue::from_static(value(name)))]);
+                let goes = forwarded(operation, &headers).is_ok_and(|forwarded| forwarded.contains_key(name));
+                assert_eq!(reaches_store(operation, name), goes, "{name} with {operation:?}");
+                reached += usize::from(goes);
+            }
+        }
+        assert!(reached > 100, "{reached}");
     }
 }

@@ -1,11 +1,18 @@
-//! What a store says of a request, against what the gateway took it for.
+//! A request against what became of it: the operation that the store understood, and every byte
+//! that it received.
 
 use http::request::Parts;
-use http::{Method, Request, Uri};
+use http::{Method, Uri};
 use serde::Serialize;
 use stowage_gateway::head::{Ask, Domains, Operation, Sent};
 
-use super::generate::Head;
+use super::generate::{Body, Request, Who};
+use super::read::Read;
+use super::recorder::Received;
+use super::rules::{self, Rights};
+use super::wire::{Answer, PAYLOAD, Written};
+use super::xml;
+use crate::request::Signed;
 
 /// A line of versitygw's access log, as far as a request's head decides about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,35 +36,142 @@ impl Understood {
         let (operation, rest) = (words.next()?, words.next()?);
         Some(Self { bucket: bucket.to_owned(), operation: operation.to_owned(), rest: rest.to_owned() })
     }
+
+    fn is(&self, bucket: &str, operation: &str) -> bool {
+        self.bucket == bucket && self.operation == operation
+    }
+}
+
+/// What came of a request.
+pub(super) struct Outcome<'a> {
+    pub(super) received: &'a [Received],
+    pub(super) understood: &'a [Understood],
+    pub(super) answer: &'a Answer,
+}
+
+/// What may come of it.
+pub(super) struct Bounds<'a> {
+    pub(super) rights: &'a Rights,
+    /// Texts that no answer has: of objects that nobody here may read.
+    pub(super) secrets: &'a [String],
+}
+
+/// Everything that is wrong with what came of a request; nothing, where all is in order.
+pub(super) fn judge(request: &Request, sent: &Written, outcome: &Outcome<'_>, bounds: &Bounds<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let expected = Expected::of(request, sent);
+    wrong.extend(understood_otherwise(&expected, outcome.understood).err());
+    for received in outcome.received {
+        if let Err(why) = check(received, request, sent, bounds.rights) {
+            let line = received.head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+            wrong.push(format!("the store received {why}: {}", line.escape_ascii()));
+        }
+    }
+    if bounds.secrets.iter().any(|secret| outcome.answer.holds(secret)) {
+        wrong.push("the answer has the content of an object that nobody here may read".to_owned());
+    }
+    wrong
+}
+
+fn check(received: &Received, request: &Request, sent: &Written, rights: &Rights) -> Result<(), String> {
+    if !received.is_whole {
+        return Err("half a request, or one without a length".to_owned());
+    }
+    let read = Read::of(received)?;
+    rules::check(&read, rights)?;
+    same(&read, request, sent)
+}
+
+/// The body of a request is what the client has sent: the same bytes for an object, those of a part
+/// for a form, and the same meaning for a document, where another reader finds one in what was
+/// sent.
+fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
+    match (read.operation, &request.body) {
+        (Operation::PutObject, Body::Form(form)) => {
+            let key = read.key.clone().unwrap_or_default();
+            let is_part = read.body.is_empty() || sent.body.windows(read.body.len()).any(|part| part == read.body);
+            match (key.starts_with(form.starts.as_bytes()), is_part) {
+                (true, true) => Ok(()),
+                (false, _) => Err(format!("a key that the policy doesn't allow: {:?}", String::from_utf8_lossy(&key))),
+                (true, false) => Err("other bytes than a form's file".to_owned()),
+            }
+        }
+        (operation, Body::Form(_)) => Err(format!("{} for a form", operation.name())),
+        (Operation::PutObject | Operation::UploadPart, _) if read.body != sent.body => {
+            Err("other bytes than were sent".to_owned())
+        }
+        (Operation::CompleteMultipartUpload | Operation::DeleteObjects | Operation::PutObjectTagging, _) => {
+            let (sent, received) = (xml::read(&sent.body), xml::read(&read.body)?.meaning());
+            match sent.map(|sent| sent.meaning()) {
+                Ok(sent) if sent != received => Err(format!("{received} for {sent}")),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the store may understand of a request.
+pub(super) enum Expected {
+    /// What the gateway takes its head for; and a look at a source before, where a guest copies.
+    Ask(Box<Ask>, Who),
+    /// An upload by a form, to this bucket.
+    Upload(String),
+    /// Nothing: the gateway refuses it.
+    Nothing,
+}
+
+impl Expected {
+    fn of(request: &Request, sent: &Written) -> Self {
+        match &request.body {
+            Body::Form(_) => Self::Upload(String::from_utf8_lossy(request.path.trim_ascii()).replace('/', "")),
+            Body::Bytes(_) => ask(request, sent).map_or(Self::Nothing, |ask| Self::Ask(Box::new(ask), request.who)),
+        }
+    }
 }
 
 /// What the gateway takes a head for, if it takes it at all.
-pub(super) fn ask(head: &Head, signed: &http::HeaderMap, word: &str) -> Option<Ask> {
-    let mut request = Request::new(());
-    *request.method_mut() = Method::from_bytes(head.method.as_bytes()).ok()?;
-    *request.uri_mut() = head.target.parse::<Uri>().ok()?;
-    *request.headers_mut() = signed.clone();
-    let (parts, ()): (Parts, ()) = request.into_parts();
-    Sent::read(parts, &Domains::default()).ok()?.ask(false, word).ok()
+fn ask(request: &Request, sent: &Written) -> Option<Ask> {
+    let mut made = http::Request::new(());
+    *made.method_mut() = Method::from_bytes(sent.method.as_bytes()).ok()?;
+    *made.uri_mut() = sent.target.parse::<Uri>().ok()?;
+    *made.headers_mut() = sent.headers.clone();
+    let (parts, ()): (Parts, ()) = made.into_parts();
+    Sent::read(parts, &Domains::default()).ok()?.ask(request.signed == Signed::Query, PAYLOAD).ok()
 }
 
 /// Whether the store understood of a request what the gateway did.
 ///
 /// # Errors
 /// What it understood.
-pub(super) fn judge(ask: Option<&Ask>, understood: &[Understood]) -> Result<(), String> {
+fn understood_otherwise(expected: &Expected, understood: &[Understood]) -> Result<(), String> {
     let said = |it: &Understood| format!("{} of bucket {}, {:?}", it.operation, it.bucket, it.rest);
-    let (ask, it) = match (ask, understood) {
-        (_, []) => return Ok(()),
-        (None, [it, ..]) => return Err(format!("what the gateway refuses came to the store: {}", said(it))),
-        (Some(ask), [it]) => (ask, it),
-        (Some(_), [_, it, ..]) => return Err(format!("the store had a second request: {}", said(it))),
+    let looked = |ask: &Ask| ask.copy.as_ref().map(|source| source.bucket.to_string());
+    let rest = match (expected, understood) {
+        (Expected::Ask(ask, Who::Guest), [first, rest @ ..])
+            if looked(ask).is_some_and(|bucket| first.is(&bucket, "s3_HeadObject")) =>
+        {
+            rest
+        }
+        _ => understood,
     };
-    let bucket = ask.target.bucket().map(stowage_operator::api::BucketName::as_str);
-    if bucket != Some(it.bucket.as_str()) || it.operation != name(ask.operation) {
-        return Err(format!("{} was understood as {}", ask.operation.name(), said(it)));
+    let it = match (expected, rest) {
+        (_, []) => return Ok(()),
+        (Expected::Nothing, [it, ..]) => {
+            return Err(format!("what the gateway refuses came to the store: {}", said(it)));
+        }
+        (_, [it]) => it,
+        (_, [_, it, ..]) => return Err(format!("the store had a second request: {}", said(it))),
+    };
+    let (bucket, operation) = match expected {
+        Expected::Ask(ask, _) => (ask.target.bucket().map(ToString::to_string).unwrap_or_default(), ask.operation),
+        Expected::Upload(bucket) => (bucket.clone(), Operation::PostObject),
+        Expected::Nothing => return Ok(()),
+    };
+    if it.is(&bucket, &name(operation)) {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("{} was understood as {}", operation.name(), said(it)))
 }
 
 /// What versitygw calls an operation.
@@ -70,52 +184,5 @@ fn name(operation: Operation) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use http::HeaderMap;
-    use rstest::rstest;
-
-    use super::*;
-
-    const LINE: &str = "owner photos [27/November/2026:14:57:42 +0000] 127.0.0.1 key VB1G6O86ZYW8POHA \
-        s3_GetObject a b?acl /photos/a%20b?x 200 - 378 0";
-
-    fn get() -> Ask {
-        let head = Head {
-            method: "GET",
-            path: b"/photos/a".to_vec(),
-            query: Vec::new(),
-            target: "/photos/%61".to_owned(),
-            headers: HeaderMap::new(),
-            body: Vec::new(),
-        };
-        let mut headers = HeaderMap::new();
-        headers.insert("host", "s3.example".parse().unwrap());
-        ask(&head, &headers, "UNSIGNED-PAYLOAD").unwrap()
-    }
-
-    #[test]
-    fn a_line_tells_bucket_and_operation() {
-        let line = Understood::read(LINE).unwrap();
-        assert_eq!((line.bucket.as_str(), line.operation.as_str()), ("photos", "s3_GetObject"));
-        assert!(Understood::read("b /photos/a 200 - 378 0 0 0 0 0 0").is_none());
-    }
-
-    #[rstest]
-    #[case::the_same(&[("photos", "s3_GetObject")], None)]
-    #[case::no_call(&[], None)]
-    #[case::administration(&[("photos", "s3_GetObjectAcl")], Some("GetObject was understood as s3_GetObjectAcl"))]
-    #[case::elsewhere(&[("other", "s3_GetObject")], Some("GetObject was understood as s3_GetObject of bucket other"))]
-    #[case::twice(&[("photos", "s3_GetObject"), ("photos", "s3_PutObject")], Some("the store had a second request"))]
-    fn a_store_understands_what_the_gateway_did(#[case] lines: &[(&str, &str)], #[case] why: Option<&str>) {
-        let line = |(bucket, operation): &(&str, &str)| Understood {
-            bucket: (*bucket).to_owned(),
-            operation: (*operation).to_owned(),
-            rest: "a".to_owned(),
-        };
-        let lines: Vec<Understood> = lines.iter().map(line).collect();
-        let judged = judge(Some(&get()), &lines).err();
-        assert!(judged.as_deref().unwrap_or_default().starts_with(why.unwrap_or_default()), "{judged:?}");
-        assert_eq!(judged.is_some(), why.is_some());
-        assert!(judge(None, &lines).is_err() || lines.is_empty());
-    }
-}
+#[path = "judge_tests.rs"]
+mod tests;

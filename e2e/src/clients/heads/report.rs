@@ -1,0 +1,111 @@
+//! What came of all requests.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::generate::{Kind, Request};
+use super::judge::{Outcome, Understood};
+use super::wire::Written;
+
+/// Of the requests that went wrong, so many are told, each with so many bytes.
+const TOLD: usize = 20;
+const TOLD_BYTES: usize = 2048;
+
+/// What came of it.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Report {
+    pub(super) seed: u64,
+    /// Requests that were sent.
+    pub(super) sent: u64,
+    /// Those that came to the store.
+    pub(super) forwarded: u64,
+    /// The same by what is odd in them.
+    pub(super) kinds: BTreeMap<Kind, Count>,
+    /// What the store understood, in its words.
+    operations: BTreeMap<String, u64>,
+    /// The gateway's answers, by status.
+    statuses: BTreeMap<u16, u64>,
+    /// How many went wrong, and the first of them.
+    pub(super) wrong: u64,
+    first: Vec<String>,
+    /// Objects and files beyond the tenants' reach that were watched.
+    watched: usize,
+    /// Those that are not as they were.
+    pub(super) changes: Vec<String>,
+}
+
+/// What came of requests of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Count {
+    pub(super) sent: u64,
+    /// Came to the store.
+    pub(super) forwarded: u64,
+    /// Refused by the gateway.
+    pub(super) refused: u64,
+    /// Answered by the gateway from what it knows.
+    pub(super) answered: u64,
+}
+
+impl Report {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, kinds: Kind::ALL.map(|kind| (kind, Count::default())).into(), ..Self::default() }
+    }
+
+    /// Counts a request, and what is wrong with what came of it.
+    pub(super) fn add(&mut self, request: &Request, sent: &Written, outcome: &Outcome<'_>, wrong: &[String]) {
+        let count = self.kinds.entry(request.kind).or_default();
+        self.sent += 1;
+        count.sent += 1;
+        if !outcome.received.is_empty() {
+            self.forwarded += 1;
+            count.forwarded += 1;
+        } else if outcome.answer.status >= 400 {
+            count.refused += 1;
+        } else {
+            count.answered += 1;
+        }
+        *self.statuses.entry(outcome.answer.status).or_default() += 1;
+        for Understood { operation, .. } in outcome.understood {
+            *self.operations.entry(operation.clone()).or_default() += 1;
+        }
+        if wrong.is_empty() {
+            return;
+        }
+        self.wrong += 1;
+        if self.first.len() < TOLD {
+            let status = outcome.answer.status;
+            self.first.push(format!("{request}, answered {status}: {}\n{}", wrong.join("; "), sent.text(TOLD_BYTES)));
+        }
+    }
+
+    /// Notes what has become of what was watched.
+    pub(super) fn looked_at(&mut self, watched: usize, changes: Vec<String>) {
+        (self.watched, self.changes) = (watched, changes);
+    }
+
+    /// How far it has come, in a line.
+    pub(super) fn progress(&self) -> String {
+        format!("{} requests, {} came to the store, {} went wrong", self.sent, self.forwarded, self.wrong)
+    }
+
+    pub(super) fn text(&self) -> String {
+        let Self { seed, sent, forwarded, wrong, watched, .. } = self;
+        let mut text = format!("seed {seed}: {sent} requests, {forwarded} came to the store\n");
+        text.push_str(&format!("{:<12}{:>9}{:>11}{:>9}{:>10}\n", "odd", "sent", "forwarded", "refused", "answered"));
+        for (kind, Count { sent, forwarded, refused, answered }) in &self.kinds {
+            text.push_str(&format!("{:<12}{sent:>9}{forwarded:>11}{refused:>9}{answered:>10}\n", kind.name()));
+        }
+        text.push_str("understood by the store:\n");
+        for (operation, count) in &self.operations {
+            text.push_str(&format!("  {operation:<32} {count:>7}\n"));
+        }
+        text.push_str("answers:");
+        self.statuses.iter().for_each(|(status, count)| text.push_str(&format!(" {status}: {count}")));
+        text.push_str(&format!("\n{wrong} went wrong\n"));
+        self.first.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        text.push_str(&format!("{} of {watched} objects and files of others changed\n", self.changes.len()));
+        self.changes.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        text
+    }
+}
