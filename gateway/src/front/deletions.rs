@@ -5,9 +5,8 @@
 //! So such a deletion is answered here, by a HEAD of the object before it. A bucket that keeps no
 //! versions pays nothing for a DELETE: that one keeps some is learned from the store's answers.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,8 +129,8 @@ impl Deletions {
     ///
     /// # Errors
     /// `SlowDown` where that takes too long.
-    async fn turn<'a>(self: &Arc<Self>, place: &Place, keys: impl Iterator<Item = &'a str>) -> Result<Turn, Refusal> {
-        let keys: Vec<u64> = keys.map(|key| self.hashes.hash_one((place, key))).collect();
+    async fn turn(self: &Arc<Self>, place: &Place, keys: &[&str]) -> Result<Turn, Refusal> {
+        let keys: Vec<u64> = keys.iter().map(|key| self.hashes.hash_one((place, key))).collect();
         let until = Instant::now() + PATIENCE;
         loop {
             let freed = self.freed.notified();
@@ -219,7 +218,7 @@ impl Shared {
         let mut turn = None;
         let is_deletion = passed.ask.operation == Operation::DeleteObject && !passed.ask.names_version();
         if let Some(key) = passed.ask.target.key().filter(|_| is_deletion && self.deletions.keeps(&place)) {
-            turn = Some(self.deletions.turn(&place, [key.as_str()].into_iter()).await?);
+            turn = Some(self.deletions.turn(&place, &[key.as_str()]).await?);
             let client = self.client(&passed.backend)?;
             let admitted = self.look_up(&client, &passed.ask, &known)?;
             if let Some(found) = absent(&client, &admitted, passed.ask.target.clone(), passed.now).await? {
@@ -273,20 +272,22 @@ impl Shared {
         let place = Place::of(backend, ask).filter(|_| deletion.objects().iter().any(|it| it.version.is_none()));
         let Some(place) = place else { return Ok(without(deletion, &[], None)) };
         let present = deletion.objects().iter().filter(|object| object.version.is_none());
-        let keys = present.map(|object| object.key.as_str());
-        self.refuse_hidden_keys(keys.clone(), (ask, backend), known, now).await?;
+        let keys: Vec<&str> = present.map(|object| object.key.as_str()).collect();
+        self.refuse_hidden_keys(&keys, (ask, backend), known, now).await?;
         let client = self.client(backend)?;
         let mut admitted = vec![self.look_up(&client, ask, known)?];
         if !self.keeps_versions(&client, &admitted, &place, now).await? {
             return Ok(without(deletion, &[], None));
         }
-        let turn = self.deletions.turn(&place, keys).await?;
+        let turn = self.deletions.turn(&place, &keys).await?;
         let further = std::iter::from_fn(|| self.look_up(&client, ask, known).ok());
         admitted.extend(further.take(LANES - 1));
         let mut found = Vec::with_capacity(deletion.objects().len());
         for objects in deletion.objects().chunks(admitted.len()) {
-            let lanes = objects.iter().zip(&admitted);
-            let looks = lanes.map(|(object, admitted)| absent_of(&client, admitted, &place.bucket, object, now));
+            let mut looks = Vec::with_capacity(objects.len());
+            for (object, admitted) in objects.iter().zip(&admitted) {
+                looks.push(absent_of(&client, admitted, &place.bucket, object, now));
+            }
             found.extend(try_join_all(looks).await?);
         }
         Ok(without(deletion, &found, Some(turn)))

@@ -5,7 +5,7 @@ fn place(bucket: &str) -> Place {
 }
 
 async fn turn(deletions: &Arc<Deletions>, key: &str) -> Result<Turn, Code> {
-    deletions.turn(&place("photos"), [key].into_iter()).await.map_err(|refusal| refusal.code)
+    deletions.turn(&place("photos"), &[key]).await.map_err(|refusal| refusal.code)
 }
 
 // covers: 6.delete.again

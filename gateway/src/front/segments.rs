@@ -49,7 +49,8 @@ impl Shared {
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let key = ask.target.key().filter(|_| makes_version(ask));
-        self.refuse_hidden_keys(key.map(|key| key.as_str()).into_iter(), (ask, backend), known, now).await
+        let keys: Vec<&str> = key.iter().map(|key| key.as_str()).collect();
+        self.refuse_hidden_keys(&keys, (ask, backend), known, now).await
     }
 
     /// Refuses a request that makes versions of these objects, where the store would hide one.
@@ -57,16 +58,16 @@ impl Shared {
     /// # Errors
     /// `InvalidArgument` where it would; `ServiceUnavailable` where the store doesn't say which one it
     /// is; `SlowDown` where the tenant has no call left.
-    pub(super) async fn refuse_hidden_keys<'a>(
+    pub(super) async fn refuse_hidden_keys(
         &self,
-        mut keys: impl Iterator<Item = &'a str>,
+        keys: &[&str],
         (ask, backend): (&Ask, &Backend),
         known: &Known,
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let (endpoint, at) = (backend.endpoint.as_str(), Instant::now());
         let Some(bucket) = ask.target.bucket() else { return Ok(()) };
-        if !keys.any(has_empty_segment) || self.stores.hides_nothing(endpoint, at) {
+        if !keys.iter().any(|key| has_empty_segment(key)) || self.stores.hides_nothing(endpoint, at) {
             return Ok(());
         }
         let client = self.client(backend)?;
