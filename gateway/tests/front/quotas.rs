@@ -78,9 +78,10 @@ async fn what_there_is_no_room_for_is_not_stored() {
 
 // covers: 6.quota.counted
 #[rstest]
-#[case(500, 60)]
 #[case(403, 60)]
 #[case(200, 80)]
+#[case(500, 80)]
+#[case(503, 80)]
 #[case(504, 80)]
 #[tokio::test]
 async fn what_the_store_refuses_does_not_count(#[case] status: u16, #[case] expected: u64) {
