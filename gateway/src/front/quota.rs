@@ -110,7 +110,7 @@ fn removes(operation: Operation) -> bool {
 /// Bytes that are stored beside the content: metadata and tags.
 fn described(ask: &Ask) -> u64 {
     let document = if ask.operation == Operation::PutObjectTagging { ask.payload.length() } else { 0 };
-    kept(&ask.headers).saturating_add(document)
+    kept(ask.operation, &ask.headers).saturating_add(document)
 }
 
 /// The fate of content of which so many bytes were passed on, by the status that the store answered.

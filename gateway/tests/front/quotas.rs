@@ -180,6 +180,22 @@ async fn a_full_bucket_takes_no_metadata_either() {
     assert_eq!(used(&stage), 100);
 }
 
+// covers: 6.quota.pass
+/// With its document each has a `Content-Type`, of which no store keeps anything.
+#[rstest]
+#[case("/films?delete=", "<Delete><Object><Key>a</Key></Object></Delete>")]
+#[case(
+    "/films/c?uploadId=u",
+    "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></CompleteMultipartUpload>"
+)]
+#[tokio::test]
+async fn a_full_bucket_takes_documents_that_add_nothing(#[case] target: &str, #[case] document: &'static str) {
+    let stage = of_at_most(60, 200).await;
+    let request = ask("POST", target).with("content-type", "application/xml").sending(document);
+    let (_, _, text) = stage.signed_as(LIMITED, request).await;
+    assert!(stage.asked().iter().any(|asked| asked.method == "POST"), "the store is asked: {text}");
+}
+
 // covers: 6.quota.unreadable
 #[tokio::test]
 async fn a_limit_that_cant_be_read_closes_writes_alone() {
