@@ -123,6 +123,31 @@ async fn a_copy_counts_as_long_as_its_source() {
     assert_eq!(used(&stage), 90);
 }
 
+// covers: 6.quota.metadata
+/// Of metadata 16 bytes, and one tag.
+#[rstest]
+#[case(&[], 60 + 16 + 1536)]
+#[case(&["x-amz-metadata-directive"], 60 + 1536)]
+#[case(&["x-amz-tagging-directive"], 60 + 16)]
+#[case(&["x-amz-metadata-directive", "x-amz-tagging-directive"], 60)]
+#[tokio::test]
+async fn a_copy_counts_what_it_takes_over(#[case] replaced: &[&'static str], #[case] expected: u64) {
+    let stage = of_at_most(10_000, 200).await;
+    let other = store(200);
+    stage.store_answers(move |asked| match asked.method.as_str() {
+        "HEAD" => {
+            let (metadata, tags) = (("x-amz-meta-a", "four"), ("x-amz-tagging-count", "1"));
+            answer(200, &[("content-length", "0"), ("etag", "\"e\""), metadata, tags], "")
+        }
+        _ => other(asked),
+    });
+    let copy = ask("PUT", "/films/b").with("x-amz-copy-source", "films/a").sending("");
+    let copy = replaced.iter().fold(copy, |copy, directive| copy.with(directive, "REPLACE"));
+    let (status, _, text) = stage.signed_as(LIMITED, copy).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    assert_eq!(used(&stage), expected);
+}
+
 // covers: 6.quota.copy, 6.headers
 /// Only of an UploadPartCopy a range is copied.
 #[tokio::test]
