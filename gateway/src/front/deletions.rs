@@ -11,7 +11,8 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, try_join_all};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use jiff::Timestamp;
@@ -391,8 +392,9 @@ pub(super) async fn versioning(
     let (parts, body) = answer.map_err(|_| unavailable())?.into_parts();
     let keeps = match parts.status {
         StatusCode::OK => {
-            let text = Limited::new(body, LONGEST_STATUS).collect().await;
-            text.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some())
+            // In a box, as the compiler can't see through the body's error that it is `Send`.
+            let text: BoxFuture<'static, _> = Limited::new(body, LONGEST_STATUS).collect().boxed();
+            text.await.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some())
         }
         // A store without versions.
         StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => false,
