@@ -291,8 +291,8 @@ fn accesses() -> String {
     let rules: Vec<Consent> = (0..8).map(rule).collect();
     let of = |at: usize| (NamespaceUid::new(noise(at, 36, DIGITS)), rules[at % rules.len()].clone());
     let text = |most: usize| BucketRecord::accesses_text(&(0..most).map(of).collect());
-    let texts = (0..=1000).rev().step_by(10).map(text);
-    let longest = texts.into_iter().find(|text| text.len() <= BucketRecord::LONGEST_ACCESSES).expect("some fit");
+    let mut texts = (0..=1000).rev().step_by(10).map(text);
+    let longest = texts.find(|text| text.len() <= BucketRecord::LONGEST_ACCESSES).expect("some fit");
     let encoded = serde_json::to_value(ByteString(longest.into_bytes())).expect("a text");
     encoded.as_str().expect("it is encoded as one").to_owned()
 }
