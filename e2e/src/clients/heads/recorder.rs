@@ -1,4 +1,5 @@
-//! Requests as a store receives them: every byte that a gateway sends, kept before the store has it.
+//! Requests as a store receives them: every byte that a gateway sends, kept before the store has
+//! it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts one before the store at this endpoint. Requests with `other` in their heads are passed
-    /// on without being kept.
+    /// Starts one before the store at this endpoint. Requests with `other` in their heads are
+    /// passed on without being kept.
     ///
     /// # Errors
     /// When the endpoint is no URL of an address, or there is no port.
@@ -156,7 +157,7 @@ fn announced(head: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A store that takes requests of nine bytes of body, and says so much for each.
+    /// A store that answers each piece of a request with its length.
     async fn store() -> SocketAddr {
         let listener = TcpListener::bind(LOOPBACK).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -197,7 +198,7 @@ mod tests {
             Received { head: b"PUT /a HTTP/1.1\r\nContent-Length: 3".to_vec(), body: b"abc".to_vec(), is_whole: true };
         let get = Received { head: b"GET /b HTTP/1.1".to_vec(), body: Vec::new(), is_whole: true };
         assert_eq!(received, [put, get]);
-        assert_eq!(recorder.take(), []);
+        assert!(recorder.take().is_empty());
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::generate::{Kind, Request};
 use super::judge::{Outcome, Understood};
-use super::wire::Written;
+use super::wire::{CUT, Written};
 
 /// Of the requests that went wrong, so many are told, each with so many bytes.
 const TOLD: usize = 20;
@@ -24,7 +24,7 @@ pub(super) struct Report {
     pub(super) kinds: BTreeMap<Kind, Count>,
     /// What the store understood, in its words.
     operations: BTreeMap<String, u64>,
-    /// The gateway's answers, by status.
+    /// The gateway's answers, by status; 0 where it cut the connection before.
     statuses: BTreeMap<u16, u64>,
     /// How many went wrong, and the first of them.
     pub(super) wrong: u64,
@@ -60,7 +60,7 @@ impl Report {
         if !outcome.received.is_empty() {
             self.forwarded += 1;
             count.forwarded += 1;
-        } else if outcome.answer.status >= 400 {
+        } else if outcome.answer.status >= 400 || outcome.answer.status == CUT {
             count.refused += 1;
         } else {
             count.answered += 1;

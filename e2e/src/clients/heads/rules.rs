@@ -83,7 +83,7 @@ fn check_place(read: &Read, grant: &Grant) -> Result<(), String> {
     for value in PLACES.iter().filter_map(|name| read.parameter(name)) {
         let text = String::from_utf8_lossy(value);
         // The end may be the beginning of another name.
-        let (folders, last) = text.rsplit_once('/').unwrap_or(("", &text));
+        let (folders, last) = text.rsplit_once('/').unwrap_or(("", &*text));
         if last == ".." || has_ways(folders) || is_reserved(&format!("{folders}/-")) {
             return Err(format!("a list from {text:?}"));
         }

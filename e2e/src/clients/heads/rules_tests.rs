@@ -138,7 +138,7 @@ fn a_document_of_what_a_key_opens_is_in_order(#[case] head: &str, #[case] body: 
 )]
 #[case(DELETE, "<!DOCTYPE a><Delete/>", "a section, comment or document type")]
 #[case(DELETE, "<Tagging/>", "a document <Tagging>")]
-#[case(DELETE, "", "a document without an end")]
+#[case(DELETE, "", "a document")]
 #[case(COMPLETE, "<CompleteMultipartUpload><Part><Key>a</Key></Part></CompleteMultipartUpload>", "<Key> in <Part>")]
 #[case(TAG, "<Tagging><TagSet><Tag><Key>a</Key><Key>b</Key></Tag></TagSet></Tagging>", "<Key> twice")]
 #[case("DELETE /photos/shared/a HTTP/1.1", "a", "a body with DeleteObject")]

@@ -1,5 +1,6 @@
 //! A request as bytes on a connection of its own: no client's library stands between.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -23,6 +24,9 @@ pub(super) const PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The most that is read of an answer.
 const LONGEST: u64 = 1 << 20;
+
+/// In the place of a status where a connection was cut before the answer.
+pub(super) const CUT: u16 = 0;
 
 /// Who signs, towards which bucket of which gateway.
 pub(super) struct Caller {
@@ -89,16 +93,28 @@ impl Caller {
         let request = written.bytes();
         let answered = async {
             let mut connection = TcpStream::connect(self.address).await?;
-            connection.write_all(&request).await?;
+            // A request that is refused by its head may be cut, and its answer, too.
+            cut_or(connection.write_all(&request).await)?;
             let mut answer = Vec::new();
-            connection.take(LONGEST).read_to_end(&mut answer).await?;
+            cut_or(connection.take(LONGEST).read_to_end(&mut answer).await.map(|_| ()))?;
             std::io::Result::Ok(answer)
         };
         let bytes = timeout(PATIENCE, answered).await.context("the gateway did not answer")??;
+        if bytes.is_empty() {
+            return Ok(Answer { status: CUT, bytes });
+        }
         let line = bytes.split(|byte| *byte == b'\r').next().map(String::from_utf8_lossy).unwrap_or_default();
         let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| anyhow!("the gateway answered {line:?}"))?;
         Ok(Answer { status, bytes })
+    }
+}
+
+/// An error, but for that of a connection that the other end has cut.
+fn cut_or(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(()),
+        result => result,
     }
 }
 

@@ -255,7 +255,7 @@ impl Form {
                 Value::Signature => signature.clone().into_bytes(),
             };
             let delimiter = format!("--{}{padding}", self.boundary).into_bytes();
-            body.extend([&delimiter, line, part.head.as_bytes(), line, line, &value, line].concat());
+            body.extend([delimiter.as_slice(), line, part.head.as_bytes(), line, line, &value, line].concat());
         }
         let end = if self.quirk == Quirk::NoEnd { "" } else { "--" };
         body.extend([format!("--{}{end}", self.boundary).as_bytes(), line].concat());

@@ -79,8 +79,8 @@ pub(super) fn document(pen: &mut Pen<'_>, root: &str, inside: &str) -> Vec<u8> {
 fn encoded(pen: &mut Pen<'_>, document: &str) -> Vec<u8> {
     let wide = |to: fn(u16) -> [u8; 2]| document.encode_utf16().flat_map(to).collect::<Vec<u8>>();
     match pen.number(0, 90) {
-        0 => [&[0xff, 0xfe][..], &wide(u16::to_le_bytes)].concat(),
-        1 => [&[0xfe, 0xff][..], &wide(u16::to_be_bytes)].concat(),
+        0 => [&[0xff_u8, 0xfe][..], &wide(u16::to_le_bytes)].concat(),
+        1 => [&[0xfe_u8, 0xff][..], &wide(u16::to_be_bytes)].concat(),
         2 => wide(u16::to_be_bytes),
         // A full stop in two bytes, which isn't UTF-8.
         3 => document.bytes().flat_map(|byte| if byte == b'.' { vec![0xc0, 0xae] } else { vec![byte] }).collect(),
