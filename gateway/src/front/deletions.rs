@@ -11,9 +11,10 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use futures::future::try_join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use stowage_api::BucketName;
@@ -119,8 +120,8 @@ impl Deletions {
 
     /// Learns from an answer. A bucket whose versioning is suspended gives the id `null`.
     fn learn(&self, place: Place, headers: &HeaderMap) {
-        let has_version = headers.get(&VERSION).is_some_and(|id| !id.is_empty() && id != "null");
-        if has_version || headers.contains_key(&MARKER) {
+        let has_version = headers.get(VERSION).is_some_and(|id| !id.is_empty() && id != "null");
+        if has_version || headers.contains_key(MARKER) {
             self.note(place, Versions::Kept);
         }
     }
@@ -280,8 +281,10 @@ impl Shared {
             return Ok(without(deletion, &[], None));
         }
         let turn = self.deletions.turn(&place, &keys).await?;
-        let further = std::iter::from_fn(|| self.look_up(&client, ask, known).ok());
-        admitted.extend(further.take(LANES - 1));
+        while admitted.len() < LANES.min(deletion.objects().len()) {
+            let Ok(another) = self.look_up(&client, ask, known) else { break };
+            admitted.push(another);
+        }
         let mut found = Vec::with_capacity(deletion.objects().len());
         for objects in deletion.objects().chunks(admitted.len()) {
             let mut looks = Vec::with_capacity(objects.len());
@@ -324,7 +327,7 @@ fn without(deletion: Deletion, found: &[Option<HeaderMap>], turn: Option<Turn>) 
         .iter()
         .enumerate()
         .filter_map(|(at, found)| {
-            let version = found.as_ref()?.get(&VERSION).and_then(|id| id.to_str().ok());
+            let version = found.as_ref()?.get(VERSION).and_then(|id| id.to_str().ok());
             Some((at, version.map(Into::into)))
         })
         .collect();
@@ -361,7 +364,7 @@ async fn absent(
     }
     let told = |name: HeaderName| Some((name.clone(), answer.headers().get(&name)?.clone()));
     // The id of a version alone says nothing.
-    let is_marker = answer.headers().contains_key(&MARKER);
+    let is_marker = answer.headers().contains_key(MARKER);
     Ok(Some([MARKER, VERSION].into_iter().filter(|_| is_marker).filter_map(told).collect()))
 }
 
@@ -390,15 +393,25 @@ pub(super) async fn versioning(
     let answer = client.ask(call(Method::GET, Target::Bucket(bucket.clone()), query), admitted, now).await;
     let (parts, body) = answer.map_err(|_| unavailable())?.into_parts();
     let keeps = match parts.status {
-        StatusCode::OK => {
-            let text = Limited::new(body, LONGEST_STATUS).collect().await;
-            text.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some())
-        }
+        StatusCode::OK => has_status(body).await,
         // A store without versions.
         StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => false,
         _ => true,
     };
     Ok((keeps, parts.headers))
+}
+
+/// True where a document has a status, or can't be read.
+async fn has_status(mut body: Body) -> bool {
+    let mut text = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Some(data) = frame.ok().and_then(|frame| frame.into_data().ok()) else { return true };
+        if text.len() + data.len() > LONGEST_STATUS {
+            return true;
+        }
+        text.extend_from_slice(&data);
+    }
+    memchr::memmem::find(&text, b"Status>").is_some()
 }
 
 /// The answer to a DELETE of what is deleted.
