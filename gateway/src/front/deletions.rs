@@ -11,10 +11,10 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
-use futures::future::try_join_all;
+use futures::FutureExt;
+use futures::future::{BoxFuture, try_join_all};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use stowage_api::BucketName;
@@ -393,25 +393,16 @@ pub(super) async fn versioning(
     let answer = client.ask(call(Method::GET, Target::Bucket(bucket.clone()), query), admitted, now).await;
     let (parts, body) = answer.map_err(|_| unavailable())?.into_parts();
     let keeps = match parts.status {
-        StatusCode::OK => has_status(body).await,
+        StatusCode::OK => {
+            // In a box, as the compiler can't see through the body's error that it is `Send`.
+            let text: BoxFuture<'static, _> = Limited::new(body, LONGEST_STATUS).collect().boxed();
+            text.await.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some())
+        }
         // A store without versions.
         StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => false,
         _ => true,
     };
     Ok((keeps, parts.headers))
-}
-
-/// True where a document has a status, or can't be read.
-async fn has_status(mut body: Body) -> bool {
-    let mut text = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Some(data) = frame.ok().and_then(|frame| frame.into_data().ok()) else { return true };
-        if text.len() + data.len() > LONGEST_STATUS {
-            return true;
-        }
-        text.extend_from_slice(&data);
-    }
-    memchr::memmem::find(&text, b"Status>").is_some()
 }
 
 /// The answer to a DELETE of what is deleted.

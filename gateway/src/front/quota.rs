@@ -110,19 +110,18 @@ fn removes(operation: Operation) -> bool {
 /// Bytes that are stored beside the content: metadata and tags.
 fn described(ask: &Ask) -> u64 {
     let document = if ask.operation == Operation::PutObjectTagging { ask.payload.length() } else { 0 };
-    kept(&ask.headers).saturating_add(document)
+    kept(ask.operation, &ask.headers).saturating_add(document)
 }
 
 /// The fate of content of which so many bytes were passed on, by the status that the store answered.
 ///
-/// What was passed of a body that broke off may be kept: a store may have missed that it did. A
-/// proxy before a store may say that it has no answer.
+/// What was passed of a body that broke off may be kept: a store may have missed that it did. So may
+/// all where a store fails: versitygw 1.8.0 answers 500 for an object that it keeps without its tags.
 pub(super) fn fate_of(status: Option<StatusCode>, passed: u64, content: u64) -> Fate {
-    let is_unclear = |status| matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT);
     match status {
         _ if passed == 0 && content > 0 => Fate::Unsent,
         Some(status) if status.is_success() && passed >= content => Fate::Stored,
-        Some(status) if !status.is_success() && !is_unclear(status) => Fate::Unsent,
+        Some(status) if !status.is_success() && !status.is_server_error() => Fate::Unsent,
         Some(_) | None => Fate::Unknown,
     }
 }

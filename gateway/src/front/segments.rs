@@ -48,9 +48,12 @@ impl Shared {
         known: &Known,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let key = ask.target.key().filter(|_| makes_version(ask));
-        let keys: Vec<&str> = key.iter().map(|key| key.as_str()).collect();
-        self.refuse_hidden_keys(&keys, (ask, backend), known, now).await
+        match ask.target.key() {
+            Some(key) if makes_version(ask) => {
+                self.refuse_hidden_keys(&[key.as_str()], (ask, backend), known, now).await
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Refuses a request that makes versions of these objects, where the store would hide one.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::store::{HASH_OF_NOTHING, unavailable};
 use crate::answer::nothing;
 use crate::decide::denied;
-use crate::head::{Ask, CopySource, Target};
+use crate::head::{Ask, CopySource, Target, taken_over};
 use crate::refusal::{Code, Refusal};
 use crate::upstream::{Admitted, Call, Client};
 use crate::uri::Pair;
@@ -26,7 +26,7 @@ const OF_HEAD: [(&str, &str); 7] = [
     ("x-amz-server-side-encryption-customer-key-md5", "x-amz-copy-source-server-side-encryption-customer-key-md5"),
 ];
 
-/// Bytes that a copy stores; `None` where nothing is copied, or nobody has to know.
+/// Bytes that a copy stores, with the metadata and tags of its source that it takes over; `None` where nothing is copied, or nobody has to know.
 ///
 /// The source is looked at where the length counts and no range says it, and for a key of an
 /// access, which may be for present objects alone: versitygw 1.8.0 copies the content of a key
@@ -50,13 +50,15 @@ pub(super) async fn look(
         return Ok(range);
     }
     let found = head(source, &ask.headers, store, now).await?;
+    let beside = taken_over(ask.operation, &ask.headers, &found.headers);
     ask.headers.insert(PIN, found.etag);
-    Ok(range.or(Some(found.length)))
+    Ok(Some(range.unwrap_or(found.length).saturating_add(beside)))
 }
 
 struct Found {
     length: u64,
     etag: HeaderValue,
+    headers: HeaderMap,
 }
 
 async fn head(
@@ -83,10 +85,11 @@ async fn head(
     let answer = client.ask(call, admitted, now).await.map_err(|_| unavailable())?;
     match answer.status() {
         StatusCode::OK => {
-            let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+            let headers = answer.into_parts().0.headers;
+            let length = headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
             let length = length.and_then(|text| text.parse().ok()).ok_or_else(unavailable)?;
-            let etag = answer.headers().get(ETAG).cloned().ok_or_else(unavailable)?;
-            Ok(Found { length, etag })
+            let etag = headers.get(ETAG).cloned().ok_or_else(unavailable)?;
+            Ok(Found { length, etag, headers })
         }
         StatusCode::NOT_FOUND => Err(Refusal::new(Code::NoSuchKey, "The specified key does not exist.")),
         StatusCode::FORBIDDEN => Err(denied()),

@@ -1,8 +1,10 @@
 //! Where a copy comes from: read once, and written anew for the store.
 
+use http::HeaderMap;
 use stowage_api::BucketName;
 
-use super::operation::is_id;
+use super::headers::kept;
+use super::operation::{Operation, is_id};
 use super::target::{Key, Target};
 use crate::refusal::{Code, Refusal};
 use crate::uri;
@@ -56,6 +58,24 @@ impl CopySource {
             None => path,
         }
     }
+}
+
+/// Most bytes of a tag: 128 characters of its key, 256 of its value, in UTF-8 (Amazon S3,
+/// "Categorizing your storage using tags").
+const MOST_OF_TAG: u64 = 4 * (128 + 256);
+
+/// Bytes that a copy takes over from its source beside the content, by the headers of both the
+/// request and a HEAD of the source. Tags count as long as they may be: a HEAD has their number.
+#[must_use]
+pub fn taken_over(operation: Operation, request: &HeaderMap, source: &HeaderMap) -> u64 {
+    if operation != Operation::CopyObject {
+        return 0;
+    }
+    let takes_over = |directive: &str| request.get(directive).is_none_or(|directive| directive == "COPY");
+    let metadata = if takes_over("x-amz-metadata-directive") { kept(operation, source) } else { 0 };
+    let count = source.get("x-amz-tagging-count").and_then(|count| count.to_str().ok()?.parse::<u64>().ok());
+    let count = count.filter(|_| takes_over("x-amz-tagging-directive"));
+    metadata.saturating_add(count.unwrap_or(0).saturating_mul(MOST_OF_TAG))
 }
 
 /// `?versionId=` is in a key, as it is or however often it was encoded. Some stores decode the

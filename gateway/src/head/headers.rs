@@ -58,9 +58,13 @@ pub fn forwarded(operation: O, headers: &HeaderMap) -> Result<HeaderMap, Refusal
     Ok(forwarded)
 }
 
-/// Bytes of the headers that a store keeps with an object, names included.
+/// Bytes of the headers that a store keeps with an object, names included. An operation that makes
+/// none has none kept, such as the `Content-Type` of its document.
 #[must_use]
-pub fn kept(forwarded: &HeaderMap) -> u64 {
+pub fn kept(operation: O, forwarded: &HeaderMap) -> u64 {
+    if !MAKE.contains(&operation) {
+        return 0;
+    }
     let is_kept = |name: &HeaderName| matches!(rule(name.as_str()), Rule::Kept | Rule::Encoding | Rule::Tags);
     let kept = forwarded.iter().filter(|(name, _)| is_kept(name));
     kept.map(|(name, value)| (name.as_str().len() + value.len()) as u64).sum()
@@ -308,7 +312,7 @@ mod tests {
             let value = HeaderValue::from_str(&"x".repeat(length)).expect("a value");
             forwarded(O::PutObject, &HeaderMap::from_iter([(HeaderName::from_static("x-amz-meta-a"), value)]))
         };
-        assert_eq!(of(2047).map(|it| kept(&it)), Ok(2047 + 12));
+        assert_eq!(of(2047).map(|it| kept(O::PutObject, &it)), Ok(2047 + 12));
         assert_eq!(of(2048).map_err(|refusal| refusal.code), Err(Code::MetadataTooLarge));
     }
 

@@ -15,7 +15,7 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
-pub use self::copy::CopySource;
+pub use self::copy::{CopySource, taken_over};
 pub use self::headers::{content_encoding, forwarded, hoisted, kept};
 pub(crate) use self::operation::is_id;
 pub use self::operation::{Level, Operation};

@@ -81,9 +81,10 @@ async fn what_there_is_no_room_for_is_not_stored() {
 
 // covers: 6.quota.counted
 #[rstest]
-#[case(500, 60)]
 #[case(403, 60)]
 #[case(200, 80)]
+#[case(500, 80)]
+#[case(503, 80)]
 #[case(504, 80)]
 #[tokio::test]
 async fn what_the_store_refuses_does_not_count(#[case] status: u16, #[case] expected: u64) {
@@ -123,6 +124,31 @@ async fn a_copy_counts_as_long_as_its_source() {
     let (status, _, text) = stage.signed_as(LIMITED, part).await;
     assert_eq!(status.as_u16(), 200, "{text}");
     assert_eq!(used(&stage), 90);
+}
+
+// covers: 6.quota.metadata
+/// Of metadata 16 bytes, and one tag.
+#[rstest]
+#[case(&[], 60 + 16 + 1536)]
+#[case(&["x-amz-metadata-directive"], 60 + 1536)]
+#[case(&["x-amz-tagging-directive"], 60 + 16)]
+#[case(&["x-amz-metadata-directive", "x-amz-tagging-directive"], 60)]
+#[tokio::test]
+async fn a_copy_counts_what_it_takes_over(#[case] replaced: &[&'static str], #[case] expected: u64) {
+    let stage = of_at_most(10_000, 200).await;
+    let other = store(200);
+    stage.store_answers(move |asked| match asked.method.as_str() {
+        "HEAD" => {
+            let (metadata, tags) = (("x-amz-meta-a", "four"), ("x-amz-tagging-count", "1"));
+            answer(200, &[("content-length", "0"), ("etag", "\"e\""), metadata, tags], "")
+        }
+        _ => other(asked),
+    });
+    let copy = ask("PUT", "/films/b").with("x-amz-copy-source", "films/a").sending("");
+    let copy = replaced.iter().fold(copy, |copy, directive| copy.with(directive, "REPLACE"));
+    let (status, _, text) = stage.signed_as(LIMITED, copy).await;
+    assert_eq!(status.as_u16(), 200, "{text}");
+    assert_eq!(used(&stage), expected);
 }
 
 // covers: 6.quota.copy, 6.headers
@@ -180,6 +206,22 @@ async fn a_full_bucket_takes_no_metadata_either() {
         assert_eq!(status.as_u16(), 200, "{text}");
     }
     assert_eq!(used(&stage), 100);
+}
+
+// covers: 6.quota.pass
+/// With its document each has a `Content-Type`, of which no store keeps anything.
+#[rstest]
+#[case("/films?delete=", "<Delete><Object><Key>a</Key></Object></Delete>")]
+#[case(
+    "/films/c?uploadId=u",
+    "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>e</ETag></Part></CompleteMultipartUpload>"
+)]
+#[tokio::test]
+async fn a_full_bucket_takes_documents_that_add_nothing(#[case] target: &str, #[case] document: &'static str) {
+    let stage = of_at_most(60, 200).await;
+    let request = ask("POST", target).with("content-type", "application/xml").sending(document);
+    let (_, _, text) = stage.signed_as(LIMITED, request).await;
+    assert!(stage.asked().iter().any(|asked| asked.method == "POST"), "the store is asked: {text}");
 }
 
 // covers: 6.quota.unreadable
