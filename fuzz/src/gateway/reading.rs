@@ -49,7 +49,10 @@ pub(super) fn climbs(key: &[u8]) -> bool {
 /// Whether it can be the key of an object here.
 pub(super) fn is_key(key: &[u8]) -> bool {
     let is_more_than_slashes = key.iter().any(|byte| *byte != b'/');
-    let is_text = key.len() <= 1024 && str::from_utf8(key).is_ok();
+    // What XML 1.0 has no character for, no list can name.
+    let is_carried =
+        |c: char| !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
+    let is_text = key.len() <= 1024 && str::from_utf8(key).is_ok_and(|text| text.chars().all(is_carried));
     is_more_than_slashes && is_text && !climbs(key) && !is_reserved(key)
 }
 

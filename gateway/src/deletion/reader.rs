@@ -32,11 +32,11 @@ fn deletion(reader: &mut Reader<'_>) -> Result<Deletion, Refusal> {
 
 /// Each object once, and the keys of those that are named again: a store that is asked twice
 /// carries it out twice. In Amazon S3 the second deletion finds what the first has left.
-fn merged(objects: Vec<Doomed>) -> Result<(Vec<Doomed>, Vec<Key>), Refusal> {
+fn merged(mut objects: Vec<Doomed>) -> Result<(Vec<Doomed>, Vec<Key>), Refusal> {
     let name = |at: &usize| objects.get(*at).map(|object| (object.key.as_str(), object.version.as_deref()));
     let mut order: Vec<usize> = (0..objects.len()).collect();
     // Of two that are the same, the first in the document comes first.
-    order.sort_by(|one, other| name(one).cmp(&name(other)));
+    order.sort_unstable_by(|one, other| name(one).cmp(&name(other)).then(one.cmp(other)));
     let mut is_again = vec![false; objects.len()];
     for (one, other) in order.iter().zip(order.iter().skip(1)).filter(|(one, other)| name(one) == name(other)) {
         if objects.get(*one) != objects.get(*other) {
@@ -45,9 +45,13 @@ fn merged(objects: Vec<Doomed>) -> Result<(Vec<Doomed>, Vec<Key>), Refusal> {
         }
         is_again.iter_mut().skip(*other).take(1).for_each(|is| *is = true);
     }
-    let mut is_again = is_again.into_iter();
-    let (again, once): (Vec<_>, Vec<_>) = objects.into_iter().partition(|_| is_again.next().unwrap_or_default());
-    Ok((once, again.into_iter().map(|object| object.key).collect()))
+    let (mut is_again, mut repeated) = (is_again.into_iter(), Vec::new());
+    objects.retain(|object| {
+        let is_again = is_again.next().unwrap_or_default();
+        repeated.extend(Some(object.key.clone()).filter(|_| is_again));
+        !is_again
+    });
+    Ok((objects, repeated))
 }
 
 fn object(reader: &mut Reader<'_>) -> Result<Doomed, Refusal> {

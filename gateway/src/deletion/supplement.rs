@@ -53,7 +53,7 @@ impl Supplement {
         let mut entry = String::new();
         let mut put = |part: &str| entry.push_str(part);
         let name = if has_condition { "Error" } else { "Deleted" };
-        [&["<", name, ">"].concat()].into_iter().for_each(|tag| put(tag));
+        ["<", name, ">"].into_iter().for_each(&mut put);
         element("Key", Some(object.key.as_str()), &mut put);
         if has_condition {
             element("Code", Some(Code::PreconditionFailed.as_str()), &mut put);
@@ -62,7 +62,7 @@ impl Supplement {
             element("DeleteMarker", marker.map(|_| "true"), &mut put);
             element("DeleteMarkerVersionId", marker, &mut put);
         }
-        [&["</", name, ">"].concat()].into_iter().for_each(|tag| put(tag));
+        ["</", name, ">"].into_iter().for_each(&mut put);
         self.further.push_str(&entry.repeat(times));
     }
 

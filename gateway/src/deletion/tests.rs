@@ -321,8 +321,9 @@ proptest! {
     #[test]
     fn what_was_written_is_read_as_the_same(objects in proptest::collection::vec(doomed(), 1..5), quiet: bool) {
         let answer = if quiet { Answer::Errors } else { Answer::Full };
-        let names: std::collections::BTreeSet<_> = objects.iter().map(|it| (it.key.as_str(), &it.version)).collect();
-        prop_assume!(names.len() == objects.len());
+        let name = |object: &Doomed| (object.key.as_str().to_owned(), object.version.clone());
+        let names = objects.iter().map(name).collect::<std::collections::BTreeSet<_>>().len();
+        prop_assume!(names == objects.len());
         let deletion = Deletion { objects, repeated: Vec::new(), answer };
         let written = deletion.written().expect("it is short");
         prop_assert_eq!(Deletion::read(&written), Ok(deletion));

@@ -120,8 +120,8 @@ impl Deletions {
 
     /// Learns from an answer. A bucket whose versioning is suspended gives the id `null`.
     fn learn(&self, place: Place, headers: &HeaderMap) {
-        let has_version = headers.get(&VERSION).is_some_and(|id| !id.is_empty() && id != "null");
-        if has_version || headers.contains_key(&MARKER) {
+        let has_version = headers.get(VERSION).is_some_and(|id| !id.is_empty() && id != "null");
+        if has_version || headers.contains_key(MARKER) {
             self.note(place, Versions::Kept);
         }
     }
@@ -281,8 +281,10 @@ impl Shared {
             return Ok(without(deletion, &[], None));
         }
         let turn = self.deletions.turn(&place, &keys).await?;
-        let further = std::iter::from_fn(|| self.look_up(&client, ask, known).ok());
-        admitted.extend(further.take(LANES - 1));
+        while admitted.len() < LANES.min(deletion.objects().len()) {
+            let Ok(another) = self.look_up(&client, ask, known) else { break };
+            admitted.push(another);
+        }
         let mut found = Vec::with_capacity(deletion.objects().len());
         for objects in deletion.objects().chunks(admitted.len()) {
             let mut looks = Vec::with_capacity(objects.len());
@@ -325,7 +327,7 @@ fn without(deletion: Deletion, found: &[Option<HeaderMap>], turn: Option<Turn>) 
         .iter()
         .enumerate()
         .filter_map(|(at, found)| {
-            let version = found.as_ref()?.get(&VERSION).and_then(|id| id.to_str().ok());
+            let version = found.as_ref()?.get(VERSION).and_then(|id| id.to_str().ok());
             Some((at, version.map(Into::into)))
         })
         .collect();
@@ -362,7 +364,7 @@ async fn absent(
     }
     let told = |name: HeaderName| Some((name.clone(), answer.headers().get(&name)?.clone()));
     // The id of a version alone says nothing.
-    let is_marker = answer.headers().contains_key(&MARKER);
+    let is_marker = answer.headers().contains_key(MARKER);
     Ok(Some([MARKER, VERSION].into_iter().filter(|_| is_marker).filter_map(told).collect()))
 }
 

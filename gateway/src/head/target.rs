@@ -230,6 +230,7 @@ mod tests {
         assert_eq!(target(path).as_deref(), Ok(sent));
     }
 
+    // covers: 6.characters
     #[rstest]
     #[case("//photos/a", Code::InvalidBucketName)]
     #[case("/Photos/a", Code::InvalidBucketName)]
@@ -247,7 +248,6 @@ mod tests {
     #[case("/photos/%ef%bf%be", Code::InvalidArgument)]
     #[case("photos", Code::InvalidURI)]
     #[case("*", Code::InvalidURI)]
-    // covers: 6.characters
     fn what_others_would_read_otherwise_is_refused(#[case] path: &str, #[case] code: Code) {
         // A slash is a slash, however it is spelt.
         let expected = if path == "/photos%2Fa/b" { Ok("/photos/a/b".to_owned()) } else { Err(code) };

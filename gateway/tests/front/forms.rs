@@ -51,7 +51,9 @@ async fn forms_of_which_no_field_ends_share_little_memory() {
     tokio::time::pause();
     let refused = codes(&stage, 1, 400, Duration::from_secs(1)).await;
     assert_eq!((refused.len(), refused.iter().all(|code| code == "SlowDown")), (400 - 256, true));
-    // All of the others were given up with that, and one source is not in the way of another.
+    // All of the others are given up with that.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // One source is not in the way of another.
     let (ours, theirs) =
         tokio::join!(codes(&stage, 1, 256, Duration::from_secs(9)), codes(&stage, 2, 10, Duration::from_secs(11)),);
     assert_eq!(ours, Vec::<String>::new(), "they are waited for");
