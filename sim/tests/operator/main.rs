@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
 mod access_cost;
+mod access_keys;
 mod access_revocation;
 mod accesses;
 mod ahead;
