@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-use stowage_sim::world::{Accesses, Options};
+use serde_json::{Value, json};
+use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options};
 
-use crate::accesses::{OWN, access, client, keys, open};
-use crate::support::{Stage, object, works};
+use crate::accesses::{OWN, access, client, keys, open, reason};
+use crate::support::{Stage, object, secrets, works};
 
 // covers: 8.consumer.one
 #[test]
@@ -29,4 +29,45 @@ fn a_secret_that_somebody_made_like_the_consumer_secret_keeps_no_old_key() {
         assert!(!works(&old, "team-a-photos").await && works(&client(world, "team-a"), "team-a-photos").await);
         assert!(object(world, "secrets", "team-a", "planted").is_null());
     });
+}
+
+/// The gateway knows nothing of finalizers: as long as the Secret is there it goes by its stamp.
+// covers: 8.key.kept, 8.key.lives
+#[test]
+fn a_revoked_key_that_somebodys_finalizer_keeps_is_over_and_the_next_one_is_made() {
+    Stage::run_with(Options { accesses: Accesses::Served, ..Options::default() }, async |stage| {
+        let world = &stage.world;
+        open(&stage, "", "team-a", OWN).await;
+        let old = client(world, "team-a");
+        let [kept] = secrets(world, OPERATOR_NAMESPACE, "access-credential").try_into().expect("there is one");
+        let finalizer = |all: Value| json!({"metadata": {"finalizers": all}});
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(json!(["example.com/backup"]))).await;
+        let before = world.effects.trace().effects();
+        revoke(&stage, "leaked").await;
+        stage.soon("there is another", 5, |world| access(world, "team-a")["status"]["rotationGeneration"] == 2).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert!(!works(&old, "team-a-photos").await && works(&client(world, "team-a"), "team-a-photos").await);
+        let stamp = object(world, "secrets", OPERATOR_NAMESPACE, &kept)["metadata"]["annotations"].clone();
+        assert_eq!(stamp["broker.stowage.io/expires-at"], "1970-01-01T00:00:00Z");
+        let told = access(world, "team-a")["status"]["conditions"].to_string();
+        assert!(told.contains(&kept) && told.contains("example.com/backup"), "{told}");
+        let calls = world.effects.trace().effects() - before;
+        assert!(calls < 100, "{calls} calls");
+        world.pass(Duration::from_secs(120)).await;
+        let effects = world.effects.trace().effects();
+        world.pass(Duration::from_secs(3600)).await;
+        assert_eq!(world.effects.trace().counters_after(effects).kubernetes_writes, 0, "it is waited for in peace");
+        revoke(&stage, "again").await;
+        stage
+            .soon("the next goes as well", 5, |world| access(world, "team-a")["status"]["rotationGeneration"] == 3)
+            .await;
+        stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(Value::Null)).await;
+        stage.until("it is open", |world| reason(world, "team-a") == "Open").await;
+        assert_eq!(keys(world).len(), 1);
+    });
+}
+
+async fn revoke(stage: &Stage, value: &str) {
+    let revoke = json!({"metadata": {"annotations": {"broker.stowage.io/revoke": value}}});
+    stage.patch("bucketaccesses", "team-a", "reader", revoke).await;
 }

@@ -26,6 +26,7 @@ use crate::api::{AccessReason, ConditionType, ServedBy};
 use super::answer::{Failure, TOLD_AFTER};
 use super::conversation::{Arrival, Bound, Conversation};
 use super::note::Note;
+use super::patch::Change;
 use super::step::{Rest, Then};
 
 pub use outlook::{EntryOutlook, Outlook};
@@ -210,10 +211,13 @@ fn is_told_of(grant: &Grant, step: &GrantStep) -> bool {
 fn not_done(grant: &Grant, step: &GrantStep, why: &str) -> Stop {
     let is_revoked =
         |name: &str| grant.keys().iter().any(|(number, key)| key.name() == name && grant.is_revoked(*number));
-    let works = match step {
-        GrantStep::Act(GrantAct::Delete(secret)) if is_revoked(&secret.name) => "; the revoked key works until it is",
-        GrantStep::Look(_) | GrantStep::Act(_) => "",
+    let key = match step {
+        GrantStep::Act(GrantAct::Delete(secret)) => Some(&secret.name),
+        // One that somebody's finalizer keeps.
+        GrantStep::Act(GrantAct::Patch(patch)) if patch.change == Change::Retire => Some(&patch.target.name),
+        GrantStep::Look(_) | GrantStep::Act(_) => None,
     };
+    let works = if key.is_some_and(|name| is_revoked(name)) { "; the revoked key works until it is" } else { "" };
     Stop::new(AccessReason::ServerError, format!("can't {step}: {why}{works}"))
 }
 

@@ -230,6 +230,12 @@ impl Grant {
         if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
     }
 
+    /// That the revoked key of this name was looked for by it, and is gone, or known to be kept. One
+    /// that a live read shows was deleted when this walk began.
+    pub(super) fn require_revoked(&self, name: &str) -> Result<(), Halt> {
+        if self.internal.is_live(name) { Ok(()) } else { self.require_absent(name) }
+    }
+
     /// The same, as two live reads showed.
     pub(super) fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
         if self.internal.is_absent_twice(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
