@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use rstest::rstest;
 use serde_json::{Value, json};
-use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options};
+use stowage_sim::world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 
 use crate::accesses::{OWN, access, client, keys, open, reason};
 use crate::support::{Stage, object, secrets, works};
@@ -63,6 +64,43 @@ fn a_revoked_key_that_somebodys_finalizer_keeps_is_over_and_the_next_one_is_made
             .await;
         stage.patch("secrets", OPERATOR_NAMESPACE, &kept, finalizer(Value::Null)).await;
         stage.until("it is open", |world| reason(world, "team-a") == "Open").await;
+        assert_eq!(keys(world).len(), 1);
+    });
+}
+
+/// Whoever may write a backup's labels onto Secrets is not to decide which key ends.
+// covers: 8.key.named
+#[rstest]
+#[case::gone(Value::Null)]
+#[case::of_another(json!("7"))]
+#[case::no_number(json!("first"))]
+fn a_key_whose_label_somebody_changed_is_revoked_and_its_label_repaired(#[case] label: Value) {
+    Stage::run_with(Options { accesses: Accesses::Served, ..Options::default() }, async move |stage| {
+        let world = &stage.world;
+        open(&stage, "", "team-a", OWN).await;
+        let old = client(world, "team-a");
+        let [name] = secrets(world, OPERATOR_NAMESPACE, "access-credential").try_into().expect("there is one");
+        let relabel = json!({"metadata": {"labels": {"broker.stowage.io/rotation-generation": label}}});
+        stage.patch("secrets", OPERATOR_NAMESPACE, &name, relabel.clone()).await;
+        let is_repaired = |world: &World| {
+            let secret = object(world, "secrets", OPERATOR_NAMESPACE, &name);
+            secret["metadata"]["labels"]["broker.stowage.io/rotation-generation"] == "1"
+        };
+        stage.soon("the label is repaired", 5, is_repaired).await;
+        // While it is paused nothing is repaired.
+        let pause = |value: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}});
+        stage.patch("bucketaccesses", "team-a", "reader", pause(json!("true"))).await;
+        world.pass(Duration::from_secs(5)).await;
+        stage.patch("secrets", OPERATOR_NAMESPACE, &name, relabel).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert!(!is_repaired(world));
+        revoke(&stage, "leaked").await;
+        world.pass(Duration::from_secs(5)).await;
+        assert!(!works(&old, "team-a-photos").await && keys(world).is_empty());
+        stage.patch("bucketaccesses", "team-a", "reader", pause(Value::Null)).await;
+        stage.soon("there is another", 5, |world| access(world, "team-a")["status"]["rotationGeneration"] == 2).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert!(works(&client(world, "team-a"), "team-a-photos").await);
         assert_eq!(keys(world).len(), 1);
     });
 }

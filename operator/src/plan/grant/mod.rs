@@ -5,6 +5,7 @@
 mod consumer;
 mod entries;
 mod fingerprint;
+mod generations;
 mod keys;
 mod outlook;
 mod purpose;

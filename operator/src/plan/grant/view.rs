@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::{Access, AccessKeyId, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, ServedBy, wire};
+use crate::api::{Access, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, ServedBy};
 
 use super::super::answer::{Failure, Posted};
 use super::super::asking::Asker;
@@ -179,35 +179,6 @@ impl Grant {
         let stored = self.internal.present(&AccessRecord::name(&self.access.uid))?;
         let record = AccessRecord::read(&stored.0).ok().filter(|record| record.uid == self.access.uid)?;
         Some((record, stored))
-    }
-
-    /// Its keys, each with the generation that its name follows from, lowest first.
-    pub(super) fn keys(&self) -> Vec<(u64, &Stored)> {
-        let generation = |secret: &Stored| -> Option<u64> {
-            let number = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
-            (self.key_name(number) == secret.name()).then_some(number)
-        };
-        let mut keys: Vec<_> = self.internal.all().filter_map(|it| Some((generation(it)?, it))).collect();
-        keys.sort_unstable_by_key(|(number, _)| *number);
-        keys
-    }
-
-    /// Name of the key of a generation.
-    pub(super) fn key_name(&self, generation: u64) -> String {
-        AccessKeyId::of_access(&self.access.uid, generation).access_secret_name()
-    }
-
-    /// The highest generation that is known to have been used.
-    pub(super) fn highest(&self) -> u64 {
-        let told = self.access.status.rotation_generation.and_then(|it| u64::try_from(it).ok());
-        let recorded = self.record().map(|(record, _)| record.generation);
-        let keys = self.keys().last().map(|(number, _)| *number);
-        told.into_iter().chain(recorded).chain(keys).chain([self.highest_gone]).max().unwrap_or(0)
-    }
-
-    /// Whether a revocation ended a generation.
-    pub(super) fn is_revoked(&self, generation: u64) -> bool {
-        self.record().is_some_and(|(record, _)| generation <= record.revoked_through)
     }
 
     /// Before anything is written: this UID is there, and is not being deleted.
