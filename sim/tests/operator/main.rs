@@ -24,6 +24,7 @@ mod endpoints;
 mod events;
 mod forged;
 mod installations;
+mod installations_accesses;
 mod kept;
 mod memory;
 mod metrics;

@@ -112,11 +112,11 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     if grant.access.deleting {
         return removal::walk(grant).map(|()| (None, None));
     }
+    let next_revocation = keys::revoke(grant, now)?;
     if grant.setting.trusts(&grant.access.at.namespace) {
         let why = format!("namespace {} holds Secrets of the operator", grant.access.at.namespace);
         return Err(Stop::new(AccessReason::OperatorNamespace, why).into());
     }
-    let next_revocation = keys::revoke(grant, now)?;
     if grant.access.paused {
         return Err(
             Stop::new(AccessReason::Paused, "annotation broker.stowage.io/paused is \"true\"".to_owned()).into()
