@@ -52,22 +52,28 @@ fn is_over(secret: &Stored) -> bool {
     })
 }
 
-/// Deletes a key. One that somebody's finalizer keeps is still accepted, so it is stamped as well:
-/// with a time that is over by every clock.
+/// Deletes a key. One that somebody's finalizer keeps is still accepted, so it is stamped as well.
 fn end(view: &View, secret: &Stored) -> Result<(), Halt> {
-    if secret.kept_by().is_some() && !is_over(secret) {
-        let content = SecretContent {
-            namespace: view.setting().operator_namespace.clone(),
-            name: secret.name().to_owned(),
-            labels: BTreeMap::new(),
-            annotations: BTreeMap::from([(wire::EXPIRES_AT.to_owned(), Timestamp::UNIX_EPOCH.to_string())]),
-            data: BTreeMap::new(),
-            owner: None,
-            extra: Extra::default(),
-        };
-        repair(view, SecretPatch::between(&secret.0, &content, &[], Change::Retire))?;
-    }
+    repair(view, stamp_over(secret))?;
     Err(Halt::delete(secret))
+}
+
+/// The patch that stamps a key which somebody's finalizer keeps with a time that is over by every
+/// clock, whoever's it is; `None` = it needs none.
+pub(super) fn stamp_over(secret: &Stored) -> Option<SecretPatch> {
+    if secret.kept_by().is_none() || is_over(secret) {
+        return None;
+    }
+    let content = SecretContent {
+        namespace: secret.reference().namespace,
+        name: secret.name().to_owned(),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::from([(wire::EXPIRES_AT.to_owned(), Timestamp::UNIX_EPOCH.to_string())]),
+        data: BTreeMap::new(),
+        owner: None,
+        extra: Extra::default(),
+    };
+    SecretPatch::between(&secret.0, &content, &[], Change::Retire)
 }
 
 /// Whether the revoke annotation carries a value not yet handled.

@@ -15,10 +15,10 @@ use crate::support::{
     BASE, OneStore, access_with, claim, claim_with, condition, data, message, object, ready, secrets, works,
 };
 
-const OTHER: &str = "other-system";
+pub const OTHER: &str = "other-system";
 
 /// Lets an operator loose that is told this.
-fn start(world: &World, config: Config) -> JoinHandle<()> {
+pub fn start(world: &World, config: Config) -> JoinHandle<()> {
     let now = world.clock.clock();
     let parts = Parts {
         client: world.kube(),
@@ -34,7 +34,7 @@ fn start(world: &World, config: Config) -> JoinHandle<()> {
 }
 
 /// An operator of another namespace.
-fn other(world: &World) -> Config {
+pub fn other(world: &World) -> Config {
     Config {
         operator_namespace: OTHER.to_owned(),
         trusted_namespaces: [OPERATOR_NAMESPACE.to_owned()].into(),
@@ -42,7 +42,7 @@ fn other(world: &World) -> Config {
     }
 }
 
-async fn world() -> World {
+pub async fn world() -> World {
     let world = World::new(Options { seed: 1, accesses: Accesses::Served, ..Options::default() });
     assert!(world.cluster.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OTHER}})));
     world.apply(&world.kube(), BASE).await;
@@ -53,7 +53,7 @@ async fn world() -> World {
     world
 }
 
-async fn until(world: &World, what: &str, fact: impl Fn(&World) -> bool) {
+pub async fn until(world: &World, what: &str, fact: impl Fn(&World) -> bool) {
     assert!(world.until(fact).await.is_ok(), "it never came to be that {what}");
 }
 
@@ -61,7 +61,7 @@ fn delete(world: &World, name: &str) -> impl Future<Output = ()> {
     delete_of(world, "bucketclaims", name)
 }
 
-fn delete_of(world: &World, plural: &str, name: &str) -> impl Future<Output = ()> {
+pub fn delete_of(world: &World, plural: &str, name: &str) -> impl Future<Output = ()> {
     let uri = format!("/apis/broker.stowage.io/v1alpha1/namespaces/team-a/{plural}/{name}");
     let (client, request) = (world.kube(), http::Request::delete(uri).body(Vec::new()).expect("a request"));
     async move {
@@ -70,7 +70,7 @@ fn delete_of(world: &World, plural: &str, name: &str) -> impl Future<Output = ()
 }
 
 /// Notes that another operator serves something, as an administrator does who takes over.
-fn take_over(world: &World, plural: &str, namespace: &str, name: &str, operator: &str) {
+pub fn take_over(world: &World, plural: &str, namespace: &str, name: &str, operator: &str) {
     assert!(world.cluster.change(plural, namespace, name, |object| {
         object["metadata"]["annotations"][SERVED_BY] = operator.into();
     }));
@@ -139,14 +139,14 @@ fn a_claim_whose_backend_was_taken_over_keeps_what_it_has_and_says_so() {
 }
 
 /// Sets an annotation of an object of `team-a`, as its owner may.
-fn annotate(world: &World, plural: &str, name: &str, key: &str, value: &str) {
+pub fn annotate(world: &World, plural: &str, name: &str, key: &str, value: &str) {
     assert!(world.cluster.change(plural, "team-a", name, |object| {
         object["metadata"]["annotations"][key] = value.into();
     }));
 }
 
 /// Reason of `Ready` of an object of `team-a`.
-fn reason(world: &World, plural: &str, name: &str) -> String {
+pub fn reason(world: &World, plural: &str, name: &str) -> String {
     condition(&object(world, plural, "team-a", name), "Ready")
 }
 
@@ -157,13 +157,13 @@ fn is_told(world: &World, reason: &str, name: &str) -> bool {
 }
 
 /// The key that a consumer Secret of `team-a` holds.
-fn key(world: &World, secret: &str) -> aws_sdk_s3::Client {
+pub fn key(world: &World, secret: &str) -> aws_sdk_s3::Client {
     let held = data(world, "team-a", secret);
     world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])
 }
 
 /// The claim `photos` and the access `reader` to its bucket, both open.
-async fn both(world: &World) {
+pub async fn both(world: &World) {
     world.apply(&world.kube(), &claim("team-a", "photos")).await;
     until(world, "it is bound", |world| ready(world, "team-a", "photos") == "Bound").await;
     world.apply(&world.kube(), &access_with("team-a", "reader", "buckets: [{claimRef: {name: photos}}]")).await;

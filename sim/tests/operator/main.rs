@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 
 mod access_cost;
+mod access_keys;
 mod access_revocation;
 mod accesses;
 mod ahead;
@@ -23,6 +24,7 @@ mod endpoints;
 mod events;
 mod forged;
 mod installations;
+mod installations_accesses;
 mod kept;
 mod memory;
 mod metrics;

@@ -4,6 +4,7 @@ use crate::api::{AccessConsumer, AccessCredential, AccessReason, AccessScope, Bu
 
 use super::super::consumer::foreign;
 use super::super::patch::{Change, SecretPatch};
+use super::super::secret::Stored;
 use super::super::view::Knowledge;
 use super::keys::repair;
 use super::step::{GrantAct, GrantLook};
@@ -62,12 +63,27 @@ fn require_live_key(grant: &Grant, credential: &AccessCredential) -> Result<(), 
     Err(GrantLook::Internal(name).into())
 }
 
-/// After the name was edited, and the new Secret is there, the one of the old name goes.
+/// Removes the consumer Secrets of other names, once that of the spec is there: the bound one after
+/// the name was edited, and any other that says it is one. No rotation waits for a Secret that
+/// somebody made with our labels and owner reference.
 pub(super) fn remove_renamed(grant: &Grant) -> Result<(), Halt> {
-    let Some(bound) = grant.before.bound_secret_name.as_ref().filter(|it| **it != grant.access.consumer_secret) else {
-        return Ok(());
-    };
-    remove(grant, bound)
+    let wanted = &grant.access.consumer_secret;
+    if let Some(bound) = grant.before.bound_secret_name.as_ref().filter(|bound| *bound != wanted) {
+        // Its labels may have been taken off: then only the name finds it.
+        remove(grant, bound)?;
+    }
+    match own(grant).find(|secret| secret.name() != wanted) {
+        Some(secret) => remove(grant, secret.name()),
+        None => Ok(()),
+    }
+}
+
+/// Secrets that the access controls, with the role of its consumer Secret.
+fn own(grant: &Grant) -> impl Iterator<Item = &Stored> {
+    grant.consumers.all().filter(|secret| {
+        secret.is_controlled_by_uid(grant.access.uid.as_str())
+            && secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str())
+    })
 }
 
 /// Removes a consumer Secret of this name, if the access controls it.
@@ -86,10 +102,6 @@ pub(super) fn remove(grant: &Grant, name: &str) -> Result<(), Halt> {
 /// Whether every consumer Secret of the access was observed with this key, by a pass that didn't
 /// write one.
 pub(super) fn is_published(grant: &Grant, credential: &AccessCredential) -> bool {
-    let is_ours = |secret: &&crate::plan::Stored| {
-        secret.is_controlled_by_uid(grant.access.uid.as_str())
-            && secret.label(wire::ROLE) == Some(wire::Role::ConsumerSecret.as_str())
-    };
-    let mut ours = grant.consumers.all().filter(is_ours).peekable();
+    let mut ours = own(grant).peekable();
     ours.peek().is_some() && ours.all(|secret| secret.published_key() == Some(credential.id.as_str()))
 }

@@ -10,12 +10,14 @@ use crate::api::{
 
 use super::super::aim::{GRACE, due, plus};
 use super::super::patch::{Change, SecretPatch, Trigger};
+use super::super::revocation::stamp_over;
 use super::super::rotation::{Fate, stamp};
 use super::super::secret::Stored;
 use super::super::step::Then;
 use super::super::view::Knowledge;
 use super::entries;
 use super::step::{GrantAct, GrantLook};
+use super::tolerate;
 use super::view::{Grant, Halt, Stop};
 use super::words::words;
 
@@ -109,10 +111,9 @@ fn of_this_namespace(grant: &Grant, record: &AccessRecord, stored: &Stored) -> R
 /// Ends what is revoked, and starts a revocation that is asked for. It comes before all that may
 /// stop a pass.
 pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
-    for (generation, key) in grant.keys() {
-        if grant.is_revoked(generation) && key.kept_by().is_none() {
-            return Err(delete(key));
-        }
+    for (_, key) in grant.keys().into_iter().filter(|(generation, _)| grant.is_revoked(*generation)) {
+        // One that somebody's finalizer keeps is over by its stamp, and keeps no other from its end.
+        tolerate(end(grant, key))?;
     }
     let Some((record, stored)) = grant.record() else { return Ok(None) };
     let request = grant.access.revoke_request.clone();
@@ -137,6 +138,12 @@ pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>,
     Err(rewrite(grant, &raised, stored, Change::RaiseGeneration(Trigger::Revocation)))
 }
 
+/// Deletes a revoked key. One that somebody's finalizer keeps is stamped.
+fn end(grant: &Grant, key: &Stored) -> Result<(), Halt> {
+    repair(grant, stamp_over(key))?;
+    Err(delete(key))
+}
+
 /// The credential that the record aims at. Made once, by the pass whose own write made it the
 /// target.
 pub(super) fn ensure_key(grant: &Grant, held: &Held<'_>) -> Result<(AccessCredential, Vec<AccessScope>), Halt> {
@@ -156,7 +163,7 @@ pub(super) fn ensure_key(grant: &Grant, held: &Held<'_>) -> Result<(AccessCreden
     if grant.aimed == Some(record.generation) {
         grant.require_settled_if_in_doubt()?;
         for generation in record.lowest.max(record.revoked_through.saturating_sub(SEARCHED))..=record.revoked_through {
-            grant.require_absent(&grant.key_name(generation))?;
+            grant.require_revoked(&grant.key_name(generation))?;
         }
         let scopes = entries::scopes_of_next(grant, &[])?;
         if scopes.is_empty() {

@@ -5,6 +5,7 @@
 mod consumer;
 mod entries;
 mod fingerprint;
+mod generations;
 mod keys;
 mod outlook;
 mod purpose;
@@ -26,6 +27,7 @@ use crate::api::{AccessReason, ConditionType, ServedBy};
 use super::answer::{Failure, TOLD_AFTER};
 use super::conversation::{Arrival, Bound, Conversation};
 use super::note::Note;
+use super::patch::Change;
 use super::step::{Rest, Then};
 
 pub use outlook::{EntryOutlook, Outlook};
@@ -110,11 +112,11 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     if grant.access.deleting {
         return removal::walk(grant).map(|()| (None, None));
     }
+    let next_revocation = keys::revoke(grant, now)?;
     if grant.setting.trusts(&grant.access.at.namespace) {
         let why = format!("namespace {} holds Secrets of the operator", grant.access.at.namespace);
         return Err(Stop::new(AccessReason::OperatorNamespace, why).into());
     }
-    let next_revocation = keys::revoke(grant, now)?;
     if grant.access.paused {
         return Err(
             Stop::new(AccessReason::Paused, "annotation broker.stowage.io/paused is \"true\"".to_owned()).into()
@@ -210,10 +212,13 @@ fn is_told_of(grant: &Grant, step: &GrantStep) -> bool {
 fn not_done(grant: &Grant, step: &GrantStep, why: &str) -> Stop {
     let is_revoked =
         |name: &str| grant.keys().iter().any(|(number, key)| key.name() == name && grant.is_revoked(*number));
-    let works = match step {
-        GrantStep::Act(GrantAct::Delete(secret)) if is_revoked(&secret.name) => "; the revoked key works until it is",
-        GrantStep::Look(_) | GrantStep::Act(_) => "",
+    let key = match step {
+        GrantStep::Act(GrantAct::Delete(secret)) => Some(&secret.name),
+        // One that somebody's finalizer keeps.
+        GrantStep::Act(GrantAct::Patch(patch)) if patch.change == Change::Retire => Some(&patch.target.name),
+        GrantStep::Look(_) | GrantStep::Act(_) => None,
     };
+    let works = if key.is_some_and(|name| is_revoked(name)) { "; the revoked key works until it is" } else { "" };
     Stop::new(AccessReason::ServerError, format!("can't {step}: {why}{works}"))
 }
 

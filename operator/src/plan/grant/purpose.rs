@@ -50,6 +50,9 @@ fn patched(grant: &Grant, patch: &SecretPatch) -> String {
     let name = &patch.target.name;
     match patch.change {
         Change::RaiseGeneration(trigger) => raised(grant, trigger),
+        Change::Retire if is_revoked(grant, name) => {
+            format!("end {}, which somebody's finalizer keeps: annotation {REVOKE} asked for it", key(grant, name))
+        }
         Change::Retire => format!("let {} expire, once its overlap is over", key(grant, name)),
         Change::Repair => repaired(grant, patch),
         Change::NoteAbsence
@@ -123,7 +126,7 @@ fn deleted(grant: &Grant, secret: &SecretRef) -> String {
     let again = ": its namespace was made again, and is another one";
     match Role::of_internal(name) {
         Some(Role::AccessCredential) if grant.access.deleting => format!("revoke {}{why}", key(grant, name)),
-        Some(Role::AccessCredential) if generation(grant, name).is_some_and(|number| grant.is_revoked(number)) => {
+        Some(Role::AccessCredential) if is_revoked(grant, name) => {
             format!("revoke {}: annotation {REVOKE} asked for it", key(grant, name))
         }
         Some(Role::AccessCredential) if is_of_another_namespace(grant) => {
@@ -145,6 +148,10 @@ fn is_of_another_namespace(grant: &Grant) -> bool {
 
 fn generation(grant: &Grant, name: &str) -> Option<u64> {
     grant.keys().into_iter().find(|(_, key)| key.name() == name).map(|(number, _)| number)
+}
+
+fn is_revoked(grant: &Grant, name: &str) -> bool {
+    generation(grant, name).is_some_and(|number| grant.is_revoked(number))
 }
 
 /// A key, by its generation.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::{Access, AccessKeyId, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, ServedBy, wire};
+use crate::api::{Access, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, ServedBy};
 
 use super::super::answer::{Failure, Posted};
 use super::super::asking::Asker;
@@ -181,35 +181,6 @@ impl Grant {
         Some((record, stored))
     }
 
-    /// Its keys, each with the generation that its name follows from, lowest first.
-    pub(super) fn keys(&self) -> Vec<(u64, &Stored)> {
-        let generation = |secret: &Stored| -> Option<u64> {
-            let number = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
-            (self.key_name(number) == secret.name()).then_some(number)
-        };
-        let mut keys: Vec<_> = self.internal.all().filter_map(|it| Some((generation(it)?, it))).collect();
-        keys.sort_unstable_by_key(|(number, _)| *number);
-        keys
-    }
-
-    /// Name of the key of a generation.
-    pub(super) fn key_name(&self, generation: u64) -> String {
-        AccessKeyId::of_access(&self.access.uid, generation).access_secret_name()
-    }
-
-    /// The highest generation that is known to have been used.
-    pub(super) fn highest(&self) -> u64 {
-        let told = self.access.status.rotation_generation.and_then(|it| u64::try_from(it).ok());
-        let recorded = self.record().map(|(record, _)| record.generation);
-        let keys = self.keys().last().map(|(number, _)| *number);
-        told.into_iter().chain(recorded).chain(keys).chain([self.highest_gone]).max().unwrap_or(0)
-    }
-
-    /// Whether a revocation ended a generation.
-    pub(super) fn is_revoked(&self, generation: u64) -> bool {
-        self.record().is_some_and(|(record, _)| generation <= record.revoked_through)
-    }
-
     /// Before anything is written: this UID is there, and is not being deleted.
     pub(super) fn require_live(&self) -> Result<(), Halt> {
         if self.is_live { Ok(()) } else { Err(GrantLook::Access.into()) }
@@ -228,6 +199,12 @@ impl Grant {
     /// That there is no internal Secret of this name.
     pub(super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
         if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
+    }
+
+    /// That the revoked key of this name was looked for by it, and is gone, or known to be kept. One
+    /// that a live read shows was deleted when this walk began.
+    pub(super) fn require_revoked(&self, name: &str) -> Result<(), Halt> {
+        if self.internal.is_live(name) { Ok(()) } else { self.require_absent(name) }
     }
 
     /// The same, as two live reads showed.
