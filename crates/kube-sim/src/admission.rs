@@ -80,7 +80,8 @@ pub(crate) fn judge_deletion(state: &State, kind: &Kind, existing: &Value, delet
     let Some(asking) = &deletion.asking else { return Ok(()) };
     let Asking { user, dry_run, .. } = asking;
     let (operation, dry_run) = (Operation::Delete, *dry_run);
-    let asked = Admission { kind, subresource: "", operation, object: None, old: Some(existing), user, dry_run };
+    let (is_named, object, old) = (!deletion.of_collection, None, Some(existing));
+    let asked = Admission { kind, subresource: "", operation, is_named, object, old, user, dry_run };
     webhooks::before_deletion(state, &asked, asking)?;
     policies::admit(state, &asked)?;
     webhooks::validate(state, &asked, asking)
@@ -94,5 +95,6 @@ fn of_write<'a>(
 ) -> Admission<'a> {
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let Asking { user, dry_run, .. } = asking;
-    Admission { kind, subresource: part.subresource(), operation, object, old, user, dry_run: *dry_run }
+    let (subresource, dry_run) = (part.subresource(), *dry_run);
+    Admission { kind, subresource, operation, is_named: true, object, old, user, dry_run }
 }

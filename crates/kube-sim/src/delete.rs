@@ -30,6 +30,8 @@ pub(crate) struct Deletion {
     /// `None`: as the object's own finalizers say, else in the background.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) dry_run: bool,
+    /// Many are deleted by one request, which names none of them.
+    pub(crate) of_collection: bool,
     /// Who asks, to be judged by policies and webhooks; `None` for what isn't judged.
     pub(crate) asking: Option<Asking>,
 }
@@ -63,6 +65,7 @@ impl Deletion {
             version: preconditions.resource_version,
             propagation,
             dry_run: dry_run || options.dry_run.is_some_and(|list| !list.is_empty()),
+            of_collection: false,
             asking: None,
         })
     }

@@ -376,7 +376,7 @@ impl Call<'_> {
     }
 
     fn delete_collection(&self) -> Result<Response<ApiBody>, Failure> {
-        let deletion = self.deletion()?;
+        let deletion = Deletion { of_collection: true, ..self.deletion()? };
         let filter = self.filter()?;
         let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;

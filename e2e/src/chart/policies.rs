@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, GROUP};
 use tokio::time::sleep;
@@ -201,6 +201,9 @@ async fn definitions(client: &Client) -> Result<()> {
         refused.contains("all its objects in the cluster are deleted"),
         "it is refused for another reason: {refused}"
     );
+    let all = definitions.delete_collection(&dry, &ListParams::default()).await;
+    let refused = all.err().context("the deletion of all definitions in one request is not refused")?.to_string();
+    ensure!(refused.contains("all its objects in the cluster are deleted"), "that is refused for another reason: {refused}");
     let meant =
         |value: Value| Patch::Merge(json!({"metadata": {"annotations": {"broker.stowage.io/may-be-deleted": value}}}));
     definitions.patch(name, &PatchParams::default(), &meant("true".into())).await?;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 
-use crate::api::{BucketName, ClaimUid};
+use crate::api::wire::Role;
+use crate::api::{BucketName, ClaimRef, ClaimUid, NamespaceUid};
 use crate::plan::{Part, Stored};
 
 use super::compressed::restored;
@@ -22,6 +23,10 @@ pub(super) struct Secrets {
     pub(super) by_name: BTreeMap<Key, Arc<Secret>>,
     by_claim: BTreeMap<String, BTreeSet<Key>>,
     by_bucket: BTreeMap<String, BTreeSet<Key>>,
+    /// Bucket records, by the claim that they name: see [`holder`].
+    by_holder: BTreeMap<String, BTreeSet<Key>>,
+    /// Records of accesses, by the UID of their namespace.
+    by_namespace_uid: BTreeMap<String, BTreeSet<Key>>,
     /// For each list under way the names seen since it began; what isn't among them when it ends,
     /// of what it tells of, is gone.
     pub(super) listings: BTreeMap<Part, BTreeSet<Key>>,
@@ -95,10 +100,19 @@ impl Secrets {
 
     /// The indexes that a Secret belongs into, and under which word.
     fn indexes(&mut self, secret: &Arc<Secret>) -> Vec<(&mut BTreeMap<String, BTreeSet<Key>>, String)> {
-        let bucket = Stored(secret.clone()).text("bucket_name").map(str::to_owned);
+        let stored = Stored(secret.clone());
+        let bucket = stored.text("bucket_name").map(str::to_owned);
+        let (mut holder, mut namespace) = (None, None);
+        match Role::of_internal(stored.name()) {
+            Some(Role::BucketRecord) => holder = holder_of(&stored),
+            Some(Role::AccessRecord) => namespace = stored.text("namespace_uid").map(str::to_owned),
+            Some(_) | None => {}
+        }
         let by_claim = claim_of(secret).map(|uid| (&mut self.by_claim, uid));
         let by_bucket = bucket.map(|bucket| (&mut self.by_bucket, bucket));
-        by_claim.into_iter().chain(by_bucket).collect()
+        let by_holder = holder.map(|claim| (&mut self.by_holder, claim));
+        let by_namespace_uid = namespace.map(|uid| (&mut self.by_namespace_uid, uid));
+        [by_claim, by_bucket, by_holder, by_namespace_uid].into_iter().flatten().collect()
     }
 
     /// What a live read missed of this claim's.
@@ -114,6 +128,16 @@ impl Secrets {
     /// Secrets for this bucket, whoever's, by name.
     pub(super) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
         self.at(self.by_bucket.get(bucket.as_str())).map(restored).map(Stored).collect()
+    }
+
+    /// Bucket records that name this claim, by name.
+    pub(super) fn records_of(&self, claim: &ClaimRef) -> Vec<Stored> {
+        self.at(self.by_holder.get(&holder(&claim.namespace, &claim.name))).cloned().map(Stored).collect()
+    }
+
+    /// Records of the accesses of the namespace of this UID, by name.
+    pub(super) fn access_records_in(&self, namespace: &NamespaceUid) -> Vec<Stored> {
+        self.at(self.by_namespace_uid.get(namespace.as_str())).cloned().map(Stored).collect()
     }
 
     /// Secrets of the claim of this UID, those that a live read missed included.
@@ -134,6 +158,16 @@ fn claim_of(secret: &Arc<Secret>) -> Option<String> {
     noted.map(str::to_owned).or_else(|| controller(secret))
 }
 
+/// The claim that a bucket record names, as the index has it.
+fn holder_of(record: &Stored) -> Option<String> {
+    Some(holder(record.text("claim_namespace")?, record.text("claim_name")?))
+}
+
+/// A claim as the index has it: no namespace has a slash in its name.
+fn holder(namespace: &str, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
 /// UID of the controller, which is what makes a consumer Secret ours.
 fn controller(secret: &Secret) -> Option<String> {
     let owner = secret.owner_references().iter().find(|owner| owner.controller == Some(true))?;
@@ -143,4 +177,102 @@ fn controller(secret: &Secret) -> Option<String> {
 /// Where a Secret is.
 pub(super) fn key(secret: &Secret) -> Key {
     (secret.namespace().unwrap_or_default(), secret.name_any())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::api::{AccessRecord, AccessRef, AccessUid, BucketRecord, Endpoint, Limits, SecretContent};
+
+    fn stored(content: &SecretContent, version: u32) -> Arc<Secret> {
+        let mut secret = content.to_secret();
+        secret.metadata.resource_version = Some(version.to_string());
+        Arc::new(secret)
+    }
+
+    fn claim(namespace: &str, name: &str) -> ClaimRef {
+        ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// A record of this claim, of a bucket of its own.
+    fn record(claim: ClaimRef, bucket: &str) -> SecretContent {
+        let record = BucketRecord {
+            uid: ClaimUid::new(format!("of-{claim:?}")),
+            claim,
+            backend: "main".into(),
+            endpoint: Endpoint::parse("http://s3.example").unwrap(),
+            bucket: BucketName::parse(bucket).unwrap(),
+            absence: false,
+            adopted: false,
+            settled: true,
+            generation: 1,
+            handled_rotate_request: None,
+            handled_revoke_request: None,
+            revoked_through: 0,
+            public: false,
+            another: false,
+            lowest: Some(1),
+            accesses: BTreeMap::new(),
+            limits: Limits::default(),
+            ending: false,
+        };
+        record.content("stowage-system")
+    }
+
+    fn access_record(name: &str, namespace_uid: &str) -> SecretContent {
+        let record = AccessRecord {
+            access: AccessRef { namespace: "team-b".to_owned(), name: name.to_owned() },
+            uid: AccessUid::new(name),
+            namespace_uid: NamespaceUid::new(namespace_uid),
+            generation: 1,
+            handled_rotate_request: None,
+            revoked_through: 0,
+            handled_revoke_request: None,
+            lowest: 1,
+        };
+        record.content("stowage-system")
+    }
+
+    // covers: 3.9.access.cost
+    #[test]
+    fn a_record_is_found_by_the_claim_that_it_names_without_a_look_at_the_others() {
+        let mut secrets = Secrets::default();
+        for number in 0..100 {
+            let other = claim("team-a", &format!("films-{number}"));
+            secrets.put(stored(&record(other, &format!("films-{number}")), 1));
+        }
+        let photos = record(claim("team-a", "photos"), "photos");
+        secrets.put(stored(&photos, 1));
+        secrets.put(stored(&record(claim("team-a", "photos"), "moved"), 1));
+        secrets.put(stored(&record(claim("team-b", "photos"), "theirs"), 1));
+        let of = |secrets: &Secrets, namespace: &str| {
+            let buckets = secrets.records_of(&claim(namespace, "photos")).into_iter();
+            let mut buckets: Vec<_> = buckets.map(|it| it.text("bucket_name").unwrap().to_owned()).collect();
+            buckets.sort();
+            buckets
+        };
+        assert_eq!(
+            (of(&secrets, "team-a"), of(&secrets, "team-b")),
+            (vec!["moved".into(), "photos".into()], vec!["theirs".into()])
+        );
+        assert!(of(&secrets, "team-c").is_empty() && secrets.records_of(&claim("team-a/photos", "")).is_empty());
+        let key = key(&stored(&photos, 1));
+        secrets.remove(&key);
+        assert_eq!(of(&secrets, "team-a"), ["moved"]);
+    }
+
+    // covers: 3.9.access.cost
+    #[test]
+    fn records_of_accesses_are_found_by_the_namespace_that_they_were_made_in() {
+        let mut secrets = Secrets::default();
+        for (name, namespace) in [("reader", "n-1"), ("writer", "n-1"), ("later", "n-2")] {
+            secrets.put(stored(&access_record(name, namespace), 1));
+        }
+        let of = |secrets: &Secrets, uid: &str| secrets.access_records_in(&NamespaceUid::new(uid)).len();
+        assert_eq!(["n-1", "n-2", "n-3"].map(|uid| of(&secrets, uid)), [2, 1, 0]);
+        secrets.put(stored(&access_record("writer", "n-2"), 2));
+        assert_eq!(["n-1", "n-2"].map(|uid| of(&secrets, uid)), [1, 2], "one that changes is found anew");
+    }
 }

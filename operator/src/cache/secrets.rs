@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::watcher::Event;
 use parking_lot::Mutex;
 
-use crate::api::{AccessUid, BucketName, ClaimUid};
+use crate::api::{AccessUid, BucketName, ClaimRef, ClaimUid, NamespaceUid};
 use crate::plan::{Part, SecretRef, Stored};
 
 use super::compressed::restored;
@@ -128,6 +128,16 @@ impl SecretCache {
     /// Secrets of the access of this UID, by name.
     pub(crate) fn of_access(&self, uid: &AccessUid) -> Vec<Stored> {
         self.of_claim(&ClaimUid::new(uid.as_str()))
+    }
+
+    /// Bucket records that name this claim, by name.
+    pub(crate) fn records_of(&self, claim: &ClaimRef) -> Vec<Stored> {
+        self.known.lock().records_of(claim)
+    }
+
+    /// Records of the accesses of the namespace of this UID, by name.
+    pub(crate) fn access_records_in(&self, namespace: &NamespaceUid) -> Vec<Stored> {
+        self.known.lock().access_records_in(namespace)
     }
 
     /// Whether the server hadn't got to a Secret of this access that was shown here when it was at

@@ -71,12 +71,6 @@ async fn reconcile(access: Arc<Access>, context: Arc<Context>) -> Result<Action,
         }
     };
     let uid = raw.uid().unwrap_or_default();
-    if raw.metadata.deletion_timestamp.is_none()
-        && let Some(wait) = context.shared.memory.pace.wait(&uid, Instant::now())
-    {
-        tracing::warn!(namespace = raw.namespace(), name = raw.name_any(), "this access is written about too often");
-        return Ok(Action::requeue(wait));
-    }
     let (namespace, name) = (raw.namespace().unwrap_or_default(), raw.name_any());
     let span = tracing::info_span!("access", namespace, name, generation = raw.metadata.generation);
     let rest = Box::pin(context.pass(&raw)).instrument(span).await;
@@ -128,8 +122,10 @@ impl Hands<'_> {
 
 impl Context {
     async fn pass(&self, raw: &BucketAccess) -> Rest {
-        let setbacks = self.shared.memory.backoff.failures(&raw.uid().unwrap_or_default());
-        let mut grant = self.shared.observer.begin_grant(raw).after_setbacks(setbacks);
+        let uid = raw.uid().unwrap_or_default();
+        let setbacks = self.shared.memory.backoff.failures(&uid);
+        let mut grant =
+            self.shared.observer.begin_grant(raw).after_setbacks(setbacks).held_off_for(self.held_off(raw, &uid));
         self.shared.memory.begin_access(&grant.access().at);
         let rest = converse(&mut grant, &self.shared.clock, &mut Hands { context: self, asked: false }).await;
         for event in &rest.events {
@@ -141,10 +137,20 @@ impl Context {
         rest
     }
 
+    /// How long the access is over its pace: as of a claim.
+    fn held_off(&self, raw: &BucketAccess, uid: &str) -> Option<Duration> {
+        let wait = self.shared.memory.pace.wait(uid, Instant::now())?;
+        if raw.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        tracing::warn!(seconds = wait.as_secs(), "this access is written about too often and has to wait");
+        Some(wait)
+    }
+
     async fn act(&self, grant: &Grant, act: &GrantAct) -> GrantAnswer {
         tracing::debug!(step = %GrantStep::Act(act.clone()), "acting");
         let answer = self.shared.actor.perform_grant(grant.access(), act).await;
-        if !grant.access().deleting {
+        if grant.is_paced() {
             self.shared.memory.pace.did(grant.access().uid.as_str(), Instant::now());
         }
         match &answer {

@@ -79,19 +79,6 @@ async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, I
             return Ok(Action::await_change());
         }
     };
-    // One that goes makes as many steps as it has objects and keys, and comes to an end.
-    if raw.metadata.deletion_timestamp.is_none()
-        && let Some(wait) =
-            context.shared.memory.pace.wait(raw.metadata.uid.as_deref().unwrap_or_default(), Instant::now())
-    {
-        tracing::warn!(
-            namespace = raw.namespace(),
-            name = raw.name_any(),
-            seconds = wait.as_secs(),
-            "this claim is written about too often and has to wait: does another operator work on it?"
-        );
-        return Ok(Action::requeue(wait));
-    }
     let span = tracing::info_span!(
         "claim",
         namespace = raw.namespace().unwrap_or_default(),
@@ -177,6 +164,7 @@ impl Context {
         let _under_way = self.shared.memory.begin(&uid, &view.claim().at);
         let has_turn = || self.shared.memory.completions.wait(&uid, Instant::now());
         let remembered = Remembered {
+            held_off: self.held_off(raw, &uid),
             setbacks: self.shared.memory.backoff.failures(&uid),
             complete_after: if is_incomplete(&view) { has_turn() } else { None },
             ..self.shared.memory.looks.recall(&uid, &view, &self.shared.config)
@@ -199,6 +187,21 @@ impl Context {
             self.shared.metrics.finalized(view.claim().deletion, Duration::try_from(took).unwrap_or_default());
         }
         rest.then
+    }
+
+    /// How long the claim is over its pace. One that goes makes as many steps as it has objects and
+    /// keys, and comes to an end.
+    fn held_off(&self, raw: &BucketClaim, uid: &str) -> Option<Duration> {
+        let wait = self.shared.memory.pace.wait(uid, Instant::now())?;
+        if raw.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let seconds = wait.as_secs();
+        tracing::warn!(
+            seconds,
+            "this claim is written about too often and has to wait: does another operator work on it?"
+        );
+        Some(wait)
     }
 
     async fn look(&self, caller: &Arc<Caller>, view: &View, look: &Look) -> Answer {
@@ -227,7 +230,7 @@ impl Context {
     async fn act(&self, caller: &Arc<Caller>, view: &View, act: &Act) -> Answer {
         tracing::debug!(step = %act, "acting");
         let answer = self.shared.actor.perform(caller, view.claim(), act).await;
-        if !view.claim().deleting {
+        if view.is_paced() {
             self.shared.memory.pace.did(view.claim().uid.as_str(), Instant::now());
         }
         self.count(&answer);

@@ -84,6 +84,7 @@ impl Looks {
             let_go: look.let_go.clone(),
             revoked_through: look.revoked_through.saturating_sub(ASKED_AGAIN),
             revoked: look.revoked,
+            held_off: None,
         }
     }
 

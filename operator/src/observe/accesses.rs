@@ -64,16 +64,15 @@ impl Observer {
             return BTreeSet::new();
         }
         let reach = &self.setting.reach;
-        let of_open = self.access_records().filter(|record| open.contains(&record.namespace_uid));
+        let of_open = open.iter().flat_map(|namespace| self.access_records_in(namespace));
         let of_open = of_open.filter(|record| reach.has(&record.access.namespace));
         of_open.filter(|record| !self.accesses.has(&record.access, &record.uid)).map(|record| record.access).collect()
     }
 
-    /// The records of accesses.
-    fn access_records(&self) -> impl Iterator<Item = AccessRecord> {
-        let is_record = |secret: &Stored| wire::Role::of_internal(secret.name()) == Some(wire::Role::AccessRecord);
-        let all = self.internal.all().into_iter().filter(is_record);
-        all.filter_map(|secret| AccessRecord::read(&secret.0).ok())
+    /// The records of accesses of the namespace of this UID.
+    fn access_records_in(&self, namespace: &NamespaceUid) -> impl Iterator<Item = AccessRecord> {
+        let records = self.internal.access_records_in(namespace).into_iter();
+        records.filter_map(|secret| AccessRecord::read(&secret.0).ok())
     }
 
     /// The namespaces that a record is open to and in which this operator asks nobody. One of which
@@ -91,7 +90,7 @@ impl Observer {
 
     /// The name that a namespace had when an access from it was given its record.
     fn name_of(&self, namespace: &NamespaceUid) -> Option<String> {
-        self.access_records().find(|record| record.namespace_uid == *namespace).map(|record| record.access.namespace)
+        self.access_records_in(namespace).next().map(|record| record.access.namespace)
     }
 
     /// A namespace, unless there is none, or it is on its way out.
@@ -244,7 +243,8 @@ impl Observer {
     /// UID of a claim in a namespace that isn't served, as its records have it. Where those of two
     /// claims have the name it isn't known which of them is there.
     fn uid_of_unwatched(&self, named: &ClaimRef) -> Option<ClaimUid> {
-        let records = self.internal.all().into_iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
+        let records = self.internal.records_of(named).into_iter();
+        let records = records.filter_map(|secret| BucketRecord::read(&secret.0).ok());
         let uids: BTreeSet<ClaimUid> = records.filter(|it| it.claim == *named).map(|it| it.uid).collect();
         let mut uids = uids.into_iter();
         uids.next().filter(|_| uids.next().is_none())

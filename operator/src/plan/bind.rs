@@ -22,10 +22,13 @@ use super::write::{record_patch, repair};
 use super::{access, bucket, consent, moves, place, public, revocation};
 
 /// Walks through the steps. What leaked ends before anything that may stop the walk; what an older
-/// version left out is written whatever stops it.
+/// version left out is written whatever stops it. Over the claim's pace all else waits.
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let revoked = revocation::walk(view, now)?;
     consent::narrow(view)?;
+    if view.held_off().is_some() {
+        return Ok(revoked);
+    }
     let served = match serve(view, now) {
         Ok(served) => served,
         Err(Halt::Stop(stop)) => Outcome { impaired: Some(*stop), wake: None },

@@ -134,11 +134,14 @@ fn judge(view: &View, now: Timestamp) -> Judgement {
         Some(Trouble::Stale) => Judgement::Step(retry("what was read is not what there is")),
         Some(Trouble::Failed(step, failure)) => after_failure(view, step, failure),
     };
-    match (note, judged) {
-        (Note::HandedOver, Judgement::Conclude(stop, wake)) => {
+    match (note, judged, view.held_off()) {
+        (_, Judgement::Conclude(stop, wake), Some(time)) => {
+            Judgement::Step(rest(status::then(stop.as_deref(), wake, now).held_off(time)))
+        }
+        (Note::HandedOver, Judgement::Conclude(stop, wake), None) => {
             Judgement::Step(rest(status::then(stop.as_deref(), wake, now)))
         }
-        (_, judged) => judged,
+        (_, judged, _) => judged,
     }
 }
 

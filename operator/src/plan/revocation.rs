@@ -94,6 +94,10 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     view.require_live_claim()?;
     let handled_revoke_request = view.claim().revoke_request.clone();
     if !may_have_key(view, record)? {
+        if view.held_off().is_some() {
+            // There is nothing to end: a note waits as every other write does.
+            return Ok(None);
+        }
         let noted = BucketRecord { handled_revoke_request, ..record.clone() };
         return Err(rewrite(view, &noted, stored, Change::NoteRevocation));
     }

@@ -191,6 +191,17 @@ pub enum Then {
     Retry(String),
 }
 
+impl Then {
+    /// The same for a pass that holds off for so long, and tells of nothing.
+    pub(super) fn held_off(self, time: Duration) -> Self {
+        match self {
+            Self::AwaitChange => Self::Wait(time),
+            Self::After(delay) | Self::Wait(delay) => Self::Wait(delay.min(time)),
+            Self::Retry(why) => Self::Retry(why),
+        }
+    }
+}
+
 impl fmt::Display for Then {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

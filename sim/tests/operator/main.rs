@@ -35,6 +35,7 @@ mod obc;
 mod obc_brownfield;
 mod orphans;
 mod ownership;
+mod pace;
 mod places;
 mod probes;
 mod removal;

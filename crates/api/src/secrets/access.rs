@@ -116,6 +116,15 @@ impl AccessScope {
         let place = |it: &Self| (it.bucket.clone(), it.backend.clone(), it.endpoint.clone(), it.claim.clone());
         place(self) == place(other)
     }
+
+    /// Whether it opens nothing of the same place that the other doesn't.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        let covers = |outer: &Prefix| self.prefix.as_ref().is_some_and(|it| outer.covers(it.as_str().as_bytes()));
+        self.is_same_place(other)
+            && self.mode.and(other.mode) == Some(self.mode)
+            && other.prefix.as_ref().is_none_or(covers)
+    }
 }
 
 /// A scope as it is stored. Another word in it might narrow it: then it opens nothing.

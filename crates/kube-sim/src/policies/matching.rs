@@ -45,7 +45,7 @@ pub(crate) fn names(rule: &NamedRuleWithOperations, asked: &Admission<'_>, versi
         _ => true,
     };
     let has = |list: &Option<Vec<String>>, value: &str| list.iter().flatten().any(|one| one == "*" || one == value);
-    let name = crate::meta::name(asked.about());
+    let name = asked.name();
     let named = rule.resource_names.as_ref().is_none_or(|list| list.is_empty() || list.iter().any(|one| one == name));
     scope
         && named

@@ -68,6 +68,8 @@ pub(crate) struct Admission<'a> {
     /// Of the object; empty for all of it.
     pub(crate) subresource: &'a str,
     pub(crate) operation: Operation,
+    /// The request names the object: not where it deletes a collection.
+    pub(crate) is_named: bool,
     /// As it is to be; absent where it is to go.
     pub(crate) object: Option<&'a Value>,
     /// As it was; absent where it is new.
@@ -80,6 +82,11 @@ impl<'a> Admission<'a> {
     /// The object that it is about.
     pub(crate) fn about(&self) -> &'a Value {
         self.object.or(self.old).unwrap_or(&Value::Null)
+    }
+
+    /// The name in the request; empty where it names none.
+    pub(crate) fn name(&self) -> &'a str {
+        if self.is_named { super::meta::name(self.about()) } else { "" }
     }
 
     /// Of the object; of a namespace its own name.
@@ -100,7 +107,7 @@ impl<'a> Admission<'a> {
             "kind": of_kind(version), "requestKind": of_kind(requested),
             "resource": resource(version), "requestResource": resource(requested),
             "subResource": self.subresource, "requestSubResource": self.subresource,
-            "name": super::meta::name(self.about()), "namespace": self.namespace(),
+            "name": self.name(), "namespace": self.namespace(),
             "operation": self.operation.as_str(), "userInfo": self.user.0, "dryRun": self.dry_run,
         })
     }

@@ -187,6 +187,34 @@ async fn deletions_are_judged_by_what_goes() {
     assert_eq!(send(&front, "DELETE", &format!("{MAPS}/kept"), &[], b"").await.code, 200);
 }
 
+/// As kube-apiserver 1.34 does it: a request for a collection names none of its objects, each of
+/// which is judged.
+#[rstest]
+#[case::by_a_rule(json!(["kept"]), "true", 200)]
+#[case::by_the_request(Value::Null, "request.name == 'kept'", 200)]
+#[case::by_the_object(Value::Null, "oldObject.metadata.name == 'kept'", 422)]
+#[tokio::test]
+async fn a_collection_is_deleted_without_a_name(#[case] names: Value, #[case] condition: &str, #[case] code: u16) {
+    let (_, front) = fixture().await;
+    let mut rule = json!({
+        "apiGroups": [""], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["configmaps"],
+    });
+    if names.is_array() {
+        rule["resourceNames"] = names;
+    }
+    let spec = json!({
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "n", "expression": condition}],
+        "validations": [{"expression": "false"}],
+    });
+    bind(&front, &spec, &json!({})).await;
+    for name in ["kept", "other"] {
+        assert_eq!(put_map(&front, name, &json!({})).await.code, 201);
+    }
+    assert_eq!(send(&front, "DELETE", &format!("{MAPS}/kept"), &[], b"").await.code, 422);
+    assert_eq!(send(&front, "DELETE", MAPS, &[], b"").await.code, code);
+}
+
 #[tokio::test]
 async fn a_policy_that_does_not_compile_is_refused() {
     let (_, front) = fixture().await;

@@ -126,6 +126,16 @@ pub(super) fn kept(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessS
     Ok(kept)
 }
 
+/// The same, but for what opens more than the key does now.
+pub(super) fn narrowed(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
+    let mut narrowed = Vec::new();
+    for scope in current {
+        let followed = follow(grant, scope)?;
+        narrowed.extend(followed.map(|it| if it.is_within(scope) { it } else { scope.clone() }));
+    }
+    Ok(narrowed)
+}
+
 fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Halt> {
     let refused: Vec<bool> = resolved(grant).into_iter().map(|it| it.open == Err(AccessReason::SameBucket)).collect();
     let entries = grant.access.entries.iter().zip(&grant.entries).zip(refused).filter(|(_, refused)| !refused);

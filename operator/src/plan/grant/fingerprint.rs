@@ -22,6 +22,8 @@ impl Grant {
             entries,
             lead,
             setbacks,
+            held_off,
+            revocation_started,
             words,
             lists: (lists, is_current),
             is_doubted,
@@ -39,6 +41,9 @@ impl Grant {
         let _ = write!(text, "{} | {namespace:?} {namespace_live:?} {entries:?} {lead:?} ", consumers.fingerprint());
         let _ = write!(text, "{words:?} {is_listed} {is_current} {is_doubted} {aimed:?} {highest_gone} ");
         let _ = write!(text, "{is_consumer_written} {is_finalizer_removed} {setbacks} {trouble:?}");
+        if let Some(time) = held_off {
+            let _ = write!(text, " {time:?} {revocation_started}");
+        }
         text
     }
 }

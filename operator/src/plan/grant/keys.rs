@@ -120,6 +120,10 @@ pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>,
     if request.is_none() || request == record.handled_revoke_request {
         return Ok(None);
     }
+    if grant.held_off().is_some() && grant.keys().iter().all(|(generation, _)| grant.is_revoked(*generation)) {
+        // There is nothing to end: a note waits as every other write does.
+        return Ok(None);
+    }
     let of_revocation = record.revoked_through > 0 && record.revoked_through + 1 == record.generation;
     let made = made(grant, record.generation).filter(|made| of_revocation && *made <= now);
     if let Some(over) = made.map(|made| plus(made, GRACE)).filter(|over| now < *over) {
@@ -198,6 +202,20 @@ pub(super) fn keep(grant: &Grant, record: &AccessRecord) -> Result<(), Halt> {
         let scopes = entries::kept(grant, &AccessCredentialFacts::scopes_of(&key.0))?;
         let content = facts(record, generation, scopes).content(&grant.setting.operator_namespace, None);
         repair(grant, SecretPatch::between(&key.0, &content, &[], Change::Repair))?;
+    }
+    Ok(())
+}
+
+/// Takes from the keys what their entries ask for no more, and opens nothing.
+pub(super) fn narrow(grant: &Grant) -> Result<(), Halt> {
+    let Some((record, _)) = grant.record() else { return Ok(()) };
+    for (generation, key) in grant.keys() {
+        let now = AccessCredentialFacts::scopes_of(&key.0);
+        let narrowed = entries::narrowed(grant, &now)?;
+        if narrowed != now {
+            let content = facts(&record, generation, narrowed).content(&grant.setting.operator_namespace, None);
+            repair(grant, SecretPatch::between(&key.0, &content, &[], Change::Repair))?;
+        }
     }
     Ok(())
 }

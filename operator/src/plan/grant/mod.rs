@@ -80,9 +80,12 @@ fn judge(grant: &Grant, now: Timestamp) -> Judgement {
             Err(stop) => Judgement::Conclude(Some(stop), None),
         },
     };
-    match (note, judged) {
-        (Note::HandedOver, Judgement::Conclude(stop, wake)) => Judgement::Rest(then(stop.as_ref(), wake, now)),
-        (_, judged) => judged,
+    match (note, judged, grant.held_off()) {
+        (_, Judgement::Conclude(stop, wake), Some(time)) => {
+            Judgement::Rest(then(stop.as_ref(), wake, now).held_off(time))
+        }
+        (Note::HandedOver, Judgement::Conclude(stop, wake), None) => Judgement::Rest(then(stop.as_ref(), wake, now)),
+        (_, judged, _) => judged,
     }
 }
 
@@ -124,6 +127,9 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     }
     let rotation =
         *grant.access.rotation.as_ref().map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
+    if grant.held_off().is_some() {
+        return keys::narrow(grant).map(|()| (None, next_revocation));
+    }
     if !grant.access.has_finalizer() {
         if grant.lead == Lead::Elsewhere {
             return Err(Halt::LeaveAlone);

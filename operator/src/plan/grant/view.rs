@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::{Access, AccessReason, AccessRecord, BucketAccessStatus, ClaimRef, ServedBy};
 
 use super::super::answer::{Failure, Posted};
 use super::super::asking::Asker;
 use super::super::note::Note;
-use super::super::patch::Change;
+use super::super::patch::{Change, Trigger};
 use super::super::secret::Stored;
 use super::super::step::Then;
 use super::super::view::{Knowledge, Secrets, Setting};
@@ -49,6 +50,10 @@ pub struct Grant {
     pub(super) lead: Lead,
     /// Passes that failed in a row before this one.
     pub(super) setbacks: u32,
+    /// How long it is until the access may be written about again: it is over its pace.
+    pub(super) held_off: Option<Duration>,
+    /// This pass started a revocation.
+    pub(super) revocation_started: bool,
     /// What live reads said of claims.
     pub(super) words: BTreeMap<ClaimRef, ClaimWord>,
     /// Live lists since the last answer that came late, and whether the last of them is current.
@@ -134,6 +139,8 @@ impl Grant {
             entries,
             lead,
             setbacks: 0,
+            held_off: None,
+            revocation_started: false,
             words: BTreeMap::new(),
             lists: (0, false),
             is_doubted: false,
@@ -150,6 +157,22 @@ impl Grant {
     #[must_use]
     pub fn after_setbacks(self, setbacks: u32) -> Self {
         Self { setbacks, ..self }
+    }
+
+    /// The same while it is over its pace, for so long.
+    #[must_use]
+    pub fn held_off_for(self, held_off: Option<Duration>) -> Self {
+        Self { held_off, ..self }
+    }
+
+    /// How long it is until more may be written than what ends and narrows keys: as of a claim.
+    pub(super) fn held_off(&self) -> Option<Duration> {
+        self.held_off.filter(|_| !self.revocation_started)
+    }
+
+    /// Whether the writes of this pass count towards the pace of the access.
+    pub fn is_paced(&self) -> bool {
+        !self.access.deleting && self.held_off.is_none()
     }
 
     /// The access.
@@ -334,7 +357,8 @@ impl Grant {
             self.is_consumer_written = true;
             return self.consumers.found(secret, self.step);
         }
-        if let Change::RaiseGeneration(_) = change {
+        if let Change::RaiseGeneration(trigger) = change {
+            self.revocation_started |= trigger == Trigger::Revocation;
             self.aimed = AccessRecord::read(&secret.0).ok().map(|record| record.generation);
         }
         self.internal.found(secret, self.step);

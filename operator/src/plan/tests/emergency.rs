@@ -109,6 +109,39 @@ fn where_a_key_may_be_that_is_not_seen_a_request_is_not_only_noted() {
     assert_eq!(change(&view), Change::NoteRevocation);
 }
 
+// covers: 3.5.pace.revoked
+#[test]
+fn over_its_pace_a_claim_is_revoked_and_gets_its_next_key_and_nothing_else() {
+    let wait = std::time::Duration::from_secs(30);
+    let over = || Remembered { held_off: Some(wait), ..Remembered::default() };
+    let mut given = leaked();
+    let mut view = given.begin(over());
+    assert!(!view.is_paced());
+    ask(&mut view, &Look::Claim, &given);
+    raise(&mut view, &mut given, &revoked_through(2));
+    let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
+    let deleted = given.delete(secret);
+    view.learn(deleted);
+    ask(&mut view, &Look::Internal(key_name(1)), &given);
+    assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
+
+    let rests = |view: &View| matches!(step(view), Step::Rest(rest) if rest.then == Then::Wait(wait));
+    let mut given = leaked();
+    given.claim.revoke_request = None;
+    given.claim.rotate_request = Some("now".into());
+    let view = given.begin(over());
+    assert!(rests(&view), "{}", step(&view));
+
+    let mut given = leaked();
+    given.take(&key_name(2));
+    let mut view = given.begin(over());
+    ask(&mut view, &Look::Claim, &given);
+    for generation in [1, 2] {
+        ask(&mut view, &Look::Internal(key_name(generation)), &given);
+    }
+    assert!(rests(&view), "there is none to end: {}", step(&view));
+}
+
 // covers: 3.3.revoke.coalesced
 /// The clock may be behind: a minute that can't be measured is not waited for.
 #[rstest]

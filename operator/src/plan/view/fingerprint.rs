@@ -29,6 +29,7 @@ impl View {
             unanswered,
             setbacks,
             complete_after,
+            held_off,
             recheck,
             held,
             asking,
@@ -44,6 +45,7 @@ impl View {
                     absent_through,
                     finalizer_removed,
                     consent_settled,
+                    revocation_started,
                 },
             trouble,
             step: _, // What is known tells by itself whether it still counts.
@@ -67,6 +69,9 @@ impl View {
         let _ = write!(text, "{absent_through} {finalizer_removed} {trouble:?} {public_rival:?} {complete_after:?}");
         if asking.as_ref().is_some_and(|asking| *asking != Asking::default()) || *consent_settled {
             let _ = write!(text, " {asking:?} {consent:?} {consent_settled}");
+        }
+        if let Some(time) = held_off {
+            let _ = write!(text, " {time:?} {revocation_started}");
         }
         self.tell_backends(&mut text);
         if let Some((at, secrets)) = others_credentials {

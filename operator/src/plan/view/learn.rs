@@ -7,7 +7,7 @@ use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
 use super::super::answer::{
     Answer, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, Posted, PurgeEnd, Purged, VersioningSeen,
 };
-use super::super::patch::{Change, SecretPatch};
+use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::secret::{SecretRef, Stored, is_credential, is_record};
 use super::super::step::{Act, Look, Step};
 use super::super::target::Target;
@@ -272,7 +272,8 @@ impl View {
         if change == Change::Consent {
             self.consent = None;
         }
-        if let Change::RaiseGeneration(_) = change {
+        if let Change::RaiseGeneration(trigger) = change {
+            self.deeds.revocation_started |= trigger == Trigger::Revocation;
             self.deeds.aimed_by_this_pass = BucketRecord::read(&secret.0).ok().map(|record| record.generation);
         }
         self.wrote(secret);

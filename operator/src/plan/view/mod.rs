@@ -102,6 +102,8 @@ struct Deeds {
     finalizer_removed: bool,
     /// Who may have an access was read live.
     consent_settled: bool,
+    /// A revocation was started.
+    revocation_started: bool,
 }
 
 /// Why a pass is over but for what it tells.
@@ -148,6 +150,8 @@ pub struct View {
     setbacks: u32,
     /// How long it is until what an older version left out is to be written; `None` = now.
     complete_after: Option<Duration>,
+    /// How long it is until the claim may be written about again: it is over its pace.
+    held_off: Option<Duration>,
     deeds: Deeds,
     trouble: Option<Trouble>,
     /// Number of answers so far: the clock for `Fact::since`.
@@ -184,6 +188,7 @@ impl View {
             others: BTreeMap::new(),
             public_rival: None,
             complete_after: None,
+            held_off: None,
             others_credentials: None,
             bucket: BucketFacts::default(),
             trouble: None,
@@ -219,6 +224,17 @@ impl View {
     /// How long it is until what an older version left out is to be written; `None` = now.
     pub(super) fn completed_after(&self) -> Option<Duration> {
         self.complete_after
+    }
+
+    /// How long it is until more may be written than what ends keys and consent. A pass that starts
+    /// a revocation is not held off: there is one a minute at most, and the tenant has no key.
+    pub(super) fn held_off(&self) -> Option<Duration> {
+        self.held_off.filter(|_| !self.deeds.revocation_started)
+    }
+
+    /// Whether the writes of this pass count towards the claim's pace.
+    pub fn is_paced(&self) -> bool {
+        !self.claim().deleting && self.held_off.is_none()
     }
 
     /// What gateways found in the bucket of a record.

@@ -31,6 +31,8 @@ pub struct Remembered {
     pub revoked_through: u64,
     /// Credentials of a claim that goes that were deleted, and not told of.
     pub revoked: u32,
+    /// How long it is until the claim may be written about again: it is over its pace.
+    pub held_off: Option<Duration>,
 }
 
 /// A bucket that a claim has let go of: its record was removed.
@@ -46,11 +48,11 @@ impl View {
     /// A pass begins, which knows what earlier passes of this process saw.
     #[must_use]
     pub fn begin(self, remembered: Remembered) -> Self {
-        let Remembered { setbacks, missing_at, unanswered, look_due, complete_after, let_go, revoked_through, revoked } =
-            remembered;
+        let Remembered { setbacks, missing_at, unanswered, look_due, complete_after, held_off, .. } = remembered;
+        let Remembered { let_go, revoked_through, revoked, .. } = remembered;
         let drift = Drift { due: look_due, checked: Checked::No, missing_at };
         let deeds = Deeds { let_go, absent_through: revoked_through, revoked, ..Deeds::default() };
-        Self { setbacks, unanswered, complete_after, drift, deeds, ..self }
+        Self { setbacks, unanswered, complete_after, held_off, drift, deeds, ..self }
     }
 
     /// What the next pass of this process should know of the claim.
@@ -65,6 +67,8 @@ impl View {
             let_go: self.deeds.let_go.clone(),
             revoked_through: self.deeds.absent_through,
             revoked: self.deeds.revoked,
+            // Nor how much has been written by then.
+            held_off: None,
         }
     }
 }
