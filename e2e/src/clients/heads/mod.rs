@@ -146,8 +146,8 @@ impl Stand {
         let (received, understood) = (self.recorder.take(), lines(&self.log, began)?);
         let outcome = Outcome { received: &received, understood: &understood, answer: &answer };
         let bounds = Bounds { rights, secrets: &self.cast.canary.secrets };
-        let wrong = judge(request, &sent, &outcome, &bounds);
-        report.add(request, &sent, &outcome, &wrong);
+        let judged = judge(request, &sent, &outcome, &bounds);
+        report.add(request, &sent, &outcome, &judged);
         Ok(())
     }
 }
