@@ -123,8 +123,8 @@ fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
     }
 }
 
-/// The objects of a DeleteObjects are among those that were sent, in their order: the gateway leaves
-/// out those that are deleted already, and those that come again.
+/// The objects of a DeleteObjects are among those that were sent, in their order: the gateway
+/// leaves out those that are deleted already, and those that come again.
 fn some_of(received: &Element, sent: Option<Element>) -> Result<(), String> {
     let Some(sent) = sent else { return Ok(()) };
     let mut objects = sent.all("Object").map(Element::meaning);
