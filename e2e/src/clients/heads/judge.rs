@@ -11,7 +11,7 @@ use super::read::Read;
 use super::recorder::Received;
 use super::rules::{self, Rights};
 use super::wire::{Answer, PAYLOAD, Written};
-use super::xml;
+use super::xml::{self, Element};
 use crate::request::Signed;
 
 /// A line of versitygw's access log, as far as a request's head decides about it.
@@ -56,10 +56,19 @@ pub(super) struct Bounds<'a> {
     pub(super) secrets: &'a [String],
 }
 
-/// Everything that is wrong with what came of a request; nothing, where all is in order.
-pub(super) fn judge(request: &Request, sent: &Written, outcome: &Outcome<'_>, bounds: &Bounds<'_>) -> Vec<String> {
+/// The judgement of what came of a request.
+pub(super) struct Judged {
+    /// Everything that is wrong; nothing, where all is in order.
+    pub(super) wrong: Vec<String>,
+    /// It came to the store, and not only a look of the gateway's own before it.
+    pub(super) is_forwarded: bool,
+}
+
+/// Judges what came of a request.
+pub(super) fn judge(request: &Request, sent: &Written, outcome: &Outcome<'_>, bounds: &Bounds<'_>) -> Judged {
     let mut wrong = Vec::new();
     let expected = Expected::of(request, sent);
+    let is_forwarded = !expected.behind_looks(outcome.understood).is_empty();
     wrong.extend(understood_otherwise(&expected, outcome.understood).err());
     for received in outcome.received {
         if let Err(why) = check(received, request, sent, bounds.rights) {
@@ -70,7 +79,7 @@ pub(super) fn judge(request: &Request, sent: &Written, outcome: &Outcome<'_>, bo
     if bounds.secrets.iter().any(|secret| outcome.answer.holds(secret)) {
         wrong.push("the answer has the content of an object that nobody here may read".to_owned());
     }
-    wrong
+    Judged { wrong, is_forwarded }
 }
 
 fn check(received: &Received, request: &Request, sent: &Written, rights: &Rights) -> Result<(), String> {
@@ -96,11 +105,14 @@ fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
                 (true, false) => Err("other bytes than a form's file".to_owned()),
             }
         }
+        // It is asked before, and has no body.
+        (Operation::GetBucketVersioning, _) => Ok(()),
         (operation, Body::Form(_)) => Err(format!("{} for a form", operation.name())),
         (Operation::PutObject | Operation::UploadPart, _) if read.body != sent.body => {
             Err("other bytes than were sent".to_owned())
         }
-        (Operation::CompleteMultipartUpload | Operation::DeleteObjects | Operation::PutObjectTagging, _) => {
+        (Operation::DeleteObjects, _) => some_of(&xml::read(&read.body)?, xml::read(&sent.body).ok()),
+        (Operation::CompleteMultipartUpload | Operation::PutObjectTagging, _) => {
             let (sent, received) = (xml::read(&sent.body), xml::read(&read.body)?.meaning());
             match sent.map(|sent| sent.meaning()) {
                 Ok(sent) if sent != received => Err(format!("{received} for {sent}")),
@@ -111,9 +123,22 @@ fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
     }
 }
 
+/// The objects of a DeleteObjects are among those that were sent, in their order: the gateway
+/// leaves out those that are deleted already, and those that come again.
+fn some_of(received: &Element, sent: Option<Element>) -> Result<(), String> {
+    let Some(sent) = sent else { return Ok(()) };
+    let mut objects = sent.all("Object").map(Element::meaning);
+    let are_there = received.all("Object").map(Element::meaning).all(|object| objects.any(|it| it == object));
+    let is_quiet = |root: &Element| root.all("Quiet").any(|it| it.meaning().contains("true"));
+    if are_there && is_quiet(received) == is_quiet(&sent) {
+        return Ok(());
+    }
+    Err(format!("{} for {}", received.meaning(), sent.meaning()))
+}
+
 /// What the store may understand of a request.
 pub(super) enum Expected {
-    /// What the gateway takes its head for; and a look at a source before, where a guest copies.
+    /// What the gateway takes its head for.
     Ask(Box<Ask>, Who),
     /// An upload by a form, to this bucket.
     Upload(String),
@@ -127,6 +152,37 @@ impl Expected {
             Body::Form(_) => Self::Upload(String::from_utf8_lossy(request.path.trim_ascii()).replace('/', "")),
             Body::Bytes(_) => ask(request, sent).map_or(Self::Nothing, |ask| Self::Ask(Box::new(ask), request.who)),
         }
+    }
+
+    /// What the gateway may look at before, by bucket and operation: the source of a guest's copy,
+    /// objects that are to be deleted, and whether a bucket keeps versions.
+    fn looks(&self) -> Vec<(String, &'static str)> {
+        use Operation as O;
+        const HEAD: &str = "s3_HeadObject";
+        const VERSIONING: &str = "s3_GetBucketVersioning";
+        let (ask, who) = match self {
+            Self::Ask(ask, who) => (ask, *who),
+            Self::Upload(bucket) => return vec![(bucket.clone(), VERSIONING)],
+            Self::Nothing => return Vec::new(),
+        };
+        let bucket = ask.target.bucket().map(ToString::to_string).unwrap_or_default();
+        let source = ask.copy.as_ref().map(|source| source.bucket.to_string()).filter(|_| who == Who::Guest);
+        match ask.operation {
+            O::DeleteObject | O::DeleteObjects => vec![(bucket.clone(), HEAD), (bucket, VERSIONING)],
+            O::CopyObject | O::UploadPartCopy => {
+                source.map(|source| (source, HEAD)).into_iter().chain([(bucket, VERSIONING)]).collect()
+            }
+            O::CompleteMultipartUpload | O::CreateMultipartUpload | O::PutObject => vec![(bucket, VERSIONING)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What came to the store behind the looks.
+    fn behind_looks<'a>(&self, understood: &'a [Understood]) -> &'a [Understood] {
+        let looks = self.looks();
+        let is_look = |it: &Understood| looks.iter().any(|(bucket, operation)| it.is(bucket, operation));
+        let first = understood.iter().position(|it| !is_look(it)).unwrap_or(understood.len());
+        understood.get(first..).unwrap_or_default()
     }
 }
 
@@ -146,15 +202,7 @@ fn ask(request: &Request, sent: &Written) -> Option<Ask> {
 /// What it understood.
 fn understood_otherwise(expected: &Expected, understood: &[Understood]) -> Result<(), String> {
     let said = |it: &Understood| format!("{} of bucket {}, {:?}", it.operation, it.bucket, it.rest);
-    let looked = |ask: &Ask| ask.copy.as_ref().map(|source| source.bucket.to_string());
-    let rest = match (expected, understood) {
-        (Expected::Ask(ask, Who::Guest), [first, rest @ ..])
-            if looked(ask).is_some_and(|bucket| first.is(&bucket, "s3_HeadObject")) =>
-        {
-            rest
-        }
-        _ => understood,
-    };
+    let rest = expected.behind_looks(understood);
     let it = match (expected, rest) {
         (_, []) => return Ok(()),
         (Expected::Nothing, [it, ..]) => {

@@ -66,7 +66,7 @@ fn rights() -> Rights {
 fn judged(request: &Request, sent: &Written, received: &[Received], lines: &[Understood], answer: &str) -> Vec<String> {
     let answer = Answer { status: 200, bytes: answer.as_bytes().to_vec() };
     let outcome = Outcome { received, understood: lines, answer: &answer };
-    judge(request, sent, &outcome, &Bounds { rights: &rights(), secrets: &["crown 7".to_owned()] })
+    judge(request, sent, &outcome, &Bounds { rights: &rights(), secrets: &["crown 7".to_owned()] }).wrong
 }
 
 fn get() -> (Request, Written) {
@@ -102,6 +102,29 @@ fn a_source_is_looked_at_before(#[case] found: &[(&str, &str)], #[case] why: Opt
     let wrong = judged(&request, &written, &[], &lines(found), "");
     assert_eq!(wrong.len(), usize::from(why.is_some()), "{wrong:?}");
     assert!(wrong.concat().starts_with(why.unwrap_or_default()), "{wrong:?}");
+}
+
+#[rstest]
+#[case::deletion("DELETE", "/photos/a", &[("photos", "s3_HeadObject"), ("photos", "s3_DeleteObject")], true)]
+#[case::deleted("DELETE", "/photos/a", &[("photos", "s3_HeadObject")], false)]
+#[case::deletions("POST", "/photos?delete", &[
+    ("photos", "s3_GetBucketVersioning"), ("photos", "s3_HeadObject"), ("photos", "s3_HeadObject"),
+    ("photos", "s3_DeleteObjects"),
+], true)]
+#[case::hidden("PUT", "/photos/a//b", &[("photos", "s3_GetBucketVersioning")], false)]
+#[case::the_head_itself("HEAD", "/photos/a", &[("photos", "s3_HeadObject")], true)]
+fn a_look_before_is_not_what_was_asked(
+    #[case] method: &'static str,
+    #[case] target: &str,
+    #[case] found: &[(&str, &str)],
+    #[case] is_forwarded: bool,
+) {
+    let request = request(method, target, Body::Bytes(Vec::new()));
+    let written = sent(&request, &[], b"");
+    let (found, answer) = (lines(found), Answer { status: 200, bytes: Vec::new() });
+    let outcome = Outcome { received: &[], understood: &found, answer: &answer };
+    let judged = judge(&request, &written, &outcome, &Bounds { rights: &rights(), secrets: &[] });
+    assert_eq!((judged.wrong, judged.is_forwarded), (Vec::new(), is_forwarded));
 }
 
 #[test]
@@ -142,9 +165,13 @@ fn an_object_is_stored_as_it_was_sent(#[case] stored: &[u8], #[case] why: Option
 #[case::the_same("<Delete><Object><Key>a/b</Key></Object></Delete>", None)]
 #[case::another("<Delete><Object><Key>a/c</Key></Object></Delete>", Some("the store received"))]
 #[case::one_more("<Delete><Object><Key>a/b</Key></Object><Object><Key>c</Key></Object></Delete>", Some("the store"))]
+#[case::left_out("<Delete><Object><Key>d</Key></Object></Delete>", None)]
+#[case::another_order("<Delete><Object><Key>d</Key></Object><Object><Key>a/b</Key></Object></Delete>", Some("the"))]
+#[case::quiet("<Delete><Object><Key>d</Key></Object><Quiet>true</Quiet></Delete>", Some("the store"))]
 #[case::a_version("<Delete><Object><Key>a/b</Key><VersionId>x</VersionId></Object></Delete>", Some("the store"))]
 fn a_document_says_what_was_sent(#[case] stored: &str, #[case] why: Option<&str>) {
-    let body = b"<Delete><Object><Key>a&#47;<![CDATA[b]]></Key></Object><Quiet>false</Quiet></Delete>";
+    let body = b"<Delete><Object><Key>a&#47;<![CDATA[b]]></Key></Object><Object><Key>d</Key></Object>\
+        <Quiet>false</Quiet></Delete>";
     let request = request("POST", "/photos?delete", Body::Bytes(body.to_vec()));
     let written = sent(&request, &[], body);
     let head = "POST /photos?delete= HTTP/1.1|content-type: application/xml";

@@ -2,11 +2,11 @@
 //!
 //! `generate` makes requests in which much is written in an odd way: heads, documents, sources of
 //! copies, forms, headers. A `cast` of two sends each, signed, over the `wire` to a gateway, which
-//! reads it, and asks the store in its own words. A `recorder` before the store keeps every byte of
-//! that; `read` and `xml` read it anew, and `rules` hold it against what the sender's key opens. The
-//! store's access log names the operation that it understood, which `judge` compares with what the
-//! gateway's own code takes the head for. At the end the `canary` tells whether anything of others
-//! has changed at the store.
+//! reads it, and asks the store in its own words. A `recorder` before the store keeps every byte
+//! of that; `read` and `xml` read it anew, and `rules` hold it against what the sender's key opens.
+//! The store's access log names the operation that it understood, which `judge` compares with what
+//! the gateway's own code takes the head for. At the end the `canary` tells whether anything of
+//! others has changed at the store.
 
 mod canary;
 mod cast;
@@ -146,8 +146,8 @@ impl Stand {
         let (received, understood) = (self.recorder.take(), lines(&self.log, began)?);
         let outcome = Outcome { received: &received, understood: &understood, answer: &answer };
         let bounds = Bounds { rights, secrets: &self.cast.canary.secrets };
-        let wrong = judge(request, &sent, &outcome, &bounds);
-        report.add(request, &sent, &outcome, &wrong);
+        let judged = judge(request, &sent, &outcome, &bounds);
+        report.add(request, &sent, &outcome, &judged);
         Ok(())
     }
 }

@@ -39,8 +39,8 @@ const LIST_VERSIONS: &[&str] = &["delimiter", "encoding-type", "key-marker", "ma
 const LIST_UPLOADS: &[&str] =
     &["delimiter", "encoding-type", "key-marker", "max-uploads", "prefix", "upload-id-marker"];
 
-/// Operations on data that a store may be asked for (Amazon S3's API reference). Those on a bucket's
-/// configuration are not among them, but for the one that only a store can answer.
+/// Operations on data that a store may be asked for (Amazon S3's API reference). Those on a
+/// bucket's configuration are not among them, but for the one that only a store can answer.
 #[rustfmt::skip]
 const ROWS: [Row; 20] = [
     (Operation::HeadBucket,              "HEAD",   false, &[],                         &[]),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::generate::{Kind, Request};
-use super::judge::{Outcome, Understood};
+use super::judge::{Judged, Outcome, Understood};
 use super::wire::{CUT, Written};
 
 /// Of the requests that went wrong, so many are told, each with so many bytes.
@@ -53,11 +53,12 @@ impl Report {
     }
 
     /// Counts a request, and what is wrong with what came of it.
-    pub(super) fn add(&mut self, request: &Request, sent: &Written, outcome: &Outcome<'_>, wrong: &[String]) {
+    pub(super) fn add(&mut self, request: &Request, sent: &Written, outcome: &Outcome<'_>, judged: &Judged) {
+        let Judged { wrong, is_forwarded } = judged;
         let count = self.kinds.entry(request.kind).or_default();
         self.sent += 1;
         count.sent += 1;
-        if !outcome.received.is_empty() {
+        if *is_forwarded {
             self.forwarded += 1;
             count.forwarded += 1;
         } else if outcome.answer.status >= 400 || outcome.answer.status == CUT {

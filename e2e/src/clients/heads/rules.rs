@@ -37,6 +37,9 @@ pub(super) fn check(read: &Read, rights: &Rights) -> Result<(), String> {
         return Err(format!("{} of a bucket that is only read", read.operation.name()));
     }
     check_place(read, grant)?;
+    if let Some(key) = read.key.as_ref().filter(|_| makes_version(read)) {
+        check_segments(&String::from_utf8_lossy(key))?;
+    }
     check_headers(read)?;
     check_body(read, grant)?;
     if matches!(read.operation, O::CopyObject | O::UploadPartCopy) {
@@ -65,6 +68,23 @@ fn reads_present(read: &Read) -> bool {
             | O::ListObjectsV2
     );
     reads && read.parameter("versionId").is_none()
+}
+
+/// A version of the object is made, or a past one of what was there.
+fn makes_version(read: &Read) -> bool {
+    match read.operation {
+        O::CompleteMultipartUpload | O::CopyObject | O::CreateMultipartUpload | O::PutObject => true,
+        O::DeleteObject => read.parameter("versionId").is_none(),
+        _ => false,
+    }
+}
+
+/// No segment is empty: versitygw hides the versions of such a key, and all buckets here keep some.
+fn check_segments(key: &str) -> Result<(), String> {
+    if key.starts_with('/') || key.contains("//") {
+        return Err(format!("the key {key:?}, with an empty segment"));
+    }
+    Ok(())
 }
 
 /// Parameters that say where in a bucket a list begins.
@@ -118,6 +138,8 @@ fn check_key(key: &[u8], grant: &Grant) -> Result<(), String> {
         "with a name that stores keep"
     } else if text.len() > 1024 {
         "that is too long"
+    } else if text.contains(|c: char| c < ' ' && !"\t\n\r".contains(c) || matches!(c, '\u{fffe}' | '\u{ffff}')) {
+        "with a character that no list can have"
     } else {
         return Ok(());
     };
@@ -240,6 +262,9 @@ fn check_deletion(root: &Element, grant: &Grant) -> Result<(), String> {
         let key = object.all("Key").next().ok_or("an object without a key")?;
         check_key(key.text.as_bytes(), grant)?;
         object.all("VersionId").try_for_each(|id| check_id(id.text.as_bytes()))?;
+        if object.all("VersionId").next().is_none() {
+            check_segments(&key.text)?;
+        }
     }
     Ok(())
 }

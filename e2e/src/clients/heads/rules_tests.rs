@@ -29,6 +29,8 @@ const COPY: &str = "PUT /photos/shared/b HTTP/1.1|x-amz-copy-source";
 #[rstest]
 #[case("GET /photos/a HTTP/1.1|host: a|range: bytes=0-1", owner())]
 #[case("GET /photos/a//b/?versionId=x HTTP/1.1", owner())]
+#[case("DELETE /photos//a?versionId=x HTTP/1.1", owner())]
+#[case("GET /photos?versioning= HTTP/1.1", guest())]
 #[case("PUT /photos/a HTTP/1.1|content-length: 0|x-amz-meta-a: 1|x-amz-meta-a: 2", owner())]
 #[case("GET /photos?prefix=shared%2Fx&marker=shared%2Fa HTTP/1.1|host: a", guest())]
 #[case("GET /films/reel HTTP/1.1", guest())]
@@ -48,6 +50,9 @@ fn what_a_key_opens_is_in_order(#[case] head: &str, #[case] rights: Rights) {
 #[case("PUT /photos/.sgwtmp/hidden HTTP/1.1", owner(), "the key \".sgwtmp/hidden\", with a name that stores keep")]
 #[case("GET /photos/a.versions/x HTTP/1.1", owner(), "the key \"a.versions/x\", with a name that stores keep")]
 #[case("GET /photos/%ff HTTP/1.1", owner(), "a key that is not UTF-8")]
+#[case("GET /photos/a%01 HTTP/1.1", owner(), "the key \"a\\u{1}\", with a character that no list can have")]
+#[case("PUT /photos/a//b HTTP/1.1", owner(), "the key \"a//b\", with an empty segment")]
+#[case("DELETE /photos//a HTTP/1.1", owner(), "the key \"/a\", with an empty segment")]
 #[case("GET /films/reel?versionId=x HTTP/1.1", guest(), "GetObject of a bucket that is only read")]
 #[case("GET /films?versions HTTP/1.1", guest(), "ListObjectVersions of a bucket that is only read")]
 #[case("PUT /films/reel HTTP/1.1", guest(), "PutObject of a bucket that is only read")]
@@ -124,6 +129,11 @@ fn a_document_of_what_a_key_opens_is_in_order(#[case] head: &str, #[case] body: 
     DELETE,
     "<Delete><Object><Key>shared/.sgwtmp/a</Key></Object></Delete>",
     "the key \"shared/.sgwtmp/a\", with a name"
+)]
+#[case(
+    DELETE,
+    "<Delete><Object><Key>shared//a</Key></Object></Delete>",
+    "the key \"shared//a\", with an empty segment"
 )]
 #[case(DELETE, "<Delete><Object><Key></Key></Object></Delete>", "the key \"\", beyond")]
 #[case(DELETE, "<Delete><Object><Key>shared/a</Key><VersionId>../b</VersionId></Object></Delete>", "the id \"../b\"")]
