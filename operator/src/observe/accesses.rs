@@ -124,8 +124,9 @@ impl Observer {
             consumers.extend(self.consumers.get(&access.at.namespace, &name));
         }
         let namespace = self.namespaces.get(&access.at.namespace);
-        let entries = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry)).collect();
-        let lead = Lead::of(access.entries.iter().map(|entry| self.serves(entry)));
+        let seen = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry));
+        let entries: Vec<EntrySeen> = seen.collect();
+        let lead = Lead::of(access.entries.iter().map(|entry| self.serves(entry)).zip(&entries));
         Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries, lead })
     }
 
