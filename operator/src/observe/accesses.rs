@@ -144,7 +144,8 @@ impl Observer {
             Some(_) => {
                 let own = self.internal.of_claim(&claim.uid);
                 if own.is_empty() {
-                    // Its owner may have written the note: who serves its S3Backend an administrator says.
+                    // Its owner may have written the note. That of the S3Backend is an
+                    // administrator's.
                     return self.serves_backend(&claim.desired.as_ref().ok()?.backend);
                 }
                 let backends = own.iter().map(|secret| secret.text("backend"));

@@ -1,5 +1,5 @@
-//! Accesses that an operator doesn't serve, or not any more: their keys end, and nothing is told that
-//! is not for their namespace (spec §8).
+//! Accesses that an operator doesn't serve, or not any more: their keys end, and nothing is told
+//! that isn't for their namespace (spec §8).
 
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ pub use step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
 pub use view::{Grant, GrantCached};
 pub use words::{BucketWord, ClaimWord, EntrySeen, Lead, Place};
 
-use view::{Halt, Stop, Trouble};
+use view::{Halt, Stop, Trouble, tolerate};
 
 /// No pass is longer.
 const MOST_STEPS: usize = 400;
@@ -174,15 +174,6 @@ fn left_behind(operator: &ServedBy) -> Stop {
          set it to what those claims and S3Backends have, {LEFT_BEHIND}"
     );
     Stop::new(AccessReason::ServedByAnother, why)
-}
-
-/// What goes on although something stands in its way.
-fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
-    match outcome {
-        Ok(()) => Ok(None),
-        Err(Halt::Stop(stop)) => Ok(Some(stop)),
-        Err(halt) => Err(halt),
-    }
 }
 
 /// What refuses for good is told; all else is tried again, and told where it lasts.

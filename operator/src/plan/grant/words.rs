@@ -8,7 +8,7 @@ use super::super::secret::{Stored, opened_record};
 /// Operators that serve what an access asks for, by the notes on claims and S3Backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// This one serves the claim or the S3Backend of one entry at least that the access may know of.
+    /// This one serves the claim or the S3Backend of an entry that the access may know of.
     Here,
     /// This one serves those of some entries, but none that the access may know of.
     Hidden,
@@ -148,8 +148,8 @@ pub enum EntrySeen {
 }
 
 impl EntrySeen {
-    /// True where the claim or bucket is of the access's namespace, or shared with it: of all others
-    /// it is not told whether they are there.
+    /// True where the claim or bucket is of the access's namespace, or shared with it. Of all others
+    /// it isn't told whether they are there.
     fn is_shared(&self) -> bool {
         match self {
             Self::Invalid(_) => false,
