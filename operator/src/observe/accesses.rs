@@ -123,8 +123,9 @@ impl Observer {
             consumers.extend(self.consumers.get(&access.at.namespace, &name));
         }
         let namespace = self.namespaces.get(&access.at.namespace);
-        let entries = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry)).collect();
-        let lead = Lead::of(access.entries.iter().map(|entry| self.serves(entry)));
+        let seen = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry));
+        let entries: Vec<EntrySeen> = seen.collect();
+        let lead = Lead::of(access.entries.iter().map(|entry| self.serves(entry)).zip(&entries));
         Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries, lead })
     }
 
@@ -142,7 +143,8 @@ impl Observer {
             Some(_) => {
                 let own = self.internal.of_claim(&claim.uid);
                 if own.is_empty() {
-                    // Its owner may have written the note: who serves its S3Backend an administrator says.
+                    // Its owner may have written the note. That of the S3Backend is an
+                    // administrator's.
                     return self.serves_backend(&claim.desired.as_ref().ok()?.backend);
                 }
                 let backends = own.iter().map(|secret| secret.text("backend"));

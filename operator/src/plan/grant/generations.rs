@@ -10,8 +10,8 @@ use super::view::Grant;
 const SEARCHED: usize = 1000;
 
 impl Grant {
-    /// Its keys, each with the generation that its name follows from, lowest first: the one that its
-    /// label gives, or, where somebody changed that, one up to the highest that is known.
+    /// Its keys, each with the generation that its name follows from, lowest first. Where the label
+    /// gives another, or none, it is one up to the highest that is known.
     pub(super) fn keys(&self) -> Vec<(u64, &Stored)> {
         let proved = |key: &Stored| self.labelled_generation(key).or_else(|| self.named_generation(key));
         let mut keys: Vec<_> = self.internal.all().filter_map(|key| Some((proved(key)?, key))).collect();

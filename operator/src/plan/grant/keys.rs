@@ -17,8 +17,7 @@ use super::super::step::Then;
 use super::super::view::Knowledge;
 use super::entries;
 use super::step::{GrantAct, GrantLook};
-use super::tolerate;
-use super::view::{Grant, Halt, Stop};
+use super::view::{Grant, Halt, Stop, tolerate};
 use super::words::words;
 
 /// A record, and the Secret that it was read from.
@@ -112,7 +111,7 @@ fn of_this_namespace(grant: &Grant, record: &AccessRecord, stored: &Stored) -> R
 /// stop a pass.
 pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     for (_, key) in grant.keys().into_iter().filter(|(generation, _)| grant.is_revoked(*generation)) {
-        // One that somebody's finalizer keeps is over by its stamp, and keeps no other from its end.
+        // One that somebody's finalizer keeps is over by its stamp, and keeps no other.
         tolerate(end(grant, key))?;
     }
     let Some((record, stored)) = grant.record() else { return Ok(None) };

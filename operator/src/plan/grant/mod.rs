@@ -18,7 +18,6 @@ mod words;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::api::wire::SERVED_BY;
@@ -36,7 +35,7 @@ pub use step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
 pub use view::{Grant, GrantCached};
 pub use words::{BucketWord, ClaimWord, EntrySeen, Lead, Place};
 
-use view::{Halt, Stop, Trouble};
+use view::{Halt, Stop, Trouble, tolerate};
 
 /// No pass is longer.
 const MOST_STEPS: usize = 400;
@@ -95,7 +94,7 @@ fn judge_by(grant: &Grant, note: &Note, now: Timestamp) -> Judgement {
         Note::Overruled(operator) => walk_overruled(grant, operator, now),
         Note::HandedOver if grant.access.deleting => removal::end_taken_over(grant).map(|()| (None, None)),
         Note::HandedOver => keys::revoke(grant, now).map(|wake| (None, wake)),
-        Note::Anothers(operator) if is_left_behind(grant) => Err(left_behind(grant, operator).into()),
+        Note::Anothers(operator) if is_left_behind(grant) => Err(left_behind(operator).into()),
         // Not a word: what its status says is for the operator that serves it.
         Note::Anothers(_) => Err(Halt::LeaveAlone),
     };
@@ -164,29 +163,23 @@ fn walk_overruled(grant: &Grant, operator: &ServedBy, now: Timestamp) -> Result<
 
 /// True where this operator took over what the access names, and not the access. The status of an
 /// access that its own operator serves never says Ready then: that operator doesn't have the
-/// buckets.
+/// buckets. What that one tells of the note is left as it is.
 fn is_left_behind(grant: &Grant) -> bool {
     let ready = grant.access.status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str());
-    let is_told = |it: &Condition| it.reason == AccessReason::ServedByAnother.to_string();
-    grant.lead == Lead::Here && ready.is_none_or(|it| it.status == "True" || is_told(it))
+    grant.lead == Lead::Here && ready.is_none_or(|it| it.status == "True" || it.message.ends_with(LEFT_BEHIND))
 }
 
-fn left_behind(grant: &Grant, operator: &ServedBy) -> Stop {
+/// How the message ends that tells of it.
+const LEFT_BEHIND: &str = "to have the access taken over";
+
+/// What is told of it, which names no operator that the access doesn't: where several serve what it
+/// names, all write the same.
+fn left_behind(operator: &ServedBy) -> Stop {
     let why = format!(
-        "annotation {SERVED_BY} names another operator ({operator}), but this one serves what spec.buckets names; set the \
-         annotation to {} to have the access taken over",
-        grant.setting.operator()
+        "annotation {SERVED_BY} names another operator ({operator}) than the one that serves what spec.buckets names; \
+         set it to what those claims and S3Backends have, {LEFT_BEHIND}"
     );
     Stop::new(AccessReason::ServedByAnother, why)
-}
-
-/// What goes on although something stands in its way.
-fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
-    match outcome {
-        Ok(()) => Ok(None),
-        Err(Halt::Stop(stop)) => Ok(Some(stop)),
-        Err(halt) => Err(halt),
-    }
 }
 
 /// What refuses for good is told; all else is tried again, and told where it lasts.

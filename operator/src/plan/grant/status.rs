@@ -9,6 +9,7 @@ use crate::api::{
 };
 
 use super::super::aim::plus;
+use super::super::note::Note;
 use super::super::rotation;
 use super::super::secret::Stored;
 use super::super::step::Announcement;
@@ -20,6 +21,9 @@ use super::words::words;
 
 /// The status. `stop` is what keeps the access from being Ready besides its entries.
 pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
+    if let (Note::Anothers(_), Some(stop)) = (grant.note(), stop) {
+        return of_anothers(grant, stop, now);
+    }
     let current = current(grant).map(|(credential, _)| credential);
     let bound = current.as_ref().and_then(|credential| published(grant, credential));
     let generation = current.as_ref().map(|credential| credential.generation);
@@ -46,6 +50,19 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
         next_rotation_at: next.map(Time),
         buckets: told.into_iter().map(|(status, _)| status).collect::<Vec<_>>().into(),
         conditions: merge_conditions(&before.conditions, conditions(grant, reason, message, &now), &now),
+    }
+}
+
+/// The status of an access with another operator's note and no Secret here: but for the conditions
+/// it stays as that operator wrote it. Several operators may tell this of one access, and what they
+/// know of its entries differs.
+fn of_anothers(grant: &Grant, stop: &Stop, now: Timestamp) -> BucketAccessStatus {
+    let (before, now) = (&grant.access.status, Time(now));
+    let own = conditions(grant, stop.reason, stop.message.clone(), &now);
+    BucketAccessStatus {
+        observed_generation: Some(grant.access.generation),
+        conditions: merge_conditions(&before.conditions, own, &now),
+        ..before.clone()
     }
 }
 

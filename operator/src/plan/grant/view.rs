@@ -105,6 +105,15 @@ impl Stop {
     }
 }
 
+/// What goes on although something stands in its way.
+pub(super) fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(Halt::Stop(stop)) => Ok(Some(stop)),
+        Err(halt) => Err(halt),
+    }
+}
+
 impl From<Stop> for Halt {
     fn from(stop: Stop) -> Self {
         Self::Stop(stop)
@@ -224,7 +233,7 @@ impl Grant {
         if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
     }
 
-    /// That the revoked key of this name was looked for by it, and is gone, or known to be kept. One
+    /// That the revoked key of this name was looked for by it, and is gone or known to be kept: one
     /// that a live read shows was deleted when this walk began.
     pub(super) fn require_revoked(&self, name: &str) -> Result<(), Halt> {
         if self.internal.is_live(name) { Ok(()) } else { self.require_absent(name) }

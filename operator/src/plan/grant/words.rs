@@ -8,8 +8,10 @@ use super::super::secret::{Stored, opened_record};
 /// Operators that serve what an access asks for, by the notes on claims and S3Backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// This one serves the claim or the S3Backend of one entry at least.
+    /// This one serves the claim or the S3Backend of an entry that the access may know of.
     Here,
+    /// This one serves those of some entries, but none that the access may know of.
+    Hidden,
     /// Another one serves those of some entries, and this one none.
     Elsewhere,
     /// None is noted.
@@ -17,10 +19,13 @@ pub enum Lead {
 }
 
 impl Lead {
-    /// `Some(true)` for an entry that leads here, `Some(false)` for one that leads elsewhere.
-    pub fn of(entries: impl Iterator<Item = Option<bool>>) -> Self {
-        entries.flatten().fold(Self::Unknown, |lead, here| match (lead, here) {
-            (Self::Here, _) | (_, true) => Self::Here,
+    /// `serves` is true for an entry that leads here, false for one that leads elsewhere.
+    pub fn of<'a>(entries: impl Iterator<Item = (Option<bool>, &'a EntrySeen)>) -> Self {
+        let known = entries.filter_map(|(serves, seen)| Some((serves?, seen)));
+        known.fold(Self::Unknown, |lead, (here, seen)| match (lead, here) {
+            (Self::Here, _) => Self::Here,
+            (_, true) if seen.is_shared() => Self::Here,
+            (Self::Hidden, _) | (_, true) => Self::Hidden,
             (Self::Elsewhere | Self::Unknown, false) => Self::Elsewhere,
         })
     }
@@ -140,6 +145,18 @@ pub enum EntrySeen {
     Claim(ClaimWord),
     /// The bucket that it names.
     Bucket(BucketWord),
+}
+
+impl EntrySeen {
+    /// True where the claim or bucket is of the access's namespace, or shared with it. Of all others
+    /// it isn't told whether they are there.
+    fn is_shared(&self) -> bool {
+        match self {
+            Self::Invalid(_) => false,
+            Self::Claim(word) => word.shared,
+            Self::Bucket(word) => *word != BucketWord::NotShared,
+        }
+    }
 }
 
 /// What a reason means, in words.
