@@ -101,8 +101,8 @@ pub struct AccessEntry {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 512))]
-    #[x_kube(validation = Rule::new("self.size() < 2 || self.matches('^([^/]+/)+$')")
-        .message("prefix must end with a slash, and have no empty segment"))]
+    #[x_kube(validation = Rule::new("self.size() < 2 || self.matches('^([^/[:cntrl:]]+/)+$')")
+        .message("prefix must end with a slash, and have no empty segment and no control character"))]
     #[x_kube(validation = Rule::new("!self.matches('(^|/)[.][.]?/')")
         .message("no segment of prefix may be . or .."))]
     pub prefix: Option<String>,
@@ -196,8 +196,8 @@ pub struct SharingRule {
     /// access. Absent = all objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8), inner(length(min = 2, max = 256)))]
-    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/]+/)+$') && !it.matches('(^|/)[.][.]?/'))")
-        .message("each of prefixes must end with a slash, and have no segment that is empty, . or .."))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/[:cntrl:]]+/)+$') && !it.matches('(^|/)[.][.]?/'))")
+        .message("each of prefixes must end with a slash, and have no control character and no segment that is empty, . or .."))]
     pub prefixes: Option<Vec<String>>,
 }
 
@@ -263,8 +263,8 @@ pub struct SharedBucket {
     /// access. Absent = all objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8), inner(length(min = 2, max = 256)))]
-    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/]+/)+$') && !it.matches('(^|/)[.][.]?/'))")
-        .message("each of prefixes must end with a slash, and have no segment that is empty, . or .."))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/[:cntrl:]]+/)+$') && !it.matches('(^|/)[.][.]?/'))")
+        .message("each of prefixes must end with a slash, and have no control character and no segment that is empty, . or .."))]
     pub prefixes: Option<Vec<String>>,
 }
 

@@ -18,7 +18,7 @@ use super::secrets::SecretShape;
 use super::{ACCESS_FINALIZER, kept, wire};
 
 /// What keys of objects begin with: segments that each end with a slash, none of them empty, `.` or
-/// `..`; 512 bytes at most.
+/// `..`; no control characters of ASCII; 512 bytes at most.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Prefix(String);
@@ -38,6 +38,8 @@ impl Prefix {
             invalid("it must have 512 bytes at most")
         } else if path.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
             invalid("none of its segments may be empty, . or ..")
+        } else if text.bytes().any(|byte| byte.is_ascii_control()) {
+            invalid("it must have no control character of ASCII")
         } else {
             Ok(Self(text.to_owned()))
         }

@@ -15,6 +15,9 @@ use super::*;
 #[case("in//x/", false)]
 #[case("in/./", false)]
 #[case("../in/", false)]
+#[case("a\u{1}/", false)]
+#[case("a\u{7f}/", false)]
+#[case("a\u{85}/", true)]
 fn prefixes(#[case] text: &str, #[case] valid: bool) {
     assert_eq!(Prefix::parse(text).is_ok(), valid, "{text}");
 }

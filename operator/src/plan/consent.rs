@@ -19,9 +19,6 @@ use super::step::{Act, Look};
 use super::view::View;
 use super::write::{record_patch, rewrite};
 
-/// Most namespaces that one bucket is open to.
-const MOST_NAMESPACES: usize = 1000;
-
 /// So many accesses of a claim are named in its status.
 const NAMED: usize = 20;
 
@@ -47,7 +44,7 @@ pub(super) fn narrow(view: &View) -> Result<(), Halt> {
                 if now.is_within(&wanted) { Some(now.clone()) } else { Some(wanted).filter(|it| it.is_within(now)) };
             kept.map(|kept| (uid.clone(), kept))
         };
-        let narrowed: Map = record.accesses.iter().filter_map(narrowed).collect();
+        let narrowed = bounded(record.accesses.iter().filter_map(narrowed));
         if narrowed != record.accesses {
             let limits = match &view.claim().desired {
                 Ok(desired) => limits(&narrowed, desired),
@@ -220,11 +217,7 @@ fn backend_access(view: &View, name: &str) -> Result<Option<BackendAccess>, Halt
 
 /// As many as a record has room for.
 fn bounded(all: impl Iterator<Item = (NamespaceUid, Consent)>) -> Map {
-    let mut map: Map = all.collect();
-    while map.len() > MOST_NAMESPACES || BucketRecord::accesses_text(&map).len() > BucketRecord::LONGEST_ACCESSES {
-        map.pop_last();
-    }
-    map
+    BucketRecord::bounded_accesses(all.collect())
 }
 
 /// The accesses that the claim's bucket is open to, for its status.

@@ -110,6 +110,7 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
         generation,
         revoked_through: generation.saturating_sub(1),
         handled_revoke_request,
+        lowest: record.lowest.map(|lowest| lowest.max(lowest_left(view, record, now))),
         // Whoever asked for another key has it by this one.
         handled_rotate_request: rotate_request.or_else(|| record.handled_rotate_request.clone()),
         // Nor that it was bound.
@@ -117,6 +118,20 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
         ..record.clone()
     };
     Err(rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Revocation)))
+}
+
+/// The lowest generation that the revocation before left a key of. Those that it ended were looked
+/// for by their names before the next key was made, and a mint of theirs that got no answer has
+/// landed before that key was a minute old.
+fn lowest_left(view: &View, record: &BucketRecord, now: Timestamp) -> u64 {
+    let through = record.revoked_through;
+    let is_later = |secret: &Stored| {
+        let made = secret.0.metadata.creation_timestamp.as_ref();
+        view.labelled_generation(secret).is_some_and(|generation| generation > through)
+            && made.is_some_and(|made| plus(made.0, GRACE) <= now)
+    };
+    let is_left = view.credentials().any(|secret| view.is_revoked(secret));
+    if !is_left && view.credentials().any(is_later) { through.saturating_add(1) } else { 1 }
 }
 
 /// The end of the minute after a revocation has made the current key, while it lasts: requests in

@@ -163,7 +163,7 @@ impl<'a> Accesses<'a> {
                 is("claim_uid", &claim.into())
                     && is("endpoint", &scope["endpoint"])
                     && field(record, "ending").is_none()
-                    && map.is_some_and(|map| reads(&map[namespace]["maxMode"]))
+                    && map.is_some_and(|map| reads(&consent(&map, namespace)["maxMode"]))
             })
     }
 
@@ -290,4 +290,12 @@ fn is_of_access(name: &str) -> bool {
 
 fn is_deleted(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// The consent of a namespace in the `accesses` of a record: a number stands for that of the
+/// namespace at this place.
+fn consent<'a>(map: &'a Value, namespace: &str) -> &'a Value {
+    let own = &map[namespace];
+    let same = own.as_u64().and_then(|place| map.as_object()?.values().nth(usize::try_from(place).ok()?));
+    same.unwrap_or(own)
 }

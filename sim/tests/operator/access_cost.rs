@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_sim::world::{Accesses, Options, World};
 
@@ -93,6 +94,36 @@ fn consent_and_a_key_cost_the_same_beside_strangers() {
     );
     assert_eq!(count(opened, "list secrets"), 2, "of the claim, and of the access");
     assert_eq!((count(revoked, "get bucketclaims"), count(revoked, "list secrets")), (1, 0));
+}
+
+/// Reads of keys by name that a revocation takes, until there is another.
+async fn reads_of_revocation(stage: &Stage, (plural, namespace, name): (&str, &str, &str), number: usize) -> usize {
+    stage.world.pass(Duration::from_secs(3 * MINUTE)).await;
+    let key = |world: &World| object(world, plural, namespace, name)["status"]["accessKeyId"].clone();
+    let (before, old) = (so_far(stage), key(&stage.world));
+    let request = json!({"metadata": {"annotations": {"broker.stowage.io/revoke": format!("leaked-{number}")}}});
+    stage.patch(plural, namespace, name, request).await;
+    stage.until("the key is another", |world| !key(world).is_null() && key(world) != old).await;
+    let trace = stage.world.effects.trace();
+    let calls = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
+    let of_key = |call: &String| call.contains("/vc-") || call.contains("/va-");
+    calls.filter(|call| call.starts_with("kube:get secrets")).filter(of_key).count()
+}
+
+// covers: 3.3.revoke.cost
+#[rstest]
+#[case::of_a_claim(("bucketclaims", "team-a", "photos"))]
+#[case::of_an_access(("bucketaccesses", "team-b", "reader"))]
+fn each_revocation_costs_as_much_as_the_last(#[case] of: (&str, &str, &str)) {
+    run("", async |stage| {
+        shared(&stage, 0).await;
+        reader(&stage, 0).await;
+        let mut reads = Vec::new();
+        for number in 0..6 {
+            reads.push(reads_of_revocation(&stage, of, number).await);
+        }
+        assert!(reads[1..].windows(2).all(|pair| pair[0] == pair[1]), "{reads:?}");
+    });
 }
 
 // covers: 8.key.cost

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
+use serde::{Deserialize, Serialize};
 
 use super::super::grant::{Consent, NamespaceUid};
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
@@ -55,6 +56,22 @@ pub struct BucketRecord {
     pub ending: bool,
 }
 
+/// Most digits of a place among the accesses that a record has room for.
+const LONGEST_PLACE: usize = 4;
+
+/// The consent of a namespace, as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Given(&'a Consent),
+    /// The same as that of the namespace at this place, in the order of UIDs, from 0 on.
+    Same(usize),
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("texts are plain data")
+}
+
 impl BucketRecord {
     /// The data key of `absence`.
     pub const ABSENCE: &str = "absence";
@@ -63,8 +80,10 @@ impl BucketRecord {
     /// The data keys that are taken away again whenever a record doesn't say them. `absence` goes
     /// by [`BucketRecord::ABSENCE`] alone, where a store calls the bucket another's.
     pub const REMOVABLE: [&str; 3] = [Self::ACCESSES, "quota_soft_bytes", "quota_hard_bytes"];
-    /// Longest text of the accesses, in bytes.
-    pub const LONGEST_ACCESSES: usize = 512 << 10;
+    /// Longest text of the accesses that is written, in bytes: that of a thousand namespaces.
+    pub const LONGEST_ACCESSES: usize = 64 << 10;
+    /// Longest text of the accesses that is read: version 0.1 wrote each consent in full.
+    const LONGEST_READ: usize = 512 << 10;
 
     /// The record's name, which is what makes the holder unique.
     pub fn name(&self) -> RecordName {
@@ -94,20 +113,54 @@ impl BucketRecord {
         self.bucket == other.bucket && self.endpoint == other.endpoint
     }
 
-    /// The accesses as they stand in the record.
+    /// The accesses as they stand in the record: each consent once.
     pub fn accesses_text(accesses: &BTreeMap<NamespaceUid, Consent>) -> String {
-        serde_json::to_string(accesses).expect("texts are plain data")
+        let mut known: Vec<(&Consent, usize)> = Vec::new();
+        let mut written = BTreeMap::new();
+        for (place, (uid, consent)) in accesses.iter().enumerate() {
+            let same = known.iter().find(|(it, _)| *it == consent).map(|(_, place)| Written::Same(*place));
+            written.insert(
+                uid,
+                same.unwrap_or_else(|| {
+                    known.push((consent, place));
+                    Written::Given(consent)
+                }),
+            );
+        }
+        text(&written)
+    }
+
+    /// As many accesses as a record has room for, the first by UID.
+    #[must_use]
+    pub fn bounded_accesses(accesses: BTreeMap<NamespaceUid, Consent>) -> BTreeMap<NamespaceUid, Consent> {
+        let mut room = Self::LONGEST_ACCESSES - "{}".len();
+        let mut known: Vec<Consent> = Vec::new();
+        let mut fits = |uid: &NamespaceUid, consent: &Consent| {
+            let value = if known.contains(consent) {
+                LONGEST_PLACE
+            } else {
+                known.push(consent.clone());
+                text(consent).len()
+            };
+            let left = room.checked_sub(text(uid).len() + ":,".len() + value);
+            left.map(|left| room = left).is_some()
+        };
+        accesses.into_iter().take_while(|(uid, consent)| fits(uid, consent)).collect()
     }
 
     /// What cannot be read consents to nothing: the whole of it where it is no map, else the
     /// namespace alone.
     fn read_accesses(text: &str) -> BTreeMap<NamespaceUid, Consent> {
-        if text.len() > Self::LONGEST_ACCESSES {
+        if text.len() > Self::LONGEST_READ {
             return BTreeMap::new();
         }
         let raw: BTreeMap<NamespaceUid, serde_json::Value> = serde_json::from_str(text).unwrap_or_default();
-        let read = |(uid, raw)| Some((uid, serde_json::from_value(raw).ok()?));
-        raw.into_iter().filter_map(read).collect()
+        let given: Vec<Option<Consent>> = raw.values().map(|raw| Consent::deserialize(raw).ok()).collect();
+        let read = |(own, (uid, raw)): (usize, (&NamespaceUid, &serde_json::Value))| {
+            let place = raw.as_u64().map_or(Some(own), |same| usize::try_from(same).ok())?;
+            Some((uid.clone(), given.get(place)?.clone()?))
+        };
+        raw.iter().enumerate().filter_map(read).collect()
     }
 
     /// The Secret to write.

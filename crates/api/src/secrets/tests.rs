@@ -3,7 +3,9 @@
 use k8s_openapi::ByteString;
 use rstest::rstest;
 
+use super::super::access::AccessMode;
 use super::super::backend::AddressingStyle;
+use super::super::grant::{Consent, NamespaceUid, Prefix};
 use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
 use super::super::quantity::Bytes;
 use super::super::wire;
@@ -148,4 +150,60 @@ fn a_consumer_secret_has_no_other_keys_than_those_that_are_named() {
     keys.retain(|key| *key != "BUCKET_NAMES");
     keys.sort_unstable();
     assert_eq!(content.content().unwrap().data.into_keys().collect::<Vec<_>>(), keys);
+}
+
+/// Consents of an owner who writes as much as `sharing` takes: quotes take two bytes each.
+fn long_consents() -> Vec<Consent> {
+    let prefix = |rule: usize, number: usize| Prefix::parse(&format!("{rule}-{number}{}/", "\"".repeat(58))).unwrap();
+    (0..8)
+        .map(|rule| (0..8).map(|number| prefix(rule, number)).collect())
+        .map(|prefixes| Consent { max_mode: AccessMode::ReadOnly, prefixes })
+        .collect()
+}
+
+fn namespace_uid(number: usize) -> NamespaceUid {
+    NamespaceUid::new(format!("6f9619ff-8b86-4011-b42d-{number:012}"))
+}
+
+// covers: 8.map.bound
+#[test]
+fn the_accesses_of_a_record_have_a_bound_and_each_consent_stands_there_once() {
+    let with = |accesses| BucketRecord { accesses, ..record() };
+    let text = |record: &BucketRecord| BucketRecord::accesses_text(&record.accesses);
+    let read = |record: &BucketRecord| BucketRecord::read(&record.content("stowage-system").to_secret());
+
+    let consents = long_consents();
+    let all = (0..2000).map(|number| (namespace_uid(number), consents[number % 8].clone()));
+    let many = with(BucketRecord::bounded_accesses(all.collect()));
+    assert!(text(&many).len() <= BucketRecord::LONGEST_ACCESSES, "{}", text(&many).len());
+    assert!((1000..2000).contains(&many.accesses.len()), "{}", many.accesses.len());
+    assert!(many.accesses.contains_key(&namespace_uid(0)) && !many.accesses.contains_key(&namespace_uid(1999)));
+    assert_eq!(read(&many).as_ref(), Ok(&many));
+
+    let each = |number| {
+        let prefixes = vec![Prefix::parse(&format!("{number}{}/", "x".repeat(250))).unwrap()];
+        (namespace_uid(number), Consent { max_mode: AccessMode::ReadWrite, prefixes })
+    };
+    let different = with(BucketRecord::bounded_accesses((0..1000).map(each).collect()));
+    assert!(text(&different).len() <= BucketRecord::LONGEST_ACCESSES && different.accesses.len() > 40);
+    assert_eq!(read(&different).as_ref(), Ok(&different));
+}
+
+/// What can't be read consents to nothing.
+// covers: 8.map
+#[rstest]
+#[case::another_of_the_same(r#"{"a": {"maxMode": "ReadOnly"}, "b": 0}"#, &["a", "b"])]
+#[case::a_later_one(r#"{"a": 1, "b": {"maxMode": "ReadOnly"}}"#, &["a", "b"])]
+#[case::no_such_place(r#"{"a": {"maxMode": "ReadOnly"}, "b": 2}"#, &["a"])]
+#[case::itself(r#"{"a": {"maxMode": "ReadOnly"}, "b": 1}"#, &["a"])]
+#[case::one_that_says_nothing_itself(r#"{"a": {"maxMode": "ReadOnly"}, "b": 0, "c": 1}"#, &["a", "b"])]
+#[case::one_that_can_not_be_read(r#"{"a": {"maxMode": "Unheard"}, "b": 0}"#, &[])]
+#[case::no_number_of_a_place(r#"{"a": {"maxMode": "ReadOnly"}, "b": -1, "c": 0.5, "d": "0"}"#, &["a"])]
+fn consent_that_is_that_of_another_namespace_is_read(#[case] text: &str, #[case] open: &[&str]) {
+    let mut secret = record().content("stowage-system").to_secret();
+    let text = ByteString(text.as_bytes().to_vec());
+    secret.data.get_or_insert_default().insert(BucketRecord::ACCESSES.to_owned(), text);
+    let read = BucketRecord::read(&secret).unwrap().accesses;
+    assert_eq!(read.keys().map(NamespaceUid::as_str).collect::<Vec<_>>(), open);
+    assert!(read.values().all(|consent| consent.max_mode == AccessMode::ReadOnly && consent.prefixes.is_empty()));
 }

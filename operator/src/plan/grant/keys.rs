@@ -134,6 +134,7 @@ pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>,
     let raised = AccessRecord {
         generation,
         revoked_through: generation - 1,
+        lowest: record.lowest.max(lowest_left(grant, record.revoked_through, now)),
         handled_revoke_request: request,
         handled_rotate_request: grant.access.rotate_request.clone().or(record.handled_rotate_request.clone()),
         ..record
@@ -145,6 +146,15 @@ pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>,
 fn end(grant: &Grant, key: &Stored) -> Result<(), Halt> {
     repair(grant, stamp_over(key))?;
     Err(delete(key))
+}
+
+/// The lowest generation that the revocation before left a key of: as of a claim.
+fn lowest_left(grant: &Grant, through: u64, now: Timestamp) -> u64 {
+    let keys = grant.keys();
+    let is_left = keys.iter().any(|(generation, _)| *generation <= through);
+    let is_later =
+        |generation: u64| generation > through && made(grant, generation).is_some_and(|made| plus(made, GRACE) <= now);
+    if !is_left && keys.iter().any(|(generation, _)| is_later(*generation)) { through + 1 } else { 1 }
 }
 
 /// The credential that the record aims at. Made once, by the pass whose own write made it the

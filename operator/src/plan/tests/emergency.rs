@@ -109,6 +109,42 @@ fn where_a_key_may_be_that_is_not_seen_a_request_is_not_only_noted() {
     assert_eq!(change(&view), Change::NoteRevocation);
 }
 
+// covers: 3.3.revoke.cost
+/// A mint of one of them that got no answer may land for a minute; and one that is kept is there.
+#[rstest]
+#[case::a_minute_later(61, false, Some("3"))]
+#[case::at_once(30, false, None)]
+#[case::one_is_kept(61, true, None)]
+fn a_revocation_notes_that_those_of_the_last_are_gone(
+    #[case] since: i64,
+    #[case] is_kept: bool,
+    #[case] noted: Option<&str>,
+) {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    let made = Timestamp::from_second(1_000_000).unwrap();
+    let mut given = leaked();
+    given.claim.revoke_request = Some("again".into());
+    given.put(record_secret(&BucketRecord { generation: 4, ..revoked_through(2) }));
+    given.put(edited(&key_secret(&facts(4)), |secret| secret.metadata.creation_timestamp = Some(Time(made))));
+    given.take(&key_name(2));
+    if is_kept {
+        given.put(edited(&expiring(&key_secret(&facts(2)), "1970-01-01T00:00:00Z"), |secret| {
+            secret.metadata.finalizers = Some(vec!["example.com/backup".into()]);
+            secret.metadata.deletion_timestamp = Some(Time(made));
+        }));
+    }
+    let Step::Act(Act::Patch(patch)) = next(&given.claim_read(), Timestamp::from_second(1_000_000 + since).unwrap())
+    else {
+        panic!("nothing is revoked")
+    };
+    assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Revocation));
+    let operations = patch.json().to_string();
+    let field = "\"path\":\"/data/lowest-generation\",\"value\":";
+    let value = noted.map(|text| format!("{field}\"{}\"", data_encoding::BASE64.encode(text.as_bytes())));
+    assert_eq!(operations.contains(field), noted.is_some(), "{operations}");
+    assert!(value.is_none_or(|value| operations.contains(&value)), "{operations}");
+}
+
 // covers: 3.5.pace.revoked
 #[test]
 fn over_its_pace_a_claim_is_revoked_and_gets_its_next_key_and_nothing_else() {
