@@ -203,7 +203,10 @@ async fn definitions(client: &Client) -> Result<()> {
     );
     let all = definitions.delete_collection(&dry, &ListParams::default()).await;
     let refused = all.err().context("the deletion of all definitions in one request is not refused")?.to_string();
-    ensure!(refused.contains("all its objects in the cluster are deleted"), "that is refused for another reason: {refused}");
+    ensure!(
+        refused.contains("all its objects in the cluster are deleted"),
+        "that is refused for another reason: {refused}"
+    );
     let meant =
         |value: Value| Patch::Merge(json!({"metadata": {"annotations": {"broker.stowage.io/may-be-deleted": value}}}));
     definitions.patch(name, &PatchParams::default(), &meant("true".into())).await?;
