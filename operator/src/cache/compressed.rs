@@ -1,8 +1,8 @@
 //! Long texts of internal Secrets, compressed while nobody reads them (spec §3.5).
 //!
 //! A record says for each namespace what its accesses may do, a key of an access for each bucket
-//! where it is. Both repeat themselves, and tenants choose how often and how long: what they ask
-//! for once stands there a thousand times. Nothing is left out, so a pass reads no more for it.
+//! where it is. Both repeat themselves, and tenants choose how often and how long. Nothing is left
+//! out, so a pass reads no more for it.
 
 use std::sync::Arc;
 
