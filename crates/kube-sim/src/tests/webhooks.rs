@@ -377,7 +377,8 @@ async fn deletions_are_judged_by_what_goes_and_can_not_be_changed() {
 #[tokio::test]
 async fn a_collection_goes_as_far_as_webhooks_let_it() {
     let bench = Bench::new(|_, review| {
-        Ok(answer(review, &json!({"allowed": review["request"]["name"] != "b", "status": {"message": "not b"}})))
+        let name = &review["request"]["oldObject"]["metadata"]["name"];
+        Ok(answer(review, &json!({"allowed": name != "b", "status": {"message": "not b"}})))
     })
     .await;
     for name in ["a", "b", "c"] {
@@ -391,7 +392,9 @@ async fn a_collection_goes_as_far_as_webhooks_let_it() {
     let left: Vec<&str> =
         left["items"].as_array().unwrap().iter().filter_map(|it| it["metadata"]["name"].as_str()).collect();
     assert_eq!(left, ["b", "c"]);
-    assert_eq!(bench.requests().len(), 3);
+    let requests = bench.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(requests.iter().all(|request| request["name"].as_str().is_none_or(str::is_empty)), "none is named");
     let path = format!("{API}/validatingwebhookconfigurations/first");
     assert_eq!(send(&bench.front, "DELETE", &path, &[], b"").await.code, 200);
     assert_eq!(send(&bench.front, "DELETE", MAPS, &[], b"").await.code, 200);
