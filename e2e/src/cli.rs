@@ -81,12 +81,12 @@ enum Command {
     /// Send generated requests through the gateway, written in odd ways, and hold what the store
     /// received of them against what their senders may do.
     ///
-    /// Heads, documents, sources of copies, forms, and headers by operation are sent with the key of
-    /// a claim and with that of an access. Every byte that the gateway sends to the store is kept and
-    /// read by another reader: no key, version, header or source beyond what the sender's key opens
-    /// is among it. The store says which operation it understood, and that has to be the gateway's
-    /// own. At the end nothing of others has changed at the store. Fails otherwise, and shows the
-    /// first requests that went wrong. Starts what `s3-tests` starts.
+    /// Heads, documents, sources of copies, forms, and headers by operation are sent with the key
+    /// of a claim and with that of an access. Every byte that the gateway sends to the store is
+    /// kept and read by another reader: no key, version, header or source beyond what the sender's
+    /// key opens is among it. The store says which operation it understood, and that has to be the
+    /// gateway's own. At the end nothing of others has changed at the store. Fails otherwise, and
+    /// shows the first requests that went wrong. Starts what `s3-tests` starts.
     Heads(Box<HeadsArgs>),
     /// Play the Helm chart: what it renders and refuses, and its life on an API server.
     ///

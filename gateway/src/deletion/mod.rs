@@ -64,8 +64,8 @@ impl Deletion {
     /// `MalformedXML` for anything but the document of S3: another element or attribute, a document
     /// type, an entity, a comment, an element that comes twice, no object or more than
     /// [`MOST_OBJECTS`], a character that XML 1.0 can't carry. Those of [`Key::parse`] for a key;
-    /// `InvalidArgument` for a version's id that no store has given, and for an object that is named
-    /// again with other conditions.
+    /// `InvalidArgument` for a version's id that no store has given, and for an object that is
+    /// named again with other conditions.
     pub fn read(document: &[u8]) -> Result<Self, Refusal> {
         reader::read(document)
     }
@@ -96,8 +96,8 @@ impl Deletion {
         self.objects.iter().map(|object| &object.key)
     }
 
-    /// The deletion without the objects at these places, which are deleted already, some by a marker
-    /// of this version; and what is told of them and of those that are named again.
+    /// The deletion without the objects at these places, which are deleted already, some by a
+    /// marker of this version; and what is told of them and of those that are named again.
     #[must_use]
     pub fn without(self, deleted: &BTreeMap<usize, Option<Box<str>>>) -> (Self, Supplement) {
         let Self { objects, repeated, answer } = self;

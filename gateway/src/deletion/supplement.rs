@@ -1,5 +1,6 @@
-//! The result of a DeleteObjects for objects that the store is not asked for: those that are deleted
-//! already, and those that the document names again. S3 answers for each object that is named.
+//! The result of a DeleteObjects for objects that the store is not asked for: those that are
+//! deleted already, and those that the document names again. S3 answers for each object that is
+//! named.
 
 use std::collections::HashMap;
 use std::pin::Pin;

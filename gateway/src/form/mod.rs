@@ -128,8 +128,8 @@ pub async fn read(mut body: Body, boundary: Boundary) -> Result<(Form, File), Re
     Err(incomplete())
 }
 
-/// Most bytes of memory that [`read`] takes: the fields, and twice their length for what they are read
-/// from, which grows by doubling.
+/// Most bytes of memory that [`read`] takes: the fields, and twice their length for what they are
+/// read from, which grows by doubling.
 pub const MOST_HELD: usize = 3 * MAX_PREFIX;
 
 fn incomplete() -> Refusal {

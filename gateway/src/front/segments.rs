@@ -23,7 +23,8 @@ const HIDES: &[u8] = b"VERSITYGW";
 /// Longest time for which a store counts as another one.
 const KNOWN: Duration = Duration::from_secs(10 * 60);
 
-/// Endpoints of stores that hide nothing, and when they were found to. There are as many as backends.
+/// Endpoints of stores that hide nothing, and when they were found to. There are as many as
+/// backends.
 #[derive(Default)]
 pub(super) struct Stores(Mutex<HashMap<String, Instant>>);
 
@@ -59,8 +60,8 @@ impl Shared {
     /// Refuses a request that makes versions of these objects, where the store would hide one.
     ///
     /// # Errors
-    /// `InvalidArgument` where it would; `ServiceUnavailable` where the store doesn't say which one it
-    /// is; `SlowDown` where the tenant has no call left.
+    /// `InvalidArgument` where it would; `ServiceUnavailable` where the store doesn't say which one
+    /// it is; `SlowDown` where the tenant has no call left.
     pub(super) async fn refuse_hidden_keys(
         &self,
         keys: &[&str],

@@ -26,7 +26,8 @@ const OF_HEAD: [(&str, &str); 7] = [
     ("x-amz-server-side-encryption-customer-key-md5", "x-amz-copy-source-server-side-encryption-customer-key-md5"),
 ];
 
-/// Bytes that a copy stores, with the metadata and tags of its source that it takes over; `None` where nothing is copied, or nobody has to know.
+/// Bytes that a copy stores, with the metadata and tags of its source that it takes over; `None`
+/// where nothing is copied, or nobody has to know.
 ///
 /// The source is looked at where the length counts and no range says it, and for a key of an
 /// access, which may be for present objects alone: versitygw 1.8.0 copies the content of a key

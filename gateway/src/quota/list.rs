@@ -16,7 +16,8 @@ pub struct Page {
     pub bytes: u64,
     /// How many have a size.
     pub objects: u64,
-    /// Versions, delete markers among them, and the last one of the page before where it comes again.
+    /// Versions, delete markers among them, and the last one of the page before where it comes
+    /// again.
     pub entries: u64,
     /// Multipart uploads that have begun: key and id.
     pub uploads: Vec<(Vec<u8>, Vec<u8>)>,
@@ -32,8 +33,8 @@ const LISTS: [(&str, &[(&str, &str)]); 4] = [
     ("ListBucketResult", &[("NextContinuationToken", "continuation-token")]),
 ];
 
-/// A character in the place of one that XML 1.0 can't carry: a list that goes on from a key with one
-/// may go on elsewhere.
+/// A character in the place of one that XML 1.0 can't carry: a list that goes on from a key with
+/// one may go on elsewhere.
 const REPLACED: &[u8] = "\u{fffd}".as_bytes();
 
 /// An object's version while it is read.
@@ -45,7 +46,8 @@ struct Version {
 }
 
 impl Version {
-    /// True for the one that the page before ended with: versitygw 1.8.0 begins the next page with it.
+    /// True for the one that the page before ended with: versitygw 1.8.0 begins the next page with
+    /// it.
     fn is_repeated(&self, asked: &[Pair]) -> bool {
         let of = |name: &[u8]| asked.iter().find(|pair| pair.name == name).map(|pair| pair.value.as_slice());
         let (Some(key), Some(id)) = (of(b"key-marker"), of(b"version-id-marker")) else { return false };

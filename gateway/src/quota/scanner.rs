@@ -1,5 +1,5 @@
-//! Who scans which bucket, and how: one replica each, one bucket of a backend at a time, in turns, at
-//! half the speed that the store has.
+//! Who scans which bucket, and how: one replica each, one bucket of a backend at a time, in turns,
+//! at half the speed that the store has.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

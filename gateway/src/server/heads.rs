@@ -292,7 +292,8 @@ mod tests {
     }
 
     // covers: 6.lines
-    /// hyper refuses a line feed in the line of a chunk's size, and takes NUL: the scanner was off then.
+    /// hyper refuses a line feed in the line of a chunk's size, and takes NUL: the scanner was off
+    /// then.
     #[rstest]
     #[case("5;a\nb\r\nhello\r\n0\r\n\r\n")]
     #[case("5\nhello\r\n0\r\n\r\n")]

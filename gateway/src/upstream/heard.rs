@@ -68,9 +68,9 @@ impl<T: Write + Unpin> Write for Heard<T> {
         self.tell(cx, done)
     }
 
-    /// Does nothing. hyper asks for it where a caller gave up in the midst of a body, and a FIN or a
-    /// `close_notify` would tell the store that the body has ended. What drops the connection resets
-    /// it.
+    /// Does nothing. hyper asks for it where a caller gave up in the midst of a body, and a FIN or
+    /// a `close_notify` would tell the store that the body has ended. What drops the connection
+    /// resets it.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -148,8 +148,8 @@ pub enum EntrySeen {
 }
 
 impl EntrySeen {
-    /// True where the claim or bucket is of the access's namespace, or shared with it. Of all others
-    /// it isn't told whether they are there.
+    /// True where the claim or bucket is of the access's namespace, or shared with it. Of all
+    /// others it isn't told whether they are there.
     fn is_shared(&self) -> bool {
         match self {
             Self::Invalid(_) => false,
