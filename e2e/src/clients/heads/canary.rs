@@ -11,6 +11,8 @@ use ring::digest::{SHA256, digest};
 use crate::request::{Answer, Ask, Asker, Signed};
 use crate::sigv4::encoded;
 
+/// The directory of versitygw's own locks, beside the buckets.
+const LOCKS: &str = ".vgwlocks";
 /// A file beside the directories of the store.
 const OUTSIDE: &str = "outside.txt";
 
@@ -128,7 +130,7 @@ fn files(directory: &Path, theirs: &str) -> Result<State> {
         } else {
             for inner in fs::read_dir(&place).with_context(|| place.display().to_string())? {
                 let inner = inner?.path();
-                if inner.file_name().is_none_or(|inner| inner != theirs) {
+                if inner.file_name().is_none_or(|inner| inner != theirs && inner != LOCKS) {
                     walk(&inner, directory, &mut state)?;
                 }
             }
@@ -167,7 +169,7 @@ mod tests {
 
     fn store() -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
-        for folder in ["data/theirs/a", "data/films/a", "versions/films"] {
+        for folder in ["data/theirs/a", "data/films/a", "data/.vgwlocks", "versions/films"] {
             fs::create_dir_all(directory.path().join(folder)).unwrap();
         }
         for file in ["data/theirs/a/b", "data/films/a/b", "versions/films/x", OUTSIDE, "access.log"] {
@@ -183,6 +185,7 @@ mod tests {
         let before = files(store.path(), "theirs").unwrap();
         fs::write(path("data/theirs/a/b"), "another").unwrap();
         fs::write(path("data/theirs/c"), "new").unwrap();
+        fs::write(path("data/.vgwlocks/a"), "").unwrap();
         fs::write(path("access.log"), "longer").unwrap();
         assert_eq!(differences(&before, &files(store.path(), "theirs").unwrap()), [] as [&str; 0]);
         fs::remove_file(path("data/films/a/b")).unwrap();

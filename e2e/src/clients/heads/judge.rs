@@ -2,7 +2,7 @@
 //! that it received.
 
 use http::request::Parts;
-use http::{Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde::Serialize;
 use stowage_gateway::head::{Ask, Domains, Operation, Sent};
 
@@ -191,9 +191,20 @@ fn ask(request: &Request, sent: &Written) -> Option<Ask> {
     let mut made = http::Request::new(());
     *made.method_mut() = Method::from_bytes(sent.method.as_bytes()).ok()?;
     *made.uri_mut() = sent.target.parse::<Uri>().ok()?;
-    *made.headers_mut() = sent.headers.clone();
+    *made.headers_mut() = without_blanks(&sent.headers);
     let (parts, ()): (Parts, ()) = made.into_parts();
     Sent::read(parts, &Domains::default()).ok()?.ask(request.signed == Signed::Query, PAYLOAD).ok()
+}
+
+/// Headers as a recipient reads them: blanks around a value are none of it (RFC 9110, section 5.5).
+fn without_blanks(headers: &HeaderMap) -> HeaderMap {
+    let mut read = headers.clone();
+    for value in read.values_mut() {
+        if let Ok(trimmed) = HeaderValue::from_bytes(value.as_bytes().trim_ascii()) {
+            *value = trimmed;
+        }
+    }
+    read
 }
 
 /// Whether the store understood of a request what the gateway did.

@@ -98,7 +98,8 @@ fn a_store_understands_what_the_gateway_did(#[case] found: &[(&str, &str)], #[ca
 #[case::a_put(&[("films", "s3_HeadObject"), ("photos", "s3_PutObject")], Some("CopyObject was understood as"))]
 fn a_source_is_looked_at_before(#[case] found: &[(&str, &str)], #[case] why: Option<&str>) {
     let request = request("PUT", "/photos/b", Body::Bytes(Vec::new()));
-    let written = sent(&request, &[("x-amz-copy-source", "/films/reel")], b"");
+    let headers = [("x-amz-copy-source", "/films/reel"), ("x-amz-metadata-directive", "REPLACE ")];
+    let written = sent(&request, &headers, b"");
     let wrong = judged(&request, &written, &[], &lines(found), "");
     assert_eq!(wrong.len(), usize::from(why.is_some()), "{wrong:?}");
     assert!(wrong.concat().starts_with(why.unwrap_or_default()), "{wrong:?}");
