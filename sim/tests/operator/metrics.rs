@@ -110,7 +110,10 @@ fn accesses_object_bucket_claims_and_what_is_left_to_another_operator_show() {
         stage.apply(&access_with("team-b", "reader", photos)).await;
         let another = "metadata: {annotations: {broker.stowage.io/served-by: another/cluster}, ";
         stage.apply(&claim("team-a", "films").replace("metadata: {", another)).await;
-        stage.apply(&access_with("team-b", "films", photos).replace("metadata: {", another)).await;
+        stage.apply(&claim("team-b", "own")).await;
+        stage.until_ready_is("team-b", "own", "Bound").await;
+        let own = "buckets: [{claimRef: {name: own}, mode: ReadOnly}]";
+        stage.apply(&access_with("team-b", "films", own).replace("metadata: {", another)).await;
         stage
             .apply(
                 "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: buckets}, \
