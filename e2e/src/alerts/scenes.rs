@@ -285,7 +285,8 @@ async fn quota_full(stage: &mut Stage) -> Result<()> {
     let (bucket, tenant) = stage.bound("photos").await?;
     let content = vec![b'a'; 600];
     tenant.put_object().bucket(&bucket).key("a").body(content.into()).send().await.context("PutObject")?;
-    // By objects alone a bucket comes close to its limit: their metadata counts until the next scan.
+    // By objects alone a bucket comes close to its limit: their metadata counts until the next
+    // scan.
     stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 512}")).await;
     stage.watch(40).await;
     Ok(())
