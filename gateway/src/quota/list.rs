@@ -56,6 +56,18 @@ impl Version {
     }
 }
 
+impl Page {
+    /// Counts a version, unless the page before ended with it.
+    fn count(&mut self, version: &Version, asked: &[Pair]) -> Option<()> {
+        self.entries += 1;
+        if !version.is_repeated(asked) {
+            self.bytes = self.bytes.checked_add(version.bytes)?;
+            self.objects += 1;
+        }
+        Some(())
+    }
+}
+
 /// Reads a page of a list with this root, asked for by these parameters; `None` where it is no such
 /// page.
 #[must_use]
@@ -84,14 +96,7 @@ pub fn page(root: &str, asked: &[Pair], document: &[u8]) -> Option<Page> {
                     [_, "Version", "Key"] => version.key = std::mem::take(&mut text),
                     [_, "Version", "VersionId"] => version.id = std::mem::take(&mut text),
                     [_, "Version", "Size"] => version.bytes = text.trim().parse().ok()?,
-                    [_, "Version"] => {
-                        let version = std::mem::take(&mut version);
-                        page.entries += 1;
-                        if !version.is_repeated(asked) {
-                            page.bytes = page.bytes.checked_add(version.bytes)?;
-                            page.objects += 1;
-                        }
-                    }
+                    [_, "Version"] => page.count(&std::mem::take(&mut version), asked)?,
                     [_, "DeleteMarker"] => page.entries += 1,
                     [_, "Contents" | "Part", "Size"] => {
                         page.bytes = page.bytes.checked_add(text.trim().parse().ok()?)?;
@@ -102,7 +107,7 @@ pub fn page(root: &str, asked: &[Pair], document: &[u8]) -> Option<Page> {
                     [_, "Upload"] => page.uploads.push((key.split_off(0).into_bytes(), id.split_off(0).into_bytes())),
                     // Some stores have entries before it.
                     [_, name] if is_head(name, markers) && head.len() < 64 => {
-                        head.push(((*name).to_owned(), std::mem::take(&mut text)))
+                        head.push(((*name).to_owned(), std::mem::take(&mut text)));
                     }
                     _ => {}
                 }

@@ -5,6 +5,9 @@ use stowage_gateway::head::Operation;
 
 use super::recorder::Received;
 
+/// Name and value of a parameter of a query.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// A request that was received.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
@@ -12,7 +15,7 @@ pub(super) struct Read {
     pub(super) bucket: String,
     pub(super) key: Option<Vec<u8>>,
     /// Names and values, decoded.
-    pub(super) query: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) query: Vec<Pair>,
     /// Names in lower case.
     pub(super) headers: Vec<(String, Vec<u8>)>,
     pub(super) body: Vec<u8>,
@@ -128,7 +131,7 @@ pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-fn parameters(query: &str) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+fn parameters(query: &str) -> Result<Vec<Pair>, String> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let decoded = |text: &str| unescaped(text.as_bytes()).filter(|_| !text.contains('+'));
@@ -155,10 +158,10 @@ pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The operation that a store finds: the row that asks for the most of what is there.
-fn operation(method: &str, has_key: bool, query: &[(Vec<u8>, Vec<u8>)], copies: bool) -> Result<Operation, String> {
+fn operation(method: &str, has_key: bool, query: &[Pair], copies: bool) -> Result<Operation, String> {
     let is_there = |name: &&str| query.iter().any(|(found, _)| found == name.as_bytes());
     let of_method = ROWS.iter().filter(|row| row.1 == method && row.2 == has_key);
-    let fitting = of_method.filter(|row| row.3.iter().all(|name| is_there(name)));
+    let fitting = of_method.filter(|row| row.3.iter().all(&is_there));
     let row = fitting.max_by_key(|row| row.3.len());
     let (operation, _, _, asks, may) = row.ok_or_else(|| format!("{method} of no operation"))?;
     let mut names: Vec<&[u8]> = query.iter().map(|(name, _)| name.as_slice()).collect();

@@ -202,7 +202,7 @@ fn check_body(read: &Read, grant: &Grant) -> Result<(), String> {
         O::CompleteMultipartUpload => {
             let root = document(read, "CompleteMultipartUpload")?;
             check_fields(&root, &["Part"])?;
-            root.children.iter().try_for_each(|part| check_checksums(part))
+            root.children.iter().try_for_each(check_checksums)
         }
         O::PutObjectTagging => {
             let root = document(read, "Tagging")?;

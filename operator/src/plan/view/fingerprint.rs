@@ -23,13 +23,13 @@ impl View {
             holder,
             others,
             public_rival,
-            others_credentials,
+            others_credentials: _, // The same.
             bucket: BucketFacts { at, seen, owner, empty, created, tagged, versioning, purge, removed },
             drift: Drift { due, checked, missing_at },
             unanswered,
             setbacks,
             complete_after,
-            held_off,
+            held_off: _, // The same.
             recheck,
             held,
             asking,
@@ -45,7 +45,7 @@ impl View {
                     absent_through,
                     finalizer_removed,
                     consent_settled,
-                    revocation_started,
+                    revocation_started: _, // The same.
                 },
             trouble,
             step: _, // What is known tells by itself whether it still counts.
@@ -70,15 +70,23 @@ impl View {
         if asking.as_ref().is_some_and(|asking| *asking != Asking::default()) || *consent_settled {
             let _ = write!(text, " {asking:?} {consent:?} {consent_settled}");
         }
-        if let Some(time) = held_off {
-            let _ = write!(text, " {time:?} {revocation_started}");
-        }
+        self.tell_pace(&mut text);
         self.tell_backends(&mut text);
-        if let Some((at, secrets)) = others_credentials {
+        self.tell_credentials_of_others(&mut text);
+        text
+    }
+
+    fn tell_pace(&self, text: &mut String) {
+        if let Some(time) = self.held_off {
+            let _ = write!(text, " {time:?} {}", self.deeds.revocation_started);
+        }
+    }
+
+    fn tell_credentials_of_others(&self, text: &mut String) {
+        if let Some((at, secrets)) = &self.others_credentials {
             let versions: Vec<String> = secrets.iter().map(version).collect();
             let _ = write!(text, " {at:?} {versions:?}");
         }
-        text
     }
 
     fn tell_backends(&self, text: &mut String) {
