@@ -7,7 +7,7 @@ use stowage_operator::api::wire::{REVOKE, Role, SERVED_BY};
 use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
 use super::words::{PHOTOS, bound, check_keys, nothing_more, pass, patch, usual};
-use crate::effects::{Fault, StowageFault};
+use crate::effects::{Edit, Fault, StowageFault, Tampering};
 use crate::history::Facts;
 use crate::history::facts::condition;
 use crate::world::fixtures::access_with;
@@ -22,9 +22,11 @@ fn noted() -> Value {
     json!({"metadata": {"annotations": {SERVED_BY: "nobody/nothing"}}})
 }
 
-/// One that was made again has no Secret here, so the note counts.
-fn is_made_again(faults: &[Fault]) -> bool {
-    faults.contains(&Fault::Project(StowageFault::Recreate))
+/// True where no Secret of the claim is found here, so the note counts: of one that was made again,
+/// and of one whose Secrets lost their labels. The gateway doesn't serve the keys of those either.
+fn has_no_secret_here(fault: &Fault) -> bool {
+    let unlabelled = StowageFault::Tamper(Tampering::RelabelInternal);
+    *fault == Fault::Project(StowageFault::Recreate) || *fault == Fault::Project(unlabelled)
 }
 
 /// A claim's owner notes another operator on it, and its key leaks.
@@ -46,7 +48,16 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
             && *handled == claim["metadata"]["annotations"][REVOKE]
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
     }),
-    otherwise: |_, faults| is_made_again(faults),
+    // A claim that is paused gets no other key. One that lost its finalizer, and the note of who
+    // serves it with that, is served as before.
+    otherwise: |facts, faults| {
+        let is_left_so = |fault: &Fault| match fault {
+            Fault::Project(StowageFault::Edit(Edit::Pause)) => true,
+            Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers)) => facts.is_bound(NAMESPACE, CLAIM),
+            other => has_no_secret_here(other),
+        };
+        faults.iter().any(is_left_so)
+    },
     ends_alike: true,
     check: |facts, _| check_keys(facts),
 };
@@ -65,7 +76,7 @@ pub(in super::super) static DELETED: Scenario = Scenario {
         let left = [Role::VirtualCredential, Role::BucketRecord].map(|role| facts.secrets(role).next().is_some());
         facts.claim(NAMESPACE, CLAIM).is_null() && left == [false, false]
     }),
-    otherwise: |_, faults| is_made_again(faults),
+    otherwise: |_, faults| faults.iter().any(has_no_secret_here),
     ends_alike: true,
     check: nothing_more,
 };
