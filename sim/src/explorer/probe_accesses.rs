@@ -62,14 +62,18 @@ fn promised(told: &Value) -> Tried {
 async fn tried(client: &Client, bucket: &str, prefix: &str) -> Tried {
     let key = format!("{prefix}probe-of-access");
     let body = ByteStream::from_static(b"probe");
-    let put = client.put_object().bucket(bucket).key(&key).body(body).send().await;
-    // A bucket that is full is the tenant's own.
-    let puts = put.as_ref().map_or_else(|error| error.code() == Some("QuotaExceeded"), |_| true);
+    let puts = is_let_in(client.put_object().bucket(bucket).key(&key).body(body).send().await);
     let lists = lists(client, bucket, prefix).await;
-    let deletes = client.delete_object().bucket(bucket).key(&key).send().await.is_ok();
+    let deletes = is_let_in(client.delete_object().bucket(bucket).key(&key).send().await);
     Tried { lists, puts, deletes }
 }
 
 async fn lists(client: &Client, bucket: &str, prefix: &str) -> bool {
-    client.list_objects_v2().bucket(bucket).prefix(prefix).send().await.is_ok()
+    is_let_in(client.list_objects_v2().bucket(bucket).prefix(prefix).send().await)
+}
+
+/// True where the gateway let a request pass. That a bucket is full is the tenant's own, and that it
+/// is gone its claim tells.
+fn is_let_in<T, E: ProvideErrorMetadata>(outcome: Result<T, E>) -> bool {
+    outcome.map_or_else(|error| matches!(error.code(), Some("QuotaExceeded" | "NoSuchBucket")), |_| true)
 }
