@@ -72,8 +72,8 @@ async fn lists(client: &Client, bucket: &str, prefix: &str) -> bool {
     is_let_in(client.list_objects_v2().bucket(bucket).prefix(prefix).send().await)
 }
 
-/// True where the gateway let a request pass. That a bucket is full is the tenant's own, and that it
-/// is gone its claim tells.
+/// True where the gateway let a request pass. That a bucket is full is the tenant's own, and that
+/// it is gone its claim tells.
 fn is_let_in<T, E: ProvideErrorMetadata>(outcome: Result<T, E>) -> bool {
     outcome.map_or_else(|error| matches!(error.code(), Some("QuotaExceeded" | "NoSuchBucket")), |_| true)
 }
