@@ -1,4 +1,4 @@
-//! What a gateway holds in memory of objects that are as large as they can be (spec §6): of those
+//! Memory that a gateway needs for objects that are as large as they can be (spec §6): of those
 //! that the operator writes for tenants, and of those that whoever has a gateway's token may forge.
 //!
 //! All that it follows, against an API server that makes up each object as it is asked for and
@@ -377,7 +377,7 @@ async fn taken(kind: Kind) -> (usize, usize) {
     (held, most_held)
 }
 
-/// What is measured counts: nothing is held of an object that says nothing.
+/// The measure itself: nothing is held of an object that says nothing.
 fn assert_counted(gateway: &Gateway, kind: Kind) {
     let counts = gateway.registry().ask(stowage_gateway::registry::Tables::counts);
     let expected = |of: Kind| if kind == of { MANY } else { 0 };

@@ -281,7 +281,7 @@ fn record(number: usize) -> String {
     internal(number, secret).replacen("ACCESSES", ACCESSES.get_or_init(accesses), 1)
 }
 
-/// What such a record says of accesses, as it stands in a Secret.
+/// The accesses of such a record, as it stands in a Secret.
 fn accesses() -> String {
     let prefix = |rule: usize, prefix: usize| Prefix::parse(&format!("{}/", noise(8 * rule + prefix, 62, DIGITS)));
     let rule = |rule: usize| Consent {

@@ -133,7 +133,7 @@ impl Bed<'_> {
         }
     }
 
-    /// What a claim of this name, with these further fields of its spec, is given.
+    /// The bucket and key of a claim of this name, with these further fields of its spec.
     ///
     /// # Errors
     /// When it doesn't come to be bound, or there is no operator.
@@ -141,7 +141,7 @@ impl Bed<'_> {
         self.running()?.claim(name, further).await
     }
 
-    /// What an access of this name is given: its entries are claims, each with a mode and a prefix.
+    /// The key of an access of this name: its entries are claims, each with a mode and a prefix.
     ///
     /// # Errors
     /// When it doesn't come to be open, or there is no operator.

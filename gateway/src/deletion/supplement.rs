@@ -24,7 +24,7 @@ const ENTRIES: [(&[u8], &[u8]); 2] = [(b"<Deleted>", b"</Deleted>"), (b"<Error>"
 /// Longest entry that is repeated: a key of a kilobyte, every byte of it escaped, and more.
 const LONGEST_ENTRY: usize = 16 << 10;
 
-/// What is told beside a store's result.
+/// Results beside those of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supplement {
     /// Keys whose entry comes again, and how often.

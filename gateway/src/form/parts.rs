@@ -8,7 +8,7 @@ use crate::refusal::{Code, Refusal};
 
 /// How many fields a form may have before its file.
 pub const MAX_FIELDS: usize = 64;
-/// How many bytes all that stands before the file may have. Amazon S3 takes 20 KB of fields ("POST
+/// Most bytes of all that stands before the file. Amazon S3 takes 20 KB of fields ("POST
 /// Object"), and heads of parts are beside them.
 pub const MAX_PREFIX: usize = 24 << 10;
 /// How long the head of a part may be.

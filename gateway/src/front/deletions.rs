@@ -196,7 +196,7 @@ impl Drop for Turn {
     }
 }
 
-/// What of a DeleteObjects the store is not asked for.
+/// The part of a DeleteObjects that the store is not asked for.
 pub(super) struct Aside {
     told: Supplement,
     /// All of it is.
@@ -349,8 +349,8 @@ fn call(method: Method, target: Target, query: Vec<Pair>) -> Call {
     }
 }
 
-/// What the store says of a delete marker, where there is no present object; `None` where there is
-/// one, or the store doesn't say.
+/// Headers of the store about a delete marker, where there is no present object; `None` where there
+/// is one, or the store doesn't say.
 async fn absent(
     client: &Client,
     admitted: &Admitted,

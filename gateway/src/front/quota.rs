@@ -116,9 +116,9 @@ fn described(ask: &Ask) -> u64 {
 /// The fate of content of which so many bytes were passed on, by the status that the store
 /// answered.
 ///
-/// What was passed of a body that broke off may be kept: a store may have missed that it did. So
-/// may all where a store fails: versitygw 1.8.0 answers 500 for an object that it keeps without its
-/// tags.
+/// The part of a body that was passed before it broke off may be kept: a store may have missed that
+/// it did. So may all where a store fails: versitygw 1.8.0 answers 500 for an object that it keeps
+/// without its tags.
 pub(super) fn fate_of(status: Option<StatusCode>, passed: u64, content: u64) -> Fate {
     match status {
         _ if passed == 0 && content > 0 => Fate::Unsent,

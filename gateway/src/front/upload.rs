@@ -104,7 +104,7 @@ impl Shared {
         Ok(record::holding(answer, held))
     }
 
-    /// Who signed a form, and what it asks for. The form's room is given back once one of the
+    /// The signer of a form, and its request. The form's room is given back once one of the
     /// tenant's is taken, of which more of the body is read.
     async fn judge(
         &self,

@@ -137,8 +137,8 @@ impl Scan {
     /// Takes in the page that was asked for.
     ///
     /// # Errors
-    /// Where it leads back to itself; where nothing is behind a version that was not the last; and
-    /// where an upload is there of which the store lists no parts.
+    /// A list that leads back to itself; where nothing is behind a version that was not the last;
+    /// and where an upload is there of which the store lists no parts.
     pub fn take(&mut self, page: Page) -> Result<(), Refused> {
         self.bytes = self.bytes.saturating_add(page.bytes);
         if let Some((_, _, next)) = self.uploads.front_mut() {

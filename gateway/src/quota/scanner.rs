@@ -1,4 +1,4 @@
-//! Who scans which bucket, and how: one replica each, one bucket of a backend at a time, in turns,
+//! Scans of buckets: one replica each, one bucket of a backend at a time, in turns,
 //! at half the speed that the store has.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::upstream::{Call, Client, NotNow, Tenant};
 
 /// How long a page may take.
 const PAGE: Duration = Duration::from_secs(60);
-/// How long a scan goes on while others may wait.
+/// Longest time that a scan goes on while others wait.
 const TURN: Duration = Duration::from_secs(5);
 /// Most scans that are put off with a page of uploads in memory. Beyond, they go on to its end.
 const MOST_WITHIN: usize = 16;
@@ -48,11 +48,11 @@ type Failures = BTreeMap<RecordName, (u32, Instant)>;
 struct PutOff {
     measured: Measured,
     scan: Scan,
-    /// When it was last told how far it has come.
+    /// Time of its last report of progress.
     told: Instant,
 }
 
-/// What comes of a scan.
+/// Outcome of a scan.
 enum Outcome {
     Good,
     Failed,

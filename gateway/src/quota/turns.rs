@@ -1,4 +1,4 @@
-//! Whose bucket is scanned next: of the namespace that has waited longest, the one that has.
+//! Order of scans: the bucket that has waited longest, of the namespace that has.
 //!
 //! A tenant may have many buckets, and one with many uploads takes minutes. So a scan is put off
 //! after a while, and namespaces take turns.
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::registry::Limited;
 
-/// When each was last scanned, in part or to the end.
+/// Time at which each was last scanned, in part or to the end.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     groups: BTreeMap<String, Instant>,
@@ -43,7 +43,7 @@ impl Turns {
     }
 }
 
-/// What a bucket takes turns with: its namespace, where that is known.
+/// The group that a bucket takes turns in: its namespace, where that is known.
 fn group(limited: &Limited) -> String {
     match &limited.namespace {
         Some(namespace) => format!("namespace {namespace}"),

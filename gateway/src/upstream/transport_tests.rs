@@ -116,7 +116,7 @@ async fn a_body_that_broke_off_is_followed_by_a_reset(
 }
 
 // covers: 6.body.reset
-/// What the kernel does with the sockets of a process that is killed.
+/// Sockets of a process that is killed are closed by the kernel, in the same way.
 #[tokio::test]
 async fn a_connection_is_reset_whoever_closes_it() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

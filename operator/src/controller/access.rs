@@ -137,7 +137,7 @@ impl Context {
         rest
     }
 
-    /// How long the access is over its pace: as of a claim.
+    /// Time until the access is within its pace again; `None` where it is. As of a claim.
     fn held_off(&self, raw: &BucketAccess, uid: &str) -> Option<Duration> {
         let wait = self.shared.memory.pace.wait(uid, Instant::now())?;
         if raw.metadata.deletion_timestamp.is_some() {

@@ -189,8 +189,8 @@ impl Context {
         rest.then
     }
 
-    /// How long the claim is over its pace. One that goes makes as many steps as it has objects and
-    /// keys, and comes to an end.
+    /// Time until the claim is within its pace again; `None` where it is. One that goes makes as
+    /// many steps as it has objects and keys, and comes to an end.
     fn held_off(&self, raw: &BucketClaim, uid: &str) -> Option<Duration> {
         let wait = self.shared.memory.pace.wait(uid, Instant::now())?;
         if raw.metadata.deletion_timestamp.is_some() {

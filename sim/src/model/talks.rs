@@ -380,7 +380,7 @@ impl Talks {
         }
     }
 
-    /// What was read for a question: of accesses, those that it names alone.
+    /// Answer to a question: of accesses, those that it names alone.
     fn consent_seen(&self, question: &ConsentQuestion, seen: &ConsentRead) -> ConsentSeen {
         let asks = seen.asks && question.accesses.contains(&access_ref());
         let backend = seen.backend.and_then(|facts| match self.objects.backend(facts) {

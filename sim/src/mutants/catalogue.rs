@@ -21,19 +21,19 @@ pub struct Mutant {
     pub bug: String,
     /// Where it comes from: another operator, the contract's own history, ours.
     pub origin: String,
-    /// What is to find it.
+    /// The finder that has to see it.
     pub finder: Finder,
     diff: String,
 }
 
-/// What is to find a mutant.
+/// A finder of mutants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finder {
     /// The exploration.
     Exploration {
         /// The promises that the mutant is expected to break.
         promises: Vec<Promise>,
-        /// Where to look first.
+        /// Scenarios that are explored first.
         scenarios: Vec<String>,
     },
     /// A test. It is for what no schedule shows: memory, the number of requests, hundreds of calls

@@ -32,7 +32,7 @@ pub struct MutantOutcome {
     pub mutant: Mutant,
     /// What became of it.
     pub verdict: Verdict,
-    /// How long it was explored, or the test ran.
+    /// Duration of the exploration, or of the test.
     pub seconds: f64,
     /// How many schedules that were.
     pub schedules: u64,
@@ -46,7 +46,7 @@ impl MutantOutcome {
         matches!(self.verdict, Verdict::Killed(_) | Verdict::FailedTest(_))
     }
 
-    /// What the exploration killed it by, if it did.
+    /// The line that killed it, if one did.
     pub fn kill(&self) -> Option<&Kill> {
         match &self.verdict {
             Verdict::Killed(kill) => Some(kill),

@@ -68,7 +68,7 @@ fn a_revoked_key_that_somebodys_finalizer_keeps_is_over_and_the_next_one_is_made
     });
 }
 
-/// Whoever may write a backup's labels onto Secrets is not to decide which key ends.
+/// The right to write a backup's labels onto Secrets decides nothing about which key ends.
 // covers: 8.key.named
 #[rstest]
 #[case::gone(Value::Null)]

@@ -117,7 +117,7 @@ impl AccessScope {
         place(self) == place(other)
     }
 
-    /// Whether it opens nothing of the same place that the other doesn't.
+    /// True where it opens nothing of the same place that the other doesn't.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         let covers = |outer: &Prefix| self.prefix.as_ref().is_some_and(|it| outer.covers(it.as_str().as_bytes()));

@@ -189,7 +189,7 @@ fn the_accesses_of_a_record_have_a_bound_and_each_consent_stands_there_once() {
     assert_eq!(read(&different).as_ref(), Ok(&different));
 }
 
-/// What can't be read consents to nothing.
+/// An entry that can't be read consents to nothing.
 // covers: 8.map
 #[rstest]
 #[case::another_of_the_same(r#"{"a": {"maxMode": "ReadOnly"}, "b": 0}"#, &["a", "b"])]

@@ -1,5 +1,5 @@
-//! What is not a tenant's to touch, put at the store beforehand, and looked at afterwards: at the
-//! store, and past it, in its directory.
+//! Objects and files that are not a tenant's to touch, put at the store beforehand, and looked at
+//! afterwards: at the store, and past it, in its directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,7 +69,7 @@ impl Canary {
         Ok(canary)
     }
 
-    /// What has become of it: a line for each object and file that is gone, new or another.
+    /// Changes since: a line for each object and file that is gone, new or another.
     ///
     /// # Errors
     /// When the store can't be looked at.

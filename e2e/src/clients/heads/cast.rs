@@ -1,4 +1,5 @@
-//! Who sends requests, and at what: a claim's key, an access's, and what is there for them.
+//! The senders of requests and their targets: a claim's key, an access's, and what is there for
+//! them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -67,7 +68,7 @@ impl Cast {
         })
     }
 
-    /// Who this is, and what their key opens.
+    /// The sender, and the buckets that its key opens.
     pub(super) fn of(&self, who: Who) -> &(Caller, Rights) {
         match who {
             Who::Owner => &self.owner,

@@ -42,14 +42,14 @@ impl Understood {
     }
 }
 
-/// What came of a request.
+/// Outcome of a request.
 pub(super) struct Outcome<'a> {
     pub(super) received: &'a [Received],
     pub(super) understood: &'a [Understood],
     pub(super) answer: &'a Answer,
 }
 
-/// What may come of it.
+/// Bounds of an outcome.
 pub(super) struct Bounds<'a> {
     pub(super) rights: &'a Rights,
     /// Texts that no answer has: of objects that nobody here may read.
@@ -136,9 +136,9 @@ fn some_of(received: &Element, sent: Option<Element>) -> Result<(), String> {
     Err(format!("{} for {}", received.meaning(), sent.meaning()))
 }
 
-/// What the store may understand of a request.
+/// The request that the store may understand.
 pub(super) enum Expected {
-    /// What the gateway takes its head for.
+    /// The request that the gateway reads in its head.
     Ask(Box<Ask>, Who),
     /// An upload by a form, to this bucket.
     Upload(String),
@@ -154,8 +154,8 @@ impl Expected {
         }
     }
 
-    /// What the gateway may look at before, by bucket and operation: the source of a guest's copy,
-    /// objects that are to be deleted, and whether a bucket keeps versions.
+    /// Reads that the gateway may make before, by bucket and operation: the source of a guest's
+    /// copy, objects that are to be deleted, and whether a bucket keeps versions.
     fn looks(&self) -> Vec<(String, &'static str)> {
         use Operation as O;
         const HEAD: &str = "s3_HeadObject";
@@ -177,7 +177,7 @@ impl Expected {
         }
     }
 
-    /// What came to the store behind the looks.
+    /// Requests that came to the store after those reads.
     fn behind_looks<'a>(&self, understood: &'a [Understood]) -> &'a [Understood] {
         let looks = self.looks();
         let is_look = |it: &Understood| looks.iter().any(|(bucket, operation)| it.is(bucket, operation));

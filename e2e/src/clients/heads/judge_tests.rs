@@ -62,7 +62,7 @@ fn rights() -> Rights {
     Rights { buckets: buckets.into(), pins: true }
 }
 
-/// What is wrong with what came of a request.
+/// Faults that are seen in an outcome.
 fn judged(request: &Request, sent: &Written, received: &[Received], lines: &[Understood], answer: &str) -> Vec<String> {
     let answer = Answer { status: 200, bytes: answer.as_bytes().to_vec() };
     let outcome = Outcome { received, understood: lines, answer: &answer };

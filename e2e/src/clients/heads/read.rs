@@ -72,7 +72,7 @@ impl Read {
     /// Reads a request.
     ///
     /// # Errors
-    /// What no operation on data has.
+    /// Parameters that no operation on data has.
     pub(super) fn of(received: &Received) -> Result<Self, String> {
         let head = String::from_utf8(received.head.clone()).or_else(|_| {
             let bytes = received.head.iter().map(|byte| char::from(*byte)).collect::<String>();
@@ -123,7 +123,7 @@ fn place(path: &str) -> Result<(String, Option<Vec<u8>>), String> {
     Ok((bucket, key.filter(|key| !key.is_empty()).map(<[u8]>::to_vec)))
 }
 
-/// What stands before the first slash, and what behind it.
+/// The parts before and after the first slash.
 pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     match path.iter().position(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], Some(&path[slash + 1..])),
@@ -140,7 +140,7 @@ fn parameters(query: &str) -> Result<Vec<Pair>, String> {
     pairs.collect::<Option<_>>().ok_or_else(|| format!("the query {query:?}"))
 }
 
-/// What a percent-encoded text stands for; `None` where a percent sign has no digits.
+/// Decodes a percent-encoded text; `None` where a percent sign has no digits.
 pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut rest = text;

@@ -60,7 +60,7 @@ impl Recorder {
         Ok(Self { address, received, _work: work })
     }
 
-    /// Where the store is to be reached.
+    /// Address at which the store is reached.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -1,4 +1,4 @@
-//! What came of all requests.
+//! Report of all requests.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::wire::{CUT, Written};
 const TOLD: usize = 20;
 const TOLD_BYTES: usize = 2048;
 
-/// What came of it.
+/// Outcome of it.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     pub(super) seed: u64,
@@ -22,11 +22,11 @@ pub(super) struct Report {
     pub(super) forwarded: u64,
     /// The same by what is odd in them.
     pub(super) kinds: BTreeMap<Kind, Count>,
-    /// What the store understood, in its words.
+    /// Operations that the store understood, in its words.
     operations: BTreeMap<String, u64>,
     /// The gateway's answers, by status; 0 where it cut the connection before.
     statuses: BTreeMap<u16, u64>,
-    /// How many went wrong, and the first of them.
+    /// Number of requests that went wrong, and the first of them.
     pub(super) wrong: u64,
     first: Vec<String>,
     /// Objects and files beyond the tenants' reach that were watched.
@@ -35,7 +35,7 @@ pub(super) struct Report {
     pub(super) changes: Vec<String>,
 }
 
-/// What came of requests of a kind.
+/// Outcomes of requests of a kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Count {
     pub(super) sent: u64,
@@ -85,7 +85,7 @@ impl Report {
         (self.watched, self.changes) = (watched, changes);
     }
 
-    /// How far it has come, in a line.
+    /// Progress, in a line.
     pub(super) fn progress(&self) -> String {
         format!("{} requests, {} came to the store, {} went wrong", self.sent, self.forwarded, self.wrong)
     }

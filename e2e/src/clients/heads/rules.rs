@@ -1,4 +1,4 @@
-//! What may be in a request that a store receives for somebody, whatever was asked: no name beyond
+//! Rules for a request that a store receives for somebody, whatever was asked: no name beyond
 //! what their key opens, no version where it opens none, no header that isn't the operation's.
 //!
 //! Nothing here is the gateway's but its table of headers.
@@ -10,16 +10,16 @@ use stowage_gateway::head::{Operation as O, reaches_store};
 use super::read::{Read, SOURCE, split, unescaped};
 use super::xml::{self, Element};
 
-/// How far a key opens a bucket.
+/// Extent to which a key opens a bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     /// Present objects alone are read and listed.
     pub(super) is_read_only: bool,
-    /// What its keys begin with.
+    /// Prefix of its keys.
     pub(super) prefix: &'static str,
 }
 
-/// What somebody's key opens.
+/// Buckets that somebody's key opens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rights {
     pub(super) buckets: BTreeMap<String, Grant>,
@@ -337,7 +337,7 @@ fn decoded_before(header: &[u8]) -> Option<Source> {
     Some(Source { bucket: bucket.to_vec(), key: key?.to_vec(), version: version.map(<[u8]>::to_vec) })
 }
 
-/// What stands before a mark, and what behind it.
+/// The parts before and after a mark.
 fn cut<'a>(text: &'a [u8], mark: &[u8]) -> (&'a [u8], Option<&'a [u8]>) {
     match text.windows(mark.len()).position(|window| window == mark) {
         Some(at) => (&text[..at], Some(&text[at + mark.len()..])),

@@ -28,7 +28,7 @@ const LONGEST: u64 = 1 << 20;
 /// In the place of a status where a connection was cut before the answer.
 pub(super) const CUT: u16 = 0;
 
-/// Who signs, towards which bucket of which gateway.
+/// The signer, and towards which bucket of which gateway.
 pub(super) struct Caller {
     pub(super) key: Key,
     pub(super) region: String,
@@ -48,7 +48,7 @@ pub(super) struct Written {
     pub(super) body: Vec<u8>,
 }
 
-/// What came back.
+/// The answer.
 pub(super) struct Answer {
     pub(super) status: u16,
     /// All of it, the head included.

@@ -21,7 +21,7 @@ impl Element {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// What it says, whatever the order of the fields of an object, and however numbers and
+    /// Its meaning, whatever the order of the fields of an object, and however numbers and
     /// `Quiet` are written.
     pub(super) fn meaning(&self) -> String {
         let text = self.text.trim();

@@ -5,8 +5,8 @@ use crate::api::{AccessKeyId, wire};
 use super::super::secret::Stored;
 use super::view::Grant;
 
-/// How far down the generation of a key is searched whose label somebody changed: more live at once
-/// only if somebody made them.
+/// Depth to which the generation of a key is searched whose label somebody changed: more live at
+/// once only if somebody made them.
 const SEARCHED: usize = 1000;
 
 impl Grant {
@@ -50,7 +50,7 @@ impl Grant {
         told.into_iter().chain(recorded).chain(keys).chain([self.highest_gone]).max().unwrap_or(0)
     }
 
-    /// Whether a revocation ended a generation.
+    /// True where a revocation ended a generation.
     pub(super) fn is_revoked(&self, generation: u64) -> bool {
         self.record().is_some_and(|(record, _)| generation <= record.revoked_through)
     }

@@ -169,11 +169,11 @@ fn is_left_behind(grant: &Grant) -> bool {
     grant.lead == Lead::Here && ready.is_none_or(|it| it.status == "True" || it.message.ends_with(LEFT_BEHIND))
 }
 
-/// How the message ends that tells of it.
+/// End of the message about it.
 const LEFT_BEHIND: &str = "to have the access taken over";
 
-/// What is told of it, which names no operator that the access doesn't: where several serve what it
-/// names, all write the same.
+/// The message about it, which names no operator that the access doesn't: where several serve what
+/// it names, all write the same.
 fn left_behind(operator: &ServedBy) -> Stop {
     let why = format!(
         "annotation {SERVED_BY} names another operator ({operator}) than the one that serves what spec.buckets names; \
@@ -182,7 +182,7 @@ fn left_behind(operator: &ServedBy) -> Stop {
     Stop::new(AccessReason::ServedByAnother, why)
 }
 
-/// What refuses for good is told; all else is tried again, and told where it lasts.
+/// Tells a refusal for good; retries all else, and tells of it where it lasts.
 fn after_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
     match failure {
         Failure::ReadOnly => Ok(Then::AwaitChange),
@@ -201,7 +201,7 @@ fn after_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<T
     }
 }
 
-/// Whether the status tells that the API server failed this step: as of a claim.
+/// True where the status says that the API server failed this step: as of a claim.
 fn is_told_of(grant: &Grant, step: &GrantStep) -> bool {
     let is_write = matches!(step, GrantStep::Act(act) if !matches!(act, GrantAct::WriteStatus(..)));
     is_write && (grant.access.deleting || grant.setbacks >= TOLD_AFTER)

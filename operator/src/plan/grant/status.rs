@@ -106,7 +106,7 @@ fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
     (ours && secret.published_key() == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
-/// What the key opens that tenants have as long as the current one is not published.
+/// Buckets that the key opens which tenants have as long as the current one is not published.
 fn opened_meanwhile(grant: &Grant, now: Timestamp) -> Option<Vec<AccessScope>> {
     earlier(grant, now).map(|(_, key, _)| AccessCredentialFacts::scopes_of(&key.0))
 }

@@ -50,7 +50,7 @@ pub struct Grant {
     pub(super) lead: Lead,
     /// Passes that failed in a row before this one.
     pub(super) setbacks: u32,
-    /// How long it is until the access may be written about again: it is over its pace.
+    /// Time until the access may be written about again: it is over its pace.
     pub(super) held_off: Option<Duration>,
     /// This pass started a revocation.
     pub(super) revocation_started: bool,
@@ -105,7 +105,7 @@ impl Stop {
     }
 }
 
-/// What goes on although something stands in its way.
+/// The stop of a step after which the pass goes on, although something stands in its way.
 pub(super) fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
     match outcome {
         Ok(()) => Ok(None),
@@ -174,12 +174,12 @@ impl Grant {
         Self { held_off, ..self }
     }
 
-    /// How long it is until more may be written than what ends and narrows keys: as of a claim.
+    /// Time until more may be written than what ends and narrows keys: as of a claim.
     pub(super) fn held_off(&self) -> Option<Duration> {
         self.held_off.filter(|_| !self.revocation_started)
     }
 
-    /// Whether the writes of this pass count towards the pace of the access.
+    /// True where the writes of this pass count towards the pace of the access.
     pub fn is_paced(&self) -> bool {
         !self.access.deleting && self.held_off.is_none()
     }
@@ -233,8 +233,8 @@ impl Grant {
         if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
     }
 
-    /// That the revoked key of this name was looked for by it, and is gone or known to be kept: one
-    /// that a live read shows was deleted when this walk began.
+    /// Notes that it looked for the revoked key of this name, which is gone or known to be kept:
+    /// one that a live read shows was deleted when this walk began.
     pub(super) fn require_revoked(&self, name: &str) -> Result<(), Halt> {
         if self.internal.is_live(name) { Ok(()) } else { self.require_absent(name) }
     }

@@ -150,7 +150,7 @@ pub struct View {
     setbacks: u32,
     /// How long it is until what an older version left out is to be written; `None` = now.
     complete_after: Option<Duration>,
-    /// How long it is until the claim may be written about again: it is over its pace.
+    /// Time until the claim may be written about again: it is over its pace.
     held_off: Option<Duration>,
     deeds: Deeds,
     trouble: Option<Trouble>,
@@ -226,13 +226,13 @@ impl View {
         self.complete_after
     }
 
-    /// How long it is until more may be written than what ends keys and consent. A pass that starts
+    /// Time until more may be written than what ends keys and consent. A pass that starts
     /// a revocation is not held off: there is one a minute at most, and the tenant has no key.
     pub(super) fn held_off(&self) -> Option<Duration> {
         self.held_off.filter(|_| !self.deeds.revocation_started)
     }
 
-    /// Whether the writes of this pass count towards the claim's pace.
+    /// True where the writes of this pass count towards the claim's pace.
     pub fn is_paced(&self) -> bool {
         !self.claim().deleting && self.held_off.is_none()
     }

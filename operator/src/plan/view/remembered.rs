@@ -31,7 +31,7 @@ pub struct Remembered {
     pub revoked_through: u64,
     /// Credentials of a claim that goes that were deleted, and not told of.
     pub revoked: u32,
-    /// How long it is until the claim may be written about again: it is over its pace.
+    /// Time until the claim may be written about again: it is over its pace.
     pub held_off: Option<Duration>,
 }
 

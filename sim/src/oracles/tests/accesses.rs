@@ -49,7 +49,7 @@ fn an_access_says_that_it_has_no_key_once_none_works() {
     ended.assert_kept();
 }
 
-/// Who writes the access, or its Secrets, makes of it what the operator need not know.
+/// A writer of the access, or of its Secrets, makes of it what the operator need not know.
 #[test]
 fn what_others_write_is_not_the_operators_word() {
     let mut story = opened();

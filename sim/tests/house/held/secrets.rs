@@ -42,7 +42,7 @@ pub(super) const SIMULATOR_OF_INTERNAL: &[Proof] = &[
     Test("sim/src/deeds/redact.rs", "names_stay_and_values_go_and_equal_values_stay_equal"),
 ];
 
-/// Where what tenants ask for makes a Secret of the operator's long.
+/// Secrets of the operator that grow with what tenants ask for.
 pub(super) const MEMORY_OF_INTERNAL: &[Proof] = &[
     Test("operator/tests/memory.rs", "a_tenants_objects_take_no_more_than_their_share"),
     Test("operator/src/cache/compressed.rs", "long_texts_of_a_secret_are_compressed_and_restored"),

@@ -10,7 +10,7 @@ use super::pen::Pen;
 use super::{Body, Draft, SHARED};
 use crate::sigv4::Signer;
 
-/// How long a policy is good for.
+/// Lifetime of a policy.
 const GOOD_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// A form, whose policy allows what it says but for a quirk.
@@ -41,7 +41,7 @@ enum Value {
     Signature,
 }
 
-/// What is wrong with a form, or odd.
+/// A fault or oddity of a form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quirk {
     Nothing,

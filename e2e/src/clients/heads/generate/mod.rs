@@ -69,7 +69,7 @@ pub(super) enum Who {
 /// Beginning of the keys that the guest has in the claim's bucket.
 pub(super) const SHARED: &str = "shared/";
 
-/// What is there: buckets, and ids that lead to something.
+/// Names that exist: buckets, and ids that lead to something.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     /// The claim's bucket.
@@ -100,7 +100,7 @@ pub(super) struct Request {
     pub(super) number: u64,
     pub(super) kind: Kind,
     pub(super) who: Who,
-    /// Where the signature goes.
+    /// Place of the signature.
     pub(super) signed: Signed,
     pub(super) method: &'static str,
     /// The path, decoded, as it is signed.

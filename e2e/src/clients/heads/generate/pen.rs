@@ -1,4 +1,4 @@
-//! What requests are written with: chance, and words.
+//! Chance and words, of which requests are written.
 
 use fastrand::Rng;
 use http::{HeaderMap, HeaderName, HeaderValue};

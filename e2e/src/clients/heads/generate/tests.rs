@@ -62,7 +62,7 @@ fn each_kind_is_sent_by_both_and_signed_in_its_ways() {
     }
 }
 
-/// What a kind is to try, as its requests have it.
+/// The oddities that a kind has to try, as its requests have it.
 const TRIED: [(Kind, &[&str]); 5] = [
     (Kind::Heads, &["?acl", "%252e%252e", "versionId=PASTID", ".sgwtmp", "x-http-method-override"]),
     (
