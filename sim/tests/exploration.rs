@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rstest::rstest;
 use stowage_sim::explorer::{
-    Campaign, CampaignReport, Order, Profile, Scenario, ScenarioPhase, Schedule, Shard, explore, run, scenarios,
+    Campaign, CampaignReport, Detail, Order, Profile, Scenario, ScenarioPhase, Schedule, Shard, explore, run, scenarios,
 };
 
 /// Everything that a profile has of these scenarios, on so many threads.
@@ -24,7 +24,7 @@ fn campaign(scenarios: &[&'static Scenario], profile: Profile, jobs: usize) -> C
         fail_fast: false,
         order: Order::Listed,
         random: None,
-        hashes: false,
+        hashes: None,
     }
 }
 
@@ -140,7 +140,7 @@ fn hashes() -> Vec<String> {
     std::thread::scope(|scope| {
         let parts: Vec<_> = schedules
             .chunks(schedules.len().div_ceil(jobs))
-            .map(|part| scope.spawn(move || part.iter().map(|it| run(it).hash()).collect::<Vec<_>>()))
+            .map(|part| scope.spawn(move || part.iter().map(|it| run(it).hash(Detail::All)).collect::<Vec<_>>()))
             .collect();
         parts.into_iter().flat_map(|part| part.join().expect("no schedule panics")).collect()
     })
@@ -243,7 +243,7 @@ fn the_first_run_of_a_process_is_like_any_other() {
         let found = "move 504 kube:create secrets@1 lost-answer; #25 crash(after-effect)";
         let all: BTreeMap<&str, Schedule> = hundreds().into_iter().map(|it| (it.scenario.name, it)).collect();
         let all: Vec<Schedule> = std::iter::once(found.parse().expect("a schedule")).chain(all.into_values()).collect();
-        let twice = |schedule: &Schedule| [(); 2].map(|()| run(schedule).hash());
+        let twice = |schedule: &Schedule| [(); 2].map(|()| run(schedule).hash(Detail::All));
         let differ = all.iter().filter(|it| matches!(twice(it), [first, second] if first != second));
         return println!("\n{} played; differ: {:?}", all.len(), differ.map(ToString::to_string).collect::<Vec<_>>());
     }
@@ -255,7 +255,7 @@ fn the_first_run_of_a_process_is_like_any_other() {
 
 #[test]
 fn a_schedule_is_the_same_run_whatever_ran_before_it() {
-    let hash = |line: &str| run(&line.parse().expect("a schedule")).hash();
+    let hash = |line: &str| run(&line.parse().expect("a schedule")).hash(Detail::All);
     let lines = ["rotate 1", "create 1 kube:create secrets@1 twin", "two-operators 1 kube:create secrets@1 pause(20)"];
     let first = lines.map(hash);
     for other in ["create 1 #20 hang", "delete-forced 1", "two-operators 3"] {

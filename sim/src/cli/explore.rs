@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::report::{prepare, publish, verdict};
 use super::signals::Interrupt;
 use super::{Failure, Output, Printing, print_json, printed};
-use crate::explorer::{Campaign, CampaignReport, Order, Profile, Scenario, Shard, explore, scenarios};
+use crate::explorer::{Campaign, CampaignReport, Detail, Order, Profile, Scenario, Shard, explore, scenarios};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -72,14 +72,47 @@ pub(super) struct ExploreArgs {
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have
-    /// to print the same.
-    #[arg(long, env = "STOWAGE_HASHES", value_parser = BoolishValueParser::new())]
-    hashes: bool,
+    /// to print the same. With `behaviour`, texts of conditions and Events don't count, and
+    /// scenarios are numbered in place of named, to compare two versions.
+    #[arg(
+        long,
+        env = "STOWAGE_HASHES",
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "none",
+        default_missing_value = "all",
+        hide_default_value = true
+    )]
+    hashes: Hashes,
     /// List the scenarios with what they are about, and explore nothing.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
     #[command(flatten)]
     printing: Printing,
+}
+
+/// What `--hashes` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Hashes {
+    /// Nothing: the report is printed.
+    #[value(aliases = ["off", "no", "false", "0"])]
+    None,
+    /// Hashes over everything.
+    #[value(aliases = ["on", "yes", "true", "1"])]
+    All,
+    /// Hashes over everything but texts for people and names of scenarios.
+    Behaviour,
+}
+
+impl Hashes {
+    fn detail(self) -> Option<Detail> {
+        match self {
+            Self::None => None,
+            Self::All => Some(Detail::All),
+            Self::Behaviour => Some(Detail::Behaviour),
+        }
+    }
 }
 
 fn scenario(name: &str) -> Result<&'static Scenario, String> {
@@ -91,7 +124,7 @@ fn scenario(name: &str) -> Result<&'static Scenario, String> {
 pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { once_each(args.scenarios) };
     // Not clap's to refuse: for it a flag that the environment turns off is given, too.
-    if args.hashes && (args.list || args.report.is_some() || args.printing.output == Output::Json) {
+    if args.hashes != Hashes::None && (args.list || args.report.is_some() || args.printing.output == Output::Json) {
         return Err(Failure::Usage("--hashes prints nothing else: not with --list, --report or -o json".to_owned()));
     }
     if args.list {
@@ -111,7 +144,7 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
         fail_fast: args.fail_fast,
         order: if args.shuffle { Order::Shuffled } else { Order::Listed },
         random: args.random,
-        hashes: args.hashes,
+        hashes: args.hashes.detail(),
     };
     let (mut progress, interrupt) = (Progress::begin(), Interrupt::listen());
     let report = explore(&campaign, |now| {
@@ -120,8 +153,8 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     });
     progress.end();
     let ended = match args.hashes {
-        true => print_hashes(&report).and_then(|()| verdict(&report)),
-        false => publish(&report, args.report.as_deref(), args.printing),
+        Hashes::None => publish(&report, args.report.as_deref(), args.printing),
+        Hashes::All | Hashes::Behaviour => print_hashes(&report).and_then(|()| verdict(&report)),
     };
     let interrupted = interrupt.asked() && !report.complete;
     match ended {

@@ -17,7 +17,7 @@ use crate::effects::Plan;
 use crate::explorer::retold::{Ended, Retold, retell};
 use crate::explorer::timeline::Timeline;
 use crate::explorer::timeline::text::{self, Layout};
-use crate::explorer::{Schedule, run};
+use crate::explorer::{Detail, Schedule, run};
 use crate::up::quoted;
 
 pub(super) const EXAMPLES: &str = "\
@@ -134,7 +134,7 @@ fn play_schedule(args: &ReplayArgs, schedule: &Schedule) -> Result<(), Failure> 
     let outcome = run(schedule);
     let timeline = Timeline::of(schedule, &outcome);
     match args.printing.output {
-        _ if args.transcript => printed(write!(io::stdout(), "{}", outcome.transcript()))?,
+        _ if args.transcript => printed(write!(io::stdout(), "{}", outcome.transcript(Detail::All)))?,
         Output::Json => print_json(&timeline)?,
         Output::Text => print_text(args, &timeline)?,
     }
@@ -149,7 +149,7 @@ fn play_history(args: &ReplayArgs, file: &Path, plan: &Plan) -> Result<(), Failu
     let timeline = retold.timeline(line, plan);
     let (caveats, elsewhere) = (deeds.caveats(), retold.elsewhere(&deeds, plan));
     match args.printing.output {
-        _ if args.transcript => printed(write!(io::stdout(), "{}", retold.outcome.transcript()))?,
+        _ if args.transcript => printed(write!(io::stdout(), "{}", retold.outcome.transcript(Detail::All)))?,
         Output::Json => {
             let (ended, rested) = (retold.ended(), retold.rested);
             let (refused, elsewhere) = (&retold.refused, &elsewhere);

@@ -14,8 +14,10 @@ use super::quick::Quick;
 use super::report::{CampaignReport, Failure, ScenarioCoverage, Slow, Verdict};
 use super::run::{Outcome, play_apart, run_and};
 use super::scenario::Scenario;
+use super::scenarios;
 use super::schedule::Schedule;
 use super::shrink::shrink;
+use super::transcript::Detail;
 use crate::effects::{EffectPattern, Fault, GatewayPlan, Plan, ProcessFault};
 use explore::Shard;
 use explore::workers::{Done, at_once};
@@ -41,8 +43,21 @@ pub struct Campaign {
     pub order: Order,
     /// How many random plans of three faults to run; as many as the profile says if absent.
     pub random: Option<usize>,
-    /// Whether to keep the hash of each schedule.
-    pub hashes: bool,
+    /// The hash to keep of each schedule, if any.
+    pub hashes: Option<Detail>,
+}
+
+impl Campaign {
+    /// A schedule as it stands behind its hash. Where only behaviour counts, the scenario has its
+    /// number in place of its name.
+    fn schedule_line(&self, schedule: &Schedule) -> String {
+        let line = schedule.to_string();
+        let (Some(Detail::Behaviour), Some(rest)) = (self.hashes, line.strip_prefix(schedule.scenario.name)) else {
+            return line;
+        };
+        let number = scenarios::ALL.iter().position(|it| it.name == schedule.scenario.name);
+        format!("{}{rest}", number.unwrap_or_default())
+    }
 }
 
 /// In which order the single faults of several scenarios come.
@@ -347,7 +362,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         let (campaign, deadline) = (self.campaign, self.deadline);
         let play = |schedule: &Schedule| {
             run_and(schedule, |outcome| {
-                let hash = campaign.hashes.then(|| outcome.hash());
+                let hash = campaign.hashes.map(|detail| outcome.hash(detail));
                 Verdict { hash, ..Verdict::of(schedule, &outcome) }
             })
         };
@@ -364,7 +379,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.done += 1;
         let (report, name) = (&mut self.report, schedule.scenario.name);
         if let Some(hash) = &done.result.hash {
-            report.hashes.insert(place, format!("{hash} {schedule}"));
+            report.hashes.insert(place, format!("{hash} {}", self.campaign.schedule_line(schedule)));
         }
         report.note(name, &done.result);
         if let Some(row) = report.scenarios.get_mut(name) {
@@ -473,7 +488,7 @@ mod tests {
             fail_fast: false,
             order: Order::Listed,
             random: Some(0),
-            hashes: false,
+            hashes: None,
         }
     }
 

@@ -32,3 +32,4 @@ pub use report::{CampaignReport, Failure};
 pub use run::{Outcome, run};
 pub use scenario::{Scenario, ScenarioPhase};
 pub use schedule::{Schedule, ScheduleError};
+pub use transcript::Detail;

@@ -315,6 +315,7 @@ async fn settle(stage: &Stage, violations: &mut Vec<Violation>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Detail;
     use super::*;
 
     /// What a simulator notes of its beginning and of a claim.
@@ -368,7 +369,7 @@ afterwards: 20s
         assert_eq!(patterns(&one), ["s3:CreateBucket default-photos lost-answer"]);
         let ended = Ended { resource: "bucketclaims", name: "default/photos".to_owned(), phase: "Bound".to_owned() };
         assert_eq!(one.ended(), [ended]);
-        assert_eq!(one.outcome.hash(), other.outcome.hash());
+        assert_eq!(one.outcome.hash(Detail::All), other.outcome.hash(Detail::All));
         let met = |call: &str| {
             let met = Met { fault: plan.to_string(), call: call.to_owned() };
             one.elsewhere(&Deeds { met: vec![met], ..deeds("") }, &plan)

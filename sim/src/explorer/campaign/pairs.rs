@@ -74,6 +74,7 @@ mod tests {
     use super::super::tests::campaign;
     use super::super::{Campaign, Profile, Shard, explore};
     use super::*;
+    use crate::explorer::Detail;
     use crate::explorer::scenarios;
 
     /// So a run that is cut short has the single faults of all scenarios, and some pairs of each.
@@ -81,7 +82,7 @@ mod tests {
     fn pairs_come_after_the_single_faults_of_all_scenarios() {
         let scenarios = ["create", "quota"].map(|name| scenarios::named(name).expect("there is one")).to_vec();
         let shard = Shard { index: 3, of: 200 };
-        let campaign = Campaign { profile: Profile::Deep, shard, hashes: true, ..campaign(scenarios) };
+        let campaign = Campaign { profile: Profile::Deep, shard, hashes: Some(Detail::All), ..campaign(scenarios) };
         let report = explore(&campaign, |now| match now.done {
             60.. => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

@@ -31,6 +31,7 @@ use super::cells::why_never;
 use super::run::Outcome;
 use super::scenario::{Scenario, ScenarioPhase};
 use super::schedule::Schedule;
+use super::transcript::Detail;
 use explore::Shard;
 
 pub use conclusion::Conclusion;
@@ -215,7 +216,7 @@ impl ScenarioCoverage {
         Self {
             about: scenario.about.to_owned(),
             phase: scenario.phase,
-            hash: undisturbed.hash(),
+            hash: undisturbed.hash(Detail::All),
             schedules: 0,
             effects: undisturbed.calls().count(),
             crash_points: 0,

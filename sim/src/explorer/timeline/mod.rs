@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::run::Outcome;
 use super::schedule::Schedule;
+use super::transcript::Detail;
 
 pub(super) use build::since_start;
 
@@ -119,7 +120,7 @@ impl Timeline {
             unmet,
             violations: violations.collect(),
             took: outcome.took.as_secs_f64(),
-            trace_hash: outcome.hash(),
+            trace_hash: outcome.hash(Detail::All),
             events,
         }
     }
