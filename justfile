@@ -45,7 +45,7 @@ bench-gateway *args:
 build:
     .ci/run build
 
-# All tests; with arguments, cargo test with these: `just test -p stowage-sim gateway`.
+# All tests; with arguments, cargo test with these: `just test -p stowage-proof oracles`.
 test *args:
     {{ if args == "" { ".ci/run test" } else { "cargo test --locked " + args } }}
 
@@ -65,15 +65,15 @@ crds-check:
 
 # Write docs/proof/coverage.md anew, after a change to a rule of docs/spec.md or to what a test says that it covers.
 coverage:
-    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test coverage
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test coverage
 
-# Write docs/reference/held.md, after a change to the rows in sim/tests/house/held.
+# Write docs/reference/held.md, after a change to the rows in proof/tests/house/held.
 held:
-    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test house the_page_shows_the_table
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test house the_page_shows_the_table
 
-# Write sim/tests/messages.txt anew, after a change to what the operator says in statuses and Events.
+# Write proof/tests/messages.txt anew, after a change to what the operator says in statuses and Events.
 messages:
-    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-sim --test messages
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test messages
 
 # Does every step of the demo succeed? Prints its report.
 demo-check:
@@ -145,27 +145,27 @@ heads *args:
 
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:
-    cargo run --release --locked -p stowage-sim --features proof -- explore {{ args }}
+    cargo run --release --locked -p stowage-proof -- explore {{ args }}
 
 # Pairs of faults as well; takes hours: `just explore-deep --time-limit 600 --report out`.
 explore-deep *args:
-    cargo run --release --locked -p stowage-sim --features proof -- explore --profile deep {{ args }}
+    cargo run --release --locked -p stowage-proof -- explore --profile deep {{ args }}
 
-# The simulator as target/profile-guided/stowage-sim, half as fast again or more, in half an hour: for explorations of hours.
+# The explorer as target/profile-guided/stowage-proof, half as fast again or more, in half an hour: for explorations of hours.
 profile-guided:
-    sim/profile-guided
+    proof/profile-guided
 
 # The planner in every state of small abstract worlds.
 model *args:
-    cargo run --release --locked -p stowage-sim --features proof -- model {{ args }}
+    cargo run --release --locked -p stowage-proof -- model {{ args }}
 
 # The same random operations on the simulator and a real server: `just conformance --kubeconfig FILE`, or `--s3 URL …` for a store.
 conformance *args:
-    cargo run --release --locked -p stowage-sim --features proof -- conformance {{ args }}
+    cargo run --release --locked -p stowage-proof -- conformance {{ args }}
 
-# Does the exploration find the bugs of sim/mutants? Takes some 17 s for each; `just mutants NAME…` tries these.
+# Does the exploration find the bugs of proof/mutants? Takes some 17 s for each; `just mutants NAME…` tries these.
 mutants *args:
-    cargo run --locked -p stowage-sim --features proof -- mutants {{ args }}
+    cargo run --locked -p stowage-proof -- mutants {{ args }}
 
 # What is read from outside, by a fuzzer that sees where an input leads: `just fuzz 600 store` for ten minutes of one target.
 fuzz *args:

@@ -7,8 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
-
-use stowage_sim::effects::Plan as Faults;
+use stowage_world::effects::Plan as Faults;
 
 use crate::alerts::{self, AlertsArgs};
 use crate::bench::BenchArgs;
@@ -152,7 +151,7 @@ struct RunArgs {
     /// Secret's values.
     #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
-    /// Faults that the calls of the scenario's operator meet, in the words of `stowage-sim replay`,
+    /// Faults that the calls of the scenario's operator meet, in the words of `stowage-proof replay`,
     /// such as 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, in a cluster
     /// of its own.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = playable)]

@@ -11,8 +11,8 @@ use kube::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use stowage_sim::effects::{CallOutcome, Line, Plan};
-use stowage_sim::serve::proxy::{Crash, EffectLine, Proxy};
+use stowage_world::effects::{CallOutcome, Line, Plan};
+use stowage_world::serve::proxy::{Crash, EffectLine, Proxy};
 
 /// Between two looks at the calls, which are announced to nobody: where they are read, and where
 /// they are asked for.

@@ -20,9 +20,9 @@ use stowage_gateway::registry::{Live, Registry, Setting, Source};
 use stowage_gateway::server::{self, Gauges};
 use stowage_gateway::upstream::{Connect, ConnectError, RustlsConnect, Transport, Trust};
 use stowage_operator::api::Unlabelled;
-use stowage_sim::effects::Plan;
-use stowage_sim::serve::Server;
-use stowage_sim::serve::proxy::{Proxy, Upstream};
+use stowage_world::effects::Plan;
+use stowage_world::serve::Server;
+use stowage_world::serve::proxy::{Proxy, Upstream};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -254,7 +254,7 @@ mod tests {
     use http::header::HOST;
     use hyper::body::Incoming;
     use stowage_gateway::answer::nothing;
-    use stowage_sim::serve::proxy;
+    use stowage_world::serve::proxy;
 
     use super::*;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use stowage_operator::api::{BucketName, Endpoint, RecordName};
-use stowage_sim::effects::{Call, Line};
-use stowage_sim::serve::S3Request;
+use stowage_world::effects::{Call, Line};
+use stowage_world::serve::S3Request;
 
 use crate::audit::Request;
 
@@ -129,7 +129,7 @@ fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -
 mod tests {
     use rstest::rstest;
     use serde_json::json;
-    use stowage_sim::effects::{CallOutcome, KubeCall, S3Operation};
+    use stowage_world::effects::{CallOutcome, KubeCall, S3Operation};
 
     use super::*;
 

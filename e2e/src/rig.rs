@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kube::Client;
-use stowage_sim::serve::S3Request;
+use stowage_world::serve::S3Request;
 
 use crate::audit::{self, AuditLog, Place};
 use crate::control_plane::{ControlPlane, Programs};

@@ -97,7 +97,7 @@ pub(crate) async fn narrow(client: &Client, system: &str, tenant: &str) -> Resul
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
     bindings.delete(name, &DeleteParams::default()).await.context("can't take rights")?;
     let manifest = ALONE.replace("stowage-system", system).replace("team-a", tenant);
-    for document in stowage_sim::world::parse("rbac.yaml", &manifest)? {
+    for document in stowage_world::parse("rbac.yaml", &manifest)? {
         let object = document.object;
         match object.types.as_ref().map(|types| types.kind.as_str()) {
             Some("ClusterRole") => {
@@ -162,7 +162,7 @@ pub(crate) async fn widen(client: &Client) -> Result<()> {
 impl Installed {
     /// The object of this kind among the manifests.
     fn object<K: DeserializeOwned + Resource<DynamicType = ()>>(&self) -> Result<K> {
-        let documents = stowage_sim::world::parse("rbac.yaml", self.manifest)?;
+        let documents = stowage_world::parse("rbac.yaml", self.manifest)?;
         let kind = K::kind(&());
         let wanted = documents.into_iter().find(|it| it.object.types.as_ref().is_some_and(|types| types.kind == kind));
         let object = wanted.with_context(|| format!("rbac.yaml of {} has no {kind}", self.role))?.object;
@@ -172,7 +172,7 @@ impl Installed {
     /// Its Role in the usage namespace, without that namespace.
     fn usage(&self) -> Result<Role> {
         let name = format!("{}-usage", self.role);
-        let documents = stowage_sim::world::parse("usage/rbac.yaml", USAGE)?;
+        let documents = stowage_world::parse("usage/rbac.yaml", USAGE)?;
         let is_ours = |object: &DynamicObject| {
             object.types.as_ref().is_some_and(|it| it.kind == "Role") && object.name_any() == name
         };

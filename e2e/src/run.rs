@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use futures::future::try_join_all;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use stowage_sim::effects::Plan as Faults;
+use stowage_world::effects::Plan as Faults;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::control_plane::{ControlPlane, Programs};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
 use s3_sim::{Dialect, Store};
-use stowage_sim::serve::{self, RequestLog, S3Request, Server};
+use stowage_world::serve::{self, RequestLog, S3Request, Server};
 
 use crate::store::Key;
 

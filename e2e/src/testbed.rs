@@ -13,7 +13,7 @@ use kube::{Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use stowage_operator::api::{BucketAccess, BucketClaim, ObjectBucket, ObjectBucketClaim, S3Backend, wire};
-use stowage_sim::effects::Plan;
+use stowage_world::effects::Plan;
 use tokio::time::timeout;
 
 use crate::log::Log;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use stowage_sim::effects::CallKind;
-use stowage_sim::effects::{Call, CallOutcome, EffectPattern, KubeVerb, Line, Plan};
-use stowage_sim::explorer::{Schedule, run};
-use stowage_sim::serve::Server;
-use stowage_sim::serve::proxy::{Proxy, Unplayable, Upstream};
+use stowage_proof::explorer::{Schedule, run};
+use stowage_world::effects::CallKind;
+use stowage_world::effects::{Call, CallOutcome, EffectPattern, KubeVerb, Line, Plan};
+use stowage_world::serve::Server;
+use stowage_world::serve::proxy::{Proxy, Unplayable, Upstream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -237,7 +237,7 @@ impl Play {
         if self.from_here {
             count_from_first_call(&mut plan, &scenario);
         }
-        format!("stowage-sim replay '{}'", Schedule { plan, ..scenario })
+        format!("stowage-proof replay '{}'", Schedule { plan, ..scenario })
     }
 }
 
@@ -262,7 +262,7 @@ mod tests {
     fn what_replays_a_plan_is_a_line_that_the_simulator_reads() {
         let plan: Plan = "s3:CreateBucket@1 lost-answer; #17 crash(before)".parse().unwrap();
         let command = Play { plan: plan.clone(), like: Some("create"), from_here: true }.replay();
-        let line = command.strip_prefix("stowage-sim replay '").and_then(|line| line.strip_suffix('\'')).unwrap();
+        let line = command.strip_prefix("stowage-proof replay '").and_then(|line| line.strip_suffix('\'')).unwrap();
         let schedule: Schedule = line.parse().unwrap();
         assert_eq!((schedule.scenario.name, schedule.plan), ("create", plan));
     }
@@ -273,7 +273,8 @@ mod tests {
     fn what_counts_from_here_is_counted_from_the_first_call_there() {
         let plan: Plan = "kube:patch secrets@3 crash(before); s3:CreateBucket lost-answer".parse().unwrap();
         let told = Play { plan, like: Some("rotate"), from_here: true }.replay();
-        let expected = "stowage-sim replay 'rotate 1 kube:patch secrets@4 crash(before); s3:CreateBucket lost-answer'";
+        let expected =
+            "stowage-proof replay 'rotate 1 kube:patch secrets@4 crash(before); s3:CreateBucket lost-answer'";
         assert_eq!(told, expected);
     }
 

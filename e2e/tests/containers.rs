@@ -17,8 +17,8 @@ use http::Uri;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use stowage_e2e::missing_of_a_control_plane;
-use stowage_sim::conformance::s3::{Keys, S3Pair};
-use stowage_sim::conformance::{self, Limits, Start};
+use stowage_proof::conformance::s3::{Keys, S3Pair};
+use stowage_proof::conformance::{self, Limits, Start};
 use testcontainers::core::client::docker_client_instance;
 use testcontainers::core::{IntoContainerPort as _, Mount};
 use testcontainers::runners::AsyncRunner as _;
@@ -27,7 +27,7 @@ use tokio::process::Command;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// Compared of each server, which takes seconds; `stowage-sim conformance` compares as many as it
+/// Compared of each server, which takes seconds; `stowage-proof conformance` compares as many as it
 /// is told.
 const OPERATIONS: u64 = 1_000;
 /// What one key can and can't do to a bucket, on a store that is not ours.
@@ -238,7 +238,10 @@ fn compare(server: &Server) -> Result<(), String> {
             shrink: true,
             start: Start::From(0),
             prefix: "containers".to_owned(),
-            command: format!("stowage-sim conformance --s3 {} --s3-access-key ID --s3-secret-key-file F", started.url),
+            command: format!(
+                "stowage-proof conformance --s3 {} --s3-access-key ID --s3-secret-key-file F",
+                started.url
+            ),
         };
         let report = conformance::run(&mut pair, &limits, |_| ()).await?;
         if report.operations < OPERATIONS {

@@ -2,40 +2,17 @@
 
 mod again;
 mod client;
-#[cfg(feature = "proof")]
-mod conformance;
-#[cfg(feature = "proof")]
-mod explore;
 mod history;
-mod kubeconfig;
-#[cfg(feature = "proof")]
-mod merge;
-#[cfg(feature = "proof")]
-mod model;
-#[cfg(feature = "proof")]
-mod mutants;
-mod numbers;
-#[cfg(feature = "proof")]
-mod progress;
-#[cfg(feature = "proof")]
-mod proof;
-#[cfg(not(feature = "proof"))]
-#[path = "cli/without_proof.rs"]
-mod proof;
-#[cfg(feature = "proof")]
-mod replay;
-#[cfg(feature = "proof")]
-mod report;
 mod running;
 mod serve;
-mod signals;
 mod up;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use anstream::{AutoStream, ColorChoice};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+use terminal::{Failure, Output, Printing, print_json, printed};
 
 use crate::demo::{self, DemoReport, DemoStep, Source, json, text};
 
@@ -105,8 +82,6 @@ enum Command {
         #[command(subcommand)]
         command: serve::ServeCommand,
     },
-    #[command(flatten)]
-    Proof(proof::Command),
 }
 
 const EXIT_CODES: &str = "\
@@ -129,62 +104,6 @@ struct DemoArgs {
     printing: Printing,
 }
 
-/// How a command prints what it found.
-#[derive(Clone, Copy, Debug, Args)]
-struct Printing {
-    /// What to print: text for people, or one JSON document for machines.
-    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    output: Output,
-    /// When to use colours; auto: on a terminal, unless NO_COLOR is set.
-    #[arg(long, env = "STOWAGE_COLOR", value_name = "WHEN", default_value = "auto")]
-    color: Color,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// For people.
-    Text,
-    /// One document and nothing else.
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Color {
-    /// On a terminal, unless NO_COLOR is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl From<Color> for ColorChoice {
-    fn from(color: Color) -> Self {
-        match color {
-            Color::Auto => Self::Auto,
-            Color::Always => Self::Always,
-            Color::Never => Self::Never,
-        }
-    }
-}
-
-/// Why a command did not come to a good end, in one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// It can't do what it was asked to; 2 to the shell, as what clap refuses.
-    Usage(String),
-    /// It failed, or found what it looks for; 1 to the shell.
-    Found(String),
-    /// It was asked to end before it was through; 130 to the shell, as what SIGINT ends.
-    Interrupted(String),
-}
-
-impl From<String> for Failure {
-    fn from(why: String) -> Self {
-        Self::Found(why)
-    }
-}
-
 impl Cli {
     /// Does what the command line says.
     ///
@@ -202,7 +121,6 @@ impl Cli {
             Command::Reset(args) => again::reset(&args)?,
             Command::Snapshot { command } => again::snapshot(&command)?,
             Command::Serve { command } => serve::run_serve(command)?,
-            Command::Proof(command) => proof::run(command)?,
         }
         Ok(())
     }
@@ -223,20 +141,6 @@ fn run_demo(args: DemoArgs) -> Result<(), String> {
         }
     };
     report.failure().map_or(Ok(()), |step| Err(step.detail.clone()))
-}
-
-/// Whether what was to be printed was. Who reads no further is no failure.
-fn printed(written: io::Result<()>) -> Result<(), String> {
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("can't write to stdout: {error}")),
-        _ => Ok(()),
-    }
-}
-
-/// Prints a document as JSON.
-fn print_json(document: &impl serde::Serialize) -> Result<(), String> {
-    let text = serde_json::to_string_pretty(document).map_err(io::Error::from);
-    printed(text.and_then(|text| writeln!(io::stdout(), "{text}")))
 }
 
 /// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told

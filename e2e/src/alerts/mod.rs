@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum as _};
-use stowage_sim::determinism::run_seeded;
-use stowage_sim::world::OPERATOR_NAMESPACE;
+use stowage_world::OPERATOR_NAMESPACE;
+use stowage_world::determinism::run_seeded;
 
 use self::promtool::Promtool;
 use self::scenes::Scene;

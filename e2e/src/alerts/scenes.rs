@@ -9,9 +9,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use stowage_sim::effects::GatewayPlan;
-use stowage_sim::world::fixtures::{access_with, claim, claim_on, claim_with};
-use stowage_sim::world::{ADMIN_ACCESS_KEY, Accesses, Foreign, OPERATOR_NAMESPACE, Options};
+use stowage_world::effects::GatewayPlan;
+use stowage_world::fixtures::{access_with, claim, claim_on, claim_with};
+use stowage_world::{ADMIN_ACCESS_KEY, Accesses, Foreign, OPERATOR_NAMESPACE, Options};
 
 use super::scrapes::INTERVAL;
 use super::stage::{Stage, TENANT};

@@ -10,9 +10,9 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::Value;
 use stowage_gateway::server::Gauges;
 use stowage_operator::api::BucketClaim;
-use stowage_sim::effects::{GatewayPlan, Plan};
-use stowage_sim::world::fixtures::BASE;
-use stowage_sim::world::{OPERATOR_NAMESPACE, Operator, Options, World};
+use stowage_world::effects::{GatewayPlan, Plan};
+use stowage_world::fixtures::BASE;
+use stowage_world::{OPERATOR_NAMESPACE, Operator, Options, World};
 use tokio::time::Instant;
 
 use super::scrapes::{INTERVAL, Scrapes, Target};

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketAccess, BucketAccessStatus};
-use stowage_sim::effects::Plan as Faults;
+use stowage_world::effects::Plan as Faults;
 use tempfile::TempDir;
 
 use super::{Means, Over};

@@ -26,7 +26,7 @@ const OF_CI: &str = ".ci/run plays it";
 const RECIPE: &str = "a recipe, which compiles, and runs for minutes";
 const COMPILES: &str = "compiles for minutes";
 const FUZZES: &str = "fuzzes for minutes";
-const EXPLORES: &str = "explores for minutes; sim/tests/explore.rs plays it";
+const EXPLORES: &str = "explores for minutes; proof/tests/explore.rs plays it";
 const MODEL: &str = "explores for minutes; sim/tests plays it with less";
 const NO_CONTAINER: &str = "no container runs in the simulator";
 const NO_PROXY: &str = "no pod answers behind a Service of the simulator";
@@ -36,19 +36,19 @@ const LEFT_OUT: [(Known, &str); 22] = [
     (Begins("just "), RECIPE),
     (Begins("cargo "), COMPILES),
     (Begins("e2e/promtool/build"), COMPILES),
-    (Begins("stowage-sim mutants forbidden-is-absent"), COMPILES),
-    (Begins("stowage-sim mutants -o markdown"), COMPILES),
+    (Begins("stowage-proof mutants forbidden-is-absent"), COMPILES),
+    (Begins("stowage-proof mutants -o markdown"), COMPILES),
     (Begins("STOWAGE_MINIO_IMAGE="), "needs a Docker engine"),
     (Begins("fuzz/run"), FUZZES),
     (Begins("STOWAGE_FUZZ_TARGET="), FUZZES),
     (Begins("target/debug/stowage-e2e run"), OF_CI),
     (Begins("stowage-e2e kubectl"), OF_CI),
-    (Begins("stowage-sim explore --profile"), EXPLORES),
-    (Begins("stowage-sim explore rotate adopt"), EXPLORES),
-    (Begins("diff <(stowage-sim explore"), EXPLORES),
-    (Begins("stowage-sim merge"), EXPLORES),
-    (Begins("stowage-sim model"), MODEL),
-    (Begins("stowage-sim conformance"), "needs a real server"),
+    (Begins("stowage-proof explore --profile"), EXPLORES),
+    (Begins("stowage-proof explore rotate adopt"), EXPLORES),
+    (Begins("diff <(stowage-proof explore"), EXPLORES),
+    (Begins("stowage-proof merge"), EXPLORES),
+    (Begins("stowage-proof model"), MODEL),
+    (Begins("stowage-proof conformance"), "needs a real server"),
     (Begins("aws "), "not on every machine; `stowage-e2e clients` plays it"),
     (Begins("export KUBECONFIG"), "what `up` prints; all commands have it here"),
     (Has("kind: ServiceBinding"), "needs a runtime of Service Binding"),

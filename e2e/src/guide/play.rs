@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Lines of a command that failed that are told.
 const TAIL: usize = 5;
 /// Our own programs that pages call.
-const OWN: [&str; 3] = ["stowage-sim", "stowage-operator", "stowage-gateway"];
+const OWN: [&str; 4] = ["stowage-sim", "stowage-proof", "stowage-operator", "stowage-gateway"];
 /// Where a second simulator listens, and how it ends: as soon as it serves.
 const ANOTHER: [(&str, &str); 5] = [
     ("STOWAGE_KUBE_ADDRESS", "127.0.0.1:0"),

@@ -3,7 +3,7 @@
 /// What a line begins with that shows a prompt.
 const PROMPT: &str = "$ ";
 /// First words of a command. What is in `target/`, `e2e/` or `fuzz/` is a program too.
-const PROGRAMS: [&str; 23] = [
+const PROGRAMS: [&str; 24] = [
     "aws",
     "cargo",
     "curl",
@@ -24,6 +24,7 @@ const PROGRAMS: [&str; 23] = [
     "stowage-e2e",
     "stowage-gateway",
     "stowage-operator",
+    "stowage-proof",
     "stowage-sim",
     "until",
     "while",
@@ -62,7 +63,7 @@ pub(super) fn commands(block: &str) -> Option<Vec<String>> {
 /// is told what to look at, one of our programs what to do it with.
 pub(super) fn is_whole(code: &str) -> bool {
     let least = match code.split(' ').next() {
-        Some("kubectl" | "helm" | "stowage-sim") => 4,
+        Some("kubectl" | "helm" | "stowage-sim" | "stowage-proof") => 4,
         Some("stowage-operator" | "stowage-gateway") => 3,
         _ => return false,
     };
@@ -191,7 +192,7 @@ mod tests {
     #[case("kubectl delete", false)]
     #[case("helm install --wait", false)]
     #[case("stowage-operator plan", false)]
-    #[case("stowage-sim explore rotate […]", false)]
+    #[case("stowage-proof explore rotate […]", false)]
     #[case("garage key allow --create-bucket", false)]
     fn a_name_of_a_command_is_not_taken_for_one(#[case] code: &str, #[case] expected: bool) {
         assert_eq!(is_whole(code), expected);

@@ -46,7 +46,7 @@ impl Manifests {
     }
 
     fn read(rendered: &str) -> Result<Self> {
-        let documents = stowage_sim::world::parse("kind-config/stage", rendered)?;
+        let documents = stowage_world::parse("kind-config/stage", rendered)?;
         let objects = documents.into_iter().map(|document| serde_json::to_value(document.object));
         Ok(Self(objects.collect::<Result<_, _>>()?))
     }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::json;
-use stowage_sim::serve::S3Request;
+use stowage_world::serve::S3Request;
 use tempfile::TempDir;
 
 use crate::controls::Remote;

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{self, Role};
-use stowage_sim::effects::{
+use stowage_world::effects::{
     Call, CallOutcome, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan, ProcessFault,
 };
 
@@ -285,7 +285,7 @@ async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) 
 mod tests {
     use http::{HeaderMap, Method};
     use rstest::rstest;
-    use stowage_sim::effects::{KubeCall, S3Call};
+    use stowage_world::effects::{KubeCall, S3Call};
 
     use super::*;
 

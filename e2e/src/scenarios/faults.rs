@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-use stowage_sim::effects::{Line, Plan, PlanError};
+use stowage_world::effects::{Line, Plan, PlanError};
 
 use super::whole::whole;
 use crate::stage::Stage;

@@ -31,7 +31,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use stowage_sim::effects::Plan as Faults;
+use stowage_world::effects::Plan as Faults;
 
 use crate::artefacts;
 use crate::clock::FakeClock;
@@ -291,7 +291,7 @@ pub(crate) use crds::{install, uninstall};
 
 #[cfg(test)]
 mod tests {
-    use stowage_sim::explorer::Schedule;
+    use stowage_proof::explorer::Schedule;
 
     use super::*;
 

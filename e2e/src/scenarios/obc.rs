@@ -27,8 +27,8 @@ use crate::testbed::Testbed;
 
 /// Whose definitions of the kinds there are in clusters, as the simulator has them.
 const DEFINITIONS: [(&str, &str); 2] = [
-    ("rook", include_str!("../../../sim/src/world/foreign/rook.yaml")),
-    ("noobaa", include_str!("../../../sim/src/world/foreign/noobaa.yaml")),
+    ("rook", include_str!("../../../world/src/foreign/rook.yaml")),
+    ("noobaa", include_str!("../../../world/src/foreign/noobaa.yaml")),
 ];
 /// The value of the label that says who serves a claim.
 const LABEL: &str = "broker.stowage.io-bucket";
@@ -69,7 +69,7 @@ pub(super) async fn play(testbed: &Testbed) -> Result<String> {
 }
 
 fn read(definitions: &str) -> Result<Vec<CustomResourceDefinition>> {
-    let documents = stowage_sim::world::parse("definitions", definitions)?;
+    let documents = stowage_world::parse("definitions", definitions)?;
     documents.into_iter().map(|it| it.object.try_parse().context("a definition")).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The table of good and bad objects, as in the simulator's tests.
 
 use anyhow::{Result, ensure};
-use stowage_sim::objects::{self, Rules};
+use stowage_proof::objects::{self, Rules};
 
 use crate::testbed::Testbed;
 

@@ -7,7 +7,7 @@ use futures::future::{select_all, try_join_all};
 use kube::api::ListParams;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
-use stowage_sim::effects::{Call, KubeCall, KubeVerb, Line};
+use stowage_world::effects::{Call, KubeCall, KubeVerb, Line};
 
 use super::whole::whole;
 use crate::controls::FIRST_LIFE;

@@ -25,7 +25,7 @@ const CLAIM: &str = "data";
 /// Whatever it comes to, the scenarios to come have this version's definitions.
 pub(super) async fn play(testbed: &Testbed) -> Result<String> {
     let stage = testbed.stage("upgrade").await?;
-    for document in stowage_sim::world::parse("first-crds.yaml", DEFINITIONS)? {
+    for document in stowage_world::parse("first-crds.yaml", DEFINITIONS)? {
         let definition: CustomResourceDefinition = document.object.try_parse().context("first-crds.yaml")?;
         crds::apply(testbed, &definition).await?;
         crds::established(testbed, &definition.name_any()).await?;
@@ -109,7 +109,7 @@ async fn keep_secrets(stage: &Stage<'_>, left: &Left, gateway: &str) -> Result<(
         ("$KEY", left.key.as_str()),
     ];
     let filled = words.iter().fold(OBJECTS.to_owned(), |text, (word, value)| text.replace(word, value));
-    for document in stowage_sim::world::parse("first-objects.yaml", &filled)? {
+    for document in stowage_world::parse("first-objects.yaml", &filled)? {
         let secret: Secret = document.object.try_parse().context("first-objects.yaml")?;
         let namespace = secret.namespace().unwrap_or_default();
         let made = stage.secrets(&namespace).create(&PostParams::default(), &secret).await;

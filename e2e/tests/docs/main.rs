@@ -18,16 +18,28 @@ use clap::Parser;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use page::{Link, Page};
-use stowage_sim::explorer::scenario::Scenario;
-use stowage_sim::explorer::scenarios;
-use stowage_sim::oracles::Promise;
+use stowage_proof::explorer::scenario::Scenario;
+use stowage_proof::explorer::scenarios;
+use stowage_proof::oracles::Promise;
 
 /// Where pages are: files, and folders with all that is below them.
 const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kind-config", "docs"];
 
 /// Folders of the tree in which paths begin that a page names.
-const FOLDERS: [&str; 10] =
-    ["operator", "gateway", "sim", "e2e", "fuzz", "crds", "examples", "kind-config", "docs", "crates"];
+const FOLDERS: [&str; 12] = [
+    "operator",
+    "gateway",
+    "world",
+    "sim",
+    "proof",
+    "e2e",
+    "fuzz",
+    "crds",
+    "examples",
+    "kind-config",
+    "docs",
+    "crates",
+];
 
 /// Words of a command line that stand for what the reader puts there, each with something that may.
 const PLACEHOLDERS: [(&str, &str); 4] =
@@ -109,6 +121,7 @@ fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>
             return Some(format!("there is no recipe {recipe}"));
         }
         "stowage-sim" => parse::<stowage_sim::cli::Cli>(place, program, arguments),
+        "stowage-proof" => parse::<stowage_proof::cli::Cli>(place, program, arguments),
         "stowage-operator" => parse::<stowage_operator::Cli>(place, program, arguments),
         // A plugin, by whose name kubectl finds it.
         "kubectl" if arguments.first() == Some(&"stowage") => {
@@ -172,7 +185,7 @@ fn problem_of_code(page: &str, code: &str, recipes: &BTreeSet<String>) -> Option
     let mut words = code.split(' ');
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     if scenarios::named(first).is_some() && second.parse::<u64>().is_ok() {
-        return parse::<stowage_sim::cli::Cli>(Place::Line, "stowage-sim", &["replay", code]);
+        return parse::<stowage_proof::cli::Cli>(Place::Line, "stowage-proof", &["replay", code]);
     }
     let mut commands = shell::commands(shell::without_synopsis(code)).into_iter().filter(|words| words.len() > 1);
     problem_of_path(page, code).or_else(|| commands.find_map(|words| problem_of_command(Place::Line, &words, recipes)))
@@ -248,7 +261,7 @@ fn the_reference_has_every_world_and_every_scenario_on_a_real_server() {
         let cells = rows.filter_map(|row| row.split('|').nth(1)).flat_map(|cell| cell.split(", "));
         cells.map(|name| name.trim().trim_matches('`').to_owned()).collect()
     };
-    let worlds: BTreeSet<String> = stowage_sim::model::world_names().map(Into::into).collect();
+    let worlds: BTreeSet<String> = stowage_proof::model::world_names().map(Into::into).collect();
     assert_eq!(named("Worlds of the model"), worlds);
     let played: BTreeSet<String> = stowage_e2e::Scenario::value_variants().iter().map(|it| it.name()).collect();
     assert_eq!(named("On a real API server"), played);
@@ -294,20 +307,20 @@ fn what_is_not_so_is_told() {
     assert_eq!(recipes, BTreeSet::from(["demo".to_owned()]));
     let wrong = [
         "just dmo",
-        "stowage-sim explore --no-such-flag",
+        "stowage-proof explore --no-such-flag",
         "cargo run -p stowage-operator -- rum",
         "kubectl stowage plan --no-such-flag",
         "create 1 #3 losst",
         "stowage-sim exlore [SCENARIO…]",
         "sim/src/no.rs",
-        "sim/tests/rbac.rs::no",
+        "proof/tests/rbac.rs::no",
     ];
     let right = [
         "just demo -f x",
         "stowage-e2e run --help",
-        "FOO=1 target/debug/stowage-sim merge a.json",
+        "FOO=1 target/debug/stowage-proof merge a.json",
         "create 1 #3 hang",
-        "stowage-sim explore [SCENARIO…]",
+        "stowage-proof explore [SCENARIO…]",
         "sim/src/",
         "e2e/tests/docs/main.rs::pages",
     ];

@@ -9,9 +9,9 @@ use serde_json::Value;
 use stowage_gateway::metrics::{Answered, Metrics, Trouble};
 use stowage_gateway::quota::Gauge;
 use stowage_gateway::refusal::Code;
-use stowage_sim::determinism::run_seeded;
-use stowage_sim::world::fixtures::{BASE, claim};
-use stowage_sim::world::{Accesses, Foreign, Options, World};
+use stowage_world::determinism::run_seeded;
+use stowage_world::fixtures::{BASE, claim};
+use stowage_world::{Accesses, Foreign, Options, World};
 
 use super::generated::assert_page;
 

@@ -71,8 +71,8 @@ fn is_of_a_variable(letter: char) -> bool {
 
 #[test]
 fn commands_are_told_from_what_stands_around_them() {
-    let text = "$ A=1 just demo -f 'a b' # as it is\nfor i in 1; do stowage-sim merge $i | sed -n p > x.json; done\n\
-                diff <(stowage-sim explore \\\n  --hashes) y";
+    let text = "$ A=1 just demo -f 'a b' # as it is\nfor i in 1; do stowage-proof merge $i | sed -n p > x.json; done\n\
+                diff <(stowage-proof explore \\\n  --hashes) y";
     let commands = commands(text);
     let commands: Vec<Vec<&str>> = commands.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
     assert_eq!(commands[0], ["A=1", "just", "demo", "-f", "a b"]);

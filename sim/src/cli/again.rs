@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use http::{Method, StatusCode};
 use serde_json::Value;
+use terminal::Failure;
 
-use super::Failure;
 use super::running::{Simulator, block_on, error_of, expect};
 use crate::up::SNAPSHOT;
 

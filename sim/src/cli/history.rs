@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use clap::Args;
 use http::Method;
 use serde::Deserialize;
+use stowage_world::deeds::Deeds;
+use terminal::quoted;
+use terminal::{Failure, printed};
 
 use super::running::{Simulator, block_on, expect};
-use super::{Failure, printed};
-use crate::deeds::Deeds;
-use crate::up::quoted;
 
 pub(super) const HELP: &str = "\
 Examples:
@@ -54,7 +54,7 @@ pub(super) fn history(args: &HistoryArgs) -> Result<(), Failure> {
 /// The line that plays it again.
 fn line(file: &str, plan: &str) -> String {
     let plan = if plan.is_empty() { String::new() } else { format!(" {}", quoted(plan)) };
-    format!("stowage-sim replay --history {}{plan}", quoted(file))
+    format!("stowage-proof replay --history {}{plan}", quoted(file))
 }
 
 #[cfg(test)]
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn the_line_is_one_that_a_shell_reads_back() {
-        assert_eq!(line("seen.yaml", ""), "stowage-sim replay --history seen.yaml");
-        let expected = "stowage-sim replay --history 'my file' 's3:CreateBucket@1 lost-answer; #2 hang'";
+        assert_eq!(line("seen.yaml", ""), "stowage-proof replay --history seen.yaml");
+        let expected = "stowage-proof replay --history 'my file' 's3:CreateBucket@1 lost-answer; #2 hang'";
         assert_eq!(line("my file", "s3:CreateBucket@1 lost-answer; #2 hang"), expected);
     }
 }

@@ -11,10 +11,11 @@ use http::{Method, StatusCode, Uri};
 use jiff::{Span, SpanRelativeTo, Unit};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use terminal::quoted;
+use terminal::{Failure, Output, print_json, printed};
 
 use super::client::Client;
-use super::{Failure, Output, print_json, printed};
-use crate::up::{ADMIN_URL, quoted};
+use crate::up::ADMIN_URL;
 
 /// How often is asked whether a claim is ready.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -11,14 +11,14 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use http::Uri;
 use s3_sim::{Dialect, Store};
+use stowage_world::effects::Plan;
+use stowage_world::serve::proxy::{Proxy, Upstream, router};
+use stowage_world::serve::{self, RequestLog, Server};
+use stowage_world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY};
+use terminal::kubeconfig;
+use terminal::printed;
+use terminal::terminated;
 use tracing_subscriber::EnvFilter;
-
-use super::signals::terminated;
-use super::{kubeconfig, printed};
-use crate::effects::Plan;
-use crate::serve::proxy::{Proxy, Upstream, router};
-use crate::serve::{self, RequestLog, Server};
-use crate::world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -143,7 +143,7 @@ pub(super) struct ProxyArgs {
     /// Address of the admin API.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9002")]
     admin_address: SocketAddr,
-    /// Faults to begin with, as `stowage-sim replay` takes them; none by default.
+    /// Faults to begin with, as `stowage-proof replay` takes them; none by default.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = |text: &str| text.parse::<Plan>())]
     plan: Plan,
 }

@@ -8,11 +8,11 @@ use std::process::Stdio;
 use clap::builder::{BoolishValueParser, NonEmptyStringValueParser};
 use clap::{Args, ValueEnum};
 use daemon::{descriptors, memory};
+use terminal::terminated;
+use terminal::{Failure, Output, printed};
 use tokio::process::Command;
 use tracing_subscriber::EnvFilter;
 
-use super::signals::terminated;
-use super::{Failure, Output, printed};
 use crate::demo::Source;
 use crate::up::{Authorization, KUBECONFIG, Listen, Options, Served, Up, is_private, use_of};
 

@@ -2,11 +2,11 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use stowage_operator::api::{BucketClaim, ClaimRef};
+use stowage_world::World;
+use terminal::Table;
+use terminal::{Span, Tone};
 
-use crate::world::World;
-
-use super::step::{DemoStep, Finding, Page, Span, Tone};
-use super::table::Table;
+use super::step::{DemoStep, Finding, Page};
 use super::tenant::{Refused, Tenant, TenantResult};
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;

@@ -5,10 +5,10 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, ClaimRef};
+use stowage_world::{Document, World, apply};
+use terminal::{Span, Tone};
 
-use crate::world::{Document, World, apply};
-
-use super::step::{Page, Span, Tone};
+use super::step::Page;
 
 /// `kubectl apply` of documents, one after the other; `applied` is awaited after each.
 ///

@@ -16,7 +16,6 @@ mod setup;
 mod sharing;
 mod source;
 mod step;
-mod table;
 mod tenant;
 pub mod text;
 mod tour;
@@ -24,13 +23,10 @@ mod views;
 
 use std::time::Instant;
 
-use crate::determinism::run_seeded;
-use crate::world::{Accesses, BackendStore, Document, Options, World};
-
 pub use source::Source;
-pub use step::{DemoReport, DemoStep, Finding, Line, Page, Span, Tone};
-pub use table::{Table, age};
-
+pub use step::{DemoReport, DemoStep, Finding, Page};
+use stowage_world::determinism::run_seeded;
+use stowage_world::{Accesses, BackendStore, Document, Options, World};
 use tour::Tour;
 
 /// Seed of the tour: every one is the same.

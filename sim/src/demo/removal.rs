@@ -7,6 +7,8 @@ use kube::runtime::{WatchStreamExt, watcher};
 use s3_sim::BucketSnapshot;
 use serde_json::json;
 use stowage_operator::api::{BucketClaim, BucketOrigin, ClaimRef, DeletionPolicy, Phase};
+use stowage_world::World;
+use terminal::Table;
 use tokio::sync::mpsc;
 
 use super::PURGE_SLICE;
@@ -14,12 +16,10 @@ use super::departure::Leaving;
 use super::kubectl;
 use super::settle::settle;
 use super::step::{DemoStep, Finding, Page};
-use super::table::Table;
 use super::tenant::Tenant;
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
-use crate::world::World;
 
 /// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every
 /// third deleted.

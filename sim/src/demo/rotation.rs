@@ -9,14 +9,14 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use stowage_operator::api::wire::{EXPIRES_AT, ROTATE};
 use stowage_operator::api::{BucketClaim, ClaimRef};
+use stowage_world::{OPERATOR_NAMESPACE, World};
+use terminal::Line;
+use terminal::Table;
 use tokio::time::Instant;
-
-use crate::world::{OPERATOR_NAMESPACE, World};
 
 use super::access::{KEY, key_is_unknown, new_tenant, said, toned};
 use super::kubectl;
-use super::step::{DemoStep, Finding, Line, Page};
-use super::table::Table;
+use super::step::{DemoStep, Finding, Page};
 use super::tenant::{Tenant, TenantResult};
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::world::World;
+use stowage_world::World;
 
 /// How often the world is looked at, in virtual time.
 const GLANCE: Duration = Duration::from_millis(100);

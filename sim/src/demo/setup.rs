@@ -3,8 +3,7 @@
 
 use kube::ResourceExt;
 use stowage_operator::api::{AdoptionPolicy, BucketClaim, DeletionPolicy, Endpoint, NameTemplate};
-
-use crate::world::{BackendStore, Document, World};
+use stowage_world::{BackendStore, Document, World};
 
 use super::kubectl::{self, is_claim};
 use super::settle::settle;

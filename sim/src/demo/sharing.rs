@@ -4,8 +4,7 @@
 use kube::ResourceExt;
 use serde_json::json;
 use stowage_operator::api::{AccessReason, AccessRef, BucketClaim, ClaimRef};
-
-use crate::world::{OPERATOR_NAMESPACE, parse};
+use stowage_world::{OPERATOR_NAMESPACE, parse};
 
 use super::access::{KEY, denied, greeting, said};
 use super::kubectl;

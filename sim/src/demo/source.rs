@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::world::{Document, parse};
+use stowage_world::{Document, parse};
 
 /// The project's examples, built in so that the tour can be taken from anywhere.
 const EXAMPLES: [(&str, &str); 3] = [

@@ -4,9 +4,10 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use terminal::wrap;
+use terminal::{Line, Tone};
 
-use super::step::{DemoReport, DemoStep, Line, Tone};
-use super::table::wrap;
+use super::step::{DemoReport, DemoStep};
 
 /// Width that everything fits into, in characters.
 pub const WIDTH: usize = 100;
@@ -102,7 +103,9 @@ fn mark(ok: bool) -> (&'static str, Style) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::step::{Page, Span};
+    use terminal::Span;
+
+    use super::super::step::Page;
     use super::*;
 
     fn step(ok: bool) -> DemoStep {

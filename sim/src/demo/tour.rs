@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use stowage_operator::api::{BucketClaim, ClaimRef};
-
-use crate::world::{Document, Operator, World};
+use stowage_world::{Document, Operator, World};
 
 use super::millis_since;
 use super::removal::End;

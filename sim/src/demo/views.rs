@@ -10,10 +10,11 @@ use seeded::VirtualClock;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AccessRef, BucketAccess, BucketClaim, ClaimRef, Phase, S3Backend};
+use stowage_world::World;
+use terminal::{Line, Span, Tone};
+use terminal::{Table, age};
 
-use super::step::{Finding, Line, Span, Tone};
-use super::table::{Table, age};
-use crate::world::World;
+use super::step::Finding;
 
 /// All objects of a kind, by namespace and name.
 pub(super) fn objects<T: DeserializeOwned>(world: &World, group: &str, plural: &str) -> Vec<T> {

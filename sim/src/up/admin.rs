@@ -40,6 +40,7 @@ use futures::stream;
 use http::Uri;
 use serde::Deserialize;
 use serde_json::json;
+use stowage_world::effects::{Line, Plan};
 
 use super::Served;
 use super::again::Beginning;
@@ -47,7 +48,6 @@ use super::connection::Connection;
 use super::data::Data;
 use super::lives::{self, SNAPSHOT};
 use super::simulator::Simulator;
-use crate::effects::{Line, Plan};
 
 /// Most calls in one answer.
 const MOST_CALLS: usize = 1000;

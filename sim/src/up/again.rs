@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use s3_sim::{Contents, Store};
+use stowage_world::deeds::Began;
+use stowage_world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, parse};
 
 use super::data::{Data, Portable, Reading, SERVED};
 use super::kinds::{Kinds, is_a};
 use super::manifests;
 use super::simulator::{Simulator, warn_of};
 use super::stores;
-use crate::deeds::Began;
-use crate::world::{ADMIN_ACCESS_KEY, ADMIN_SECRET_KEY, Document, OPERATOR_NAMESPACE, parse};
 
 /// What a simulator begins with.
 pub(super) struct Beginning {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use crate::deeds::Met;
-use crate::effects::{CallPattern, EffectPattern, Entry, Fault, Lasts, Line, Plan};
+use stowage_world::deeds::Met;
+use stowage_world::effects::{CallPattern, EffectPattern, Entry, Fault, Lasts, Line, Plan};
 
 /// Most faults that are told of one by one.
 const MOST_FAULTS: usize = 200;
@@ -114,9 +114,9 @@ fn millis(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use http::{HeaderMap, Method};
+    use stowage_world::effects::{Call, CallOutcome, KubeCall, S3Call};
 
     use super::*;
-    use crate::effects::{Call, CallOutcome, KubeCall, S3Call};
 
     fn line(number: u64, call: Call, fault: &str, began_ms: u64) -> Line {
         let plan: Plan =

@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kube_sim::Cluster;
 use seeded::WallClock;
+use stowage_world::ControllersRest;
 use tokio::time::Instant;
 
 use super::workloads;
-use crate::world::ControllersRest;
 
 /// How long writes are gathered at least.
 const GATHERED: Duration = Duration::from_millis(20);

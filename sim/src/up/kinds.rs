@@ -3,8 +3,7 @@
 
 use kube::ResourceExt;
 use kube_sim::{Cluster, ReadDefinition};
-
-use crate::world::{self, Document, Foreign, PROVISIONER, parse};
+use stowage_world::{Document, Foreign, PROVISIONER, parse};
 
 /// Name of the backend that a simulator brings itself.
 pub(super) const BACKEND: &str = "main";
@@ -22,7 +21,7 @@ impl Kinds {
     /// Has a cluster serve them.
     pub(super) fn serve(self, cluster: &Cluster) {
         let serve = |definition: &ReadDefinition| cluster.serve(definition).expect("these definitions are valid");
-        world::definitions().iter().for_each(serve);
+        stowage_world::definitions().iter().for_each(serve);
         if self == Self::WithObjectBuckets {
             Foreign::Own.object_buckets().iter().for_each(serve);
         }

@@ -8,11 +8,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use http::Request;
+use stowage_world::authority;
 use tokio::sync::mpsc;
 
 use super::admin::{Admin, refused};
 use super::data::{Portable, Reading};
-use crate::world::authority;
 
 /// What a snapshot is said to be. A page of another origin can't send such a thing unasked.
 pub const SNAPSHOT: &str = "application/vnd.stowage.snapshot";

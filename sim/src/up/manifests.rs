@@ -7,10 +7,10 @@ use kube::Client;
 use kube::client::Body;
 use kube::discovery::pinned_kind;
 use kube_sim::Front;
+use stowage_world::{Document, ManifestError, apply_as};
 use tower::service_fn;
 
 use super::recorder::Recorder;
-use crate::world::{Document, ManifestError, apply_as};
 
 /// A client that knows the server as everybody outside does, with this token; what it writes is
 /// noted.

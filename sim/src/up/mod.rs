@@ -2,7 +2,7 @@
 //! gateway and the operator, on sockets of this machine and on its clock.
 //!
 //! [`Up::start`] puts it together; `stowage-sim up` runs it. What the parts are is the same code as
-//! in a [`crate::world::World`]: there on virtual time and without sockets.
+//! in a [`stowage_world::World`]: there on virtual time and without sockets.
 //!
 //! - `simulator`: the parts, and what is done to them by hand;
 //! - `kinds`: which of its own it serves besides those of every cluster;
@@ -49,6 +49,9 @@ use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued, KeepIssued};
 use serde::Serialize;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
+use stowage_world::Document;
+use stowage_world::serve::{self, RequestLog, Server};
+use terminal::quoted;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower::{BoxError, service_fn};
@@ -59,8 +62,6 @@ use self::identity::{Identity, Lasting};
 use self::kinds::Kinds;
 use self::recorder::Recorder;
 use self::simulator::Simulator;
-use crate::serve::{self, RequestLog, Server};
-use crate::world::Document;
 
 /// Where it listens; port 0 is any that is free.
 #[derive(Clone, Copy, Debug)]
@@ -275,14 +276,4 @@ pub fn is_private(address: &SocketAddr) -> bool {
 /// The command by which a shell gets to use a kubeconfig.
 pub fn use_of(kubeconfig: &Path) -> String {
     format!("export KUBECONFIG={}", quoted(&kubeconfig.to_string_lossy()))
-}
-
-/// A word as a POSIX shell reads it back.
-pub fn quoted(word: &str) -> String {
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

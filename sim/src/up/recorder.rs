@@ -13,11 +13,11 @@ use kube::client::Body;
 use kube_sim::{ApiBody, Front};
 use parking_lot::Mutex;
 use serde_json::Value;
+use stowage_world::deeds::{Began, Deed, Deeds, LeftOut, MOST_STEPS, StandIns, Step};
+use stowage_world::effects::{KubeCall, Line, Plan};
 use tower::{BoxError, ServiceExt};
 
 use super::befell::Befell;
-use crate::deeds::{Began, Deed, Deeds, LeftOut, MOST_STEPS, StandIns, Step};
-use crate::effects::{KubeCall, Line, Plan};
 
 /// Most bytes that steps take together, as JSON.
 const MOST_BYTES: usize = 2 << 20;

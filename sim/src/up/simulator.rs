@@ -11,6 +11,13 @@ use s3_sim::{BucketSnapshot, Dialect, Store};
 use stowage_gateway::audit::Log;
 use stowage_operator::api::{Endpoint, Publishing};
 use stowage_operator::{Config, Uptime};
+use stowage_world::deeds::{Began, Deed, Shift};
+use stowage_world::effects::{Actor, CallOutcome, Effects, Line, Plan};
+use stowage_world::gateway::{Gateway, Given};
+use stowage_world::{
+    self, ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Accounts, Circumstances, Clocks, ControllersRest,
+    OPERATOR_NAMESPACE, Operator, Stores, ThirdParties, authority,
+};
 use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -23,13 +30,6 @@ use super::stores::New;
 use super::traffic::Traffic;
 use super::view::{self, Beside, Bucket, Objects, View};
 use super::{controllers, stores};
-use crate::deeds::{Began, Deed, Shift};
-use crate::effects::{Actor, CallOutcome, Effects, Line, Plan};
-use crate::gateway::{Gateway, Given};
-use crate::world::{
-    self, ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Accounts, Circumstances, Clocks, ControllersRest,
-    OPERATOR_NAMESPACE, Operator, Stores, ThirdParties, authority,
-};
 
 /// How often the operator's calls are counted.
 const COUNTED: Duration = Duration::from_millis(500);
@@ -193,7 +193,7 @@ impl Simulator {
             config: Config {
                 obc: kinds.provisioner(),
                 publishing: Publishing { metadata_prefixes: vec![String::new()], ..Publishing::default() },
-                ..world::config_for(gateway_endpoint)
+                ..stowage_world::config_for(gateway_endpoint)
             },
             ends_after: None,
             elects: false,

@@ -12,9 +12,9 @@ use s3_sim::Store;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stowage_operator::api::S3Backend;
+use stowage_world::{ADMIN_ACCOUNT, BackendStore, Stores, authority};
 
 use super::data::Data;
-use crate::world::{ADMIN_ACCOUNT, BackendStore, Stores, authority};
 
 /// How long changes are gathered.
 const GATHERED: Duration = Duration::from_millis(20);
@@ -128,10 +128,10 @@ fn typed<T: DeserializeOwned>(object: &Arc<Value>) -> Option<T> {
 mod tests {
     use s3_sim::Dialect;
     use serde_json::json;
+    use stowage_world::definitions;
 
     use super::*;
     use crate::up::clock::Clock;
-    use crate::world::definitions;
 
     fn backend(endpoint: &str) -> Value {
         json!({"spec": {

@@ -7,8 +7,7 @@ use kube_sim::{Cluster, StoredObject};
 use serde::Serialize;
 use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
-
-use crate::world::OPERATOR_NAMESPACE;
+use stowage_world::OPERATOR_NAMESPACE;
 
 /// Most claims, backends and buckets that are shown of each.
 const MOST: usize = 100;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stowage_operator::upstream::RustlsConnect;
 use stowage_operator::{Clock, Metrics, Uptime};
-use stowage_sim::effects::Trace;
-use stowage_sim::world::{Options, World};
+use stowage_world::effects::Trace;
+use stowage_world::{Options, World};
 
 use crate::parts::{ACCESS_KEY, Parts, SECRET_KEY, soon};
 
@@ -98,8 +98,8 @@ async fn on_sockets() -> Trace {
     }
     let people = parts.cluster.client("default");
     let apply = async |yaml: &str| {
-        for document in stowage_sim::world::parse("test", yaml).expect("it is YAML") {
-            stowage_sim::world::apply(&people, &document).await.expect("it is good");
+        for document in stowage_world::parse("test", yaml).expect("it is YAML") {
+            stowage_world::apply(&people, &document).await.expect("it is good");
         }
     };
     apply("{apiVersion: v1, kind: Namespace, metadata: {name: stowage-system}}").await;

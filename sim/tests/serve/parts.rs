@@ -10,9 +10,9 @@ use kube::Client;
 use kube_sim::Cluster;
 use s3_sim::{Dialect, Store};
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
-use stowage_sim::effects::Plan;
-use stowage_sim::serve::proxy::{Proxy, Upstream};
-use stowage_sim::serve::{self, RequestLog, Server};
+use stowage_world::effects::Plan;
+use stowage_world::serve::proxy::{Proxy, Upstream};
+use stowage_world::serve::{self, RequestLog, Server};
 
 pub const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 pub const ACCOUNT: &str = "acme";

@@ -12,9 +12,9 @@ use kube::Api;
 use kube::api::{ListParams, PostParams};
 use rstest::rstest;
 use serde_json::json;
-use stowage_sim::effects::{Fault, KubeFault, S3Fault, StowageFault};
-use stowage_sim::serve::proxy::{Crash, Proxy, router};
-use stowage_sim::serve::{Server, proxy};
+use stowage_world::effects::{Fault, KubeFault, S3Fault, StowageFault};
+use stowage_world::serve::proxy::{Crash, Proxy, router};
+use stowage_world::serve::{Server, proxy};
 
 use crate::parts::{ACCESS_KEY, ANYWHERE, Parts, plan, soon};
 

@@ -5,7 +5,7 @@ use kube::api::{Api, DynamicObject};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::json;
 use stowage_sim::up::{Options, Up};
-use stowage_sim::world::parse;
+use stowage_world::parse;
 use tempfile::TempDir;
 
 use super::{Bench, options};

@@ -87,7 +87,7 @@ async fn a_fault_that_was_seen_meets_the_same_call_again_by_the_line_that_the_gu
     secrets.patch("app", &PatchParams::apply("kubectl"), &Patch::Apply(&secret)).await.expect("it is applied");
 
     let line = bench.printed(of_guide("stowage-sim history ")).await;
-    assert_eq!(line.trim_end(), of_guide("stowage-sim replay --history "));
+    assert_eq!(line.trim_end(), of_guide("stowage-proof replay --history "));
     let written = std::fs::read_to_string(bench.folder.path().join("seen.yaml")).expect("it was written");
     assert!(written.contains("name: app") && written.contains("redacted-"), "{written}");
     for hidden in ["tiger", "dGlnZXI", "STOWAGEADMIN", "stowage-admin-secret-key"] {
@@ -186,5 +186,5 @@ async fn what_is_not_in_a_history_is_said() {
     let output = bench.shell("stowage-sim history seen.yaml").await;
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(told, "stowage-sim: no operator of the simulator's own was at work\n");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "stowage-sim replay --history seen.yaml\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "stowage-proof replay --history seen.yaml\n");
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use http::Method;
 use serde_json::{Value, json};
-use stowage_sim::world::{apply, parse};
+use stowage_world::{apply, parse};
 
 use super::{Bench, PATIENCE, put, s3};
 

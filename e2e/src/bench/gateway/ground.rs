@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
 use kube_sim::{Cluster, GroupVersionResource};
 use serde_json::{Value, json};
-use stowage_sim::serve::{self, Server};
+use stowage_world::serve::{self, Server};
 use tempfile::TempDir;
 
 use super::asks::{Asking, Tenant};

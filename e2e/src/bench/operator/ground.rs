@@ -201,7 +201,7 @@ async fn define(admin: &Client, file: Option<&Path>, patience: Duration) -> Resu
         }
         None => ("crds".to_owned(), stowage_operator::crds_yaml().map_err(anyhow::Error::msg)?),
     };
-    let definitions = stowage_sim::world::parse(&name, &yaml)?;
+    let definitions = stowage_world::parse(&name, &yaml)?;
     ensure!(!definitions.is_empty(), "--crds {name} holds no document");
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     let api: Api<DynamicObject> = Api::all_with(admin.clone(), &kind);

@@ -19,13 +19,13 @@ const CLAIM: &str = "gallery-bucket";
 /// Applies the chart with this class, and does what its containers would.
 pub(super) async fn play(stage: &Stage<'_>, class: &str) -> Result<()> {
     let mut containers = Vec::new();
-    for mut document in stowage_sim::world::parse("chart.yaml", MANIFESTS)? {
+    for mut document in stowage_world::parse("chart.yaml", MANIFESTS)? {
         document.object.metadata.namespace = Some(stage.tenant.clone());
         // As a value of the chart says it.
         if let Some(of_claim) = document.object.data.pointer_mut("/spec/storageClassName") {
             *of_claim = class.into();
         }
-        let applied = stowage_sim::world::apply(&stage.testbed.client, &document).await;
+        let applied = stowage_world::apply(&stage.testbed.client, &document).await;
         containers.extend(containers_of(&applied?));
     }
     ensure!(containers.len() == 3, "the chart has {} containers", containers.len());

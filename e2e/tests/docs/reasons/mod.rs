@@ -14,7 +14,7 @@ use super::{read, root};
 /// The contract, whose tables of conditions say what each reason means.
 const SPEC: &str = include_str!("../../../../docs/spec.md");
 /// What the operator says in every scenario, as it was compared with what it says.
-const MESSAGES: &str = include_str!("../../../../sim/tests/messages.txt");
+const MESSAGES: &str = include_str!("../../../../proof/tests/messages.txt");
 
 /// Longest line of a paragraph.
 const COLUMNS: usize = 120;

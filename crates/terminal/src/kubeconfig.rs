@@ -1,0 +1,51 @@
+//! Reads a kubeconfig. What it says may be credentials, and so may what is said of it: the texts of
+//! errors are left out.
+
+use std::path::Path;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// Where the cluster of a kubeconfig is and how it is spoken to: of this file, or of the usual
+/// places; in its current context, or in this one.
+///
+/// # Errors
+/// What can't be done with it, in a sentence without a word of it.
+pub async fn read(file: Option<&Path>, context: Option<&str>) -> Result<Config, String> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let read = file.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let read = read.map_err(|_| format!("can't read {}", called(file)))?;
+    let config = Config::from_custom_kubeconfig(read, &options).await;
+    config.map_err(|_| format!("{} doesn't say how to reach a cluster", called(file)))
+}
+
+/// A client of that cluster. A program that a kubeconfig has called for credentials may have told
+/// them where that failed.
+///
+/// # Errors
+/// That it can't be made, in a sentence without a reason.
+pub fn client(config: Config) -> Result<Client, String> {
+    Client::try_from(config).map_err(|_| "can't use the credentials for the cluster".to_owned())
+}
+
+fn called(file: Option<&Path>) -> String {
+    file.map_or_else(|| "the kubeconfig".to_owned(), |file| format!("the kubeconfig {}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_stands_in_a_kubeconfig_is_not_told() {
+        let folder = tempfile::TempDir::new().expect("there is room");
+        let file = folder.path().join("config");
+        for text in ["users: [{name: hush, user: hush", "users: hush", "current-context: hush"] {
+            std::fs::write(&file, text).expect("it can be written");
+            let error = read(Some(&file), None).await.expect_err("it is no kubeconfig");
+            assert!(error.contains("config") && !error.contains("hush"), "{error}");
+        }
+        let error = read(Some(&folder.path().join("none")), None).await.expect_err("there is none");
+        assert!(error.starts_with("can't read the kubeconfig "), "{error}");
+    }
+}

@@ -1,0 +1,146 @@
+//! The command line of `stowage-proof mutants`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, ValueEnum};
+use terminal::numbers::{seconds, within};
+use terminal::{Failure, printed};
+
+use crate::mutants::{
+    FOLDER, Limits, Mutant, MutantOutcome, Trial, Verdict, catalogue, document, load, markdown, text, trouble,
+};
+
+pub(super) const EXIT_CODES: &str = "\
+Examples:
+  stowage-proof mutants
+  stowage-proof mutants forbidden-is-absent remade-at-one
+  stowage-proof mutants -o markdown > docs/proof/mutants.md
+  stowage-proof mutants --list -o json
+
+With -o json: {mutants: [{name, killed, fault, seconds, promise, message, test, met, …}], killed, total,
+median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios, test}]}.
+
+Exit codes: 0 every mutant is killed; 1 one is not, or breaks no promise that it was made for, or does not apply or
+build, or of all of them none breaks some promise; 2 wrong usage.";
+
+/// What `stowage-proof mutants` is told.
+#[derive(Debug, Args)]
+pub(super) struct MutantsArgs {
+    /// Mutants to try; all if none is named.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Only name the mutants, with what is wrong with each, as text or as JSON; nothing is built.
+    #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
+    list: bool,
+    /// What to print: a table, one JSON document, or docs/proof/mutants.md. Progress goes to
+    /// stderr.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Output,
+    /// The project's sources; the nearest folder upwards that has them unless given.
+    #[arg(long, env = "STOWAGE_WORKSPACE", value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Where the copy and its builds are kept from run to run, some gigabytes; mutants/ in cargo's
+    /// target folder unless given.
+    #[arg(long, env = "STOWAGE_SCRATCH", value_name = "DIR")]
+    scratch: Option<PathBuf>,
+    /// Seconds to explore the scenarios that a mutant's header names, and again all of them.
+    #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", default_value_t = 120, value_parser = seconds)]
+    time_limit: u64,
+    /// Schedules explored at once; the exploration's own default unless given.
+    #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, 1..=u16::MAX))]
+    jobs: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A table for people.
+    Text,
+    /// `{mutants: [{name, killed, fault, seconds}]}`.
+    Json,
+    /// The text of docs/proof/mutants.md.
+    Markdown,
+}
+
+/// Tries the mutants.
+///
+/// # Errors
+/// One sentence: what failed, or which mutants are alive.
+pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
+    if args.list && args.output == Output::Markdown {
+        return Err(Failure::Usage(
+            "--list prints text or JSON; docs/proof/mutants.md is of what became of the mutants".into(),
+        ));
+    }
+    let workspace = args.workspace.map_or_else(find_workspace, Ok)?;
+    let mutants = select(load(&workspace)?, &args.names).map_err(Failure::Usage)?;
+    if args.list {
+        let lines = || mutants.iter().map(|mutant| format!("{}: {}\n", mutant.name, mutant.bug)).collect();
+        return Ok(print(&match args.output {
+            Output::Json => format!("{:#}\n", catalogue(&mutants)),
+            Output::Text | Output::Markdown => lines(),
+        })?);
+    }
+    let place = args.scratch.unwrap_or_else(|| target_folder(&workspace).join("mutants"));
+    let limits = Limits { jobs: args.jobs, time_limit: args.time_limit };
+    let trial = Trial { workspace: &workspace, place: &place, limits: &limits };
+    let total = mutants.len();
+    let mut number = 0;
+    let report = trial.run(
+        &mutants,
+        |what| tell(&format!("{what} …")),
+        |outcome| {
+            number += 1;
+            tell(&format!("{number}/{total} {}", sentence(outcome)));
+        },
+    )?;
+    print(&match args.output {
+        Output::Text => text(&report),
+        Output::Json => format!("{:#}\n", document(&report)),
+        Output::Markdown => markdown(&report),
+    })?;
+    trouble(&report, args.names.is_empty()).map_or(Ok(()), |why| Err(why.into()))
+}
+
+fn sentence(outcome: &MutantOutcome) -> String {
+    let name = &outcome.mutant.name;
+    let (seconds, build) = (outcome.seconds, outcome.build.as_secs_f64());
+    match &outcome.verdict {
+        Verdict::Killed(kill) => {
+            format!("{name}: {} after {seconds:.2} s (built in {build:.0} s): {}", kill.promise, kill.fault())
+        }
+        Verdict::FailedTest(words) => format!("{name}: its test fails (built in {build:.0} s): {words}"),
+        Verdict::Survived if outcome.mutant.test().is_some() => format!("{name}: its test passes all the same"),
+        Verdict::Survived => format!("{name}: survives {} schedules in {seconds:.0} s", outcome.schedules),
+        Verdict::Failed(why) => format!("{name}: not tried: {why}"),
+    }
+}
+
+fn select(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>, String> {
+    if let Some(name) = names.iter().find(|name| mutants.iter().all(|mutant| mutant.name != **name)) {
+        return Err(format!("there is no mutant {name}; --list names them"));
+    }
+    Ok(mutants.into_iter().filter(|mutant| names.is_empty() || names.contains(&mutant.name)).collect())
+}
+
+fn find_workspace() -> Result<PathBuf, String> {
+    let here = std::env::current_dir().map_err(|error| format!("can't tell the current folder: {error}"))?;
+    let found = here.ancestors().find(|folder| folder.join(FOLDER).is_dir()).map(Path::to_owned);
+    found.ok_or_else(|| format!("no folder from {} upwards has {FOLDER}; see --workspace", here.display()))
+}
+
+/// Cargo's own, so that `cargo clean` takes the scratch copy along.
+fn target_folder(workspace: &Path) -> PathBuf {
+    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    workspace.join(given.unwrap_or_else(|| "target".into()))
+}
+
+fn print(text: &str) -> Result<(), String> {
+    printed(write!(io::stdout(), "{text}"))
+}
+
+/// Progress is nobody's result: that it can't be told stops nothing.
+fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}

@@ -1,0 +1,519 @@
+//! A campaign: many schedules on several threads, and what came of them.
+
+mod pairs;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use explore::Shard;
+use explore::workers::{Done, at_once};
+use serde::{Deserialize, Serialize};
+use stowage_world::effects::{EffectPattern, Fault, GatewayPlan, Plan, ProcessFault};
+
+use super::corpus;
+use super::plans::{Singles, gateway_singles, lasting, preemptions, singles, triples, untagged};
+use super::quick::Quick;
+use super::report::{CampaignReport, Failure, ScenarioCoverage, Slow, Verdict};
+use super::run::{Outcome, play_apart, run_and};
+use super::scenario::Scenario;
+use super::scenarios;
+use super::schedule::Schedule;
+use super::shrink::shrink;
+use super::transcript::Detail;
+
+/// What is to be explored.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The scenarios, in the order in which they are explored.
+    pub scenarios: Vec<&'static Scenario>,
+    /// How much.
+    pub profile: Profile,
+    /// What everything that is drawn is drawn from.
+    pub seed: u64,
+    /// Schedules that run at once, each on a thread of its own; at least 1.
+    pub jobs: usize,
+    /// No schedule is begun after this.
+    pub time_limit: Option<Duration>,
+    /// Which part of the schedules is run.
+    pub shard: Shard,
+    /// Whether to stop at the first failure.
+    pub fail_fast: bool,
+    /// In which order single faults come.
+    pub order: Order,
+    /// How many random plans of three faults to run; as many as the profile says if absent.
+    pub random: Option<usize>,
+    /// The hash to keep of each schedule, if any.
+    pub hashes: Option<Detail>,
+}
+
+impl Campaign {
+    /// A schedule as it stands behind its hash. Where only behaviour counts, the scenario has its
+    /// number in place of its name.
+    fn schedule_line(&self, schedule: &Schedule) -> String {
+        let line = schedule.to_string();
+        let (Some(Detail::Behaviour), Some(rest)) = (self.hashes, line.strip_prefix(schedule.scenario.name)) else {
+            return line;
+        };
+        let number = scenarios::ALL.iter().position(|it| it.name == schedule.scenario.name);
+        format!("{}{rest}", number.unwrap_or_default())
+    }
+}
+
+/// In which order the single faults of several scenarios come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One scenario after the other, one fault after the other.
+    Listed,
+    /// Drawn from the seed: whatever breaks a promise in many places is met soon.
+    Shuffled,
+}
+
+/// How much is explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Every fault in every phase once, in two minutes.
+    Quick,
+    /// Every single fault and crash at every effect of every scenario.
+    Singles,
+    /// The same, faults that last, calls that are overtaken, some random triples.
+    Default,
+    /// Pairs as well, but for those that are independent, and many random triples.
+    Deep,
+}
+
+/// How far a campaign is, told after each schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Schedules that are done.
+    pub done: usize,
+    /// Schedules that there are, as far as they can be foreseen.
+    pub total: usize,
+    /// Whether there may be more: which pairs there will be can't be foreseen.
+    pub more: bool,
+    /// What the schedule that was done last broke.
+    pub broken: Option<&'a Failure>,
+    /// Failures so far.
+    pub failures: usize,
+    /// Pairs of fault and phase that were met so far.
+    pub cells: usize,
+    /// Pairs of fault and phase that there are.
+    pub cells_total: usize,
+}
+
+/// Seeds of a scenario that are tried where they decide the order of a user's acts.
+const ORDERS: u64 = 24;
+/// Random triples that are made at a time: it bounds what is kept.
+const CHUNK: usize = 10_000;
+/// Failures that are shrunk; the others are most likely the same.
+const MOST_SHRUNK: usize = 10;
+/// How long shrinking may go on beyond a time limit: a run that has used up its time has failures
+/// too.
+const SHRINKING: Duration = Duration::from_secs(60);
+
+/// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule
+/// is begun then any more.
+pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> CampaignReport {
+    let start = Instant::now();
+    let report = CampaignReport::new(campaign);
+    // One that is beyond all time is none.
+    let deadline = campaign.time_limit.and_then(|limit| start.checked_add(limit));
+    let mut work = Work {
+        campaign,
+        report,
+        deadline,
+        progress,
+        foreseen: 0,
+        planned: 0,
+        done: 0,
+        numbered: 0,
+        quick: Quick::new(campaign.seed),
+        failures: BTreeMap::new(),
+        cut_short: false,
+    };
+    work.report.complete = work.all();
+    work.report.numbered = work.numbered;
+    work.report.seconds = start.elapsed().as_secs_f64();
+    work.report.job_seconds = work.report.seconds * work.report.jobs as f64;
+    work.shrink();
+    CampaignReport { failures: work.failures.into_values().collect(), ..work.report }
+}
+
+/// A scenario, and what comes of it without faults.
+type Undisturbed = (&'static Scenario, Outcome);
+
+/// A campaign under way.
+struct Work<'a, P> {
+    campaign: &'a Campaign,
+    report: CampaignReport,
+    deadline: Option<Instant>,
+    progress: P,
+    /// Schedules that this shard will have to run, counted before the first; not all of them where
+    /// there are pairs.
+    foreseen: usize,
+    /// Schedules that this shard has to run, as far as they are known.
+    planned: usize,
+    /// Schedules that ran.
+    done: usize,
+    /// Schedules that all shards share, as far as they are known.
+    numbered: usize,
+    quick: Quick,
+    /// What broke a promise, by the schedule's place among all.
+    failures: BTreeMap<usize, Failure>,
+    /// Whether the caller has had enough.
+    cut_short: bool,
+}
+
+impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
+    /// Everything, in order: the corpus, each scenario, random plans, pairs. `false` if something
+    /// was left out.
+    fn all(&mut self) -> bool {
+        let undisturbed = self.undisturbed();
+        if undisturbed.len() < self.campaign.scenarios.len() {
+            return false;
+        }
+        for (scenario, outcome) in &undisturbed {
+            let Singles { crashes_expected, limits, .. } = singles(outcome);
+            let row = ScenarioCoverage::new(scenario, outcome, crashes_expected, limits);
+            self.report.scenarios.insert(scenario.name.to_owned(), row);
+        }
+        // What breaks a promise by itself is nothing to put faults on: it may have come to any
+        // number of calls.
+        let (sound, broken): (Vec<_>, Vec<_>) = undisturbed.into_iter().partition(|(_, it)| it.violations.is_empty());
+        let chosen = |schedule: &Schedule| sound.iter().any(|(scenario, _)| scenario.name == schedule.scenario.name);
+        let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
+        let broken: Vec<Schedule> =
+            broken.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
+        self.foreseen = self.foresee(broken.len() + corpus.len(), &sound);
+        self.run_mine(broken)
+            && self.run_mine(corpus)
+            && (self.campaign.order == Order::Listed || self.singles_shuffled(&sound))
+            && sound.iter().all(|(scenario, outcome)| self.scenario(scenario, outcome))
+            && self.random(&sound)
+            && (self.campaign.profile != Profile::Deep || self.pairs(&sound))
+    }
+
+    /// How many schedules this shard will have, with so many that come first, pairs aside. Quick
+    /// plans are few, and depend on each other.
+    fn foresee(&self, first: usize, undisturbed: &[Undisturbed]) -> usize {
+        if self.campaign.profile == Profile::Quick {
+            return 0;
+        }
+        let of_scenario = |(scenario, outcome): &Undisturbed| {
+            let orders = if scenario.has_orders() { ORDERS as usize } else { 0 };
+            let singles = 1 + singles(outcome).plans.len() + gateway_singles(outcome).len();
+            if self.campaign.profile == Profile::Singles {
+                return singles;
+            }
+            singles + orders + lasting(outcome).len() + untagged(outcome).len() + preemptions(outcome).len()
+        };
+        let all = first + undisturbed.iter().map(of_scenario).sum::<usize>();
+        all.saturating_add(self.random_plans()).div_ceil(self.campaign.shard.of)
+    }
+
+    /// How many random plans all shards share.
+    fn random_plans(&self) -> usize {
+        let each = match self.campaign.profile {
+            Profile::Quick | Profile::Singles => 0,
+            Profile::Default => 100,
+            Profile::Deep => 5_000,
+        };
+        self.campaign.random.unwrap_or(each * self.campaign.scenarios.len())
+    }
+
+    /// Every scenario without faults, then the single faults of all of them, in an order that is
+    /// drawn.
+    fn singles_shuffled(&mut self, undisturbed: &[Undisturbed]) -> bool {
+        let first: Vec<Schedule> =
+            undisturbed.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
+        let single = |(scenario, outcome): &Undisturbed| {
+            let plans = singles(outcome).plans.into_iter().chain(lasting(outcome));
+            let at_gateways = gateway_singles(outcome).into_iter().map(|plan| self.at_gateways(scenario, plan));
+            plans.map(|plan| self.schedule(scenario, plan)).chain(at_gateways).collect::<Vec<_>>()
+        };
+        let mut rest: Vec<Schedule> = undisturbed.iter().flat_map(single).collect();
+        fastrand::Rng::with_seed(self.campaign.seed).shuffle(&mut rest);
+        self.run_singles(first.into_iter().chain(rest).collect())
+    }
+
+    /// Every scenario without faults; fewer if the time is over.
+    fn undisturbed(&self) -> Vec<Undisturbed> {
+        let all: Vec<Schedule> =
+            self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
+        let mut outcomes = BTreeMap::new();
+        at_once(self.campaign.jobs, &all, self.deadline, play_apart, |done| {
+            outcomes.insert(done.index, done.result);
+            true
+        });
+        self.campaign.scenarios.iter().copied().zip(outcomes.into_values()).collect()
+    }
+
+    /// What the profile wants of one scenario, but for random plans and pairs.
+    fn scenario(&mut self, scenario: &'static Scenario, undisturbed: &Outcome) -> bool {
+        let mut plans = vec![Plan::default()];
+        let singles = singles(undisturbed).plans;
+        let untagged = untagged(undisturbed);
+        let mut at_gateways = gateway_singles(undisturbed);
+        match self.campaign.profile {
+            Profile::Quick => {
+                plans.extend(self.quick.choose([singles, untagged].concat(), scenario.phase));
+                at_gateways = one_of_each(at_gateways);
+            }
+            Profile::Singles => plans.extend(singles),
+            Profile::Default | Profile::Deep => {
+                if self.campaign.order == Order::Listed {
+                    plans.extend(singles);
+                    plans.extend(lasting(undisturbed));
+                } else {
+                    at_gateways.clear();
+                }
+                plans.extend(untagged);
+                plans.extend(preemptions(undisturbed));
+            }
+        }
+        let mut schedules: Vec<Schedule> = plans.into_iter().map(|plan| self.schedule(scenario, plan)).collect();
+        schedules.extend(at_gateways.into_iter().map(|plan| self.at_gateways(scenario, plan)));
+        if scenario.has_orders() && matches!(self.campaign.profile, Profile::Default | Profile::Deep) {
+            let seeds = (1..=ORDERS).map(|more| self.campaign.seed.wrapping_add(more));
+            schedules.extend(seeds.map(|seed| Schedule {
+                scenario,
+                seed,
+                plan: Plan::default(),
+                gateway: GatewayPlan::default(),
+            }));
+        }
+        self.run_singles(schedules)
+    }
+
+    /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
+    fn random(&mut self, undisturbed: &[Undisturbed]) -> bool {
+        let mut left = self.random_plans();
+        let mut random = fastrand::Rng::with_seed(self.campaign.seed);
+        let calls: Vec<usize> = undisturbed.iter().map(|(_, outcome)| outcome.lines().len()).collect();
+        while left > 0 {
+            let chunk = left.min(CHUNK);
+            let mut schedules = Vec::new();
+            for ((scenario, outcome), share) in undisturbed.iter().zip(shares(&calls, chunk)) {
+                let plans = triples(outcome, &mut random, share);
+                schedules.extend(plans.into_iter().map(|plan| self.schedule(scenario, plan)));
+            }
+            if !self.run_mine(schedules) {
+                return false;
+            }
+            left -= chunk;
+        }
+        true
+    }
+
+    fn schedule(&self, scenario: &'static Scenario, plan: Plan) -> Schedule {
+        Schedule { scenario, seed: self.campaign.seed, plan, gateway: GatewayPlan::default() }
+    }
+
+    fn at_gateways(&self, scenario: &'static Scenario, gateway: GatewayPlan) -> Schedule {
+        Schedule { scenario, seed: self.campaign.seed, plan: Plan::default(), gateway }
+    }
+
+    /// This shard's part of schedules that all shards know.
+    fn mine(&mut self, schedules: Vec<Schedule>) -> Vec<Schedule> {
+        let from = self.numbered;
+        self.numbered += schedules.len();
+        let mine = schedules.into_iter().enumerate().filter(|(index, _)| self.campaign.shard.has(from + index));
+        mine.map(|(_, schedule)| schedule).collect()
+    }
+
+    /// Runs this shard's part of schedules that all shards know. `false` if not all were run.
+    fn run_mine(&mut self, schedules: Vec<Schedule>) -> bool {
+        let mine = self.mine(schedules);
+        self.run_all(mine)
+    }
+
+    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and
+    /// counts those that met their calls, and single faults that met none: one that comes up once
+    /// more in the corpus or at random makes up for none.
+    fn run_singles(&mut self, schedules: Vec<Schedule>) -> bool {
+        let mine = self.mine(schedules);
+        let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let complete = self.run_and_see(mine, |schedule, verdict| {
+            let (crashes, unmet) = counted.entry(schedule.scenario.name).or_default();
+            let met = !verdict.faults.is_empty() || verdict.met_gateway;
+            *crashes += usize::from(met && is_crash(&schedule.plan));
+            let is_planned = is_one_numbered(&schedule.plan) || !schedule.gateway.is_empty();
+            *unmet += usize::from(!met && is_planned);
+        });
+        for (name, (crashes, unmet)) in counted {
+            if let Some(row) = self.report.scenarios.get_mut(name) {
+                row.crash_points += crashes;
+                row.unmet += unmet;
+            }
+        }
+        complete
+    }
+
+    /// Runs schedules, and takes down what comes of them. `false` if not all were run.
+    fn run_all(&mut self, schedules: Vec<Schedule>) -> bool {
+        self.run_and_see(schedules, |_, _| {})
+    }
+
+    /// As [`Work::run_all`]; shows each, as they come to their ends.
+    fn run_and_see(&mut self, schedules: Vec<Schedule>, mut see: impl FnMut(&Schedule, &Verdict)) -> bool {
+        let first = self.planned;
+        self.planned += schedules.len();
+        let (campaign, deadline) = (self.campaign, self.deadline);
+        let play = |schedule: &Schedule| {
+            run_and(schedule, |outcome| {
+                let hash = campaign.hashes.map(|detail| outcome.hash(detail));
+                Verdict { hash, ..Verdict::of(schedule, &outcome) }
+            })
+        };
+        at_once(campaign.jobs, &schedules, deadline, play, |done| {
+            if let Some(schedule) = schedules.get(done.index) {
+                see(schedule, &done.result);
+                self.take_down(first + done.index, schedule, &done);
+            }
+            !self.cut_short && (!campaign.fail_fast || self.failures.is_empty())
+        })
+    }
+
+    fn take_down(&mut self, place: usize, schedule: &Schedule, done: &Done<Verdict>) {
+        self.done += 1;
+        let (report, name) = (&mut self.report, schedule.scenario.name);
+        if let Some(hash) = &done.result.hash {
+            report.hashes.insert(place, format!("{hash} {}", self.campaign.schedule_line(schedule)));
+        }
+        report.note(name, &done.result);
+        if let Some(row) = report.scenarios.get_mut(name) {
+            Slow::keep(&mut row.slowest, done.took, || schedule.to_string());
+            Slow::keep(&mut row.longest, done.result.took, || schedule.to_string());
+        }
+        let failure = done.result.broken.as_ref().map(|broken| Failure::of(schedule, broken));
+        self.failures.extend(failure.clone().map(|failure| (place, failure)));
+        self.tell(failure.as_ref());
+    }
+
+    /// Tells how far it is, with what was broken last.
+    fn tell(&mut self, broken: Option<&Failure>) {
+        let (cells, cells_total) = self.report.coverage();
+        let total = self.planned.max(self.foreseen);
+        let more = matches!(self.campaign.profile, Profile::Quick | Profile::Deep);
+        let (done, failures) = (self.done, self.failures.len());
+        let progress = Progress { done, total, more, broken, failures, cells, cells_total };
+        self.cut_short |= (self.progress)(progress).is_break();
+    }
+
+    /// Makes the first failures smaller, until the caller has had enough.
+    fn shrink(&mut self) {
+        let now = Instant::now();
+        let until = self.deadline.map(|deadline| deadline.max(now + SHRINKING));
+        let places: Vec<usize> = self.failures.keys().copied().take(MOST_SHRUNK).collect();
+        for place in places {
+            if self.cut_short || until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
+            if let Some(failure) = self.failures.get_mut(&place) {
+                failure.shrunk = shrink(&failure.line);
+            }
+            self.tell(None);
+        }
+    }
+}
+
+/// How many of so many plans each scenario gets, by the calls of its undisturbed run. A scenario
+/// that makes more calls than the middle one gets fewer plans in that proportion, as each takes
+/// longer: ten years of rotation would take a quarter of the time otherwise.
+fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
+    let mut sorted = calls.to_vec();
+    sorted.sort_unstable();
+    let middle = sorted.get(sorted.len() / 2).map_or(1, |&middle| middle.max(1));
+    // In parts of a million of what a scenario of the middle gets.
+    let upto = calls.iter().scan(0, |sum, &calls| {
+        *sum += middle * 1_000_000 / calls.max(middle);
+        Some(*sum)
+    });
+    let upto: Vec<usize> = upto.collect();
+    let all = upto.last().map_or(1, |&all| all);
+    let ends: Vec<usize> = upto.into_iter().map(|sum| sum * plans / all).collect();
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
+}
+
+/// Of each fault the plan that comes first.
+fn one_of_each(plans: Vec<GatewayPlan>) -> Vec<GatewayPlan> {
+    let mut seen = BTreeSet::new();
+    let fault = |plan: &GatewayPlan| plan.entries.first().map(|entry| entry.fault.to_string());
+    plans.into_iter().filter(|plan| seen.insert(fault(plan))).collect()
+}
+
+/// Whether it is one of the crash points that are counted: one crash at one effect.
+fn is_crash(plan: &Plan) -> bool {
+    is_one_numbered(plan)
+        && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Process(ProcessFault::Crash(_))))
+}
+
+/// Whether it is one fault at one call, told by its number.
+fn is_one_numbered(plan: &Plan) -> bool {
+    matches!(plan.entries.as_slice(), [entry] if matches!(entry.effect, EffectPattern::Number(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use stowage_world::Options;
+
+    use super::super::scenario::{Goal, Scenario, ScenarioPhase};
+    use super::super::scenarios;
+    use super::{Campaign, Order, Profile, Shard, explore, shares};
+
+    static NEVER: Scenario = Scenario {
+        name: "never",
+        about: "what the user wants does not come",
+        phase: ScenarioPhase::Create,
+        world: Options::default,
+        script: || (scenarios::named("create").expect("there is one").script)(),
+        goal: Goal::new("something comes", |_| false),
+        otherwise: |_, _| false,
+        ends_alike: false,
+        check: |_, _| Ok(()),
+    };
+
+    /// A little of these scenarios.
+    pub(super) fn campaign(scenarios: Vec<&'static Scenario>) -> Campaign {
+        Campaign {
+            scenarios,
+            profile: Profile::Quick,
+            seed: 1,
+            jobs: 1,
+            time_limit: None,
+            shard: Shard::WHOLE,
+            fail_fast: false,
+            order: Order::Listed,
+            random: Some(0),
+            hashes: None,
+        }
+    }
+
+    #[test]
+    fn no_fault_is_put_on_what_breaks_a_promise_by_itself() {
+        let scenarios = vec![&NEVER, scenarios::named("quota").expect("there is one")];
+        // Of the single faults a part is enough.
+        let shard = "0/20".parse().expect("a shard");
+        let campaign = Campaign { order: Order::Shuffled, random: Some(100), shard, ..campaign(scenarios) };
+        let report = explore(&campaign, |_| ControlFlow::Continue(()));
+        let broken: Vec<&str> = report.failures.iter().map(|failure| failure.line.as_str()).collect();
+        assert_eq!(broken, ["never 1"]);
+        assert_eq!(report.scenarios["never"].schedules, 1);
+        assert!(report.scenarios["quota"].schedules > 10 && report.complete, "the others are explored");
+    }
+
+    #[test]
+    fn shares_are_of_all_plans_and_of_long_scenarios_fewer() {
+        assert_eq!(shares(&[50, 70, 90], 100), [36, 36, 28], "as the last is longer by 9 to 7");
+        assert_eq!(shares(&[80, 80, 800], 2100), [1000, 1000, 100]);
+        assert_eq!(shares(&[80, 80], 1), [0, 1], "fewer plans than scenarios");
+        assert_eq!(shares(&[0], 7), [7], "a scenario without a call");
+        assert!(shares(&[], 7).is_empty());
+        let many = shares(&[45, 3000, 71, 12, 88, 100, 46], 10_000);
+        assert_eq!(many.iter().sum::<usize>(), 10_000, "{many:?}");
+    }
+}

@@ -1,0 +1,87 @@
+//! Operators elect the one that works.
+
+use serde_json::Value;
+use stowage_world::history::Facts;
+use stowage_world::{OPERATOR_NAMESPACE, Options};
+
+use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
+use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_other, pass, usual};
+
+/// The Lease by which operators elect one.
+const LEASE: Target = Target { kind: TargetKind::Lease, namespace: OPERATOR_NAMESPACE, name: "stowage-operator" };
+
+/// A claim that is made while operators change.
+const SECOND: &str = "films";
+
+fn electing() -> Options {
+    Options { elects: true, ..usual() }
+}
+
+/// One operator leads, another stands by; from when faults may begin a tenant works with a claim.
+fn two_candidates() -> Vec<ScenarioStep> {
+    vec![
+        ScenarioStep::Apply(BASE.to_owned()),
+        ScenarioStep::StartOperator,
+        pass(5),
+        ScenarioStep::StartOperator,
+        pass(5),
+        ScenarioStep::Begin,
+        give_claim("rotationPolicy: {overlapSeconds: 30}"),
+        ScenarioStep::Tenant(NAMESPACE, CLAIM),
+    ]
+}
+
+/// The last request for a new key is handled.
+fn has_handled(facts: &Facts) -> bool {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let asked: &Value = &claim["metadata"]["annotations"]["broker.stowage.io/rotate"];
+    facts.is_bound(NAMESPACE, CLAIM) && asked.is_string() && claim["status"]["handledRotateRequest"] == *asked
+}
+
+const HANDLED: Goal = Goal::new("the claim is bound and the request for a new key handled", has_handled);
+
+/// The one that leads is stopped, as in a rollout.
+pub(in super::super) static ELECTED: Scenario = Scenario {
+    name: "elected",
+    about: "of two operators one leads, and is stopped, and the other takes over",
+    phase: ScenarioPhase::Rotate,
+    world: electing,
+    script: || {
+        let life = [
+            pass(30),
+            ask_to_rotate("one"),
+            pass(90),
+            // Where a call of it is slow, it is at work on it when it is told to end.
+            ScenarioStep::Apply(claim_with(NAMESPACE, SECOND, "")),
+            pass(1),
+            ScenarioStep::StopFirstOperator,
+            ask_to_rotate("two"),
+            pass(120),
+        ];
+        two_candidates().into_iter().chain(life).collect()
+    },
+    goal: Goal::new("both claims are bound and the request for a new key handled", |facts| {
+        has_handled(facts) && facts.is_bound(NAMESPACE, SECOND)
+    }),
+    // A fault of people may meet the second claim, too.
+    otherwise: any_may_rest,
+    ends_alike: false,
+    check: |facts, _| check_keys(facts),
+};
+
+/// Somebody deletes the Lease while a claim is worked on.
+pub(in super::super) static LEASE_DELETED: Scenario = Scenario {
+    name: "lease-deleted",
+    about: "two operators elect one of them, and somebody deletes their Lease",
+    phase: ScenarioPhase::Rotate,
+    world: electing,
+    script: || {
+        let life = [ScenarioStep::Delete(LEASE), pass(30), ask_to_rotate("one"), ScenarioStep::Delete(LEASE), pass(90)];
+        two_candidates().into_iter().chain(life).collect()
+    },
+    goal: HANDLED,
+    otherwise: no_other,
+    ends_alike: false,
+    check: |facts, _| check_keys(facts),
+};

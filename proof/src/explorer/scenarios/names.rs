@@ -1,0 +1,334 @@
+//! Claims that come to one name, and buckets that were there before.
+
+use serde_json::json;
+use stowage_operator::api::wire::Role;
+use stowage_world::ADMIN_ACCOUNT;
+use stowage_world::effects::{Edit, Fault, KubeFault, S3Fault, StowageFault, Tampering};
+use stowage_world::history::Facts;
+
+use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
+use super::words::{
+    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim_with, give_claim, nothing_more, pass,
+    patch, usual,
+};
+
+/// A namespace whose claims can come to the same names.
+const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}";
+
+/// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and
+/// `photos`.
+pub(super) const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
+
+/// An operator at work, and the name of the claim to come taken by a claim that is bound; from
+/// there on faults happen.
+pub(super) fn beside_a_rival() -> Vec<ScenarioStep> {
+    let holds = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
+    let rival = ScenarioStep::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
+    [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![rival, ScenarioStep::Until(holds), pass(30), ScenarioStep::Begin]]
+        .concat()
+}
+
+/// A name that is taken, and let go of.
+pub(in super::super) static CONFLICT: Scenario = Scenario {
+    name: "conflict",
+    about: "another claim holds the name, until it goes",
+    phase: ScenarioPhase::Create,
+    world: usual,
+    script: || [beside_a_rival(), vec![give_claim(""), pass(60), ScenarioStep::Delete(RIVAL)]].concat(),
+    goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
+        facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
+    }),
+    otherwise: |facts, faults| {
+        let other = facts.claim(RIVAL.namespace, RIVAL.name);
+        let kept = |fault: &Fault| match fault {
+            // It goes without its bucket, whose tags go on naming it, or don't show.
+            Fault::Project(
+                StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers)
+                | StowageFault::Edit(Edit::Retain),
+            )
+            | Fault::S3(S3Fault::StaleRead) => other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists",
+            // It can't go.
+            Fault::S3(S3Fault::LateWrite) => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
+            Fault::Project(StowageFault::Recreate) => {
+                let stays = !other.is_null() && other["metadata"]["deletionTimestamp"].is_null();
+                stays || facts.ready(NAMESPACE, CLAIM) == "BucketExists"
+            }
+            Fault::Project(StowageFault::Edit(Edit::Pause)) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
+            _ => false,
+        };
+        // Or it is the one that a fault meets which comes before the claim.
+        faults.iter().any(kept) || (facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults))
+    },
+    ends_alike: true,
+    check: check_bound,
+};
+
+/// Two claims want one name in the same second.
+pub(in super::super) static RACE: Scenario = Scenario {
+    name: "race",
+    about: "two claims want one name at once",
+    phase: ScenarioPhase::Create,
+    world: usual,
+    script: || {
+        let both =
+            format!("{}\n---\n{}", claim_with(NAMESPACE, CLAIM, ""), claim_with(RIVAL.namespace, RIVAL.name, ""));
+        [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![ScenarioStep::Begin, ScenarioStep::Apply(both)]].concat()
+    },
+    goal: Goal::new("one claim is bound and the other is told so", |facts| {
+        let mut reasons = [facts.ready(NAMESPACE, CLAIM), facts.ready(RIVAL.namespace, RIVAL.name)];
+        reasons.sort_unstable();
+        reasons == ["Bound", "BucketNameConflict"]
+    }),
+    otherwise: |facts, faults| {
+        // Whoever of the two is paused, or loses its Secret, waits.
+        match facts.ready(RIVAL.namespace, RIVAL.name) {
+            "Paused" => faults.contains(&Fault::Project(StowageFault::Edit(Edit::Pause))),
+            "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer))),
+            _ => false,
+        }
+    },
+    ends_alike: false,
+    check: nothing_more,
+};
+
+/// Another claim of the namespace.
+const FIRST: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: "first" };
+
+/// One name for the consumer Secrets of two claims.
+pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
+    name: "shared-secret",
+    about: "two claims name one consumer Secret: the second waits, until the first is given another name",
+    phase: ScenarioPhase::Create,
+    world: usual,
+    script: || {
+        let named = |name: &str| format!("writeConnectionSecretToRef: {{name: {name}}}");
+        let holds = Goal::new("the first claim is bound", |facts| facts.is_bound(NAMESPACE, FIRST.name));
+        let rename = json!({"spec": {"writeConnectionSecretToRef": {"name": "another"}}});
+        let first = vec![
+            ScenarioStep::Apply(claim_with(NAMESPACE, FIRST.name, &named("shared"))),
+            ScenarioStep::Until(holds),
+            pass(30),
+        ];
+        let both =
+            vec![ScenarioStep::Begin, give_claim(&named("shared")), pass(60), ScenarioStep::Patch(FIRST, rename)];
+        [at_work(BASE), first, both].concat()
+    },
+    goal: Goal::new("both claims are bound", |facts| {
+        facts.is_bound(NAMESPACE, CLAIM) && facts.is_bound(NAMESPACE, FIRST.name)
+    }),
+    otherwise: |facts, faults| any_may_rest(facts, faults) || both_were_renamed(facts, faults),
+    ends_alike: true,
+    check: |facts, _| if facts.is_bound(NAMESPACE, CLAIM) { check_keys(facts) } else { Ok(()) },
+};
+
+/// Each of them may be given the name that the other one was given.
+fn both_were_renamed(facts: &Facts, faults: &[Fault]) -> bool {
+    let renamed = faults.iter().filter(|fault| **fault == Fault::Project(StowageFault::Edit(Edit::Rename))).count();
+    renamed > 1 && [CLAIM, FIRST.name].iter().any(|name| facts.ready(NAMESPACE, name) == "SecretConflict")
+}
+
+/// A claim to a bucket that was there before and is not to be adopted, given and deleted.
+fn refused_and_deleted(content: Option<ScenarioStep>, spec: &str) -> Vec<ScenarioStep> {
+    let theirs = ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
+    let given = [ScenarioStep::Begin, give_claim(spec), pass(30), ScenarioStep::Delete(PHOTOS)];
+    let never = at_work(&base_with("adoptionPolicy: Never"));
+    never.into_iter().chain([theirs]).chain(content).chain(given).collect()
+}
+
+/// A bucket that was there before is nobody's to take.
+pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
+    name: "adopt-never",
+    about: "a bucket with data is there, and adoptionPolicy is Never",
+    phase: ScenarioPhase::Adopt,
+    world: usual,
+    script: || {
+        let data = ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" });
+        refused_and_deleted(Some(data), "deletionPolicy: Delete, forceDelete: true")
+    },
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
+    ends_alike: true,
+    check: check_untouched,
+};
+
+/// One that is empty is no more anybody's.
+pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
+    name: "adopt-never-empty",
+    about: "an empty bucket is there, and adoptionPolicy is Never",
+    phase: ScenarioPhase::Adopt,
+    world: usual,
+    script: || refused_and_deleted(None, "deletionPolicy: Delete"),
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
+    ends_alike: true,
+    check: |facts, faults| {
+        let others =
+            |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
+        if faults.iter().any(others) || facts.bucket(BUCKET).is_some() {
+            Ok(())
+        } else {
+            Err("the bucket that was there before is gone".to_owned())
+        }
+    },
+};
+
+/// A claim goes, and leaves its bucket with data in it.
+fn left_behind() -> Vec<ScenarioStep> {
+    vec![
+        give_claim(""),
+        ScenarioStep::Until(BOUND),
+        ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+        ScenarioStep::Delete(PHOTOS),
+        ScenarioStep::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
+        pass(60),
+    ]
+}
+
+/// A bucket that was retained comes back to the claim of its name.
+pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
+    name: "adopt-owned",
+    about: "a claim is made again, and gets its retained bucket back by adoptionPolicy Owned",
+    phase: ScenarioPhase::Adopt,
+    world: usual,
+    script: || {
+        [
+            at_work(BASE),
+            left_behind(),
+            vec![
+                ScenarioStep::Begin,
+                give_claim("deletionPolicy: Delete, forceDelete: true"),
+                pass(60),
+                ScenarioStep::Delete(PHOTOS),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
+    ends_alike: true,
+    check: check_untouched,
+};
+
+/// What tells a cluster's buckets from another's is the UID of this namespace.
+const KUBE_SYSTEM: Target = Target { kind: TargetKind::Namespace, namespace: "", name: "kube-system" };
+
+/// A bucket that another cluster's claim of the same name has left is not the claim's.
+pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
+    name: "adopt-elsewhere",
+    about: "a claim finds the bucket that the claim of its name in another cluster left, and adoptionPolicy is Owned",
+    phase: ScenarioPhase::Adopt,
+    world: usual,
+    script: || {
+        // An administrator gives the backend to the operator of this cluster.
+        let given = ScenarioStep::Apply(BASE.to_owned());
+        let moved = vec![ScenarioStep::StopOperator, pass(5), ScenarioStep::Restore(KUBE_SYSTEM), given];
+        let in_another = vec![ScenarioStep::Begin, ScenarioStep::StartOperator, pass(5), give_claim("")];
+        [at_work(BASE), left_behind(), moved, in_another].concat()
+    },
+    goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
+    otherwise: |facts, faults| {
+        // The other's is gone; or the operator took itself for that of the cluster as it was, which
+        // does not serve the backend any more.
+        let not_refused = |fault: &Fault| {
+            matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind))
+        };
+        let is_left_alone = facts.ready(NAMESPACE, CLAIM).is_empty();
+        faults.iter().any(not_refused) && (is_left_alone || facts.is_bound(NAMESPACE, CLAIM))
+    },
+    ends_alike: true,
+    check: check_untouched,
+};
+
+/// A bucket of another account is not taken, though it lets us do everything with it.
+pub(in super::super) static ADOPT_LURED: Scenario = Scenario {
+    name: "adopt-lured",
+    about: "another account makes a bucket of the claim's name and lets us in, and adoptionPolicy is Any",
+    phase: ScenarioPhase::Adopt,
+    world: usual,
+    script: || {
+        let lure = [
+            StoreStep::PutBucket { account: "stranger", bucket: BUCKET },
+            StoreStep::PutObject { bucket: BUCKET, key: "bait" },
+            StoreStep::LetIn { bucket: BUCKET, account: ADMIN_ACCOUNT },
+        ];
+        let any = at_work(&base_with("adoptionPolicy: Any"));
+        let given = [ScenarioStep::Begin, give_claim("")];
+        any.into_iter().chain(lure.map(ScenarioStep::Store)).chain(given).collect()
+    },
+    goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
+    otherwise: |facts, faults| {
+        // That of the other account is gone.
+        let gone =
+            |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
+        faults.iter().any(gone) && facts.is_bound(NAMESPACE, CLAIM)
+    },
+    ends_alike: true,
+    check: check_untouched,
+};
+
+/// The claim that was made again is not being deleted.
+fn is_no_ones_to_delete(facts: &Facts) -> bool {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    !claim.is_null() && claim["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// The bucket is there with its data: nobody had the right to empty it.
+fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let others =
+        |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
+    if faults.iter().any(others) || facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0) {
+        Ok(())
+    } else {
+        Err("the bucket that was there before, or its data, is gone".to_owned())
+    }
+}
+
+/// Four claims that have nothing to do with each other, whose users act in any order.
+pub(in super::super) static ANY_ORDER: Scenario = Scenario {
+    name: "any-order",
+    about: "users of several claims act in any order, with the same end",
+    phase: ScenarioPhase::Edit,
+    world: usual,
+    script: || {
+        let other = |name| Target { kind: TargetKind::Claim, namespace: "team-b", name };
+        let quota = json!({"spec": {"quota": {"soft": "1Gi", "hard": "2Gi"}}});
+        let public = json!({"spec": {"anonymousAccess": {"mode": "ReadOnly"}}});
+        let given =
+            ["music", "films"].map(|name| ScenarioStep::Apply(claim_with("team-b", name, "deletionPolicy: Delete")));
+        [
+            at_work(BASE),
+            given.to_vec(),
+            vec![
+                give_claim(""),
+                ScenarioStep::Until(BOUND),
+                pass(60),
+                ScenarioStep::Begin,
+                ScenarioStep::AnyOrder(vec![
+                    patch(quota),
+                    patch(public.clone()),
+                    patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}})),
+                    ScenarioStep::Patch(other("music"), public),
+                    ScenarioStep::Delete(other("films")),
+                    ScenarioStep::Apply(claim_with("team-b", "books", "")),
+                ]),
+            ],
+        ]
+        .concat()
+    },
+    goal: Goal::new("three claims are bound, public access is given and the fourth claim gone", |facts| {
+        let bound = |namespace, name| facts.is_bound(namespace, name);
+        let public = facts.secrets(Role::AnonymousBinding).count() == 2;
+        let photos = facts.claim(NAMESPACE, CLAIM);
+        let renamed = photos["status"]["boundSecretName"] == photos["spec"]["writeConnectionSecretToRef"]["name"];
+        let gone = facts.claim("team-b", "films").is_null();
+        bound(NAMESPACE, CLAIM) && bound("team-b", "music") && bound("team-b", "books") && public && renamed && gone
+    }),
+    otherwise: |facts, faults| {
+        // The one that was made again is nobody's to delete.
+        let again = faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound("team-b", "films");
+        again || any_may_rest(facts, faults)
+    },
+    ends_alike: true,
+    check: nothing_more,
+};

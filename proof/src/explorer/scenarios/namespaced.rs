@@ -1,0 +1,72 @@
+//! An operator that serves some namespaces, where one that served all was before (spec §3.9).
+
+use stowage_operator::api::wire::{self, Role};
+use stowage_operator::plan::Reach;
+use stowage_world::Options;
+use stowage_world::effects::Fault;
+use stowage_world::history::Facts;
+
+use super::super::others::{CLAIM, NAMESPACE};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::words::{BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass};
+
+/// The namespace and the name of a claim that nobody serves any more.
+const OTHER: (&str, &str) = ("team-b", "other");
+/// Its bucket.
+const OTHERS_BUCKET: &str = "team-b-other";
+
+/// The first operator serves all, and each later one the namespace of the claim alone.
+fn narrowing() -> Options {
+    let served = Reach::Namespaces([NAMESPACE.to_owned()].into());
+    Options { reaches: vec![Reach::Cluster, served], ..Options::default() }
+}
+
+/// The operator is told to serve one namespace of two, and then asked for a rotation there.
+pub(in super::super) static NAMESPACED: Scenario = Scenario {
+    name: "namespaced",
+    about: "an operator takes over that serves one namespace of two, and a key is replaced there",
+    phase: ScenarioPhase::Rotate,
+    world: narrowing,
+    script: || {
+        let (namespace, name) = OTHER;
+        let other = Goal::new("the other claim is bound", |facts| facts.is_bound(OTHER.0, OTHER.1));
+        let bound = vec![
+            give_claim("rotationPolicy: {overlapSeconds: 60}"),
+            ScenarioStep::Apply(claim_with(namespace, name, "")),
+            ScenarioStep::Until(BOUND),
+            ScenarioStep::Until(other),
+            ScenarioStep::Tenant(NAMESPACE, CLAIM),
+            ScenarioStep::Tenant(namespace, name),
+            ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
+            ScenarioStep::Store(StoreStep::PutObject { bucket: OTHERS_BUCKET, key: "data" }),
+            pass(90),
+            ScenarioStep::StopOperator,
+            pass(15),
+        ];
+        let narrowed = vec![ScenarioStep::StartOperator, ScenarioStep::Begin, ask_to_rotate("now")];
+        [at_work(BASE), bound, narrowed].concat()
+    },
+    goal: Goal::new("the key is replaced, and the other claim has all that it had", |facts| {
+        let claim = facts.claim(NAMESPACE, CLAIM);
+        let handled = &claim["status"]["handledRotateRequest"];
+        let is_handled = handled.is_string() && *handled == claim["metadata"]["annotations"][wire::ROTATE];
+        let keys = facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len();
+        facts.is_bound(NAMESPACE, CLAIM) && is_handled && keys == 1 && is_kept(facts)
+    }),
+    otherwise: no_other,
+    ends_alike: true,
+    check,
+};
+
+/// All of the other claim's is there.
+fn is_kept(facts: &Facts) -> bool {
+    let (namespace, name) = OTHER;
+    let has_one = |role| facts.internal(role, namespace, name).len() == 1;
+    let bucket = facts.bucket(OTHERS_BUCKET).is_some_and(|bucket| bucket.tags.is_some());
+    facts.is_bound(namespace, name) && has_one(Role::BucketRecord) && has_one(Role::VirtualCredential) && bucket
+}
+
+fn check(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    check_bound(facts, faults)?;
+    if is_kept(facts) { Ok(()) } else { Err("something of the claim is gone that nobody serves".to_owned()) }
+}

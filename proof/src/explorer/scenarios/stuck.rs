@@ -1,0 +1,129 @@
+//! A claim goes from a state in which it is not served: it waits, is refused, is paused, or has
+//! lost its bucket.
+
+use serde_json::Value;
+use stowage_operator::api::wire::Role;
+use stowage_world::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
+use stowage_world::history::facts::condition;
+
+use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::names::{RIVAL, beside_a_rival};
+use super::recovery::{CONSUMER_TAKEN, allowed_for};
+use super::removal::{GONE, check_gone};
+use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, usual};
+
+/// The backend's own looks at its store may meet what lasts of a plan, and come right later than
+/// the claim goes.
+const GONE_AND_WELL: Goal = Goal::new("the claim is gone and the backend Ready", |facts| {
+    (GONE.holds)(facts) && condition(facts.object("s3backends", "", "main"), "Ready") == "EndpointReachable"
+});
+
+const FORCED: &str = "deletionPolicy: Delete, forceDelete: true";
+
+/// Access ends with the deletion; all else waits for the pause to end (spec §1).
+pub(in super::super) static DELETE_PAUSED: Scenario = Scenario {
+    name: "delete-paused",
+    about: "a paused claim is deleted: its keys go, its bucket once it is resumed",
+    phase: ScenarioPhase::Purge,
+    world: usual,
+    script: || {
+        let revoked = Goal::new("the claim has no key", |facts| {
+            facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).is_empty()
+        });
+        let deleted =
+            [pause("true".into()), pass(10), ScenarioStep::Delete(PHOTOS), ScenarioStep::Until(revoked), pass(30)];
+        [bound(FORCED), deleted.into(), vec![pause(Value::Null)]].concat()
+    },
+    goal: GONE,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_gone,
+};
+
+/// Who waits for a name has nothing to take along.
+pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
+    name: "delete-waiting",
+    about: "a claim that waits for a name which another one holds is deleted",
+    phase: ScenarioPhase::Delete,
+    world: usual,
+    script: || [beside_a_rival(), vec![give_claim(FORCED), pass(60), ScenarioStep::Delete(PHOTOS)]].concat(),
+    goal: Goal::new("the claim is gone, and the other one bound", |facts| {
+        facts.claim(NAMESPACE, CLAIM).is_null() && facts.is_bound(RIVAL.namespace, RIVAL.name)
+    }),
+    // It is the other one that a fault meets which comes before the claim.
+    otherwise: |facts, faults| facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults),
+    ends_alike: true,
+    check: nothing_more,
+};
+
+/// What was refused a place for its key leaves what is in that place.
+pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
+    name: "delete-refused",
+    about: "a claim is deleted whose consumer Secret's name is taken by somebody's Secret",
+    phase: ScenarioPhase::Delete,
+    world: usual,
+    script: || {
+        let taken = [ScenarioStep::Apply(CONSUMER_TAKEN.to_owned()), ScenarioStep::Begin, give_claim(FORCED), pass(30)];
+        [at_work(BASE), taken.into(), vec![ScenarioStep::Delete(PHOTOS)]].concat()
+    },
+    goal: GONE,
+    otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
+        // One that is made again is refused again.
+        "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Recreate)),
+        // That the bucket is another's could not be noted: one that we can't look into is not ours
+        // to delete.
+        "DeletionBlocked" => faults.len() > 1 && faults.contains(&Fault::S3(S3Fault::BucketExists)),
+        _ => false,
+    },
+    ends_alike: true,
+    check: |facts, faults| {
+        if facts.object("secrets", NAMESPACE, "photos-s3")["data"]["stranger"].is_null() {
+            return Err("somebody's Secret is gone or was written to".to_owned());
+        }
+        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost
+        // their labels; and a bucket without tags is nobody's to a store that has got tagging
+        // since.
+        let hides = |fault: &Fault| {
+            matches!(
+                fault,
+                Fault::Project(StowageFault::Tamper(Tampering::RelabelInternal))
+                    | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
+            )
+        };
+        if faults.len() > 1 && faults.iter().any(hides) { Ok(()) } else { check_gone(facts, faults) }
+    },
+};
+
+/// A backend that is no longer for a namespace takes its buckets back nevertheless.
+pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
+    name: "delete-not-allowed",
+    about: "a claim is deleted in a namespace that its backend is no longer for",
+    phase: ScenarioPhase::Purge,
+    world: usual,
+    script: || [bound(FORCED), vec![allowed_for(&["team-b"]), pass(20), ScenarioStep::Delete(PHOTOS)]].concat(),
+    goal: GONE_AND_WELL,
+    // One that is made again is refused.
+    otherwise: |facts, faults| {
+        faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.ready(NAMESPACE, CLAIM) == "BackendNotAllowed"
+    },
+    ends_alike: true,
+    check: check_gone,
+};
+
+/// A claim that has lost its bucket has nothing to empty.
+pub(in super::super) static DELETE_LOST: Scenario = Scenario {
+    name: "delete-lost",
+    about: "a claim is deleted with its bucket, which somebody has deleted before",
+    phase: ScenarioPhase::Purge,
+    world: usual,
+    script: || {
+        let lost =
+            [ScenarioStep::Store(StoreStep::RemoveBucket { bucket: BUCKET }), pass(900), ScenarioStep::Delete(PHOTOS)];
+        [bound(FORCED), lost.into()].concat()
+    },
+    goal: GONE_AND_WELL,
+    otherwise: no_other,
+    ends_alike: true,
+    check: check_gone,
+};

@@ -1,0 +1,199 @@
+//! The catalogue: every mutant, read from its patch.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::oracles::Promise;
+
+use super::named_test::NamedTest;
+use super::patch;
+
+/// Where the patches are, from the root of the workspace.
+pub const FOLDER: &str = "proof/mutants";
+
+/// A seeded bug.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutant {
+    /// Its name, and that of its file.
+    pub name: String,
+    /// What is wrong, in one sentence.
+    pub bug: String,
+    /// Where it comes from: another operator, the contract's own history, ours.
+    pub origin: String,
+    /// The finder that has to see it.
+    pub finder: Finder,
+    diff: String,
+}
+
+/// A finder of mutants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finder {
+    /// The exploration.
+    Exploration {
+        /// The promises that the mutant is expected to break.
+        promises: Vec<Promise>,
+        /// Scenarios that are explored first.
+        scenarios: Vec<String>,
+    },
+    /// A test. It is for what no schedule shows: memory, the number of requests, hundreds of calls
+    /// at once.
+    Test(NamedTest),
+}
+
+impl Mutant {
+    /// Reads a patch: lines of `Key: value`, an empty one, the diff. `name` is the name of its
+    /// file.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let (header, diff) = text.split_once("\n\n").ok_or("no empty line between its header and its diff")?;
+        let mut fields = BTreeMap::new();
+        for line in header.lines() {
+            let (key, value) =
+                line.split_once(": ").ok_or_else(|| format!("header line {line:?} is no \"Key: value\""))?;
+            if fields.insert(key, value.trim().to_owned()).is_some() {
+                return Err(format!("its header has two lines {key}"));
+            }
+        }
+        let is_tested = fields.contains_key("Test");
+        let mut field = |key: &str| fields.remove(key).filter(|value| !value.is_empty()).ok_or(format!("no {key}"));
+        let words = |text: String| text.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
+        let mutant = Self {
+            name: field("Mutant")?,
+            bug: field("Bug")?,
+            origin: field("From")?,
+            finder: if is_tested {
+                Finder::Test(NamedTest::parse(&field("Test")?)?)
+            } else {
+                Finder::Exploration {
+                    promises: words(field("Oracles")?).iter().map(|name| promise(name)).collect::<Result<_, _>>()?,
+                    scenarios: words(field("Scenarios")?),
+                }
+            },
+            diff: diff.to_owned(),
+        };
+        match fields.into_keys().next() {
+            Some(key) => Err(format!("its header has a line {key}, which means nothing")),
+            None if mutant.name != name => Err(format!("it calls itself {}", mutant.name)),
+            None => Ok(mutant),
+        }
+    }
+
+    /// The promises that it is expected to break; none of one that a test finds.
+    pub fn promises(&self) -> &[Promise] {
+        match &self.finder {
+            Finder::Exploration { promises, .. } => promises,
+            Finder::Test(_) => &[],
+        }
+    }
+
+    /// The scenarios to look in first; none of one that a test finds.
+    pub fn scenarios(&self) -> &[String] {
+        match &self.finder {
+            Finder::Exploration { scenarios, .. } => scenarios,
+            Finder::Test(_) => &[],
+        }
+    }
+
+    /// The test that finds it, unless the exploration does.
+    pub fn test(&self) -> Option<&NamedTest> {
+        match &self.finder {
+            Finder::Exploration { .. } => None,
+            Finder::Test(test) => Some(test),
+        }
+    }
+
+    /// The files of `workspace` that it changes, by path: as they are after it.
+    ///
+    /// # Errors
+    /// When it does not apply.
+    pub fn apply(&self, workspace: &Path) -> Result<BTreeMap<String, String>, String> {
+        patch::apply(&self.diff, |path| {
+            fs::read_to_string(workspace.join(path)).map_err(|error| format!("can't read {path}: {error}"))
+        })
+    }
+}
+
+fn promise(name: &str) -> Result<Promise, String> {
+    let found = Promise::ALL.into_iter().find(|promise| promise.name() == name);
+    found.ok_or_else(|| format!("there is no promise {name}"))
+}
+
+/// The catalogue of a workspace, by name.
+///
+/// # Errors
+/// The first patch that can't be read, and why.
+pub fn load(workspace: &Path) -> Result<Vec<Mutant>, String> {
+    let folder = workspace.join(FOLDER);
+    let unreadable = |error| format!("can't read {}: {error}", folder.display());
+    let mut mutants = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = name.strip_suffix(".patch").ok_or_else(|| format!("{FOLDER}/{name} is no patch"))?;
+        let text = fs::read_to_string(&path).map_err(|error| format!("can't read {FOLDER}/{name}: {error}"))?;
+        mutants.push(Mutant::parse(stem, &text).map_err(|problem| format!("{FOLDER}/{name}: {problem}"))?);
+    }
+    mutants.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(mutants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+Mutant: late
+Bug: It comes late.
+From: spec §3.3
+Oracles: I6, L3
+Scenarios: rotate, create
+
+--- a/operator/src/act.rs
++++ b/operator/src/act.rs
+@@ -1 +1 @@
+-a
++b
+";
+
+    #[test]
+    fn a_patch_says_what_it_is() {
+        let mutant = Mutant::parse("late", TEXT).expect("it is well-formed");
+        assert_eq!((mutant.name.as_str(), mutant.origin.as_str()), ("late", "spec §3.3"));
+        assert_eq!(mutant.promises(), [Promise::I6, Promise::L3]);
+        assert_eq!(mutant.scenarios(), ["rotate", "create"]);
+        assert_eq!(mutant.test(), None);
+    }
+
+    #[test]
+    fn a_patch_names_the_test_that_finds_it() {
+        let tested = TEXT.replace("Oracles: I6, L3\nScenarios: rotate, create", "Test: operator/tests/memory a_test");
+        let mutant = Mutant::parse("late", &tested).expect("it is well-formed");
+        assert_eq!(mutant.test().map(ToString::to_string).as_deref(), Some("operator/tests/memory a_test"));
+        assert!(mutant.promises().is_empty() && mutant.scenarios().is_empty());
+        let both = tested.replace("Test:", "Scenarios: create\nTest:");
+        let problem = Mutant::parse("late", &both).expect_err("one of them finds it");
+        assert!(problem.contains("a line Scenarios"), "{problem}");
+        assert!(Mutant::parse("late", &tested.replace(" a_test", "")).is_err());
+    }
+
+    #[test]
+    fn a_header_is_whole_or_refused() {
+        let without = |line: &str| TEXT.replace(line, "");
+        for (text, problem) in [
+            (without("Bug: It comes late.\n"), "no Bug"),
+            (without("It comes late."), "no Bug"),
+            (TEXT.replace("Bug:", "Bug"), "header line"),
+            (TEXT.replace("L3", "L99"), "there is no promise L99"),
+            (TEXT.replace("Scenarios", "Where"), "no Scenarios"),
+            (TEXT.replace("Bug", "Note: well\nBug"), "a line Note"),
+            (TEXT.replace("\n\n", "\n"), "no empty line"),
+        ] {
+            let found = Mutant::parse("late", &text).expect_err(problem);
+            assert!(found.contains(problem), "{found}");
+        }
+        assert!(Mutant::parse("early", TEXT).is_err());
+    }
+}

@@ -1,0 +1,219 @@
+//! One mutant after the other: applied, built, explored, and its death confirmed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::oracles::Promise;
+
+use super::catalogue::{Finder, Mutant};
+use super::explore::{Kill, Limits, explore, replay};
+use super::named_test::{NamedTest, Outcome};
+use super::scratch::Scratch;
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A promise was broken under a line under which the unmutated operator keeps all.
+    Killed(Kill),
+    /// The test that its header names failed, which passes without it; with these words.
+    FailedTest(String),
+    /// Every promise was kept, or the test passed.
+    Survived,
+    /// It could not be tried; says why.
+    Failed(String),
+}
+
+/// A mutant and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MutantOutcome {
+    /// The mutant.
+    pub mutant: Mutant,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Duration of the exploration, or of the test.
+    pub seconds: f64,
+    /// How many schedules that were.
+    pub schedules: u64,
+    /// How long its build took.
+    pub build: Duration,
+}
+
+impl MutantOutcome {
+    /// True if it was found.
+    pub fn is_killed(&self) -> bool {
+        matches!(self.verdict, Verdict::Killed(_) | Verdict::FailedTest(_))
+    }
+
+    /// The line that killed it, if one did.
+    pub fn kill(&self) -> Option<&Kill> {
+        match &self.verdict {
+            Verdict::Killed(kill) => Some(kill),
+            Verdict::FailedTest(_) | Verdict::Survived | Verdict::Failed(_) => None,
+        }
+    }
+}
+
+/// What became of all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MutationReport {
+    /// By name.
+    pub outcomes: Vec<MutantOutcome>,
+}
+
+impl MutationReport {
+    /// Those that were killed.
+    pub fn killed(&self) -> impl Iterator<Item = &MutantOutcome> {
+        self.outcomes.iter().filter(|outcome| outcome.is_killed())
+    }
+
+    /// Those that were not, for whatever reason.
+    pub fn alive(&self) -> impl Iterator<Item = &MutantOutcome> {
+        self.outcomes.iter().filter(|outcome| !outcome.is_killed())
+    }
+
+    /// Promises that no mutant broke, by name: nothing shows here that their oracles see anything.
+    pub fn unbroken(&self) -> Vec<&'static str> {
+        let broken: BTreeSet<&str> = self.kills().flat_map(|kill| &kill.promises).map(String::as_str).collect();
+        Promise::ALL.into_iter().map(Promise::name).filter(|name| !broken.contains(name)).collect()
+    }
+
+    /// Those that break none of the promises that their headers name, under the line that killed
+    /// them.
+    pub fn mistaken(&self) -> impl Iterator<Item = &MutantOutcome> {
+        let breaks = |outcome: &MutantOutcome, kill: &Kill| {
+            outcome.mutant.promises().iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))
+        };
+        self.outcomes.iter().filter(move |outcome| outcome.kill().is_some_and(|kill| !breaks(outcome, kill)))
+    }
+
+    fn kills(&self) -> impl Iterator<Item = &Kill> {
+        self.outcomes.iter().filter_map(MutantOutcome::kill)
+    }
+
+    /// The median of the times that the exploration took to kill those that it killed.
+    pub fn median(&self) -> Option<f64> {
+        let explored = self.outcomes.iter().filter(|outcome| outcome.kill().is_some());
+        let mut seconds: Vec<f64> = explored.map(|outcome| outcome.seconds).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds.get(seconds.len() / 2).copied()
+    }
+}
+
+/// Tries mutants. `begun` is told of each before it is built, `ended` when it is done with.
+pub struct Trial<'a> {
+    /// The project's sources, which are only read.
+    pub workspace: &'a Path,
+    /// Where copy and target folder are.
+    pub place: &'a Path,
+    /// How long each is tried.
+    pub limits: &'a Limits,
+}
+
+impl Trial<'_> {
+    /// Tries each in turn.
+    ///
+    /// # Errors
+    /// When there is nothing to compare with: the unmutated workspace can't be copied or built, or
+    /// a test fails over it.
+    pub fn run(
+        &self,
+        mutants: &[Mutant],
+        mut begun: impl FnMut(&str),
+        mut ended: impl FnMut(&MutantOutcome),
+    ) -> Result<MutationReport, String> {
+        let scratch = Scratch::prepare(self.workspace, self.place)?;
+        let sane = self.place.join("stowage-proof-unmutated");
+        if mutants.iter().any(|mutant| mutant.test().is_none()) {
+            begun("the operator as it is");
+            let (binary, _) =
+                scratch.build(&BTreeMap::new()).map_err(|why| format!("the workspace does not build: {why}"))?;
+            fs::copy(&binary, &sane).map_err(|error| format!("can't keep the unmutated build: {error}"))?;
+        }
+        let tests: BTreeSet<&NamedTest> = mutants.iter().filter_map(Mutant::test).collect();
+        for test in tests {
+            begun(&format!("test {test} as things are"));
+            passes(&scratch, test)?;
+        }
+        let mut outcomes = Vec::new();
+        for mutant in mutants {
+            begun(&mutant.name);
+            let outcome = self.attempt(&scratch, &sane, mutant);
+            ended(&outcome);
+            outcomes.push(outcome);
+        }
+        Ok(MutationReport { outcomes })
+    }
+
+    fn attempt(&self, scratch: &Scratch, sane: &Path, mutant: &Mutant) -> MutantOutcome {
+        let mut outcome = MutantOutcome {
+            mutant: mutant.clone(),
+            verdict: Verdict::Survived,
+            seconds: 0.0,
+            schedules: 0,
+            build: Duration::ZERO,
+        };
+        let applied = mutant.apply(self.workspace);
+        let verdict = applied.and_then(|files| match &mutant.finder {
+            Finder::Test(test) => put_to_test(scratch, &files, test, &mut outcome),
+            Finder::Exploration { scenarios, .. } => {
+                let (binary, build) = scratch.build(&files)?;
+                outcome.build = build;
+                let kill = self.hunt(&binary, sane, scenarios, &mut outcome)?;
+                Ok(kill.map_or(Verdict::Survived, Verdict::Killed))
+            }
+        });
+        outcome.verdict = verdict.unwrap_or_else(Verdict::Failed);
+        outcome
+    }
+
+    /// Looks where the header says, then everywhere.
+    fn hunt(
+        &self,
+        binary: &Path,
+        sane: &Path,
+        scenarios: &[String],
+        outcome: &mut MutantOutcome,
+    ) -> Result<Option<Kill>, String> {
+        for scenarios in [scenarios, &[]] {
+            let explored = explore(binary, scenarios, self.limits)?;
+            outcome.seconds += explored.seconds;
+            outcome.schedules += explored.schedules;
+            let Some(kill) = explored.failures.into_iter().next() else { continue };
+            let replayed = replay(sane, kill.fault())?;
+            if !replayed.violations.is_empty() {
+                return Err(format!("a promise is broken without the mutant too: {}", kill.fault()));
+            }
+            let promises = replay(binary, kill.fault())?.promises();
+            if promises.is_empty() {
+                return Err(format!("played again it breaks no promise: {}", kill.fault()));
+            }
+            return Ok(Some(Kill { met: replayed.unmet.is_empty(), promises, ..kill }));
+        }
+        Ok(None)
+    }
+}
+
+/// Makes sure that a test passes over the workspace as it is: only then its failure says something.
+fn passes(scratch: &Scratch, test: &NamedTest) -> Result<(), String> {
+    match scratch.test(&BTreeMap::new(), test)? {
+        (Outcome::Passed, ..) => Ok(()),
+        (Outcome::Failed(words), ..) => Err(format!("test {test} fails without a mutant too: {words}")),
+    }
+}
+
+/// Runs the test that is to fail.
+fn put_to_test(
+    scratch: &Scratch,
+    files: &BTreeMap<String, String>,
+    test: &NamedTest,
+    outcome: &mut MutantOutcome,
+) -> Result<Verdict, String> {
+    let (result, build, ran) = scratch.test(files, test)?;
+    (outcome.build, outcome.seconds) = (build, ran.as_secs_f64());
+    Ok(match result {
+        Outcome::Passed => Verdict::Survived,
+        Outcome::Failed(words) => Verdict::FailedTest(words),
+    })
+}

@@ -1,0 +1,324 @@
+//! Nothing is destroyed that isn't ours (I1): calls at buckets, judged by the records and by who
+//! made which bucket.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use s3_sim::BucketSnapshot;
+use stowage_operator::api::wire::TAG_CLAIM_UID;
+use stowage_world::effects::{Call, CallOutcome, Fault, Line, S3Fault};
+use stowage_world::history::Called;
+
+use super::Promise;
+use super::findings::Findings;
+use super::ground::{Ground, destroys, empties, is_list, is_look};
+use super::order::record_of;
+use super::policy;
+use super::state::{Hand, HistoryStep, Life, Seen, State};
+use super::views::{Claim, Record, Secret};
+
+/// What is remembered of buckets.
+#[derive(Debug, Default)]
+pub(super) struct Buckets {
+    /// As each was last looked at, by the number of the call.
+    looks: BTreeMap<u64, Option<BucketSnapshot>>,
+    /// How much each call took out of a bucket: versions, delete markers and uploads.
+    emptied: BTreeMap<u64, usize>,
+    /// Records that are gone, by bucket, and who deleted each.
+    past: BTreeMap<String, Vec<(Record, Hand)>>,
+    /// Buckets that the operator's own call made, by host and name.
+    made: BTreeMap<(String, String), Made>,
+}
+
+/// A bucket that the operator's own call made.
+#[derive(Debug)]
+struct Made {
+    /// When: that tells one bucket of a name from the next.
+    created: Timestamp,
+    /// UID of the claim that held the bucket then.
+    uid: String,
+}
+
+impl Buckets {
+    /// Looks at a step.
+    pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
+        match &step.seen {
+            Seen::Called(called) => {
+                if let Hand::Operator(number) = step.hand {
+                    self.judge_call(state, step, number, called, found);
+                    self.remember_call(state, number, called);
+                }
+            }
+            Seen::Secret(place, None) => {
+                if let Some(Secret::Record(record)) = state.secrets.get(place).map(|held| &held.secret) {
+                    self.past.entry(record.bucket.clone()).or_default().push((record.clone(), step.hand));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn remember_call(&mut self, state: &State<'_>, number: u64, called: &Called) {
+        if is_look(called.operation) || is_list(called.operation) {
+            self.looks.insert(number, called.before.clone());
+        }
+        if let (true, Some(before), Some(after)) = (empties(called.operation), &called.before, &called.after) {
+            self.emptied.insert(number, content(before).saturating_sub(content(after)));
+        }
+        let made = called.operation.name() == "CreateBucket" && called.status < 300 && called.before.is_none();
+        if let (true, Some(bucket), Some(after)) = (made, &called.bucket, &called.after) {
+            let uid = record_of(state, called).map(|record| record.uid.clone()).unwrap_or_default();
+            self.made.insert((called.host.clone(), bucket.clone()), Made { created: after.created, uid });
+        }
+    }
+
+    fn is_made_by_us(&self, called: &Called, snapshot: &BucketSnapshot) -> bool {
+        called.bucket.as_ref().is_some_and(|bucket| self.maker(&called.host, bucket, snapshot).is_some())
+    }
+
+    /// UID of the claim that a bucket was made for, if the operator made it.
+    pub(super) fn maker(&self, host: &str, bucket: &str, snapshot: &BucketSnapshot) -> Option<&str> {
+        let made = self.made.get(&(host.to_owned(), bucket.to_owned()))?;
+        (made.created == snapshot.created).then_some(made.uid.as_str())
+    }
+
+    /// UID of the claim that the last bucket of a name was made for, empty where none held it; none
+    /// if the operator never made one.
+    pub(super) fn last_made_for(&self, host: &str, bucket: &str) -> Option<&str> {
+        self.made.get(&(host.to_owned(), bucket.to_owned())).map(|made| made.uid.as_str())
+    }
+
+    /// What there was of a bucket when this call looked at it.
+    pub(super) fn look(&self, number: u64) -> Option<&BucketSnapshot> {
+        self.looks.get(&number).and_then(Option::as_ref)
+    }
+
+    fn judge_call(
+        &self,
+        state: &State<'_>,
+        step: &HistoryStep<'_>,
+        number: u64,
+        called: &Called,
+        found: &mut Findings,
+    ) {
+        let (Some(bucket), Some(before)) = (called.bucket.as_deref(), &called.before) else { return };
+        if destroys(called.operation) {
+            let what = format!("{} {bucket}", called.operation);
+            let (held, lost) = (record_of(state, called), self.lost_record(state, bucket));
+            // Where a record was lost, who holds the name since need not be whose the bucket is.
+            let tagged = |record: &&Record| names(before, &record.uid);
+            let late = || self.let_go_meanwhile(state, step, number, called);
+            let Some(record) = held.filter(tagged).or(lost.filter(tagged)).or(held).or(lost) else {
+                let message = format!("{what} is called, and no claim ever held that bucket");
+                let ours = |record: &Record| tagged(&record) || is_untagged(before);
+                return match late().filter(|(record, ..)| ours(record)) {
+                    Some((_, life, ground)) => {
+                        found.limit(Promise::I1, step, message);
+                        policy::judge(state, step, called, life, ground, found);
+                    }
+                    None => found.broken(Promise::I1, step, message),
+                };
+            };
+            let Some(life) = state.lives.get(record.uid.as_str()) else { return };
+            if is_kept(life)
+                && let Some((_, before, ground)) = late()
+            {
+                // A call that lands late can hit the name's next holder (spec §3.2).
+                let message =
+                    format!("{what} lands late, and claim {}, which nobody deletes, holds it", life.claim.full_name());
+                found.limit(Promise::I1, step, message);
+                return policy::judge(state, step, called, before, ground, found);
+            }
+            let ground = self.ground(state, number, called, &life.claim);
+            self.judge_destruction(state, step, (called, before), (record, life), ground, found);
+            policy::judge(state, step, called, life, ground, found);
+        } else if matches!(called.operation.name(), "PutBucketTagging" | "PutBucketVersioning") {
+            self.judge_claiming(state, step, number, (called, before), found);
+        }
+    }
+
+    /// The record of a bucket that somebody deleted by hand. Its claim's pass may know it all the
+    /// same.
+    fn lost_record(&self, state: &State<'_>, bucket: &str) -> Option<&Record> {
+        let (record, _) = self.past.get(bucket)?.last().filter(|(_, hand)| *hand == Hand::Other)?;
+        let life = state.lives.get(record.uid.as_str())?;
+        (life.claim.is_deleting() || life.gone.is_some()).then_some(record)
+    }
+
+    /// The claim that a destroying call was decided for, where another operator let that one go
+    /// since: this one stood still with the call, or within the slice that it is of. And what the
+    /// call goes by.
+    fn let_go_meanwhile<'s, 'a>(
+        &'s self,
+        state: &'s State<'a>,
+        step: &HistoryStep<'_>,
+        number: u64,
+        called: &Called,
+    ) -> Option<(&'s Record, &'s Life<'a>, Ground)> {
+        let meanwhile = |(record, hand): &'s (Record, Hand)| {
+            let life = state.lives.get(record.uid.as_str())?;
+            let ground = self.ground(state, number, called, &life.claim);
+            let in_slice = empties(called.operation) && ground.confirmed;
+            let stood_still = state.stood_still(step.hand)
+                || (in_slice && state.stood_still_since(step.hand, |line| Some(line.number) == ground.read));
+            let late = stood_still && !state.alone && !record.adopted && state.are_apart(step.hand, *hand);
+            late.then_some((record, life, ground))
+        };
+        self.past.get(called.bucket.as_deref()?)?.iter().rev().find_map(meanwhile)
+    }
+
+    fn ground(&self, state: &State<'_>, number: u64, called: &Called, claim: &Claim<'_>) -> Ground {
+        Ground::of(state, number, called, claim, &self.emptied)
+    }
+
+    fn judge_destruction(
+        &self,
+        state: &State<'_>,
+        step: &HistoryStep<'_>,
+        (called, before): (&Called, &BucketSnapshot),
+        (record, life): (&Record, &Life<'_>),
+        ground: Ground,
+        found: &mut Findings,
+    ) {
+        let (what, claim) = (described(called), life.claim.full_name());
+        if is_kept(life) {
+            found.broken(
+                Promise::I1,
+                step,
+                format!("{what} is called, and nobody deletes claim {claim}, which holds it"),
+            );
+            return;
+        }
+        if record.adopted {
+            found.broken(Promise::I1, step, format!("{what} is called for claim {claim}, which took that bucket over"));
+            return;
+        }
+        let ours_now = names(before, &record.uid);
+        let Some(look) = ground.look.filter(|_| !ground.stale || ours_now) else {
+            let message = format!("{what} is called for claim {claim} without a look at the bucket in the same pass");
+            if state.alone && !state.setting.others_read {
+                found.broken(Promise::I1, step, message);
+            } else {
+                // Of two operators' calls it isn't always known which came after the deletion
+                // began, nor of several readers' which began a pass.
+                found.limit(Promise::I1, step, message);
+            }
+            return;
+        };
+        // A look that no store saw was refused, or is not told of: what the store would have shown
+        // is not known.
+        let seen = self.looks.get(&look).and_then(Option::as_ref);
+        let without_tags = state.line(look).is_some_and(|line| {
+            line.answer == CallOutcome::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
+        });
+        let was_ours = seen.is_some_and(|seen| names(seen, &record.uid));
+        let from_the_past = state.line(look).is_some_and(|line| line.fault == Some(Fault::S3(S3Fault::StaleRead)));
+        let unfinished = called.operation.name() == "DeleteBucket" && record.absence && !record.settled;
+        let untagged = seen.is_some_and(is_untagged) && is_untagged(before);
+        let whose = || format!("{what} is called for claim {claim}, and the bucket {}", described_owner(before));
+        match () {
+            () if was_ours && ours_now => {}
+            () if was_ours => {
+                found.limit(Promise::I1, step, format!("{}, which it was not when looked at", whose()));
+            }
+            () if from_the_past => found.limit(Promise::I1, step, format!("{}: the store showed its past", whose())),
+            () if (untagged && unfinished) || (without_tags && (record.settled || unfinished)) => {
+                if !self.is_made_by_us(called, before) && !ours_now {
+                    found.limit(Promise::I1, step, format!("{}, which can't be told from its own", whose()));
+                }
+            }
+            () => found.broken(Promise::I1, step, whose()),
+        }
+    }
+
+    /// Tags and settings are put on buckets of our own making. A stranger's that stands in the
+    /// place of one can't be told from it where the store said that it was made just now, or where
+    /// it is empty and untagged and the record has its absence.
+    fn judge_claiming(
+        &self,
+        state: &State<'_>,
+        step: &HistoryStep<'_>,
+        number: u64,
+        (called, before): (&Called, &BucketSnapshot),
+        found: &mut Findings,
+    ) {
+        let Some(record) = record_of(state, called) else { return };
+        if (names(before, &record.uid) && !record.adopted) || self.is_made_by_us(called, before) {
+            return;
+        }
+        let message = format!("{} is called on a bucket that {}", described(called), described_owner(before));
+        let (look, created) = self.last_look(state, number, called);
+        let unfinished = record.absence && is_untagged(before) && is_empty(before);
+        let excused = match look {
+            None => created,
+            // Only a look at the tags shows whose it is; one at the bucket comes after it, and may
+            // be of another already.
+            Some(seen) => created || unfinished || seen != before || self.changed_hands(state, number, called, before),
+        };
+        if excused && !record.adopted {
+            found.limit(Promise::I1, step, message);
+        } else {
+            found.broken(Promise::I1, step, message);
+        }
+    }
+
+    /// Whether the tags of a bucket were others when they were looked at last, or there was none
+    /// then.
+    fn changed_hands(&self, state: &State<'_>, number: u64, called: &Called, before: &BucketSnapshot) -> bool {
+        let is_look_at_tags = |line: &&Line| match &line.call {
+            Call::S3(call) => call.bucket == called.bucket && call.operation.name() == "GetBucketTagging",
+            Call::Kube(_) => false,
+        };
+        let look = state.before(number).find(is_look_at_tags).and_then(|line| self.looks.get(&line.number));
+        look.is_some_and(|seen| seen.as_ref().and_then(|seen| seen.tags.as_ref()) != before.tags.as_ref())
+    }
+
+    /// What the last look at the bucket of a call showed, and whether a store said since that it
+    /// made the bucket.
+    fn last_look(&self, state: &State<'_>, number: u64, called: &Called) -> (Option<&BucketSnapshot>, bool) {
+        let mut created = false;
+        for line in state.before(number) {
+            let Call::S3(call) = &line.call else { continue };
+            if call.bucket != called.bucket {
+                continue;
+            }
+            created |= call.operation.name() == "CreateBucket" && line.answer == CallOutcome::Status(200);
+            if is_look(call.operation) {
+                return (self.looks.get(&line.number).and_then(Option::as_ref), created);
+            }
+        }
+        (None, created)
+    }
+}
+
+/// Whether a claim lives, and nobody has asked for anything else.
+fn is_kept(life: &Life<'_>) -> bool {
+    !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any()
+}
+
+fn names(bucket: &BucketSnapshot, uid: &str) -> bool {
+    bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)).is_some_and(|tag| tag == uid)
+}
+
+pub(super) fn is_empty(bucket: &BucketSnapshot) -> bool {
+    content(bucket) == 0
+}
+
+fn content(bucket: &BucketSnapshot) -> usize {
+    bucket.versions + bucket.delete_markers + bucket.uploads
+}
+
+fn is_untagged(bucket: &BucketSnapshot) -> bool {
+    bucket.tags.as_ref().is_none_or(BTreeMap::is_empty)
+}
+
+pub(super) fn described(called: &Called) -> String {
+    format!("{} {}", called.operation, called.bucket.as_deref().unwrap_or_default())
+}
+
+fn described_owner(bucket: &BucketSnapshot) -> String {
+    match bucket.tags.as_ref().and_then(|tags| tags.get(TAG_CLAIM_UID)) {
+        Some(uid) => format!("is tagged for claim UID {uid}"),
+        None => format!("carries no claim's tags and holds {} objects", bucket.objects),
+    }
+}

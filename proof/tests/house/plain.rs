@@ -1,0 +1,166 @@
+//! How the code reads: no catch-all in the planner, nothing public on what it knows, comments that
+//! keep to their columns.
+
+use syn::visit::{self, Visit};
+use syn::{Arm, Fields, ImplItemFn, ItemFn, ItemStruct, Pat, Visibility};
+
+use crate::code::{code, code_and_tests};
+use crate::contents::without_tests;
+
+/// A match in the planner that catches all the rest, so that a new case goes there unseen: the
+/// file, the function, and why that is right.
+const CATCH_ALL: [(&str, &str, &str); 4] = [
+    ("operator/src/plan/backend/health.rs", "next_probe", "a number: all but 0"),
+    ("operator/src/plan/moves.rs", "walk", "whatever else halts the walk is handed on as it is"),
+    ("operator/src/plan/announcements.rs", "outcome", "each arm above it has a condition of its own"),
+    ("operator/src/plan/announcements.rs", "transitions", "of two options, all but both"),
+];
+
+/// Input of the planner, and what it leaves for the next pass: plain data, which anybody may make.
+const PLAIN_DATA: [&str; 4] = ["Setting", "Cached", "Remembered", "LetGo"];
+
+/// Most characters of a line of comment.
+const COLUMNS: usize = 100;
+
+/// Functions with an arm that catches all the rest, in order.
+#[derive(Default)]
+struct CatchAll {
+    function: String,
+    found: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for CatchAll {
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        self.function = function.sig.ident.to_string();
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        self.function = function.sig.ident.to_string();
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_arm(&mut self, arm: &'ast Arm) {
+        let catches = match &arm.pat {
+            Pat::Wild(_) => true,
+            // A name of its own for all the rest; constants and variants are in capitals.
+            Pat::Ident(name) => name.subpat.is_none() && name.ident.to_string().starts_with(char::is_lowercase),
+            _ => false,
+        };
+        // One with a condition catches what its condition says.
+        if catches && arm.guard.is_none() {
+            self.found.push(self.function.clone());
+        }
+        visit::visit_arm(self, arm);
+    }
+}
+
+fn catch_all(text: &str) -> Vec<String> {
+    let mut found = CatchAll::default();
+    found.visit_file(&without_tests(text));
+    found.found
+}
+
+#[test]
+fn no_match_of_the_planner_catches_all_the_rest() {
+    let mut found = Vec::new();
+    for (file, text) in code(&["operator/src/plan"]) {
+        found.extend(catch_all(&text).into_iter().map(|function| (file.clone(), function)));
+    }
+    let mut listed = CATCH_ALL.map(|(file, function, _)| (file.to_owned(), function.to_owned()));
+    found.sort();
+    listed.sort();
+    assert_eq!(found, listed, "left, what there is; right, what is explained");
+}
+
+#[test]
+fn a_catch_all_is_seen() {
+    let planted = "fn f() { match a { 1 => {} _ => {} } match b { A => {} rest => rest } }";
+    assert_eq!(catch_all(planted), ["f", "f"]);
+    let exhaustive = "fn f() { match a { A(_) => {} _ if b => {} C | D => {} NONE => {} } }";
+    assert_eq!(catch_all(exhaustive), [] as [&str; 0]);
+    assert_eq!(catch_all("#[cfg(test)] mod tests { fn f() { match a { _ => {} } } }"), [] as [&str; 0]);
+}
+
+/// Fields that others can reach than the view's own files: `inner`, those of a file in its folder.
+struct Reachable {
+    inner: bool,
+    found: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Reachable {
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        let fields = match &item.fields {
+            Fields::Named(fields) => &fields.named,
+            Fields::Unnamed(fields) => &fields.unnamed,
+            Fields::Unit => return,
+        };
+        let is_within = |visibility: &Visibility| match visibility {
+            Visibility::Inherited => true,
+            Visibility::Restricted(to) => self.inner && to.in_token.is_none() && to.path.is_ident("super"),
+            Visibility::Public(_) => false,
+        };
+        if PLAIN_DATA.iter().any(|plain| item.ident == plain) {
+            return;
+        }
+        for (number, field) in fields.iter().enumerate().filter(|(_, field)| !is_within(&field.vis)) {
+            let name = field.ident.as_ref().map_or_else(|| number.to_string(), ToString::to_string);
+            self.found.push(format!("{}::{name}", item.ident));
+        }
+    }
+}
+
+fn reachable(file: &str, text: &str) -> Vec<String> {
+    let mut reachable = Reachable { inner: !file.ends_with("/mod.rs"), found: Vec::new() };
+    reachable.visit_file(&without_tests(text));
+    reachable.found
+}
+
+#[test]
+fn what_a_pass_knows_has_no_public_field() {
+    let found = code(&["operator/src/plan/view"]).into_iter().flat_map(|(file, text)| reachable(&file, &text));
+    assert_eq!(found.collect::<Vec<_>>(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_field_that_others_can_reach_is_seen() {
+    let fields = "pub struct View { a: u8, pub b: u8, pub(super) c: u8, pub(crate) d: u8, pub(in super::super) e: u8 }";
+    assert_eq!(reachable("view/mod.rs", fields), ["View::b", "View::c", "View::d", "View::e"]);
+    assert_eq!(reachable("view/bucket.rs", fields), ["View::b", "View::d", "View::e"]);
+    assert_eq!(reachable("view/mod.rs", "struct Key(u8, pub u8); pub struct Cached { pub a: u8 }"), ["Key::1"]);
+}
+
+/// Lines of comment that are too long. One that is a single word can't be broken, nor code between
+/// backticks, nor the row of a table.
+fn too_long(text: &str) -> Vec<&str> {
+    let is_comment = |line: &&str| line.trim_start().starts_with("//");
+    let can_be_broken = |line: &&str| {
+        let says = line.trim_start().trim_start_matches(['/', '!']).trim();
+        let words: String = says.split('`').step_by(2).collect::<Vec<_>>().join("code");
+        !says.starts_with('|') && words.split_whitespace().count() > 1
+    };
+    text.lines().filter(is_comment).filter(|line| line.chars().count() > COLUMNS).filter(can_be_broken).collect()
+}
+
+#[test]
+fn comments_keep_to_their_columns() {
+    let mut long = Vec::new();
+    for (file, text) in code_and_tests(&["crates", "operator", "gateway", "world", "sim", "proof", "e2e", "fuzz"]) {
+        long.extend(too_long(&text).into_iter().map(|line| format!("{file}: {line}")));
+    }
+    assert_eq!(long, [] as [&str; 0], "these have more than {COLUMNS} characters");
+}
+
+#[test]
+fn a_comment_that_is_too_long_is_seen() {
+    let line = |length: usize| format!("    /// {}", "ü ".repeat(length).chars().take(length).collect::<String>());
+    assert_eq!(too_long(&line(COLUMNS - 8)), [] as [&str; 0], "characters count, not bytes");
+    assert_eq!(too_long(&line(COLUMNS - 7)), [line(COLUMNS - 7)]);
+    let url = format!("//! <https://example.com/{}>", "x".repeat(COLUMNS));
+    assert_eq!(too_long(&url), [] as [&str; 0], "one word");
+    let code = format!("/// `{}`.", "let x = 1; ".repeat(COLUMNS / 10));
+    assert_eq!(too_long(&code), [] as [&str; 0], "code");
+    assert_eq!(too_long(&format!("{code} And more")).len(), 1);
+    assert_eq!(too_long(&format!("//! | {} |", "cell | ".repeat(COLUMNS / 5))), [] as [&str; 0], "a row");
+    assert_eq!(too_long(&format!("let x = \"{}\"; // no line of comment", "x ".repeat(COLUMNS))), [] as [&str; 0]);
+}

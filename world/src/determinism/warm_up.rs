@@ -1,0 +1,52 @@
+//! First use of the statics that draw random numbers once in a process.
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::{Config, Credentials, Region};
+use aws_sdk_s3::primitives::SdkBody;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::http::StatusCode;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube_sim::Cluster;
+use seeded::VirtualClock;
+
+use crate::definitions;
+
+/// An S3 store that is always too busy, which is what brings the SDK's retry buckets to life.
+#[derive(Debug)]
+struct Busy;
+
+impl HttpConnector for Busy {
+    fn call(&self, _request: HttpRequest) -> HttpConnectorFuture {
+        let status = StatusCode::try_from(503).expect("503 is a status");
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(status, SdkBody::empty())))
+    }
+}
+
+/// Uses each such static, to no other effect.
+pub(super) async fn draw_once() {
+    // The SDK draws a number for the span of each call. Where no subscriber was ever set in the
+    // process, and so for `log` alone, it is drawn though nobody listens; as soon as another thread
+    // sets one, it is not.
+    drop(tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default()));
+
+    drop(kube::runtime::reflector::store::<ConfigMap>());
+
+    // The schemas that all clusters share, and the tables of what compiles their rules.
+    let cluster = Cluster::new(VirtualClock::new().clock(), 0);
+    for definition in definitions() {
+        cluster.serve(definition).expect("the project's own CRDs are valid");
+    }
+
+    let config = Config::builder()
+        .behavior_version_latest()
+        .region(Region::from_static("us-east-1"))
+        .credentials_provider(Credentials::new("none", "none", None, None, "warm-up"))
+        .endpoint_url("http://warm-up.invalid")
+        .retry_config(RetryConfig::standard().with_max_attempts(2))
+        .http_client(http_client_fn(|_, _| SharedHttpConnector::new(Busy)))
+        .build();
+    // Fails, as it is meant to.
+    let _busy = Client::from_conf(config).list_buckets().send().await;
+}
