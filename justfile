@@ -67,9 +67,9 @@ crds-check:
 coverage:
     UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test coverage
 
-# Write docs/reference/held.md, after a change to the rows in proof/tests/house/held.
+# Write docs/reference/held.md, after a change to the rows in proof/tests/held.
 held:
-    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test house the_page_shows_the_table
+    UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test held the_page_shows_the_table
 
 # Write proof/tests/messages.txt anew, after a change to what the operator says in statuses and Events.
 messages:

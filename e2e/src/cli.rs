@@ -151,9 +151,9 @@ struct RunArgs {
     /// Secret's values.
     #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
-    /// Faults that the calls of the scenario's operator meet, in the words of `stowage-proof replay`,
-    /// such as 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one scenario, in a cluster
-    /// of its own.
+    /// Faults that the calls of the scenario's operator meet, in the words of
+    /// `stowage-proof replay`, such as 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one
+    /// scenario, in a cluster of its own.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = playable)]
     plan: Faults,
     /// Have the operator of the crash scenarios die at every point of each effect: before, after

@@ -42,9 +42,9 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Merge the JSON documents of all shards of an exploration into one.
     ///
-    /// Each shard is `stowage-proof explore --shard I/N -o json`, on whatever machine. Documents that
-    /// don't belong together are refused: of another profile, seed, set of scenarios or build, a
-    /// shard twice or missing.
+    /// Each shard is `stowage-proof explore --shard I/N -o json`, on whatever machine. Documents
+    /// that don't belong together are refused: of another profile, seed, set of scenarios or build,
+    /// a shard twice or missing.
     #[command(after_long_help = merge::EXAMPLES)]
     Merge(merge::MergeArgs),
     /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.

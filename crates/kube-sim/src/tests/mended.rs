@@ -1,4 +1,4 @@
-//! What the simulator once answered otherwise than kube-apiserver 1.34 (`stowage-proof conformance`),
+//! Answers that once differed from those of kube-apiserver 1.34 (`stowage-proof conformance`),
 //! with the answers of the latter.
 
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -90,6 +90,26 @@ impl Graph {
         self.one.iter().map(|(file, whole)| (&**file, &**whole))
     }
 
+    /// Files that need each other, by whatever way: each group once, the largest first.
+    pub(crate) fn knots(&self) -> Vec<Vec<&str>> {
+        let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (from, to, _) in self.between() {
+            next.entry(self.whole(from)).or_default().insert(self.whole(to));
+        }
+        let reached: BTreeMap<&str, BTreeSet<&str>> = next.keys().map(|file| (*file, reach(&next, file))).collect();
+        let reaches = |from: &str, to: &str| reached.get(from).is_some_and(|all| all.contains(to));
+        let mut knots: Vec<Vec<&str>> = Vec::new();
+        for file in reached.keys().filter(|file| reaches(file, file)) {
+            let with = |knot: &&mut Vec<&str>| reaches(knot[0], file) && reaches(file, knot[0]);
+            match knots.iter_mut().find(with) {
+                Some(knot) => knot.push(file),
+                None => knots.push(vec![file]),
+            }
+        }
+        knots.sort_by_key(|knot| std::cmp::Reverse(knot.len()));
+        knots
+    }
+
     /// Shortest circles, none of them with a file of another: their arrows with the names taken.
     pub(crate) fn circles(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, Vec<(&str, String)>> = BTreeMap::new();
@@ -107,6 +127,18 @@ impl Graph {
         });
         all.into_iter().map(|circle| circle.into_iter().map(|(_, arrow)| arrow).collect()).collect()
     }
+}
+
+/// The files that can be reached from one.
+fn reach<'a>(next: &BTreeMap<&'a str, BTreeSet<&'a str>>, start: &str) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<&str> = next.get(start).into_iter().flatten().copied().collect();
+    while let Some(file) = waiting.pop() {
+        if found.insert(file) {
+            waiting.extend(next.get(file).into_iter().flatten());
+        }
+    }
+    found
 }
 
 /// The shortest way from a file back to it: where each arrow starts, and what it says.
@@ -137,6 +169,10 @@ struct Module {
     file: String,
     contents: Contents,
 }
+
+/// Most imports that one name is followed through; a name that an import and a macro share may lead
+/// to itself.
+const LONGEST_WAY: usize = 16;
 
 /// The modules of a crate, by path from its root.
 struct Modules(BTreeMap<Vec<String>, Module>);
@@ -193,6 +229,11 @@ impl Modules {
 
     /// Where a path leads from a module. One of an import may begin with what it is imported from.
     fn find(&self, from: &[String], path: &[String], imported: bool) -> Found {
+        self.find_within(from, path, imported, LONGEST_WAY)
+    }
+
+    fn find_within(&self, from: &[String], path: &[String], imported: bool, most: usize) -> Found {
+        let Some(most) = most.checked_sub(1) else { return Found::Outside };
         let mut at = from.to_vec();
         for (passed, name) in path.iter().enumerate() {
             match name.as_str() {
@@ -201,8 +242,13 @@ impl Modules {
                 "super" => drop(at.pop()),
                 "*" => return Found::Module(at),
                 name => {
-                    let found = if passed > 0 { self.named(&at, name) } else { self.begins(&at, name, path, imported) };
-                    match found {
+                    let is_first = passed == 0;
+                    if is_first && !self.is_known(&at, name, path) {
+                        return Found::Outside;
+                    }
+                    match self.named_within(&at, name, most) {
+                        // Code names what it imports; of that, modules alone lead on.
+                        Found::Item(..) if is_first && !imported => return Found::Outside,
                         Found::Module(module) => at = module,
                         found => return found,
                     }
@@ -212,20 +258,18 @@ impl Modules {
         Found::Module(at)
     }
 
-    /// The first name of a path: of an import a module or another crate; in code whatever is
-    /// imported, of which modules alone lead on.
-    fn begins(&self, at: &[String], name: &str, path: &[String], imported: bool) -> Found {
-        let known = self.child(at, name).is_some()
-            || self.imports(at).any(|import| import.alias == name && import.path != path);
-        match self.named(at, name) {
-            _ if !known => Found::Outside,
-            Found::Item(..) if !imported => Found::Outside,
-            found => found,
-        }
+    /// Whether a path that begins with this name is one of this crate: a module, or something that
+    /// another import brings in.
+    fn is_known(&self, at: &[String], name: &str, path: &[String]) -> bool {
+        self.child(at, name).is_some() || self.imports(at).any(|import| import.alias == name && import.path != path)
     }
 
     /// What a module calls by this name.
     fn named(&self, at: &[String], name: &str) -> Found {
+        self.named_within(at, name, LONGEST_WAY)
+    }
+
+    fn named_within(&self, at: &[String], name: &str, most: usize) -> Found {
         if let Some(child) = self.child(at, name) {
             return Found::Module(child);
         }
@@ -234,10 +278,10 @@ impl Modules {
             return Found::Item(at.to_vec(), name.to_owned());
         }
         if let Some(import) = self.imports(at).find(|import| import.alias == name) {
-            return self.find(at, &import.path, true);
+            return self.find_within(at, &import.path, true, most);
         }
         let exported = self.imports(at).filter(|import| import.alias == "*" && import.exported);
-        let mut through = exported.filter_map(|import| match self.find(at, &import.path, true) {
+        let mut through = exported.filter_map(|import| match self.find_within(at, &import.path, true, most) {
             Found::Module(from) if self.0.get(&from)?.contents.defines.contains(name) => Some(from),
             Found::Module(_) | Found::Item(..) | Found::Outside => None,
         });

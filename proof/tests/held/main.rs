@@ -17,18 +17,22 @@ mod secrets;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use evidence::{Alert, AnyCell, Cell, Mutant, Oracle, Proof, State, Threat};
 use stowage_operator::api;
 use stowage_operator::api::wire::Role;
-
-use crate::code::root;
 
 const PAGE: &str = "docs/reference/held.md";
 /// Environment variable that has the page written.
 const UPDATE: &str = "UPDATE_DOCS";
 /// Number of open cells: closing one lowers it.
 const OPEN: usize = 0;
+
+/// The root of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 /// Defines the promises: a column of the table for each, with its title and its meaning.
 macro_rules! promises {

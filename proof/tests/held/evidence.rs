@@ -6,7 +6,7 @@ use std::fs;
 use stowage_proof::explorer::scenarios;
 use stowage_proof::oracles::Promise;
 
-use crate::code::root;
+use crate::root;
 
 const OBJECT_TABLE: &str = "proof/src/objects/table.yaml";
 const SCENARIOS_ON_SERVERS: &str = "e2e/src/scenarios/mod.rs";
@@ -220,7 +220,7 @@ fn camel(name: &str) -> String {
 
 #[test]
 fn evidence_that_is_not_in_the_tree_is_told() {
-    const HERE: &str = "proof/tests/house/held/evidence.rs";
+    const HERE: &str = "proof/tests/held/evidence.rs";
     let there: [&dyn Evidence; 10] = [
         &Proof::Test(HERE, "evidence_that_is_not_in_the_tree_is_told"),
         &Proof::Object("the smallest claim gets every default, written out in full"),
@@ -238,7 +238,7 @@ fn evidence_that_is_not_in_the_tree_is_told() {
     let lost: [&dyn Evidence; 12] = [
         &Proof::Test(HERE, "evidence_that_is_not_in_the_tree"),
         &Proof::Test(HERE, "has_test"),
-        &Proof::Test("proof/tests/house/nowhere.rs", "evidence_that_is_not_in_the_tree_is_told"),
+        &Proof::Test("house/tests/house/nowhere.rs", "evidence_that_is_not_in_the_tree_is_told"),
         &Proof::Object("the smallest claim"),
         &Proof::Explored("rotation"),
         &Proof::OnServer("secret"),

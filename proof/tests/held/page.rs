@@ -9,7 +9,7 @@ use super::{Kind, PROMISES};
 pub(super) fn render() -> String {
     let mut text = String::from(
         "# Held\n\nEvery promise for every kind of object that Stowage reads or writes: the tests that hold it, or the \
-         reason why it\ndoesn't apply. Written by `just held` from `proof/tests/house/held/`, which checks that everything \
+         reason why it\ndoesn't apply. Written by `just held` from `proof/tests/held/`, which checks that everything \
          named here is in the tree.\n\n## Overview\n\n✓ is held, – doesn't apply, ○ is open: no test holds it yet.\n\n",
     );
     let titles: Vec<&str> = PROMISES.iter().map(|(title, _)| *title).collect();

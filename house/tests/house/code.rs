@@ -9,6 +9,17 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The folders of the workspace's crates that have code of their own, from the root.
+pub(crate) fn crates() -> Vec<String> {
+    let members = fs::read_dir(root().join("crates")).expect("there are crates").map(|entry| {
+        let name = entry.expect("it can be read").file_name();
+        format!("crates/{}", name.to_string_lossy())
+    });
+    let others = ["operator", "gateway", "world", "sim", "proof", "e2e", "fuzz"].map(str::to_owned);
+    let all: BTreeSet<String> = members.chain(others).collect();
+    all.into_iter().collect()
+}
+
 /// The code of these folders: each file by its path from the root, and its text up to its tests.
 pub(crate) fn code(folders: &[&str]) -> Vec<(String, String)> {
     let is_tests = |name: &str| name == "tests" || name.ends_with("_tests");
