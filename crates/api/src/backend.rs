@@ -7,8 +7,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::access::SharedBucket;
 use super::schema;
+use super::sharing::SharedBucket;
 
 /// Where the store is, how it is called, and which claims may have which buckets on it.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]

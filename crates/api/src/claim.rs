@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::access::{ClaimAccesses, SharingRule, sharing_rule};
 use super::packed::Packed;
 use super::quantity::Quantity;
+use super::rotation::RotationPolicy;
 use super::schema;
 use super::secret_template::{Binding, SecretTemplate};
+use super::sharing::{SharingRule, sharing_rule};
 use super::word::Word;
 
 /// What a claim asks for: a bucket on a backend, credentials to it, and what becomes of them.
@@ -126,56 +127,6 @@ pub struct ConnectionSecretRef {
         "self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')"
     ).message("name must be that of a Secret: parts of a-z 0-9 - between dots, which begin and end with a letter or digit"))]
     pub name: Option<String>,
-}
-
-/// When the credentials are replaced, and how long the old ones go on working.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[x_kube(validation = Rule::new("self.mode != 'TimeBased' || self.intervalDays >= 7")
-    .message("intervalDays must be at least 7 when mode is TimeBased")
-    .field_path(".intervalDays"))]
-#[serde(rename_all = "camelCase")]
-pub struct RotationPolicy {
-    /// `TimeBased` rotates by itself, `Manual` only when the rotate annotation asks for it.
-    #[serde(default)]
-    pub mode: Word<RotationMode>,
-    /// Days between two rotations; at least 7 when mode is TimeBased.
-    #[serde(default = "RotationPolicy::default_interval_days")]
-    #[schemars(range(min = 1, max = 3650))]
-    pub interval_days: i32,
-    /// Seconds for which the old credential works after the Secret was switched to the new one.
-    #[serde(default = "RotationPolicy::default_overlap_seconds")]
-    #[schemars(range(min = 0, max = 31_536_000))]
-    pub overlap_seconds: i32,
-}
-
-impl RotationPolicy {
-    fn default_interval_days() -> i32 {
-        90
-    }
-
-    fn default_overlap_seconds() -> i32 {
-        300
-    }
-}
-
-impl Default for RotationPolicy {
-    fn default() -> Self {
-        Self {
-            mode: Word::default(),
-            interval_days: Self::default_interval_days(),
-            overlap_seconds: Self::default_overlap_seconds(),
-        }
-    }
-}
-
-/// What starts a rotation besides the rotate annotation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum RotationMode {
-    /// Nothing.
-    #[default]
-    Manual,
-    /// The age of the current credential.
-    TimeBased,
 }
 
 /// Access without credentials, through the gateway.
@@ -395,6 +346,15 @@ pub struct BucketUsage {
     /// When the measuring began, by the clock of the gateway that did it.
     #[schemars(with = "schema::Time")]
     pub measured_at: Time,
+}
+
+/// The accesses that a claim's bucket is open to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimAccesses {
+    /// How many there are.
+    pub count: i64,
+    /// The first of them, as namespace and name, in that order: twenty, or as many as have 2 KiB.
+    pub first: Vec<String>,
 }
 
 #[cfg(test)]

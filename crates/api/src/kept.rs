@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta, OwnerReference};
 
-use super::access::{BucketAccess, BucketAccessSpec, BucketAccessStatus, SharingRule};
+use super::access::{BucketAccess, BucketAccessSpec, BucketAccessStatus};
 use super::backend::S3Backend;
 use super::claim::{BucketClaim, BucketClaimStatus};
+use super::sharing::SharingRule;
 use super::{ACCESS_FINALIZER, FINALIZER, OBC_FINALIZER, OBC_GROUP, wire};
 
 /// Longer than any value of a label or annotation of ours, in bytes: names of objects have 253.

@@ -34,26 +34,30 @@ mod access;
 mod backend;
 mod claim;
 mod condition;
+mod consent;
 mod crd;
 mod grant;
+mod identity;
+mod invalid;
 pub mod kept;
 mod names;
 mod obc;
 mod packed;
 mod parsed;
 mod quantity;
+mod rotation;
 mod schema;
 mod secret_template;
 mod secrets;
+mod sharing;
 mod template;
 mod usage;
 pub mod wire;
 mod word;
 
 pub use access::{
-    AccessBucketRef, AccessClaimRef, AccessEntry, AccessEntryStatus, AccessMode, AccessSecretRef, BucketAccess,
-    BucketAccessSpec, BucketAccessStatus, ClaimAccesses, SharedBucket, SharedRequirement, SharedSelector, SharedWith,
-    SharingRule,
+    AccessBucketRef, AccessClaimRef, AccessEntry, AccessEntryStatus, AccessSecretRef, BucketAccess, BucketAccessSpec,
+    BucketAccessStatus,
 };
 pub use backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
@@ -62,25 +66,25 @@ pub use backend::{
 };
 pub use claim::{
     AnonymousAccess, AnonymousMode, BackendRef, BucketClaim, BucketClaimSpec, BucketClaimStatus, BucketOrigin,
-    BucketUsage, ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota, RotationMode,
-    RotationPolicy, Versioning,
+    BucketUsage, ClaimAccesses, ConnectionSecretRef, DeletionPolicy, Phase, PinnedBackend, PurgeProgress, Quota,
+    Versioning,
 };
 pub use condition::{AccessReason, BackendReason, ConditionType, LONGEST_MESSAGE, Reason, merge_conditions, shortened};
+pub use consent::{Consent, Prefix, Sharing};
 pub use crd::{bucket_access_crd, bucket_claim_crd, crds, s3_backend_crd};
-pub use grant::{Access, AccessRef, AccessUid, Consent, Entry, EntryOf, NamespaceUid, Prefix, Sharing};
-pub use names::{
-    AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint, InvalidName, RecordName, ServedBy, is_object_name,
-};
+pub use grant::{Access, Entry, EntryOf};
+pub use identity::{AccessRef, AccessUid, ClaimRef, ClaimUid, NamespaceUid, ObjectId, ServedBy};
+pub use invalid::InvalidSpec;
+pub use names::{AccessKeyId, BucketName, Endpoint, InvalidName, RecordName, is_object_name};
 pub use obc::{
     BucketClass, OBC_PROVISIONER, OBC_VERSION, Obc, ObjectBucket, ObjectBucketClaim, ObjectBucketClaimRef,
     ObjectBucketClaimSpec, ObjectBucketEndpoint, ObjectBucketSpec, ObjectBucketStatus, controlling_obc, kept_class,
     kept_obc, kept_object_bucket,
 };
 pub use packed::Packed;
-pub use parsed::{
-    Backend, BackendAccess, Claim, Deletion, Desired, InvalidSpec, ObjectId, Rotation, former_endpoints, shared_buckets,
-};
+pub use parsed::{Backend, BackendAccess, Claim, Deletion, Desired, former_endpoints, shared_buckets};
 pub use quantity::{Bytes, InvalidQuantity, Quantity};
+pub use rotation::{Rotation, RotationMode, RotationPolicy};
 pub use secret_template::{Binding, SecretTemplate};
 pub use secrets::{
     AccessConsumer, AccessCredential, AccessCredentialFacts, AccessRecord, AccessScope, AdminKey, AdminSecretError,
@@ -88,6 +92,7 @@ pub use secrets::{
     Limits, NotServed, Publishing, Scope, SecretContent, SecretKey, SecretShape, SecretValues, ServedAccess,
     ServedAccessRecord, ServedBinding, ServedCredential, ServedRecord, Shaped, TooLarge, Unlabelled, Written, digest,
 };
+pub use sharing::{AccessMode, SharedBucket, SharedRequirement, SharedSelector, SharedWith, SharingRule};
 pub use template::{InvalidTemplate, NameTemplate};
 pub use usage::{Counters, Figures, Measured, NoUsage, Scanning, Snapshot, used};
 pub use word::Word;

@@ -1,7 +1,6 @@
 //! Names that can't be wrong, and identities that are derived rather than drawn.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 
@@ -9,8 +8,8 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::grant::AccessUid;
-use super::wire::{ACCESS_CREDENTIAL_PREFIX, CREDENTIAL_PREFIX, RECORD_PREFIX, SERVED_BY};
+use super::identity::{AccessUid, ClaimUid};
+use super::wire::{ACCESS_CREDENTIAL_PREFIX, CREDENTIAL_PREFIX, RECORD_PREFIX};
 
 /// Why a text is no such name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -181,52 +180,6 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// UID of a claim: what tells it from a later one of the same name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClaimUid(String);
-
-impl ClaimUid {
-    /// Wraps a UID as the API server gave it.
-    pub fn new(uid: impl Into<String>) -> Self {
-        Self(uid.into())
-    }
-
-    /// The UID as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ClaimUid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Namespace and name of a claim.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClaimRef {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl ClaimRef {
-    /// The beginning of the SHA-256 of namespace and name, for an index that has no room for both.
-    pub fn short_digest(&self) -> [u8; 16] {
-        // No namespace has a slash in its name.
-        let digest = Sha256::digest(self.to_string());
-        std::array::from_fn(|at| digest[at])
-    }
-}
-
-impl fmt::Display for ClaimRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
 /// Name of the record of one (endpoint, bucket): `br-` and the first 40 hex digits of SHA-256 over
 /// both (spec §2). The one thing that Kubernetes makes unique decides who holds the bucket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -329,34 +282,6 @@ impl fmt::Display for AccessKeyId {
 /// SHA-256 over these, one behind the other.
 fn digest(parts: &[&str]) -> [u8; 32] {
     parts.iter().fold(Sha256::new(), |all, part| all.chain_update(part)).finalize().into()
-}
-
-/// Which operator serves an object: its namespace and its installation (annotation
-/// `broker.stowage.io/served-by`). Two of one namespace and one installation are one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServedBy(String);
-
-impl ServedBy {
-    /// The operator of this namespace and installation.
-    pub fn operator(namespace: &str, installation: &str) -> Self {
-        Self(format!("{namespace}/{installation}"))
-    }
-
-    /// What the annotations of an object say.
-    pub fn noted(annotations: &BTreeMap<String, String>) -> Option<Self> {
-        annotations.get(SERVED_BY).cloned().map(Self)
-    }
-
-    /// The annotation's value.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ServedBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// Whether an object can be called so: 1 to 253 of `a-z 0-9 - .`, and no dot first (Kubernetes,

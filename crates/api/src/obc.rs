@@ -15,9 +15,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use super::identity::{ClaimRef, ObjectId};
 use super::kept;
-use super::names::{ClaimRef, is_object_name};
-use super::parsed::ObjectId;
+use super::names::is_object_name;
 use super::{OBC_FINALIZER, OBC_GROUP};
 
 /// API version of both kinds.

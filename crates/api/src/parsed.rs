@@ -11,59 +11,18 @@ use super::backend::{
     AddressingStyle, AdminCredentialsSecretRef, AdoptionPolicy, AdoptionProof, AllowedNamespaces, BackendTls,
     LabelSelector, S3Backend, S3BackendSpec,
 };
-use super::claim::{
-    AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, RotationMode, RotationPolicy, Versioning,
-};
+use super::claim::{AnonymousMode, BucketClaim, BucketClaimStatus, DeletionPolicy, Versioning};
 use super::condition::ConditionType;
-use super::grant::{Consent, Sharing, consent};
-use super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, ServedBy};
+use super::consent::{Consent, Sharing, consent};
+use super::identity::{ClaimRef, ClaimUid, ObjectId, ServedBy};
+use super::invalid::{InvalidSpec, word};
+use super::names::{BucketName, Endpoint};
 use super::packed::Packed;
 use super::quantity::{Bytes, Quantity};
+use super::rotation::Rotation;
 use super::secrets::SecretShape;
 use super::template::NameTemplate;
-use super::word::Word;
 use super::{FINALIZER, kept, wire};
-
-/// A spec that the schema should have refused: stored by an older version, or by a server without
-/// the rule.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {why}")]
-pub struct InvalidSpec {
-    /// Path of the field.
-    pub field: &'static str,
-    /// What is wrong with it.
-    pub why: String,
-}
-
-impl InvalidSpec {
-    pub(super) fn of(field: &'static str, why: &dyn std::fmt::Display) -> Self {
-        Self { field, why: why.to_string() }
-    }
-}
-
-/// Which object, in which version: what updates and deletes are bound to (spec §3).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectId {
-    /// Its UID.
-    pub uid: String,
-    /// Its resourceVersion.
-    pub resource_version: String,
-}
-
-impl ObjectId {
-    /// The identity of an object as the API server answered it; empty texts for one that never was
-    /// stored.
-    pub fn of(object: &impl ResourceExt) -> Self {
-        Self { uid: object.uid().unwrap_or_default(), resource_version: object.resource_version().unwrap_or_default() }
-    }
-
-    /// Whether this is an earlier version of the same object, as far as versions can be compared:
-    /// they are numbers on every server that there is.
-    pub fn is_older_than(&self, other: &Self) -> bool {
-        let numbers = self.resource_version.parse::<u128>().ok().zip(other.resource_version.parse::<u128>().ok());
-        self.uid == other.uid && numbers.is_some_and(|(this, that)| this < that)
-    }
-}
 
 /// A claim.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,31 +97,6 @@ pub struct Desired {
     pub versioning: Option<Versioning>,
 }
 
-/// When credentials are replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rotation {
-    /// Days between two rotations, if they come by themselves.
-    pub interval_days: Option<u32>,
-    /// Seconds for which the old credential goes on working.
-    pub overlap_seconds: u32,
-}
-
-impl Rotation {
-    /// Parses a policy.
-    ///
-    /// # Errors
-    /// When its mode isn't known, or a number is none.
-    pub(super) fn parse(policy: &RotationPolicy) -> Result<Self, InvalidSpec> {
-        let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
-        let mode = word("spec.rotationPolicy.mode", policy.mode)?;
-        let days = number("spec.rotationPolicy.intervalDays", policy.interval_days)?;
-        Ok(Self {
-            interval_days: (mode == RotationMode::TimeBased).then_some(days),
-            overlap_seconds: number("spec.rotationPolicy.overlapSeconds", policy.overlap_seconds)?,
-        })
-    }
-}
-
 impl Claim {
     /// Parses a claim. Never fails as a whole: what can't be read of the spec is an error inside,
     /// so that deletion does not depend on it.
@@ -225,12 +159,6 @@ impl Desired {
             versioning: spec.versioning.map(|versioning| word("spec.versioning", versioning)).transpose()?,
         })
     }
-}
-
-/// A word that this version knows.
-fn word<T>(field: &'static str, word: Word<T>) -> Result<T, InvalidSpec> {
-    let why = "this version of the operator does not know what stands there; it is of a newer one";
-    word.known().ok_or_else(|| InvalidSpec::of(field, &why))
 }
 
 /// A backend.

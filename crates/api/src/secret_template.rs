@@ -7,8 +7,6 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::secrets::SecretShape;
-
 /// The rule that no key of a map is longer. OpenAPI has none of its own for that.
 fn keys(longest: usize) -> String {
     format!("self.all(k, k.size() <= {longest})")
@@ -22,7 +20,7 @@ fn all_keys(most: usize) -> String {
 
 /// What the Secret has besides the connection, or in its place.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[x_kube(validation = Rule::new(all_keys(SecretShape::LONGEST_NAMES))
+#[x_kube(validation = Rule::new(all_keys(SecretTemplate::LONGEST_NAMES))
     .message("the keys of labels, annotations and data have more than 4096 characters together"))]
 #[serde(rename_all = "camelCase")]
 pub struct SecretTemplate {
@@ -55,6 +53,9 @@ pub struct SecretTemplate {
 impl SecretTemplate {
     /// Longest name of a label or annotation: a prefix of 253, a slash and 63.
     pub const LONGEST_NAME: usize = 317;
+
+    /// Most bytes that the names of all keys have together.
+    pub const LONGEST_NAMES: usize = 4 << 10;
 
     /// Longest key of a Secret's data.
     pub const LONGEST_KEY: usize = 253;

@@ -71,9 +71,9 @@
 #![warn(clippy::too_many_lines)]
 
 mod body;
-mod exploration;
 pub mod lives;
 mod oracle;
+mod others;
 pub mod plans;
 mod schedule;
 pub mod services;
@@ -84,10 +84,10 @@ pub mod workers;
 mod world;
 
 pub use body::ApiBody;
-pub use exploration::{ExplorationReport, Failure};
 pub use oracle::{Oracle, Seen};
+pub use others::StoreService;
 pub use schedule::{Schedule, ScheduleError};
 pub use shard::Shard;
 pub use shrink::shrink;
-pub use simulation::{Broken, KEY, OWNER, Process, Run, SECRET, Simulation};
-pub use world::{SimulatedWorld, StoreService};
+pub use simulation::{Broken, ExplorationReport, Failure, Process, Run, Simulation};
+pub use world::{KEY, OWNER, SECRET, SimulatedWorld};

@@ -1,5 +1,7 @@
 //! A simulation: a process, what its user does, what must come of it; and one run of it.
 
+mod exploration;
+
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +16,10 @@ use tokio::time::Instant;
 
 use crate::lives::one_life;
 use crate::oracle::Oracle;
-use crate::world::{self, Others, SimulatedWorld, StoreService};
+use crate::others::{self, Others, StoreService};
+use crate::world::SimulatedWorld;
 
-/// The account of the store that the process's buckets belong to.
-pub const OWNER: &str = "owner";
-/// The access key id of that account.
-pub const KEY: &str = "AKIAOWNER";
-/// Its secret key.
-pub const SECRET: &str = "secret";
+pub use self::exploration::{ExplorationReport, Failure};
 
 /// How long a process that died is down.
 const DOWNTIME: Duration = Duration::from_secs(1);
@@ -39,7 +37,7 @@ pub struct Process {
     /// A client for the Kubernetes API, which faults may meet.
     pub client: kube::Client,
     /// The store, which faults may meet: an HTTP service for whichever S3 client the process has.
-    /// The account is [`KEY`] with [`SECRET`].
+    /// The account is [`KEY`](crate::KEY) with [`SECRET`](crate::SECRET).
     pub store: StoreService,
     /// The process's wall clock.
     pub clock: WallClock,
@@ -61,7 +59,7 @@ type MakeOracle = Arc<dyn Fn() -> Box<dyn Oracle> + Send + Sync>;
 /// A process, its user, and what must come of them under every fault. Cheap to clone.
 #[derive(Clone)]
 pub struct Simulation {
-    pub(crate) seed: u64,
+    seed: u64,
     crds: Arc<Vec<CustomResourceDefinition>>,
     process: Main,
     before: Act,
@@ -69,8 +67,8 @@ pub struct Simulation {
     wanted: Wanted,
     oracles: Vec<MakeOracle>,
     warm_up: Option<&'static WarmUp>,
-    pub(crate) random: usize,
-    pub(crate) without: Vec<&'static str>,
+    random: usize,
+    without: Vec<&'static str>,
 }
 
 impl fmt::Debug for Simulation {
@@ -291,8 +289,8 @@ async fn rests(effects: &Effects, others: &Others) -> bool {
 async fn live(main: Main, effects: Effects, others: Arc<Others>, stop: watch::Receiver<bool>) {
     let life = |instance: &Instance| {
         (main)(Process {
-            client: world::client(&effects, instance, &others.world),
-            store: world::store(&effects, instance, &others.world),
+            client: others::client(&effects, instance, &others.world),
+            store: others::store(&effects, instance, &others.world),
             clock: others.clock(),
             shutdown: stop.clone(),
         })

@@ -7,6 +7,7 @@ use std::fmt;
 
 pub use super::kube_call::{KubeCall, KubeVerb};
 pub use super::s3_call::{S3Call, S3Operation};
+use super::words;
 
 /// One outgoing call, as its API names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,18 @@ pub enum CallKind {
     Kube(KubeVerb),
     /// This S3 operation.
     S3(S3Operation),
+}
+
+words! {
+    /// Where in a call the process dies.
+    CrashPoint {
+        /// Before the request reaches the world.
+        Before = "before",
+        /// After it is carried out, before the answer is back.
+        AfterEffect = "after-effect",
+        /// After the answer is back, before the next call of this life is carried out.
+        AfterAnswer = "after-answer",
+    }
 }
 
 impl Call {

@@ -7,18 +7,17 @@ use http::{Request, Response};
 use tower::{BoxError, Service, ServiceExt};
 
 use super::answer::Answered;
-use super::call::Call;
-use super::families::CrashPoint;
+use super::call::{Call, CrashPoint};
 use super::fault::Fault;
 use super::instance::Instance;
-use super::layer::Effects;
 use super::row::{Application, Refusal, Vocabulary};
+use super::run::Run;
 use super::standstill::Stop;
 use super::trace::CallOutcome;
 
 /// A call on its way. Dropped before its answer, it says so in the trace.
 pub(super) struct Effect<V: Vocabulary> {
-    pub(super) effects: Effects<V>,
+    pub(super) run: Run<V>,
     pub(super) instance: Instance,
     pub(super) number: u64,
     pub(super) call: Call,
@@ -47,7 +46,7 @@ impl<V: Vocabulary> Effect<V> {
         let Ok(answer) = answered else {
             return pending().await;
         };
-        self.effects.amend(self.number, |line| {
+        self.run.amend(self.number, |line| {
             line.answer = match &answer {
                 Ok(response) => CallOutcome::Status(response.status().as_u16()),
                 Err(_) => CallOutcome::Broken,
@@ -117,7 +116,7 @@ impl<V: Vocabulary> Effect<V> {
         if !fault.applied().needs_world() {
             return Ok(request);
         }
-        let surroundings = self.effects.surroundings.as_ref();
+        let surroundings = self.run.surroundings.as_ref();
         let surroundings = surroundings.ok_or_else(|| format!("{fault} has no world to happen in"))?;
         let (mut head, body) = request.into_parts();
         surroundings.befall(fault, &self.call, &mut head);
@@ -167,8 +166,8 @@ impl<V: Vocabulary> Effect<V> {
         let answer = inner.oneshot(self.arrives(request)).await.map_err(Into::into);
         if let Ok(response) = &answer {
             let status = response.status().as_u16();
-            self.effects.amend(self.number, |line| line.world = Some(status));
-            if let Some(surroundings) = &self.effects.surroundings {
+            self.run.amend(self.number, |line| line.world = Some(status));
+            if let Some(surroundings) = &self.run.surroundings {
                 surroundings.carried_out(self.number, &self.call, &host, status);
             }
         }
@@ -177,7 +176,7 @@ impl<V: Vocabulary> Effect<V> {
 
     /// Tells the world of the request.
     fn arrives<Q>(&self, request: Request<Q>) -> Request<Q> {
-        let Some(surroundings) = &self.effects.surroundings else { return request };
+        let Some(surroundings) = &self.run.surroundings else { return request };
         let (mut head, body) = request.into_parts();
         surroundings.arrives(self.number, &self.call, &mut head);
         Request::from_parts(head, body)
@@ -193,7 +192,7 @@ impl<V: Vocabulary> Effect<V> {
 impl<V: Vocabulary> Drop for Effect<V> {
     fn drop(&mut self) {
         let end = if self.instance.is_dead() { CallOutcome::Died } else { CallOutcome::Dropped };
-        self.effects.amend(self.number, |line| {
+        self.run.amend(self.number, |line| {
             if line.answer == CallOutcome::Pending {
                 line.answer = end;
             }

@@ -6,12 +6,14 @@
 //! operator still runs until its future is dropped can change nothing.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::standstill::{Standstill, Stop, moving};
+use super::standstill::{Standstill, Stop};
 
 /// How long a life that ends after an answer may go on at most, so that it ends also if no further
 /// call comes. Under tokio's paused clock this passes only when the operator has nothing left to do
@@ -157,6 +159,33 @@ impl Instance {
         // The sender lives in `self`, so this can't fail.
         let _ = life.wait_for(|life| matches!(life, Life::Dead { .. })).await;
     }
+}
+
+/// Lets through what is for a life only while that moves.
+#[derive(Clone, Debug)]
+pub struct Gate(Instance);
+
+impl Gate {
+    /// The gate before this life.
+    pub fn before(instance: &Instance) -> Self {
+        Self(instance.clone())
+    }
+
+    /// Ready while the life moves.
+    pub fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
+        self.0.standstill().poll_off(context)
+    }
+}
+
+/// A life's future, which is polled only while the life moves.
+async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
+    let gate = Gate::before(instance);
+    let mut life = pin!(life);
+    poll_fn(|context| {
+        ready!(gate.poll_open(context));
+        life.as_mut().poll(context)
+    })
+    .await
 }
 
 /// How a life of the operator ended.

@@ -7,111 +7,58 @@ use std::task::{Context, Poll};
 use futures::future::{BoxFuture, pending};
 use http::uri::Authority;
 use http::{Request, Response};
-use parking_lot::{Mutex, MutexGuard};
-use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-use super::armed::{Armed, of_run};
 use super::call::{Call, KubeCall, S3Call};
 use super::effect::Effect;
 use super::fault::Fault;
 use super::instance::Instance;
-use super::lasting::Lasting;
 use super::outage::Outage;
 use super::plan::Plan;
 use super::row::{Nobody, Vocabulary};
+use super::run::Run;
 use super::surroundings::Surroundings;
-use super::trace::{CallOutcome, Line, Trace};
+use super::trace::{Line, Trace};
 
 /// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the
 /// same run.
 #[derive(Debug)]
 pub struct Effects<V = Nobody> {
-    start: Instant,
-    pub(super) surroundings: Option<Arc<dyn Surroundings<V>>>,
-    state: Arc<Mutex<State<V>>>,
-}
-
-#[derive(Debug)]
-struct State<V> {
-    plan: Vec<Armed<V>>,
-    outages: Vec<Outage<V>>,
-    lasting: Vec<Lasting<V>>,
-    /// Faults that have met a call.
-    fired: Vec<Fault<V>>,
-    trace: Trace<V>,
-    instances: u32,
-    /// Least calls that the trace keeps; `None` for all.
-    kept: Option<usize>,
-    /// Most calls that are let begin.
-    most: u64,
-    /// Whether there was one more.
-    exhausted: bool,
+    run: Run<V>,
 }
 
 impl<V> Clone for Effects<V> {
     fn clone(&self) -> Self {
-        Self { start: self.start, surroundings: self.surroundings.clone(), state: Arc::clone(&self.state) }
+        Self { run: self.run.clone() }
     }
 }
 
 impl<V: Vocabulary> Effects<V> {
     /// A run that begins now, by tokio's clock, in no world: calls whose faults need one break.
     pub fn new(plan: Plan<V>) -> Self {
-        Self::beginning(plan, None)
+        Self { run: Run::new(plan, None) }
     }
 
     /// A run that begins now, by tokio's clock, in this world.
     pub fn within(plan: Plan<V>, surroundings: Arc<dyn Surroundings<V>>) -> Self {
-        Self::beginning(plan, Some(surroundings))
-    }
-
-    fn beginning(plan: Plan<V>, surroundings: Option<Arc<dyn Surroundings<V>>>) -> Self {
-        if let Some(surroundings) = &surroundings {
-            surroundings.expect(&plan);
-        }
-        Self {
-            start: Instant::now(),
-            surroundings,
-            state: Arc::new(Mutex::new(State {
-                fired: of_run(&plan),
-                plan: plan.entries.into_iter().map(Armed::new).collect(),
-                outages: Vec::new(),
-                lasting: Vec::new(),
-                trace: Trace::default(),
-                instances: 0,
-                kept: None,
-                most: u64::MAX,
-                exhausted: false,
-            })),
-        }
+        Self { run: Run::new(plan, Some(surroundings)) }
     }
 
     /// From now on, this is the plan: numbers go on from where they are, patterns count from one.
     pub fn set_plan(&self, plan: Plan<V>) {
-        if let Some(surroundings) = &self.surroundings {
-            surroundings.expect(&plan);
-        }
-        let mut state = self.state();
-        state.fired.extend(of_run(&plan));
-        state.plan = plan.entries.into_iter().map(Armed::new).collect();
+        self.run.plan(plan);
     }
 
     /// From now on nothing goes wrong: the plan for calls to come is dropped, what lasts is over.
     pub fn calm(&self) {
-        let mut state = self.state();
+        let mut state = self.run.state();
         state.plan.clear();
         state.lasting.clear();
     }
 
     /// Adds to the plan: patterns that are added count calls from here on.
     pub fn arm(&self, more: Plan<V>) {
-        if let Some(surroundings) = &self.surroundings {
-            surroundings.expect(&more);
-        }
-        let mut state = self.state();
-        state.fired.extend(of_run(&more));
-        state.plan.extend(more.entries.into_iter().map(Armed::new));
+        self.run.arm(more);
     }
 
     /// The next life of the operator.
@@ -125,7 +72,7 @@ impl<V: Vocabulary> Effects<V> {
     }
 
     fn next_life(&self) -> u32 {
-        let mut state = self.state();
+        let mut state = self.run.state();
         state.instances += 1;
         state.instances
     }
@@ -146,138 +93,79 @@ impl<V: Vocabulary> Effects<V> {
 
     /// Milliseconds of the run's clock since the start of the run.
     pub fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.run.elapsed_ms()
     }
 
     /// From now on, a call beyond this number never begins: nobody answers it, and no trace tells
     /// of it. A run that goes round and round without time passing comes to an end by that.
     pub fn bound(&self, most: u64) {
-        self.state().most = most;
+        self.run.state().most = most;
     }
 
     /// From now on the trace keeps the last calls alone: so many at least, twice as many at most.
     /// For a run without end.
     pub fn keep(&self, calls: usize) {
-        self.state().kept = Some(calls);
+        self.run.state().kept = Some(calls);
     }
 
     /// Calls with numbers above this one, oldest first, as far as they are kept; so many at most.
     pub fn calls_after(&self, number: u64, most: usize) -> Vec<Line<V>> {
-        let state = self.state();
+        let state = self.run.state();
         state.trace.lines_after(number).iter().take(most).cloned().collect()
     }
 
     /// Whether calls were kept from beginning by [`Effects::bound`].
     pub fn exhausted(&self) -> bool {
-        self.state().exhausted
+        self.run.state().exhausted
     }
 
     /// How many calls have begun.
     pub fn count(&self) -> u64 {
-        self.state().trace.effects()
+        self.run.state().trace.effects()
     }
 
     /// How many calls of this life have begun.
     pub fn count_of(&self, instance: &Instance) -> usize {
-        let state = self.state();
+        let state = self.run.state();
         state.trace.lines().iter().filter(|line| line.instance == instance.id()).count()
     }
 
     /// The trace up to now.
     pub fn trace(&self) -> Trace<V> {
-        self.state().trace.clone()
+        self.run.state().trace.clone()
     }
 
     /// The trace up to now; it is not kept, so calls are counted from one again.
     pub fn take_trace(&self) -> Trace<V> {
-        std::mem::take(&mut self.state().trace)
+        std::mem::take(&mut self.run.state().trace)
     }
 
     /// The entries of the plan that have met no call to which their fault could apply.
     pub fn unfired(&self) -> Plan<V> {
-        let state = self.state();
+        let state = self.run.state();
         let unfired = state.plan.iter().filter(|armed| !armed.fired);
         Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
     }
 
     /// The faults that have met a call, each entry of a plan once.
     pub fn fired(&self) -> Vec<Fault<V>> {
-        self.state().fired.clone()
+        self.run.state().fired.clone()
     }
 
     /// Whether a fault has met a request in a namespace.
     pub fn has_met(&self, fault: Fault<V>, namespace: &str) -> bool {
         let is_there = |call: &Call| matches!(call, Call::Kube(call) if call.namespace.as_deref() == Some(namespace));
-        self.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
+        self.run.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
     }
 
     /// From now on, calls without a planned fault meet this outage. Of several, the first counts.
     pub fn begin_outage(&self, outage: Outage<V>) {
-        self.state().outages.push(outage);
+        self.run.state().outages.push(outage);
     }
 
     /// Ends all outages of a host. Calls that hang go on hanging.
     pub fn end_outages(&self, host: &str) {
-        self.state().outages.retain(|outage| outage.host != host);
-    }
-
-    /// Gives a call its number, its fault and its line in the trace; `None` if it is one too many.
-    fn begin(&self, instance: &Instance, host: &str, call: Call) -> Option<Effect<V>> {
-        let mut state = self.state();
-        let number = state.trace.effects() + 1;
-        if number > state.most {
-            state.exhausted = true;
-            return None;
-        }
-        let fault = state.fault_for(number, &call).or_else(|| state.outage_of(host, &call));
-        if let Some(kept) = state.kept {
-            state.trace.keep(kept);
-        }
-        state.trace.push(Line {
-            number,
-            instance: instance.id(),
-            call: call.clone(),
-            fault,
-            world: None,
-            answer: CallOutcome::Pending,
-            began_ms: self.elapsed_ms(),
-        });
-        Some(Effect { effects: self.clone(), instance: instance.clone(), number, call, fault })
-    }
-
-    pub(super) fn amend(&self, number: u64, change: impl FnOnce(&mut Line<V>)) {
-        if let Some(line) = self.state().trace.line_mut(number) {
-            change(line);
-        }
-    }
-
-    /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes
-    /// that belong together.
-    fn state(&self) -> MutexGuard<'_, State<V>> {
-        self.state.lock()
-    }
-}
-
-impl<V: Vocabulary> State<V> {
-    /// The first fault planned for the call that can apply to it, else one that lasts. All entries
-    /// count the call.
-    fn fault_for(&mut self, number: u64, call: &Call) -> Option<Fault<V>> {
-        let mut fault = None;
-        for armed in &mut self.plan {
-            let met = armed.meets(number, call);
-            if met && fault.is_none() && armed.entry.fault.check(call.kind()).is_ok() {
-                if !std::mem::replace(&mut armed.fired, true) {
-                    self.fired.push(armed.entry.fault);
-                }
-                fault = Some(armed.entry.fault);
-            }
-        }
-        self.lasting.extend(fault.and_then(Lasting::of));
-        fault.or_else(|| self.lasting.iter().find_map(|lasting| lasting.met_by(call)))
-    }
-
-    fn outage_of(&self, host: &str, call: &Call) -> Option<Fault<V>> {
-        self.outages.iter().find(|outage| outage.meets(host, call)).map(|outage| outage.fault)
+        self.run.state().outages.retain(|outage| outage.host != host);
     }
 }
 
@@ -329,7 +217,8 @@ impl<V: Vocabulary> EffectLayer<V> {
             Api::S3 => Call::S3(S3Call::read(request.method(), request.uri(), request.headers())),
         };
         let host = request.uri().authority().map_or("", Authority::as_str);
-        self.effects.begin(&self.instance, host, call)
+        let (number, fault) = self.effects.run.begin(self.instance.id(), host, &call)?;
+        Some(Effect { run: self.effects.run.clone(), instance: self.instance.clone(), number, call, fault })
     }
 }
 

@@ -73,6 +73,7 @@ pub mod call;
 mod effect;
 mod families;
 mod fault;
+mod feature;
 pub mod instance;
 mod kube_call;
 mod lasting;
@@ -83,6 +84,7 @@ pub mod plan;
 #[cfg(feature = "proxy")]
 pub mod proxy;
 mod row;
+mod run;
 mod s3_call;
 mod s3_routes;
 mod standstill;
@@ -96,16 +98,15 @@ mod standstill_tests;
 mod tests;
 
 pub use answer::Answered;
-pub use call::{Call, CallKind, KubeCall, KubeVerb, S3Call, S3Operation};
-pub use families::{
-    Applied, CallFault, ClockFault, CrashPoint, Feature, HeadStatus, KubeFault, ProcessFault, Rival, S3Fault,
-};
+pub use call::{Call, CallKind, CrashPoint, KubeCall, KubeVerb, S3Call, S3Operation};
+pub use families::{Applied, CallFault, ClockFault, HeadStatus, KubeFault, ProcessFault, Rival, S3Fault};
 pub use fault::Fault;
-pub use instance::{Instance, LifeEnd, run_until_crash};
+pub use feature::Feature;
+pub use instance::{Gate, Instance, LifeEnd, run_until_crash};
 pub use layer::{EffectLayer, EffectService, Effects};
 pub use outage::Outage;
 pub use plan::{CallPattern, EffectPattern, Entry, Plan, PlanError};
 pub use row::{Application, Calls, Lasts, Nobody, Parameter, Refusal, Row, Vocabulary};
-pub use standstill::{Gate, Stop};
+pub use standstill::Stop;
 pub use surroundings::Surroundings;
 pub use trace::{CallOutcome, Counters, Line, Trace};

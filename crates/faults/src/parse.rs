@@ -1,6 +1,7 @@
 //! Reading a plan's text form.
 
 use std::num::NonZeroU64;
+use std::str::FromStr;
 
 use super::call::{CallKind, KubeVerb, S3Operation};
 use super::fault::{Fault, Misspelt};
@@ -30,8 +31,18 @@ impl Source<'_> {
     }
 }
 
+impl<V: Vocabulary> FromStr for Plan<V> {
+    type Err = PlanError;
+
+    /// Reads the text form. Empty text is the empty plan; spaces may be many; a last `;` is
+    /// allowed.
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        plan(text)
+    }
+}
+
 /// Reads a whole plan.
-pub(super) fn plan<V: Vocabulary>(text: &str) -> Result<Plan<V>, PlanError> {
+fn plan<V: Vocabulary>(text: &str) -> Result<Plan<V>, PlanError> {
     let source = Source(text);
     let mut entries = Vec::new();
     let mut start = 0;

@@ -5,11 +5,9 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::str::FromStr;
 
 use super::call::{Call, CallKind, KubeVerb, S3Operation};
 use super::fault::Fault;
-use super::parse;
 use super::row::{Nobody, Vocabulary};
 
 /// Faults to inject, in the order written. Where several entries meet one effect, the first that
@@ -160,16 +158,6 @@ impl fmt::Display for CallPattern {
             }
             Self::S3(operation) => write!(f, "s3:{operation}"),
         }
-    }
-}
-
-impl<V: Vocabulary> FromStr for Plan<V> {
-    type Err = PlanError;
-
-    /// Reads the text form. Empty text is the empty plan; spaces may be many; a last `;` is
-    /// allowed.
-    fn from_str(text: &str) -> Result<Self, PlanError> {
-        parse::plan(text)
     }
 }
 

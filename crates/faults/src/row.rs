@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::answer::Answered;
-use crate::call::{Call, CallKind, KubeVerb, S3Operation};
-use crate::families::{CrashPoint, Feature};
+use crate::call::{Call, CallKind, CrashPoint, KubeVerb, S3Operation};
+use crate::feature::Feature;
 use crate::standstill::Stop;
 
 /// A family of faults: an enum whose table is [`Vocabulary::row`].

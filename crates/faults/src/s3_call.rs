@@ -4,18 +4,7 @@ use std::fmt;
 
 use http::{HeaderMap, Method, Uri, header};
 
-use super::s3_routes::ROUTES;
-
-/// What the path of a request names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Level {
-    /// `/`: the account.
-    Root,
-    /// `/bucket`.
-    Bucket,
-    /// `/bucket/key`.
-    Object,
-}
+use super::s3_routes::{Level, ROUTES};
 
 /// An S3 operation by its name in the AWS service model, such as `CreateBucket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,18 @@
 //! path-style bucket store needs. The two copying operations differ by a header alone and are told
 //! apart by the reader of the table.
 
-use super::s3_call::Level::{self, Bucket, Object, Root};
+use Level::{Bucket, Object, Root};
+
+/// What the path of a request names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// `/`: the account.
+    Root,
+    /// `/bucket`.
+    Bucket,
+    /// `/bucket/key`.
+    Object,
+}
 
 /// One row: method, what the path names, query keys that must all be there, operation.
 pub(super) type Route = (&'static str, Level, &'static [&'static str], &'static str);

@@ -2,21 +2,17 @@
 //! world goes on, and goes on later where it was, its timers late.
 //!
 //! A process can't be stopped from within, so it is held at its seams: its future is not polled
-//! ([`moving`]), no call of it begins, no answer reaches it, and no byte of an answer's body
-//! ([`Gate`]). Tasks that it has given to the runtime, as kube-runtime does with each pass, run on
-//! up to the next of these. Timers of theirs are not late: a deadline that passes meanwhile takes
-//! the request back, as it may where a process goes on and looks at its timers first. What else
-//! comes of them stays in memory.
+//! ([`run_until_crash`](super::run_until_crash)), no call of it begins, no answer reaches it, and
+//! no byte of an answer's body ([`Gate`](super::Gate)). Tasks that it has given to the runtime, as
+//! kube-runtime does with each pass, run on up to the next of these. Timers of theirs are not late:
+//! a deadline that passes meanwhile takes the request back, as it may where a process goes on and
+//! looks at its timers first. What else comes of them stays in memory.
 
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-
-use super::instance::Instance;
 
 /// What a life stands still for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,31 +90,4 @@ impl Standstill {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock()
     }
-}
-
-/// Lets through what is for a life only while that moves.
-#[derive(Clone, Debug)]
-pub struct Gate(Instance);
-
-impl Gate {
-    /// The gate before this life.
-    pub fn before(instance: &Instance) -> Self {
-        Self(instance.clone())
-    }
-
-    /// Ready while the life moves.
-    pub fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
-        self.0.standstill().poll_off(context)
-    }
-}
-
-/// A life's future, which is polled only while the life moves.
-pub(super) async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
-    let gate = Gate::before(instance);
-    let mut life = pin!(life);
-    poll_fn(|context| {
-        ready!(gate.poll_open(context));
-        life.as_mut().poll(context)
-    })
-    .await
 }

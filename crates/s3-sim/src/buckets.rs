@@ -3,10 +3,10 @@
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result};
 
+use super::call::Call;
 use super::convert::{BUCKET_TAGS, owner, tag_set, tags, to_wire};
 use super::dialect::ExistingOwnBucket;
 use super::errors::{refuse, refuse_because};
-use super::face::Call;
 use super::lock::LockConfiguration;
 use super::state::{Bucket as Stored, Versioning};
 

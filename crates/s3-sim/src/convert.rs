@@ -8,7 +8,7 @@ use s3s::{S3ErrorCode, S3Result};
 
 use super::errors::{invalid_argument, refuse_because};
 use super::lock::{Protection, Retention, RetentionMode};
-use super::state::Attributes;
+use super::state::{Attributes, Object};
 
 /// A time as the protocol has it.
 pub(super) fn to_wire(time: Timestamp) -> dto::Timestamp {
@@ -169,6 +169,16 @@ pub(super) fn mode_name(mode: RetentionMode) -> &'static str {
         RetentionMode::Governance => dto::ObjectLockRetentionMode::GOVERNANCE,
         RetentionMode::Compliance => dto::ObjectLockRetentionMode::COMPLIANCE,
     }
+}
+
+/// Whether a legal hold on an object is on or off, if there ever was one.
+pub(super) fn hold_status(object: &Object) -> Option<dto::ObjectLockLegalHoldStatus> {
+    let known = match (object.protection.legal_hold, object.has_hold) {
+        (true, _) => dto::ObjectLockLegalHoldStatus::ON,
+        (false, true) => dto::ObjectLockLegalHoldStatus::OFF,
+        (false, false) => return None,
+    };
+    Some(dto::ObjectLockLegalHoldStatus::from_static(known))
 }
 
 /// The protection that the headers of a write ask for.

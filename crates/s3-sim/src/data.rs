@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use s3s::dto::StreamingBlob;
 use s3s::{S3Error, S3ErrorCode, S3Result};
 use tokio::task::JoinHandle;
 
+use super::blob::{Blob, Home};
 use super::errors::refuse;
-use super::keeper::{BlobReader, Home};
+use super::keeper::BlobReader;
 
 /// Bytes read at once.
 const CHUNK: usize = 256 << 10;
@@ -33,24 +34,6 @@ pub(super) struct Piece {
     pub(super) blob: Arc<Blob>,
     pub(super) from: u64,
     pub(super) length: u64,
-}
-
-/// A blob that is kept; when nothing refers to it any more it can go.
-pub(super) struct Blob {
-    pub(super) id: u64,
-    home: Arc<Home>,
-}
-
-impl Blob {
-    pub(super) fn new(id: u64, home: Arc<Home>) -> Self {
-        Self { id, home }
-    }
-}
-
-impl Drop for Blob {
-    fn drop(&mut self) {
-        self.home.dropped(self.id);
-    }
 }
 
 impl Default for Data {
@@ -107,6 +90,56 @@ impl Data {
             }
         }
         if pieces.is_empty() { Self::Memory(bytes.freeze()) } else { Self::Kept(pieces) }
+    }
+
+    /// Receives a body into a blob of this home.
+    ///
+    /// # Errors
+    /// `IncompleteBody` where it breaks off; `InternalError` where it can't be kept.
+    pub(super) async fn receive(home: &Arc<Home>, body: Option<StreamingBlob>) -> S3Result<Self> {
+        let (mut writer, mut length) = (None, 0);
+        let mut body = body;
+        while let Some(chunk) = match &mut body {
+            Some(body) => body.next().await,
+            None => None,
+        } {
+            let chunk = chunk.map_err(|source| {
+                let mut error = refuse(S3ErrorCode::IncompleteBody);
+                error.set_source(source);
+                error
+            })?;
+            if chunk.is_empty() {
+                continue;
+            }
+            if writer.is_none() {
+                writer = Some(home.keeper.begin().map_err(unreadable)?);
+            }
+            if let Some(writer) = &mut writer {
+                writer.write(&chunk).map_err(unreadable)?;
+            }
+            length += chunk.len() as u64;
+        }
+        let Some(writer) = writer else { return Ok(Self::Kept(Vec::new())) };
+        let finished = tokio::task::spawn_blocking(move || writer.finish()).await;
+        let id = finished.map_err(io::Error::other).and_then(|id| id).map_err(unreadable)?;
+        Ok(Self::whole(home, id, length))
+    }
+
+    /// Keeps bytes that are there already in a blob of this home.
+    ///
+    /// # Errors
+    /// When there is no room for them.
+    pub(super) fn store(home: &Arc<Home>, bytes: &[u8]) -> io::Result<Self> {
+        if bytes.is_empty() {
+            return Ok(Self::Kept(Vec::new()));
+        }
+        let mut writer = home.keeper.begin()?;
+        writer.write(bytes)?;
+        Ok(Self::whole(home, writer.finish()?, bytes.len() as u64))
+    }
+
+    fn whole(home: &Arc<Home>, id: u64, length: u64) -> Self {
+        Self::Kept(vec![Piece { blob: home.blob(id), from: 0, length }])
     }
 
     /// Hands out all bytes in order, a part at a time.
@@ -220,8 +253,7 @@ impl Open {
         if let Some(reader) = &self.reader {
             return Ok(reader.clone());
         }
-        let blob = &self.piece.blob;
-        let reader = blob.home.keeper.open(blob.id)?;
+        let reader = self.piece.blob.open()?;
         Ok(self.reader.insert(reader).clone())
     }
 

@@ -1,21 +1,23 @@
 //! The protocol face: every operation the store knows, who asks, and for which bucket.
 
-use jiff::Timestamp;
+use std::sync::Arc;
+
 use s3s::dto::*;
 use s3s::{S3, S3ErrorCode, S3Request, S3Response, S3Result};
 
+use super::call::Call;
 use super::dialect::Dialect;
-use super::disturbance::Disturbance;
 use super::errors::{refuse, refuse_because};
 use super::payload::Payload;
-use super::state::{Bucket, State};
-use super::touched::{Before, Touches};
-use super::{Store, buckets, locks, multipart, objects, pages};
+use super::shared::Shared;
+use super::state::State;
+use super::touched::Touches;
+use super::{buckets, locks, multipart, objects, pages};
 
 /// The store as an [`S3`] implementation.
 #[derive(Clone)]
 pub(super) struct Face {
-    pub(super) store: Store,
+    pub(super) shared: Arc<Shared>,
     pub(super) identity: Identity,
 }
 
@@ -28,37 +30,12 @@ pub(super) enum Identity {
     Account(String),
 }
 
-/// One request being carried out: nothing else happens in the store meanwhile.
-pub(super) struct Call<'a> {
-    pub(super) state: &'a mut State,
-    pub(super) dialect: &'a Dialect,
-    pub(super) now: Timestamp,
-    /// The account that asks.
-    pub(super) account: &'a str,
-    /// What is wrong with the answer.
-    pub(super) disturbance: Option<Disturbance>,
-}
-
-impl Call<'_> {
-    /// A bucket of the account that asks, or one that lets it in.
-    ///
-    /// # Errors
-    /// `InvalidBucketName`, `NoSuchBucket`, and `AccessDenied` for a bucket of another account.
-    pub(super) fn bucket(&mut self, name: &str) -> S3Result<&mut Bucket> {
-        if !s3s::path::check_bucket_name(name) {
-            return Err(refuse(S3ErrorCode::InvalidBucketName));
-        }
-        let found = self.state.buckets.get_mut(name);
-        let bucket = found.ok_or_else(|| refuse(S3ErrorCode::NoSuchBucket))?;
-        if bucket.lets_in(self.account) { Ok(bucket) } else { Err(refuse(S3ErrorCode::AccessDenied)) }
-    }
-}
-
 impl Face {
     fn read<I, O>(&self, request: S3Request<I>, handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>) -> S3Result<O> {
-        match self.store.state_read(request.extensions.get().copied()) {
+        let past = self.shared.past().read(request.extensions.get().copied());
+        match past {
             Some(mut past) => self.serve(&mut past, request, handler),
-            None => self.serve(&mut self.store.state(), request, handler),
+            None => self.serve(&mut self.shared.state(), request, handler),
         }
     }
 
@@ -67,13 +44,13 @@ impl Face {
         request: S3Request<I>,
         handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
     ) -> S3Result<O> {
-        let mut state = self.store.state();
-        let past = self.store.past_of(&state);
-        let before = self.store.home().map(|_| Before::new(&state, request.input.touches()));
+        let mut state = self.shared.state();
+        let past = self.shared.past().of(&state);
+        let before = self.shared.before(&state, || request.input.touches());
         let answer = self.serve(&mut state, request, handler);
         if answer.is_ok() {
-            self.store.tell(&state, before);
-            self.store.keep_past(past);
+            self.shared.tell(&state, before);
+            self.shared.past().keep(past);
         }
         answer
     }
@@ -84,7 +61,7 @@ impl Face {
         request: S3Request<I>,
         handler: impl FnOnce(&mut Call<'_>, I) -> S3Result<O>,
     ) -> S3Result<O> {
-        let shared = &self.store.shared;
+        let shared = &self.shared;
         let now = (shared.clock)();
         let account = match &self.identity {
             Identity::Account(account) => account.clone(),
@@ -143,7 +120,7 @@ macro_rules! operations {
             )*
             $(
                 async fn $body(&self, mut request: S3Request<$body_input>) -> S3Result<S3Response<$body_output>> {
-                    let payload = Payload::receive(&mut request, self.store.home()).await?;
+                    let payload = Payload::receive(&mut request, self.shared.home()).await?;
                     self.write(request, |call, input| $body_handler(call, input, payload)).map(S3Response::new)
                 }
             )*

@@ -36,9 +36,10 @@
 
 #![warn(clippy::too_many_lines)]
 
-mod admin;
+mod blob;
 #[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
 mod buckets;
+mod call;
 mod conditions;
 #[cfg(feature = "sdk")]
 mod connector;
@@ -48,6 +49,7 @@ mod dialect;
 mod disturbance;
 mod errors;
 mod face;
+mod journal;
 mod keeper;
 mod listing;
 mod lock;
@@ -58,22 +60,18 @@ mod multipart;
 #[expect(clippy::needless_pass_by_value, reason = "handlers own their input, as s3s gives it")]
 mod objects;
 mod pages;
+mod past;
 mod payload;
 mod record;
 mod restore;
 mod service;
+mod shared;
 mod state;
+mod store;
 #[cfg(test)]
 mod tests;
 mod touched;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-
-use parking_lot::{Mutex, MutexGuard};
-use s3s::S3;
-
-pub use self::admin::{BucketSnapshot, VersionSnapshot};
 #[cfg(feature = "sdk")]
 pub use self::connector::InProcess;
 pub use self::dialect::{Dialect, ExistingOwnBucket};
@@ -83,87 +81,11 @@ pub use self::lock::{Protection, Retention, RetentionMode};
 pub use self::record::{KeptBlob, Whole};
 pub use self::restore::{Contents, Sources};
 pub use self::service::StoreService;
+pub use self::shared::WallClock;
 pub use self::state::Versioning;
+pub use self::store::{BucketSnapshot, Store, VersionSnapshot};
 
 /// The example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-use self::disturbance::Past;
-use self::face::{Face, Identity};
-use self::keeper::Home;
-use self::state::State;
-
-/// Where a store reads the time from.
-pub type WallClock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
-
-/// A store. Clones are handles to the same one.
-#[derive(Clone)]
-pub struct Store {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    clock: WallClock,
-    dialect: Dialect,
-    requests: AtomicU64,
-    state: Mutex<State>,
-    /// The state before the last write, if that is to be remembered.
-    past: Mutex<Past>,
-    /// Where it is kept, if it outlives the process.
-    home: OnceLock<Arc<Home>>,
-}
-
-impl Store {
-    /// An empty store without accounts.
-    #[must_use]
-    pub fn new(clock: WallClock, dialect: Dialect) -> Self {
-        let state = Mutex::new(State::default());
-        let past = Mutex::new(Past::default());
-        let (requests, home) = (AtomicU64::new(0), OnceLock::new());
-        Self { shared: Arc::new(Shared { clock, dialect, requests, state, past, home }) }
-    }
-
-    /// The reading of the protocol that this store follows.
-    #[must_use]
-    pub fn dialect(&self) -> &Dialect {
-        &self.shared.dialect
-    }
-
-    /// The protocol face: requests as they come off the wire, signed with a key of an account.
-    ///
-    /// Unknown keys answer `InvalidAccessKeyId`, wrong secrets `SignatureDoesNotMatch`, unsigned
-    /// requests and buckets of other accounts `AccessDenied`, all 403.
-    #[must_use]
-    pub fn http(&self) -> StoreService {
-        StoreService::new(self.clone())
-    }
-
-    /// The in-process face for one account: what the request's credentials say does not matter.
-    #[must_use]
-    pub fn as_account(&self, account: &str) -> impl S3 + Clone + use<> {
-        Face { store: self.clone(), identity: Identity::Account(account.to_owned()) }
-    }
-
-    /// The state, also after a panic in an earlier operation: no operation leaves it half-changed
-    /// before its last fallible step.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock()
-    }
-
-    fn past(&self) -> MutexGuard<'_, Past> {
-        self.shared.past.lock()
-    }
-
-    fn next_request(&self) -> u64 {
-        self.shared.requests.fetch_add(1, Ordering::Relaxed) + 1
-    }
-}
-
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let buckets = self.state().buckets.len();
-        f.debug_struct("Store").field("buckets", &buckets).finish_non_exhaustive()
-    }
-}

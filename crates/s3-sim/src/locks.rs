@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Result};
 
-use super::convert::{from_wire, mode_name, retention_mode, to_wire};
+use super::call::Call;
+use super::convert::{from_wire, hold_status, mode_name, retention_mode, to_wire};
 use super::errors::{invalid_argument, refuse, refuse_because};
-use super::face::Call;
 use super::lock::{DefaultRetention as Default_, LockConfiguration, Period, Protection, Release, Retention};
-use super::state::{Bucket, Object, Versioning};
+use super::state::{Bucket, Versioning};
 
 fn bucket<'c>(call: &'c mut Call<'_>, name: &str) -> S3Result<&'c mut Bucket> {
     if !call.dialect.object_lock {
@@ -131,21 +131,9 @@ pub(super) fn get_legal_hold(
 ) -> S3Result<GetObjectLegalHoldOutput> {
     let bucket = locked(call, &input.bucket)?;
     let object = bucket.lockable(&input.key, input.version_id.as_deref())?;
-    let status = object.hold_status().ok_or_else(|| refuse(S3ErrorCode::NoSuchObjectLockConfiguration))?;
+    let status = hold_status(object).ok_or_else(|| refuse(S3ErrorCode::NoSuchObjectLockConfiguration))?;
     let legal_hold = ObjectLockLegalHold { status: Some(status) };
     Ok(GetObjectLegalHoldOutput { legal_hold: Some(legal_hold) })
-}
-
-impl Object {
-    /// Whether a legal hold is on or off, if there ever was one.
-    pub(super) fn hold_status(&self) -> Option<ObjectLockLegalHoldStatus> {
-        let known = match (self.protection.legal_hold, self.has_hold) {
-            (true, _) => ObjectLockLegalHoldStatus::ON,
-            (false, true) => ObjectLockLegalHoldStatus::OFF,
-            (false, false) => return None,
-        };
-        Some(ObjectLockLegalHoldStatus::from_static(known))
-    }
 }
 
 pub(super) fn put_legal_hold(

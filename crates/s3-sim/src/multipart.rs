@@ -4,24 +4,14 @@ use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Result};
 
+use super::call::Call;
 use super::conditions::{ReadConditions, check_write};
 use super::convert::{self, attributes, etag, length, owner, to_wire};
 use super::data::Data;
 use super::errors::{invalid_argument, refuse, refuse_because};
-use super::face::Call;
 use super::payload::Payload;
-use super::state::{Object, Part as Stored, Upload};
+use super::state::{Object, Part as Stored, Upload, upload_id, upload_sequence};
 use super::{locks, objects};
-
-/// The id by which clients name an upload.
-pub(super) fn upload_id(sequence: u64) -> String {
-    format!("u{sequence:016}")
-}
-
-/// The sequence that an upload id was made from; `None` for foreign ids.
-pub(super) fn upload_sequence(id: &str) -> Option<u64> {
-    id.strip_prefix('u')?.parse().ok()
-}
 
 /// An upload of a bucket of the account that asks.
 fn upload<'c>(call: &'c mut Call<'_>, bucket: &str, key: &str, id: &str) -> S3Result<&'c mut Upload> {

@@ -3,12 +3,12 @@
 use s3s::dto::*;
 use s3s::{S3ErrorCode, S3Response, S3Result};
 
+use super::call::Call;
 use super::conditions::{DeleteConditions, ReadConditions, check_write};
-use super::convert::{self, OBJECT_TAGS, attributes, length, mode_name, tag_set, to_wire};
+use super::convert::{self, OBJECT_TAGS, attributes, hold_status, length, mode_name, tag_set, to_wire};
 use super::data::Data;
 use super::disturbance::Disturbance;
 use super::errors::{refuse, refuse_because};
-use super::face::Call;
 use super::lock::Release;
 use super::locks;
 use super::payload::Payload;
@@ -127,7 +127,7 @@ macro_rules! read_output {
             e_tag: Some(convert::etag(&object.etag)),
             last_modified: Some(to_wire(version.modified)),
             metadata: Some(attributes.metadata.clone().into_iter().collect()),
-            object_lock_legal_hold_status: object.hold_status(),
+            object_lock_legal_hold_status: hold_status(object),
             object_lock_mode: retention.map(|held| ObjectLockMode::from_static(mode_name(held.mode))),
             object_lock_retain_until_date: retention.map(|held| to_wire(held.until)),
             checksum_type: has_checksum.then(|| ChecksumType::from_static(ChecksumType::FULL_OBJECT)),

@@ -5,12 +5,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use s3s::S3Result;
 use s3s::dto::*;
 
+use super::call::Call;
 use super::convert::{etag, length, owner, to_wire};
 use super::errors::invalid_argument;
-use super::face::Call;
 use super::listing::{Last, Window, url_encode};
-use super::multipart::{upload_id, upload_sequence};
-use super::state::{Bucket, Object as Stored, Version, version_sequence};
+use super::state::{Bucket, Object as Stored, Version, upload_id, upload_sequence, version_sequence};
 
 /// How many entries the client asks for at most; what is said back as MaxKeys, and the limit.
 fn limits(asked: Option<i32>, name: &str, page_size: usize) -> S3Result<(i32, usize)> {

@@ -13,9 +13,9 @@ use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::{Checksum, PutObjectInput, StreamingBlob, UploadPartInput};
 use s3s::{S3ErrorCode, S3Request, S3Result};
 
+use super::blob::Home;
 use super::data::{Data, unreadable};
 use super::errors::{refuse, refuse_because};
-use super::keeper::Home;
 
 /// A received body.
 pub(super) struct Payload {
@@ -77,7 +77,7 @@ impl Payload {
         let body = request.input.take_body();
         let data = match home {
             None => Data::Memory(collect(body).await?),
-            Some(home) => home.receive(body).await?,
+            Some(home) => Data::receive(home, body).await?,
         };
         let mut claims = request.input.claims();
         if let Some(trailers) = &request.trailing_headers {

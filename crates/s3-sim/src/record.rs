@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use s3s::dto::Checksum;
 use serde::{Deserialize, Serialize};
 
-use super::Store;
-use super::data::{Blob, Data};
+use super::blob::Blob;
+use super::data::Data;
 use super::lock::{LockConfiguration, Protection};
 use super::state::{Attributes, Bucket, Object, Part, State, Upload, Version, Versioning};
 
@@ -201,7 +201,8 @@ impl std::fmt::Debug for KeptBlob {
     }
 }
 
-/// A whole store, as documents that [`Store::read`] reads and what they refer to.
+/// A whole store, as documents that [`Store::read`](super::Store::read) reads and what they refer
+/// to.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     /// To be read in this order.
@@ -210,14 +211,6 @@ pub struct Whole {
     pub blobs: BTreeMap<u64, KeptBlob>,
     /// The bytes of blobs that nobody keeps, by number: from the one that was asked for on.
     pub loose: Vec<(u64, Bytes)>,
-}
-
-impl Store {
-    /// Everything that the store holds, its accounts apart. Bytes that only memory holds are given
-    /// numbers from this one on.
-    pub fn whole(&self, first: u64) -> Whole {
-        whole(&self.state(), first)
-    }
 }
 
 /// Everything that a store holds.

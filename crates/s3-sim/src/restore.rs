@@ -6,10 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use s3s::dto::Checksum;
 
-use super::Store;
-use super::data::{Blob, Data, Piece};
-use super::keeper::Home;
-use super::record::{Change, Document, ObjectRecord, PieceRecord, VersionRecord, document, whole};
+use super::blob::{Blob, Home};
+use super::data::{Data, Piece};
+use super::record::{Change, Document, ObjectRecord, PieceRecord, VersionRecord};
 use super::state::{Bucket, Content, Object, Part, State, Upload, Version};
 
 /// Where the blobs are that documents of another store refer to.
@@ -21,11 +20,34 @@ pub enum Sources<'a> {
     Loose(&'a BTreeMap<u64, Bytes>),
 }
 
-/// What a store may come to hold, read from documents by [`Store::read`].
+/// What a store may come to hold, read from documents by [`Store::read`](super::Store::read).
 #[derive(Default)]
 pub struct Contents(State);
 
 impl Contents {
+    /// Reads documents of another store, whose blobs are in these sources.
+    ///
+    /// # Errors
+    /// In one sentence, for what is no such document, and for bytes that aren't there.
+    pub(super) fn read<'d>(
+        home: Option<&Arc<Home>>,
+        documents: impl IntoIterator<Item = &'d [u8]>,
+        sources: Sources<'_>,
+    ) -> Result<Self, String> {
+        let mut blobs = match (home, sources) {
+            (Some(home), Sources::Renamed(renamed)) => Blobs::Renamed { home, renamed, met: BTreeMap::new() },
+            (None, Sources::Loose(loose)) => Blobs::Loose(loose),
+            _ => return Err("the bytes of objects are somewhere else".to_owned()),
+        };
+        let mut contents = Self::default();
+        read(&mut contents.0, documents, &mut blobs)?;
+        Ok(contents)
+    }
+
+    pub(super) fn into_state(self) -> State {
+        self.0
+    }
+
     /// The blobs of the store's keeper that are referred to.
     pub fn blobs(&self) -> BTreeSet<u64> {
         self.0.pieces().map(|piece| piece.blob.id).collect()
@@ -101,139 +123,88 @@ fn checksum_in(mut of: BTreeMap<String, String>) -> Checksum {
     }
 }
 
-impl State {
-    fn read<'d>(&mut self, documents: impl IntoIterator<Item = &'d [u8]>, blobs: &mut Blobs<'_>) -> Result<(), String> {
-        for text in documents {
-            let read: Result<Document, _> = serde_json::from_slice(text);
-            let Document { sequence, changes } = read.map_err(|error| format!("a change isn't readable: {error}"))?;
-            self.reach(sequence);
-            changes.into_iter().try_for_each(|change| self.apply(change, blobs))?;
-        }
-        Ok(())
-    }
-
-    fn apply(&mut self, change: Change, blobs: &mut Blobs<'_>) -> Result<(), String> {
-        // A change of what is gone by now, and will be told to be, has no place any more.
-        let place = match &change {
-            Change::Bucket(..) | Change::NoBucket(..) => None,
-            Change::Version(name, ..) | Change::NoVersion(name, ..) | Change::Upload(name, ..) => Some(name),
-            Change::NoUpload(name, ..) | Change::Part(name, ..) => Some(name),
-        };
-        if place.is_some_and(|name| !self.buckets.contains_key(name)) {
-            return Ok(());
-        }
-        match change {
-            Change::Bucket(name, record) => {
-                let new = || Bucket::new(&record.owner, &record.region, record.created);
-                let bucket = self.buckets.entry(name).or_insert_with(new);
-                (bucket.owner, bucket.guest, bucket.region) = (record.owner, record.guest, record.region);
-                (bucket.created, bucket.tags) = (record.created, record.tags);
-                (bucket.versioning, bucket.lock) = (record.versioning, record.lock);
-            }
-            Change::NoBucket(name) => drop(self.buckets.remove(&name)),
-            Change::Version(name, key, record) => {
-                let content = match record.object {
-                    Some(object) => Content::Object(Box::new(blobs.object(object)?)),
-                    None => Content::DeleteMarker,
-                };
-                let VersionRecord { sequence, is_null, modified, .. } = record;
-                let version = Version { sequence, is_null, modified, content };
-                let versions = self.bucket_of(&name)?.keys.entry(key).or_default();
-                match versions.binary_search_by_key(&sequence, |version| version.sequence) {
-                    Ok(place) => versions[place] = version,
-                    Err(place) => versions.insert(place, version),
-                }
-            }
-            Change::NoVersion(name, key, sequence) => {
-                let keys = &mut self.bucket_of(&name)?.keys;
-                let Some(versions) = keys.get_mut(&key) else { return Ok(()) };
-                versions.retain(|version| version.sequence != sequence);
-                if versions.is_empty() {
-                    keys.remove(&key);
-                }
-            }
-            Change::Upload(name, key, sequence, record) => {
-                let template = blobs.object(record.template)?;
-                let upload = Upload { initiated: record.initiated, template, parts: BTreeMap::new() };
-                self.bucket_of(&name)?.uploads.entry((key, sequence)).or_insert(upload);
-            }
-            Change::NoUpload(name, key, sequence) => drop(self.bucket_of(&name)?.uploads.remove(&(key, sequence))),
-            Change::Part(name, key, sequence, number, record) => {
-                let data = blobs.data(&record.data)?;
-                if let Some(upload) = self.bucket_of(&name)?.uploads.get_mut(&(key, sequence)) {
-                    upload.parts.insert(number, Part { data, etag: record.etag, modified: record.modified });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn bucket_of(&mut self, name: &str) -> Result<&mut Bucket, String> {
-        self.buckets.get_mut(name).ok_or_else(|| format!("there is no bucket {name}"))
-    }
+/// Makes of documents of the store itself what they tell of, on top of a state.
+///
+/// # Errors
+/// In one sentence, for what is no such document; the state then holds a part of it.
+pub(super) fn restore<'d>(
+    state: &mut State,
+    documents: impl IntoIterator<Item = &'d [u8]>,
+    home: &Arc<Home>,
+) -> Result<(), String> {
+    read(state, documents, &mut Blobs::Own(home))
 }
 
-impl Store {
-    /// Makes of documents that its keeper was told what they tell of, on top of what the store
-    /// holds.
-    ///
-    /// # Errors
-    /// In one sentence, for what is no such document; the store then holds a part of it.
-    pub fn restore<'d>(&self, documents: impl IntoIterator<Item = &'d [u8]>) -> Result<(), String> {
-        let home = self.home().ok_or("nobody keeps this store")?;
-        let mut state = self.state();
-        // What was let go of on the way may be referred to again.
-        let dropped = home.take_dropped();
-        let read = state.read(documents, &mut Blobs::Own(home));
-        home.set_dropped(dropped);
-        read
+fn read<'d>(
+    state: &mut State,
+    documents: impl IntoIterator<Item = &'d [u8]>,
+    blobs: &mut Blobs<'_>,
+) -> Result<(), String> {
+    for text in documents {
+        let read: Result<Document, _> = serde_json::from_slice(text);
+        let Document { sequence, changes } = read.map_err(|error| format!("a change isn't readable: {error}"))?;
+        state.reach(sequence);
+        changes.into_iter().try_for_each(|change| apply(state, change, blobs))?;
     }
+    Ok(())
+}
 
-    /// Reads everything that another store has told of, see [`Whole`](super::Whole). A store with a
-    /// keeper takes blobs of that alone, one without none.
-    ///
-    /// # Errors
-    /// In one sentence, for what is no such document, and for bytes that aren't there.
-    pub fn read<'d>(
-        &self,
-        documents: impl IntoIterator<Item = &'d [u8]>,
-        sources: Sources<'_>,
-    ) -> Result<Contents, String> {
-        let mut blobs = match (self.home(), sources) {
-            (Some(home), Sources::Renamed(renamed)) => Blobs::Renamed { home, renamed, met: BTreeMap::new() },
-            (None, Sources::Loose(loose)) => Blobs::Loose(loose),
-            _ => return Err("the bytes of objects are somewhere else".to_owned()),
-        };
-        let mut read = Contents::default();
-        read.0.read(documents, &mut blobs)?;
-        Ok(read)
+fn apply(state: &mut State, change: Change, blobs: &mut Blobs<'_>) -> Result<(), String> {
+    // A change of what is gone by now, and will be told to be, has no place any more.
+    let place = match &change {
+        Change::Bucket(..) | Change::NoBucket(..) => None,
+        Change::Version(name, ..) | Change::NoVersion(name, ..) | Change::Upload(name, ..) => Some(name),
+        Change::NoUpload(name, ..) | Change::Part(name, ..) => Some(name),
+    };
+    if place.is_some_and(|name| !state.buckets.contains_key(name)) {
+        return Ok(());
     }
-
-    /// Holds this in place of all that it holds, accounts apart.
-    pub fn replace(&self, contents: Contents) {
-        let mut state = self.state();
-        let before: Vec<Change> = state.buckets.keys().cloned().map(Change::NoBucket).collect();
-        state.reach(contents.0.sequence());
-        state.buckets = contents.0.buckets;
-        if let Some(home) = self.home() {
-            home.keeper.keep(document(state.sequence(), before));
-            whole(&state, 0).documents.into_iter().for_each(|document| home.keeper.keep(document));
-            home.sweep();
+    match change {
+        Change::Bucket(name, record) => {
+            let new = || Bucket::new(&record.owner, &record.region, record.created);
+            let bucket = state.buckets.entry(name).or_insert_with(new);
+            (bucket.owner, bucket.guest, bucket.region) = (record.owner, record.guest, record.region);
+            (bucket.created, bucket.tags) = (record.created, record.tags);
+            (bucket.versioning, bucket.lock) = (record.versioning, record.lock);
+        }
+        Change::NoBucket(name) => drop(state.buckets.remove(&name)),
+        Change::Version(name, key, record) => {
+            let content = match record.object {
+                Some(object) => Content::Object(Box::new(blobs.object(object)?)),
+                None => Content::DeleteMarker,
+            };
+            let VersionRecord { sequence, is_null, modified, .. } = record;
+            let version = Version { sequence, is_null, modified, content };
+            let versions = bucket_of(state, &name)?.keys.entry(key).or_default();
+            match versions.binary_search_by_key(&sequence, |version| version.sequence) {
+                Ok(place) => versions[place] = version,
+                Err(place) => versions.insert(place, version),
+            }
+        }
+        Change::NoVersion(name, key, sequence) => {
+            let keys = &mut bucket_of(state, &name)?.keys;
+            let Some(versions) = keys.get_mut(&key) else { return Ok(()) };
+            versions.retain(|version| version.sequence != sequence);
+            if versions.is_empty() {
+                keys.remove(&key);
+            }
+        }
+        Change::Upload(name, key, sequence, record) => {
+            let template = blobs.object(record.template)?;
+            let upload = Upload { initiated: record.initiated, template, parts: BTreeMap::new() };
+            bucket_of(state, &name)?.uploads.entry((key, sequence)).or_insert(upload);
+        }
+        Change::NoUpload(name, key, sequence) => drop(bucket_of(state, &name)?.uploads.remove(&(key, sequence))),
+        Change::Part(name, key, sequence, number, record) => {
+            let data = blobs.data(&record.data)?;
+            if let Some(upload) = bucket_of(state, &name)?.uploads.get_mut(&(key, sequence)) {
+                upload.parts.insert(number, Part { data, etag: record.etag, modified: record.modified });
+            }
         }
     }
+    Ok(())
+}
 
-    /// Takes everything out of the store, accounts apart.
-    pub fn clear(&self) {
-        self.replace(Contents::default());
-    }
-
-    /// The blobs of its keeper that it refers to, with how many bytes each has at least.
-    pub fn blobs(&self) -> BTreeMap<u64, u64> {
-        let mut all = BTreeMap::new();
-        for piece in self.state().pieces() {
-            let least: &mut u64 = all.entry(piece.blob.id).or_default();
-            *least = piece.from.saturating_add(piece.length).max(*least);
-        }
-        all
-    }
+fn bucket_of<'s>(state: &'s mut State, name: &str) -> Result<&'s mut Bucket, String> {
+    state.buckets.get_mut(name).ok_or_else(|| format!("there is no bucket {name}"))
 }

@@ -1,5 +1,6 @@
 //! The protocol face as a tower service: signatures, request ids, and complete error answers.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -12,25 +13,25 @@ use s3s::validation::NameValidation;
 use s3s::{Body, S3ErrorCode, S3Result};
 use tower::BoxError;
 
-use super::Store;
 use super::disturbance::{Disturbance, truncate};
 use super::errors::{message, refuse};
 use super::face::{Face, Identity};
+use super::shared::Shared;
 
-/// The store's protocol face, see [`Store::http`]. Clones serve the same store.
+/// The store's protocol face, see [`Store::http`](super::Store::http). Clones serve the same store.
 #[derive(Clone)]
 pub struct StoreService {
-    store: Store,
+    shared: Arc<Shared>,
     inner: S3Service,
 }
 
 impl StoreService {
-    pub(super) fn new(store: Store) -> Self {
-        let mut builder = S3ServiceBuilder::new(Face { store: store.clone(), identity: Identity::Signer });
-        builder.set_auth(Keys(store.clone()));
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let mut builder = S3ServiceBuilder::new(Face { shared: shared.clone(), identity: Identity::Signer });
+        builder.set_auth(Keys(shared.clone()));
         builder.set_validation(AnyName);
-        builder.set_config(std::sync::Arc::new(StaticConfigProvider::new(std::sync::Arc::new(config()))));
-        Self { store, inner: builder.build() }
+        builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(config()))));
+        Self { shared, inner: builder.build() }
     }
 }
 
@@ -51,13 +52,13 @@ impl tower::Service<Request<Body>> for StoreService {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Self { store, inner } = self.clone();
+        let Self { shared, inner } = self.clone();
         Box::pin(async move {
-            let id = format!("{:016X}", store.next_request());
+            let id = format!("{:016X}", shared.next_request());
             let method = request.method().clone();
             let disturbance = request.extensions().get::<Disturbance>().copied();
             let mut response = inner.call(request).await.map_err(BoxError::from)?;
-            if let Some(home) = store.home() {
+            if let Some(home) = shared.home() {
                 home.keeper.kept().await;
             }
             complete_error(&mut response, &id);
@@ -121,7 +122,7 @@ fn escape(text: &str) -> String {
 }
 
 /// The keys of all accounts.
-struct Keys(Store);
+struct Keys(Arc<Shared>);
 
 #[async_trait::async_trait]
 impl S3Auth for Keys {

@@ -191,6 +191,16 @@ pub(super) fn version_sequence(id: &str) -> Option<u64> {
     id.strip_prefix('v')?.parse().ok()
 }
 
+/// The id by which clients name an upload.
+pub(super) fn upload_id(sequence: u64) -> String {
+    format!("u{sequence:016}")
+}
+
+/// The sequence that an upload id was made from; `None` for foreign ids.
+pub(super) fn upload_sequence(id: &str) -> Option<u64> {
+    id.strip_prefix('u')?.parse().ok()
+}
+
 impl Bucket {
     pub(super) fn new(owner: &str, region: &str, created: Timestamp) -> Self {
         Self {

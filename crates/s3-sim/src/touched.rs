@@ -3,9 +3,8 @@
 
 use s3s::dto::*;
 
-use super::multipart::upload_sequence;
 use super::record::{Change, Numbers, bucket_out};
-use super::state::{Bucket, State};
+use super::state::{Bucket, State, upload_sequence};
 
 /// A place that an operation may change.
 pub(super) enum Touched {

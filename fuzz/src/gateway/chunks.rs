@@ -3,87 +3,19 @@
 //! and how the body is cut (`1,5,3`). The rest is the body. An at sign in a chunk's line or in a
 //! trailer is the signature or the checksum that belongs there.
 
+mod case;
 mod frames;
 
-use std::sync::LazyLock;
-
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
-use sha2::{Digest, Sha256};
-use stowage_gateway::body::checksum::Checksum;
 use stowage_gateway::body::decoder::{Decoder, Layout};
-use stowage_gateway::body::{ChunkSignatures, MAX_LENGTH, Payload, Trailers, outgoing};
+use stowage_gateway::body::{ChunkSignatures, Trailers, outgoing};
 use stowage_gateway::refusal::Code;
-use stowage_gateway::sigv4::{Raw, Verified, claim, verify};
 
-use super::{pieces, reading, run, signing};
+use super::{pieces, run};
+use case::{Case, Kind, SIGNED};
 
 /// More than the lines of a body have that the decoder holds.
 const MOST_HELD: usize = 1024;
-
-/// How a body is framed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Plain,
-    /// With its hash in the head: the right one, or not.
-    Hash(bool),
-    Signed,
-    SignedTrailer,
-    UnsignedTrailer,
-}
-
-/// An input.
-struct Case<'a> {
-    kind: Kind,
-    checksum: Option<Checksum>,
-    length: u64,
-    sizes: Vec<usize>,
-    body: &'a [u8],
-}
-
-impl<'a> Case<'a> {
-    fn read(input: &'a [u8]) -> Option<Self> {
-        let (first, body) = reading::split(input, b'\n');
-        let words: Vec<&[u8]> = first.split(|byte| *byte == b' ').collect();
-        let [kind, checksum, length, cut] = words[..] else { return None };
-        let kind = match kind {
-            b"plain" => Kind::Plain,
-            b"hash" => Kind::Hash(true),
-            b"other-hash" => Kind::Hash(false),
-            b"signed" => Kind::Signed,
-            b"signed-trailer" => Kind::SignedTrailer,
-            b"unsigned-trailer" => Kind::UnsignedTrailer,
-            _ => return None,
-        };
-        let checksum = match checksum {
-            b"none" => None,
-            b"crc32" => Some(Checksum::Crc32),
-            b"sha256" => Some(Checksum::Sha256),
-            _ => return None,
-        };
-        let length = str::from_utf8(length).ok()?.parse().ok().filter(|length| *length <= MAX_LENGTH)?;
-        Some(Self { kind, checksum, length, sizes: pieces::sizes(cut), body: body? })
-    }
-
-    fn payload(&self, body: &[u8]) -> Payload {
-        let Self { kind, checksum: trailer, length: decoded, .. } = *self;
-        let mut sha256: [u8; 32] = Sha256::digest(body).into();
-        match kind {
-            Kind::Plain => Payload::Unsigned { length: decoded },
-            Kind::Hash(right) => {
-                sha256[0] ^= u8::from(!right);
-                Payload::Hash { sha256, length: decoded }
-            }
-            Kind::Signed => Payload::SignedChunks { decoded },
-            Kind::SignedTrailer => Payload::SignedChunksTrailer { decoded, trailer },
-            Kind::UnsignedTrailer => Payload::UnsignedTrailer { decoded, trailer },
-        }
-    }
-
-    fn is_signed(&self) -> bool {
-        matches!(self.kind, Kind::Signed | Kind::SignedTrailer)
-    }
-}
 
 /// However a body is cut, it is passed on whole or refused, as it should be by another reader.
 pub(crate) fn play(input: &[u8]) {
@@ -134,12 +66,6 @@ async fn passed_on(case: &Case<'_>, body: &[u8], trailers: Trailers) {
     }
 }
 
-impl Case<'_> {
-    fn frames_trailer(&self) -> bool {
-        matches!(self.kind, Kind::SignedTrailer | Kind::UnsignedTrailer)
-    }
-}
-
 /// The store reads the object and its checksum in what it got.
 fn got(case: &Case<'_>, bytes: &[u8], expected: &frames::Read, framed: bool) {
     if !framed {
@@ -180,25 +106,3 @@ fn little_is_held(case: &Case<'_>, body: &[u8]) {
         }
     }
 }
-
-/// A request whose body comes in chunks.
-struct Signed {
-    seed: String,
-    verified: Verified,
-}
-
-static SIGNED: LazyLock<Signed> = LazyLock::new(|| {
-    const WORD: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
-    let mut lines: HeaderMap = HeaderMap::new();
-    for (name, value) in [("host", "gateway.example"), ("x-amz-content-sha256", WORD), ("x-amz-date", signing::STAMP)] {
-        lines.insert(name, HeaderValue::from_static(value));
-    }
-    let names = ["host", "x-amz-content-sha256", "x-amz-date"];
-    let seed = signing::request("PUT", b"/photos/a", &[], (&lines, &names), WORD);
-    let header = signing::authorization(&names, &seed);
-    lines.insert("authorization", HeaderValue::from_str(&header).expect("a header"));
-    let raw = Raw { method: "PUT", path: b"/photos/a", query: &[], headers: &lines };
-    let claim = claim(&raw).expect("it can be read").expect("it is signed");
-    let verified = verify(&raw, &claim, WORD, &signing::secret(), signing::REGION, signing::now()).expect("it holds");
-    Signed { seed, verified }
-});

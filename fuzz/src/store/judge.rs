@@ -8,8 +8,13 @@ use stowage_operator::api::Versioning;
 use stowage_operator::plan::{BucketSeen, CreateAnswer, DeleteAnswer, OwnerSeen, VersioningSeen};
 use stowage_operator::upstream::{Class, UpstreamError};
 
+use super::client::{bucket, client};
 use super::script::{Exchange, Operation, Reply, Script, Store};
-use super::{MOST_CALLS, SLICE, bucket, client};
+
+/// Objects that one slice of emptying may delete.
+const SLICE: u32 = 3000;
+/// More calls than anything makes to a store that says the same again and again.
+const MOST_CALLS: usize = 2000;
 
 /// Longest text of an error: a code has 64 characters at most, the rest is ours.
 const LONGEST_ERROR: usize = 200;

@@ -6,14 +6,19 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::super::access::AccessMode;
-use super::super::grant::{AccessRef, AccessUid, NamespaceUid, Prefix};
-use super::super::names::{AccessKeyId, BucketName, ClaimUid, Endpoint};
-use super::super::wire::{self, Role};
-use super::super::{GROUP, VERSION};
-use super::consumer::{Connection, Shaped, controller};
-use super::shape::SecretValues;
-use super::{DamagedSecret, Data, Extra, Fields, Gateway, SecretContent, SecretKey, Texts, TooLarge, labelled};
+use super::connection::{Connection, Gateway};
+use super::consumer::{Shaped, controller};
+use super::content::SecretContent;
+use super::fields::{DamagedSecret, Data, Fields};
+use super::key::SecretKey;
+use super::labels::{Texts, labelled};
+use super::shape::{Extra, SecretValues, TooLarge};
+use crate::consent::Prefix;
+use crate::identity::{AccessRef, AccessUid, ClaimUid, NamespaceUid};
+use crate::names::{AccessKeyId, BucketName, Endpoint};
+use crate::sharing::AccessMode;
+use crate::wire::{self, Role};
+use crate::{GROUP, VERSION};
 
 /// All that the operator remembers of an access besides its credentials. While it is there the
 /// gateway opens them.

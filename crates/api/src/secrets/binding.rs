@@ -2,9 +2,13 @@
 
 use k8s_openapi::api::core::v1::Secret;
 
-use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
-use super::super::wire::{self, Role};
-use super::{DamagedSecret, Data, Extra, Fields, SecretContent, labels};
+use super::content::SecretContent;
+use super::fields::{DamagedSecret, Data, Fields};
+use super::labels::labels;
+use super::shape::Extra;
+use crate::identity::{ClaimRef, ClaimUid};
+use crate::names::{BucketName, Endpoint};
+use crate::wire::{self, Role};
 
 /// Public access to a bucket (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq)]

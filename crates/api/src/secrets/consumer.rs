@@ -1,36 +1,17 @@
 //! The consumer Secret: the connection, as the tenant reads it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-use super::super::backend::AddressingStyle;
-use super::super::names::{AccessKeyId, ClaimRef, ClaimUid, Endpoint};
-use super::super::wire::{self, Role};
-use super::super::{GROUP, VERSION};
-use super::shape::SecretValues;
-use super::{Credential, CredentialFacts, Data, Extra, SecretContent, SecretKey, SecretShape, TooLarge, labels};
-
-/// The gateway, as tenants reach it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gateway {
-    /// Its URL.
-    pub endpoint: Endpoint,
-    /// The region that requests to it are signed for.
-    pub region: String,
-    /// How it wants a bucket's name in a request's URL.
-    pub addressing_style: AddressingStyle,
-    /// PEM of the authorities that vouch for it, where those that everybody trusts don't.
-    pub ca: Option<Arc<str>>,
-}
-
-/// The data key of the authorities that vouch for the gateway.
-pub const CA_KEY: &str = "ca.crt";
-
-/// The data keys that a runtime of Service Binding looks for (Service Binding Specification for
-/// Kubernetes 1.0, "Well-known Secret Entries").
-pub const BINDING_KEYS: [&str; 6] = ["type", "provider", "host", "port", "uri", "certificates"];
+use super::connection::{CA_KEY, CONNECTION_KEYS, Connection, Gateway};
+use super::content::SecretContent;
+use super::credential::{Credential, CredentialFacts};
+use super::labels::labels;
+use super::shape::{Extra, SecretShape, SecretValues, TooLarge};
+use crate::identity::{ClaimRef, ClaimUid};
+use crate::wire::{self, Role};
+use crate::{GROUP, VERSION};
 
 /// What whoever runs the operator says of consumer Secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,19 +92,7 @@ pub struct ConsumerContent<'a> {
 
 impl ConsumerContent<'_> {
     /// All keys of its data, those that may be absent included.
-    pub const KEYS: [&'static str; 11] = [
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_REGION",
-        "AWS_DEFAULT_REGION",
-        "AWS_ENDPOINT_URL",
-        "AWS_ENDPOINT_URL_S3",
-        "BUCKET_NAME",
-        "BUCKET_NAMES",
-        "S3_ADDRESSING_STYLE",
-        "QUOTA_SOFT_BYTES",
-        "QUOTA_HARD_BYTES",
-    ];
+    pub const KEYS: [&'static str; 11] = CONNECTION_KEYS;
 
     /// Longest URL of a gateway, in bytes.
     pub const LONGEST_ENDPOINT: usize = 1024;
@@ -160,28 +129,6 @@ impl ConsumerContent<'_> {
             owner: Some(controller_reference(&facts.claim, &facts.uid)),
             extra,
         })
-    }
-}
-
-/// What claims' and accesses' consumer Secrets have in common.
-pub(super) struct Connection<'a> {
-    pub(super) id: &'a AccessKeyId,
-    pub(super) secret: &'a SecretKey,
-    pub(super) gateway: &'a Gateway,
-}
-
-impl Connection<'_> {
-    pub(super) fn data(&self) -> Data {
-        let Self { id, secret, gateway } = self;
-        let mut data = Data::default();
-        data.text("AWS_ACCESS_KEY_ID", id.as_str());
-        data.text("AWS_SECRET_ACCESS_KEY", secret.expose());
-        data.text("AWS_REGION", &gateway.region);
-        data.text("AWS_DEFAULT_REGION", &gateway.region);
-        data.text("AWS_ENDPOINT_URL", gateway.endpoint.as_str());
-        data.text("AWS_ENDPOINT_URL_S3", gateway.endpoint.as_str());
-        data.text("S3_ADDRESSING_STYLE", gateway.addressing_style.as_str());
-        data
     }
 }
 

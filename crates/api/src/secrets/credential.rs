@@ -3,11 +3,17 @@
 use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
 
-use super::super::names::{AccessKeyId, BucketName, ClaimRef, ClaimUid, Endpoint};
-use super::super::parsed::Desired;
-use super::super::quantity::Bytes;
-use super::super::wire::{self, Role};
-use super::{BucketRecord, DamagedSecret, Data, Extra, Fields, SecretContent, SecretKey, labels};
+use super::content::SecretContent;
+use super::fields::{DamagedSecret, Data, Fields};
+use super::key::SecretKey;
+use super::labels::labels;
+use super::record::BucketRecord;
+use super::shape::Extra;
+use crate::identity::{ClaimRef, ClaimUid};
+use crate::names::{AccessKeyId, BucketName, Endpoint};
+use crate::parsed::Desired;
+use crate::quantity::Bytes;
+use crate::wire::{self, Role};
 
 /// What a credential is for: everything in an internal Secret that is derived and may be repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Secret;
 use serde::{Deserialize, Serialize};
 
-use super::super::grant::{Consent, NamespaceUid};
-use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint, RecordName};
-use super::super::wire::{self, Role};
-use super::{DamagedSecret, Data, Extra, Fields, Limits, SecretContent, labels};
+use super::bounded::{Limits, limits};
+use super::content::SecretContent;
+use super::fields::{DamagedSecret, Data, Fields};
+use super::labels::labels;
+use super::shape::Extra;
+use crate::consent::Consent;
+use crate::identity::{ClaimRef, ClaimUid, NamespaceUid};
+use crate::names::{BucketName, Endpoint, RecordName};
+use crate::wire::{self, Role};
 
 /// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec
 /// §2).
@@ -227,7 +232,7 @@ impl BucketRecord {
             // What can't be read is no note: then every name is looked at.
             lowest: fields.optional("lowest-generation").and_then(|text| text.parse().ok()).filter(|n| *n > 0),
             accesses: fields.optional(Self::ACCESSES).map(Self::read_accesses).unwrap_or_default(),
-            limits: super::served::limits(secret).unwrap_or_default(),
+            limits: limits(secret).unwrap_or_default(),
             ending: fields.optional("ending") == Some("true"),
         };
         if secret.metadata.name.as_deref() == Some(record.name().as_str()) {

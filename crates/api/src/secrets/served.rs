@@ -10,51 +10,21 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
-use super::super::grant::{Consent, NamespaceUid};
-use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
-use super::super::quantity::{Bytes, Quantity};
-use super::super::wire;
-use super::{AnonymousBinding, BucketRecord, SecretKey};
+use super::binding::AnonymousBinding;
+use super::bounded::{Bounded, LONGEST_ENDPOINT, LONGEST_ID, LONGEST_NAME, LONGEST_NUMBER, Limits, NotServed};
+use super::key::SecretKey;
+use super::record::BucketRecord;
+use crate::consent::Consent;
+use crate::identity::{ClaimRef, ClaimUid, NamespaceUid};
+use crate::names::{BucketName, Endpoint};
+use crate::wire;
 
 pub use access::{ServedAccess, ServedAccessRecord};
 
-/// Longest access key id, in bytes (Amazon IAM API Reference, "AccessKey").
-const LONGEST_ID: usize = 128;
-/// Longest secret key, in bytes: ours have 40.
-const LONGEST_KEY: usize = 256;
-/// Longest name of an object of Kubernetes, in bytes; no UID has as many.
-const LONGEST_NAME: usize = 253;
-/// Longest endpoint, in bytes, as in the definition of `S3Backend`.
-const LONGEST_ENDPOINT: usize = 2048;
 /// Longest text of `bucket_scopes`, in bytes.
 const LONGEST_SCOPES: usize = 16 << 10;
 /// Most buckets of one key.
 const MOST_SCOPES: usize = 64;
-/// Longest number of bytes, in digits.
-const LONGEST_NUMBER: usize = 20;
-
-/// Why a Secret does not count. Never contains data of the Secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotServed {
-    /// A data key is missing or empty.
-    #[error("data key {0} is missing or empty")]
-    Missing(&'static str),
-    /// A data key does not hold what it should.
-    #[error("data key {0} can't be read")]
-    Unreadable(&'static str),
-    /// A data key holds more than anything that is ours.
-    #[error("data key {0} is too long")]
-    TooLong(&'static str),
-    /// The name does not follow from the content.
-    #[error("the name is not the one that the content asks for")]
-    ForeignName,
-    /// The annotation `expires-at` is not a time: better no key than one that never ends.
-    #[error("the annotation expires-at is not an RFC 3339 time")]
-    Expiry,
-    /// It is deleted, and stays because of somebody's finalizer.
-    #[error("it is deleted already, somebody's finalizer keeps it")]
-    Deleted,
-}
 
 /// A virtual credential: a key that tenants sign with, and what it is good for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,15 +60,6 @@ pub struct Scope {
     pub backend: String,
 }
 
-/// Limits on the bytes stored in a bucket; `None` = there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Above it somebody is told.
-    pub soft: Option<Bytes>,
-    /// Above it nothing is stored.
-    pub hard: Option<Bytes>,
-}
-
 /// An entry of `bucket_scopes`. Another word in it might narrow the scope: better no key than one
 /// that opens more than it says.
 #[derive(Deserialize)]
@@ -128,7 +89,7 @@ impl ServedCredential {
     /// When anything but its quotas is missing, damaged or longer than ours are, or the name is not
     /// that of its id, or it is deleted already.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
-        let data = Data::of_live(secret)?;
+        let data = Bounded::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;
         if secret.metadata.name.as_deref() != Some(&Self::secret_name(id)) {
             return Err(NotServed::ForeignName);
@@ -200,7 +161,7 @@ impl ServedBinding {
     /// When anything is missing, damaged or longer than ours are, or it opens for more than
     /// reading, or the name is not that of its claim, or it is deleted already.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
-        let data = Data::of_live(secret)?;
+        let data = Bounded::of_live(secret)?;
         let uid = data.uid()?;
         if secret.metadata.name.as_deref() != Some(&AnonymousBinding::name(&uid)) {
             return Err(NotServed::ForeignName);
@@ -257,7 +218,7 @@ impl ServedRecord {
     /// # Errors
     /// When it is damaged or longer than ours are, or under another name than its own.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
-        let data = Data(secret);
+        let data = Bounded(secret);
         for (key, longest) in [
             ("claim_namespace", LONGEST_NAME),
             ("claim_name", LONGEST_NAME),
@@ -306,67 +267,6 @@ fn claim(secret: &Secret) -> Option<ClaimRef> {
         Some(whole.unwrap_or(label).clone())
     };
     Some(ClaimRef { namespace: value(wire::CLAIM_NAMESPACE)?, name: value(wire::CLAIM_NAME)? })
-}
-
-/// The limits that stand in a Secret.
-///
-/// # Errors
-/// When one of them can't be read.
-pub(super) fn limits(secret: &Secret) -> Result<Limits, NotServed> {
-    Data(secret).limits()
-}
-
-/// The data of a Secret as texts of bounded length.
-struct Data<'a>(&'a Secret);
-
-impl<'a> Data<'a> {
-    fn of_live(secret: &'a Secret) -> Result<Self, NotServed> {
-        let live = secret.metadata.deletion_timestamp.is_none();
-        live.then_some(Self(secret)).ok_or(NotServed::Deleted)
-    }
-
-    fn optional(&self, key: &'static str, longest: usize) -> Result<Option<&'a str>, NotServed> {
-        let Some(bytes) = self.0.data.as_ref().and_then(|data| data.get(key)) else { return Ok(None) };
-        if bytes.0.len() > longest {
-            return Err(NotServed::TooLong(key));
-        }
-        std::str::from_utf8(&bytes.0).map(Some).map_err(|_| NotServed::Unreadable(key))
-    }
-
-    fn text(&self, key: &'static str, longest: usize) -> Result<&'a str, NotServed> {
-        self.optional(key, longest)?.filter(|text| !text.is_empty()).ok_or(NotServed::Missing(key))
-    }
-
-    fn secret_key(&self) -> Result<SecretKey, NotServed> {
-        const KEY: &str = "secret_access_key";
-        SecretKey::minted(self.text(KEY, LONGEST_KEY)?).ok_or(NotServed::Unreadable(KEY))
-    }
-
-    fn uid(&self) -> Result<ClaimUid, NotServed> {
-        self.text("claim_uid", LONGEST_NAME).map(ClaimUid::new)
-    }
-
-    fn bucket(&self) -> Result<BucketName, NotServed> {
-        let text = self.text("bucket_name", LONGEST_NAME)?;
-        BucketName::parse(text).map_err(|_| NotServed::Unreadable("bucket_name"))
-    }
-
-    fn endpoint(&self) -> Result<Option<Endpoint>, NotServed> {
-        let text = self.optional(wire::ENDPOINT, LONGEST_ENDPOINT)?;
-        text.map(Endpoint::parse).transpose().map_err(|_| NotServed::Unreadable(wire::ENDPOINT))
-    }
-
-    fn limits(&self) -> Result<Limits, NotServed> {
-        let bytes = |key| {
-            let text = self.optional(key, LONGEST_NUMBER)?;
-            let number = |text: &str| {
-                let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-                Quantity::Text(text.to_owned()).bytes().ok().filter(|_| digits).ok_or(NotServed::Unreadable(key))
-            };
-            text.map(number).transpose()
-        };
-        Ok(Limits { soft: bytes("quota_soft_bytes")?, hard: bytes("quota_hard_bytes")? })
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use rstest::rstest;
 use super::super::CredentialFacts;
 use super::super::tests::KEY;
 use super::*;
+use crate::quantity::{Bytes, Quantity};
 
 const UID: &str = "u-1";
 

@@ -12,15 +12,16 @@ use k8s_openapi::api::core::v1::Secret;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::super::condition::shortened;
-use super::super::kept;
-use super::super::names::{AccessKeyId, BucketName};
-use super::super::packed::Packed;
-use super::super::parsed::InvalidSpec;
-use super::super::secret_template::SecretTemplate;
-use super::super::wire;
+use super::connection::{BINDING_KEYS, CA_KEY, CONNECTION_KEYS, Gateway};
+use super::key::SecretKey;
 use super::value_template::ValueTemplate;
-use super::{BINDING_KEYS, CA_KEY, ConsumerContent, Gateway, SecretKey};
+use crate::condition::shortened;
+use crate::invalid::InvalidSpec;
+use crate::kept;
+use crate::names::{AccessKeyId, BucketName};
+use crate::packed::Packed;
+use crate::secret_template::SecretTemplate;
+use crate::wire;
 
 /// A parsed `spec.secretTemplate`: the empty one asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl SecretShape {
     pub const LONGEST_TEMPLATE: usize = 4 << 10;
 
     /// Most bytes that the names of all keys have together.
-    pub const LONGEST_NAMES: usize = 4 << 10;
+    pub const LONGEST_NAMES: usize = SecretTemplate::LONGEST_NAMES;
 
     /// Most bytes of `data`, once it is rendered.
     pub const MOST_RENDERED: usize = 256 << 10;
@@ -187,7 +188,7 @@ impl Written {
         }
         read.labels.retain(is_ours);
         read.annotations.retain(is_ours);
-        read.data.retain(|key| !ConsumerContent::KEYS.contains(&key.as_str()));
+        read.data.retain(|key| !CONNECTION_KEYS.contains(&key.as_str()));
         read
     }
 
@@ -251,7 +252,7 @@ fn data_key(key: &str) -> Result<(), String> {
     {
         return Err(format!("{:?} is no key of a Secret: 1 to 253 of a-z A-Z 0-9 - _ . are", quoted(key)));
     }
-    if ConsumerContent::KEYS.contains(&key) || BINDING_KEYS.contains(&key) || key == CA_KEY {
+    if CONNECTION_KEYS.contains(&key) || BINDING_KEYS.contains(&key) || key == CA_KEY {
         return Err(format!("{key} is written by the operator, and has no template"));
     }
     Ok(())

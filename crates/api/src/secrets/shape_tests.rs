@@ -3,9 +3,10 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::json;
 
-use super::super::super::backend::AddressingStyle;
-use super::super::super::names::Endpoint;
 use super::*;
+use crate::backend::AddressingStyle;
+use crate::identity::ClaimUid;
+use crate::names::Endpoint;
 
 fn parse(raw: serde_json::Value) -> Result<SecretShape, InvalidSpec> {
     let raw: SecretTemplate = serde_json::from_value(raw).expect("it is of the schema");
@@ -23,7 +24,7 @@ fn gateway() -> Gateway {
 
 fn rendered(data: serde_json::Value, buckets: &[&str]) -> Result<Extra, TooLarge> {
     let buckets: Vec<BucketName> = buckets.iter().map(|name| BucketName::parse(name).unwrap()).collect();
-    let uid = super::super::super::names::ClaimUid::new("u");
+    let uid = ClaimUid::new("u");
     let (id, secret, gateway) = (AccessKeyId::of(&uid, 1), SecretKey::new("s3cr3t".into()), gateway());
     let values = SecretValues { id: &id, secret: &secret, buckets: &buckets, gateway: &gateway };
     parse(json!({ "data": data })).unwrap().render(values)
@@ -126,7 +127,7 @@ fn the_most_that_a_template_may_ask_for_is_told_in_whole() {
     let shape = parse(raw).expect("4032 bytes of names");
     let publishing = super::super::Publishing { service_binding: true, ..Default::default() };
     let shaped = super::super::Shaped { publishing: &publishing, shape: &shape };
-    let uid = super::super::super::names::ClaimUid::new("u");
+    let uid = ClaimUid::new("u");
     let (id, secret, gateway) = (AccessKeyId::of(&uid, 1), SecretKey::new("s3cr3t".into()), gateway());
     let names =
         shaped.extra(SecretValues { id: &id, secret: &secret, buckets: &[], gateway: &gateway }).unwrap().names();
@@ -142,7 +143,7 @@ fn the_most_that_a_template_may_ask_for_is_told_in_whole() {
 #[test]
 fn the_keys_of_service_binding_and_the_authorities_are_there_where_they_are_wanted() {
     let buckets = [BucketName::parse("photos").unwrap()];
-    let uid = super::super::super::names::ClaimUid::new("u");
+    let uid = ClaimUid::new("u");
     let (id, secret) = (AccessKeyId::of(&uid, 1), SecretKey::new("s3cr3t".into()));
     let keys = |service_binding: bool, ca: Option<&str>| {
         let gateway = Gateway { ca: ca.map(Arc::from), ..gateway() };

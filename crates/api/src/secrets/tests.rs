@@ -3,13 +3,14 @@
 use k8s_openapi::ByteString;
 use rstest::rstest;
 
-use super::super::access::AccessMode;
-use super::super::backend::AddressingStyle;
-use super::super::grant::{Consent, NamespaceUid, Prefix};
-use super::super::names::{BucketName, ClaimRef, ClaimUid, Endpoint};
-use super::super::quantity::Bytes;
-use super::super::wire;
 use super::*;
+use crate::backend::AddressingStyle;
+use crate::consent::{Consent, Prefix};
+use crate::identity::{ClaimRef, ClaimUid, NamespaceUid};
+use crate::names::{BucketName, Endpoint};
+use crate::quantity::Bytes;
+use crate::sharing::AccessMode;
+use crate::wire;
 
 /// A secret key as the operator makes them.
 pub(super) const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";

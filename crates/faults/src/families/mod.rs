@@ -12,5 +12,5 @@ mod s3;
 pub use call::CallFault;
 pub use clock::ClockFault;
 pub use kube::{Applied, KubeFault, Rival};
-pub use process::{CrashPoint, ProcessFault};
-pub use s3::{Feature, HeadStatus, S3Fault};
+pub use process::ProcessFault;
+pub use s3::{HeadStatus, S3Fault};

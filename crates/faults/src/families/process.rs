@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::call::CrashPoint;
 use crate::row::{Application, Calls, Parameter, Row, Vocabulary};
 use crate::standstill::Stop;
-use crate::words;
 
 /// A fault of the calling process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,18 +21,6 @@ pub enum ProcessFault {
     /// and does what there is to do, until it rests. That one is killed, and the first goes on
     /// with its request.
     Twin,
-}
-
-words! {
-    /// Where in a call the process dies.
-    CrashPoint {
-        /// Before the request reaches the world.
-        Before = "before",
-        /// After it is carried out, before the answer is back.
-        AfterEffect = "after-effect",
-        /// After the answer is back, before the next call of this life is carried out.
-        AfterAnswer = "after-answer",
-    }
 }
 
 impl Vocabulary for ProcessFault {

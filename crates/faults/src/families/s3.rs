@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::answer::Answered;
 use crate::call::{Call, S3Call, S3Operation};
+use crate::feature::Feature;
 use crate::row::{Application, Calls, Lasts, Parameter, Refusal, Row, Vocabulary};
 use crate::words;
 
@@ -86,18 +87,6 @@ words! {
     }
 }
 
-words! {
-    /// What a store may be without.
-    Feature {
-        /// Bucket tagging.
-        Tagging = "tagging",
-        /// Versioning, and with it the list of versions.
-        Versioning = "versioning",
-        /// Multipart uploads.
-        Uploads = "uploads",
-    }
-}
-
 impl HeadStatus {
     /// The status as a number.
     pub fn code(self) -> u16 {
@@ -115,19 +104,6 @@ impl PageStatus {
         match self {
             Self::Forbidden => 403,
             Self::NotFound => 404,
-        }
-    }
-}
-
-impl Feature {
-    /// Whether an operation is a part of it.
-    pub fn has(self, operation: S3Operation) -> bool {
-        match self {
-            Self::Tagging => operation.name().ends_with("BucketTagging"),
-            Self::Versioning => {
-                operation.name().ends_with("BucketVersioning") || operation.name() == "ListObjectVersions"
-            }
-            Self::Uploads => operation.name().contains("MultipartUpload"),
         }
     }
 }

@@ -30,15 +30,6 @@ use crate::{Call, CallOutcome, Line, Plan, Vocabulary};
 /// How long a question for a crash is kept open.
 const LONG_POLL: Duration = Duration::from_secs(30);
 
-/// How a life of the controller ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Crash {
-    /// Which life, counted from 1.
-    pub life: u32,
-    /// Number of the effect that it was to crash at; absent if it was ended by hand.
-    pub effect: Option<u64>,
-}
-
 /// An effect as the admin API tells of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectLine {

@@ -81,12 +81,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub use body::Body;
-pub use control::{Crash, EffectLine, Untold, router};
+pub use control::{EffectLine, Untold, router};
 pub use disturb::Unplayable;
 use disturb::{Disturbed, OnTheWay, check};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 pub use server::Server;
 use tower::{BoxError, Layer, Service, ServiceExt, service_fn};
 pub use upstream::{Upstream, UpstreamError};
@@ -99,6 +100,15 @@ pub struct Proxy<V = Nobody> {
     /// Shared with the proxies of controllers that run beside this one.
     effects: Arc<Mutex<Effects<V>>>,
     life: Arc<Mutex<Instance>>,
+}
+
+/// How a life of the controller ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crash {
+    /// Which life, counted from 1.
+    pub life: u32,
+    /// Number of the effect that it was to crash at; absent if it was ended by hand.
+    pub effect: Option<u64>,
 }
 
 /// Which layer a call goes through.

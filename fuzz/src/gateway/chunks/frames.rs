@@ -9,7 +9,7 @@ use stowage_gateway::body::checksum::Checksum;
 use stowage_gateway::body::decoder::MAX_LINE;
 
 use super::super::signing::Chain;
-use super::{Case, Kind, SIGNED};
+use super::case::{Case, Kind, SIGNED};
 
 /// What is read in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]

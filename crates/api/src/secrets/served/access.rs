@@ -3,11 +3,11 @@
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
 
-use super::super::super::grant::{AccessRef, AccessUid, NamespaceUid};
-use super::super::super::wire;
-use super::super::access::scopes;
-use super::super::{AccessRecord, AccessScope, SecretKey};
-use super::{Data, LONGEST_ID, LONGEST_NAME, NotServed};
+use crate::identity::{AccessRef, AccessUid, NamespaceUid};
+use crate::secrets::access::{AccessRecord, AccessScope, scopes};
+use crate::secrets::bounded::{Bounded, LONGEST_ID, LONGEST_NAME, NotServed};
+use crate::secrets::key::SecretKey;
+use crate::wire;
 
 /// Longest text of the scopes of an access, in bytes: 64, each with a prefix and an endpoint.
 const LONGEST_ACCESS_SCOPES: usize = 512 << 10;
@@ -41,7 +41,7 @@ impl ServedAccess {
     /// When id, secret, access or the list of scopes is missing, damaged or longer than ours are,
     /// or the name is not that of its id, or it is deleted already.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
-        let data = Data::of_live(secret)?;
+        let data = Bounded::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;
         if secret.metadata.name.as_deref() != Some(&Self::secret_name(id)) {
             return Err(NotServed::ForeignName);
@@ -77,7 +77,7 @@ impl ServedAccessRecord {
     /// When it is damaged or longer than ours are, or under another name than its own, or it is
     /// deleted already.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
-        let data = Data::of_live(secret)?;
+        let data = Bounded::of_live(secret)?;
         for key in ["access_namespace", "access_name", "access_uid", "namespace_uid"] {
             data.text(key, LONGEST_NAME)?;
         }

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use faults::{CrashPoint, Fault, Nobody, Plan, ProcessFault};
 
+use super::{Broken, Run, Simulation};
 use crate::plans::{Undisturbed, single, singles, triples};
 use crate::shrink::shrink;
-use crate::simulation::{Broken, Run, Simulation};
 use crate::workers::at_once;
 
 /// What an exploration found.

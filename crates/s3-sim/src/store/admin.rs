@@ -9,12 +9,11 @@ use jiff::Timestamp;
 use s3s::auth::SecretKey;
 
 use super::Store;
-use super::data::Data;
-use super::lock::{LockConfiguration, Protection};
-use super::multipart::upload_id;
-use super::payload::Payload;
-use super::state::{AccountKey, Bucket, Content, Object, Upload, Version, Versioning};
-use super::touched::{Before, Touched};
+use crate::data::Data;
+use crate::lock::{LockConfiguration, Protection};
+use crate::payload::Payload;
+use crate::state::{AccountKey, Bucket, Content, Object, Upload, Version, Versioning, upload_id};
+use crate::touched::Touched;
 
 /// A bucket as it was when asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,32 +53,32 @@ impl Store {
     /// Gives an account a pair of keys; an account may have several, a key belongs to one.
     pub fn add_account(&self, account: &str, access_key: &str, secret_key: &str) {
         let key = AccountKey { account: account.to_owned(), secret: SecretKey::from(secret_key) };
-        self.state().keys.insert(access_key.to_owned(), key);
+        self.shared.state().keys.insert(access_key.to_owned(), key);
     }
 
     /// Withdraws a key: from now on it is unknown. Tells whether it was known.
     pub fn revoke_key(&self, access_key: &str) -> bool {
-        self.state().keys.remove(access_key).is_some()
+        self.shared.state().keys.remove(access_key).is_some()
     }
 
     /// All buckets by name.
     #[must_use]
     pub fn buckets(&self) -> BTreeMap<String, BucketSnapshot> {
-        let state = self.state();
+        let state = self.shared.state();
         state.buckets.iter().map(|(name, bucket)| (name.clone(), snapshot(bucket))).collect()
     }
 
     /// One bucket.
     #[must_use]
     pub fn bucket(&self, name: &str) -> Option<BucketSnapshot> {
-        self.state().buckets.get(name).map(snapshot)
+        self.shared.state().buckets.get(name).map(snapshot)
     }
 
     /// The data of all live objects of a bucket by key; empty for a missing bucket. What a keeper
     /// can't read is left out.
     #[must_use]
     pub fn objects(&self, bucket: &str) -> BTreeMap<String, Bytes> {
-        let state = self.state();
+        let state = self.shared.state();
         let keys = state.buckets.get(bucket).into_iter().flat_map(|bucket| &bucket.keys);
         let live =
             keys.filter_map(|(key, versions)| Some((key.clone(), versions.last()?.object()?.data.bytes().ok()?)));
@@ -94,7 +93,7 @@ impl Store {
             bytes: version.object().and_then(|object| object.data.bytes().ok()),
             protection: version.object().map(|object| object.protection).unwrap_or_default(),
         };
-        let state = self.state();
+        let state = self.shared.state();
         let keys = state.buckets.get(bucket).into_iter().flat_map(|bucket| &bucket.keys);
         keys.map(|(key, versions)| (key.clone(), versions.iter().map(version).collect())).collect()
     }
@@ -103,13 +102,14 @@ impl Store {
     pub fn put_bucket(&self, account: &str, name: &str) -> bool {
         let created = (self.shared.clock)();
         let bucket = Bucket::new(account, &self.shared.dialect.region, created);
-        let mut state = self.state();
+        let mut state = self.shared.state();
         let existed = state.buckets.remove(name).is_some();
-        let gone = self.home().filter(|_| existed).map(|_| Before::new(&state, vec![Touched::Bucket(name.to_owned())]));
-        self.tell(&state, gone);
-        let before = self.home().map(|_| Before::new(&state, vec![Touched::Bucket(name.to_owned())]));
+        let place = || vec![Touched::Bucket(name.to_owned())];
+        let gone = self.shared.before(&state, place).filter(|_| existed);
+        self.shared.tell(&state, gone);
+        let before = self.shared.before(&state, place);
         state.buckets.insert(name.to_owned(), bucket);
-        self.tell(&state, before);
+        self.shared.tell(&state, before);
         !existed
     }
 
@@ -120,10 +120,10 @@ impl Store {
 
     /// Removes a bucket with all that is in it, locked or not.
     pub fn remove_bucket(&self, name: &str) -> bool {
-        let mut state = self.state();
-        let before = self.home().map(|_| Before::new(&state, vec![Touched::Bucket(name.to_owned())]));
+        let mut state = self.shared.state();
+        let before = self.shared.before(&state, || vec![Touched::Bucket(name.to_owned())]);
         let existed = state.buckets.remove(name).is_some();
-        self.tell(&state, before);
+        self.shared.tell(&state, before);
         existed
     }
 
@@ -140,8 +140,8 @@ impl Store {
     /// Writes an object as a client would; returns the id of the new version.
     pub fn put_object(&self, bucket: &str, key: &str, bytes: impl Into<Bytes>) -> Option<String> {
         let bytes = bytes.into();
-        let data = match self.home() {
-            Some(home) => home.store(&bytes).ok()?,
+        let data = match self.shared.home() {
+            Some(home) => Data::store(home, &bytes).ok()?,
             None => Data::Memory(bytes),
         };
         let Payload { data, etag, checksum } = Payload::trusted(data).ok()?;
@@ -185,14 +185,14 @@ impl Store {
         change: impl FnOnce(&mut Bucket, u64, Timestamp) -> R,
     ) -> Option<R> {
         let now = (self.shared.clock)();
-        let mut state = self.state();
+        let mut state = self.shared.state();
         if !state.buckets.contains_key(name) {
             return None;
         }
-        let before = self.home().map(|_| Before::new(&state, touch.places(name)));
+        let before = self.shared.before(&state, || touch.places(name));
         let sequence = state.next_sequence();
         let changed = state.buckets.get_mut(name).map(|bucket| change(bucket, sequence, now));
-        self.tell(&state, before);
+        self.shared.tell(&state, before);
         changed
     }
 }

@@ -1,0 +1,35 @@
+//! One request while it is carried out: what the operations are given.
+
+use jiff::Timestamp;
+use s3s::{S3ErrorCode, S3Result};
+
+use super::dialect::Dialect;
+use super::disturbance::Disturbance;
+use super::errors::refuse;
+use super::state::{Bucket, State};
+
+/// One request being carried out: nothing else happens in the store meanwhile.
+pub(super) struct Call<'a> {
+    pub(super) state: &'a mut State,
+    pub(super) dialect: &'a Dialect,
+    pub(super) now: Timestamp,
+    /// The account that asks.
+    pub(super) account: &'a str,
+    /// What is wrong with the answer.
+    pub(super) disturbance: Option<Disturbance>,
+}
+
+impl Call<'_> {
+    /// A bucket of the account that asks, or one that lets it in.
+    ///
+    /// # Errors
+    /// `InvalidBucketName`, `NoSuchBucket`, and `AccessDenied` for a bucket of another account.
+    pub(super) fn bucket(&mut self, name: &str) -> S3Result<&mut Bucket> {
+        if !s3s::path::check_bucket_name(name) {
+            return Err(refuse(S3ErrorCode::InvalidBucketName));
+        }
+        let found = self.state.buckets.get_mut(name);
+        let bucket = found.ok_or_else(|| refuse(S3ErrorCode::NoSuchBucket))?;
+        if bucket.lets_in(self.account) { Ok(bucket) } else { Err(refuse(S3ErrorCode::AccessDenied)) }
+    }
+}

@@ -1,0 +1,58 @@
+//! Tells the keeper of a store of every change, and reads what it was told.
+
+use std::sync::Arc;
+
+use super::blob::Home;
+use super::keeper::Keeper;
+use super::record::{Change, document, whole};
+use super::restore::restore;
+use super::state::State;
+use super::touched::Before;
+
+/// What stands between a store and its keeper.
+pub(super) struct Journal {
+    home: Arc<Home>,
+}
+
+impl Journal {
+    pub(super) fn new(keeper: Arc<dyn Keeper>) -> Self {
+        Self { home: Arc::new(Home::new(keeper)) }
+    }
+
+    /// Where blobs are kept.
+    pub(super) fn home(&self) -> &Arc<Home> {
+        &self.home
+    }
+
+    /// Tells what has become of places that were looked at before.
+    pub(super) fn tell(&self, state: &State, before: &Before) {
+        let changes = before.changes(state);
+        if !changes.is_empty() {
+            self.home.keeper.keep(document(state.sequence(), changes));
+        }
+        self.home.sweep();
+    }
+
+    /// Tells of everything that a store holds, and of what is gone.
+    pub(super) fn tell_all(&self, state: &State, gone: Vec<Change>) {
+        self.home.keeper.keep(document(state.sequence(), gone));
+        whole(state, 0).documents.into_iter().for_each(|document| self.home.keeper.keep(document));
+        self.home.sweep();
+    }
+
+    /// Makes of documents that the keeper was told what they tell of, on top of a state.
+    ///
+    /// # Errors
+    /// In one sentence, for what is no such document; the state then holds a part of it.
+    pub(super) fn restore<'d>(
+        &self,
+        state: &mut State,
+        documents: impl IntoIterator<Item = &'d [u8]>,
+    ) -> Result<(), String> {
+        // What was let go of on the way may be referred to again.
+        let dropped = self.home.take_dropped();
+        let read = restore(state, documents, &self.home);
+        self.home.set_dropped(dropped);
+        read
+    }
+}
