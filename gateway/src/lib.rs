@@ -32,5 +32,6 @@ pub mod server;
 pub mod sigv4;
 pub mod upstream;
 pub mod uri;
+mod xml;
 
 pub use cli::Cli;
