@@ -16,6 +16,7 @@ pub mod answer;
 pub mod audit;
 pub mod body;
 mod cli;
+mod clock;
 pub mod cors;
 pub mod decide;
 pub mod deletion;
