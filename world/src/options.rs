@@ -67,8 +67,8 @@ pub enum Accesses {
 }
 
 impl Default for Options {
-    /// No faults, the operator's own defaults, and one backend: `main` at [`crate::STORE_ENDPOINT`] with
-    /// the keys of [`crate::ADMIN_ACCOUNT`].
+    /// No faults, the operator's own defaults, and one backend: `main` at
+    /// [`crate::STORE_ENDPOINT`] with the keys of [`crate::ADMIN_ACCOUNT`].
     fn default() -> Self {
         Self {
             seed: 0,

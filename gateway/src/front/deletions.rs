@@ -30,6 +30,7 @@ use crate::upstream::{Admitted, Client};
 
 /// Most objects of one DeleteObjects that are looked at at once, each with a call of the tenant's.
 const LANES: usize = 8;
+
 /// The part of a DeleteObjects that the store is not asked for.
 pub(super) struct Aside {
     told: Supplement,

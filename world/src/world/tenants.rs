@@ -21,7 +21,7 @@ impl World {
         aws_sdk_s3::Client::from_conf(config)
     }
 
-    /// A tenant's HTTP client: it reaches the gateway at [`crate::GATEWAY_ENDPOINT`], and nothing else.
+    /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
     pub fn tenant_http(&self) -> SharedHttpClient {
         SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway().http())])))
     }
