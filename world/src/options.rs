@@ -32,7 +32,7 @@ pub struct Options {
     /// After how long each life of the operator comes to an end of itself, as by a bug; it doesn't
     /// if absent.
     pub operator_ends_after: Option<Duration>,
-    /// Whether what happens is noted, for [`crate::World::history`].
+    /// Whether what happens is noted, for [`World::history`](crate::World::history).
     pub history: bool,
     /// The backends that there are stores for, and that the gateway serves: those of one endpoint
     /// share a store.
@@ -67,8 +67,7 @@ pub enum Accesses {
 }
 
 impl Default for Options {
-    /// No faults, the operator's own defaults, and one backend: `main` at
-    /// [`crate::STORE_ENDPOINT`] with the keys of [`crate::ADMIN_ACCOUNT`].
+    /// No faults, the operator's own defaults, and one backend: [`BackendStore::main`].
     fn default() -> Self {
         Self {
             seed: 0,
