@@ -2,16 +2,21 @@
 //! the time.
 
 mod grants;
+mod refusals;
+mod wanted;
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use stowage_api::{AccessScope, BucketName, ServedCredential};
 
-use crate::deletion::Deletion;
-use crate::head::{Ask, CopySource, Operation};
+use crate::head::Operation;
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Backend, Holder, Key, Tables, Unreachable};
+use crate::registry::{Backend, Holder, Key, Tables};
+use refusals::of_unreachable;
+
+pub use refusals::{denied, unknown_key};
+pub use wanted::Wanted;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]
@@ -20,60 +25,6 @@ pub enum Caller<'a> {
     Key(&'a Key),
     /// Anybody.
     Nobody,
-}
-
-/// What is asked for, as far as access is concerned. Keys and prefixes are decoded bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// The operation.
-    pub operation: Operation,
-    /// The bucket, where one is named.
-    pub bucket: Option<&'a BucketName>,
-    /// The object's key, where one is named.
-    pub key: Option<&'a [u8]>,
-    /// What the keys of a list begin with, where that is said.
-    pub prefix: Option<&'a [u8]>,
-    /// The objects that a DeleteObjects deletes, once its body has been read.
-    pub deletion: Option<&'a Deletion>,
-    /// Where a copy comes from.
-    pub source: Option<&'a CopySource>,
-    /// Whether it is about a version that may be past.
-    pub names_version: bool,
-    /// Whether it wants other headers than an object has.
-    pub overrides_headers: bool,
-}
-
-impl<'a> Wanted<'a> {
-    /// What a request wants.
-    #[must_use]
-    pub fn of(ask: &'a Ask) -> Self {
-        let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map(|pair| pair.value.as_slice());
-        Self {
-            operation: ask.operation,
-            bucket: ask.target.bucket(),
-            key: ask.target.key().map(|key| key.as_str().as_bytes()),
-            prefix: prefix.filter(|_| ask.operation.lists()),
-            deletion: None,
-            source: ask.copy.as_ref(),
-            names_version: ask.names_version(),
-            overrides_headers: ask.overrides_headers(),
-        }
-    }
-
-    /// An operation on a bucket itself, and nothing more.
-    #[must_use]
-    pub fn of_bucket(operation: Operation, bucket: &'a BucketName) -> Self {
-        Self {
-            operation,
-            bucket: Some(bucket),
-            key: None,
-            prefix: None,
-            deletion: None,
-            source: None,
-            names_version: false,
-            overrides_headers: false,
-        }
-    }
 }
 
 /// What is to be done with a request.
@@ -140,7 +91,7 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
             let is_public = wanted.operation.is_public() && is_plain;
             let bucket = wanted.bucket.filter(|_| is_public).ok_or_else(denied)?;
             let binding = known.binding(bucket.as_str()).ok_or_else(denied)?;
-            known.reach_binding(binding).map(Verdict::Forward).map_err(refusal)
+            known.reach_binding(binding).map(Verdict::Forward).map_err(of_unreachable)
         }
     }
 }
@@ -148,7 +99,7 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
 /// The store behind a bucket of a claim's key.
 fn reach(credential: &ServedCredential, bucket: &BucketName, known: &Tables) -> Result<Arc<Backend>, Refusal> {
     let scope = credential.scope(bucket.as_str()).ok_or_else(denied)?;
-    known.reach_scope(credential, scope).map_err(refusal)
+    known.reach_scope(credential, scope).map_err(of_unreachable)
 }
 
 /// The caller's buckets. Of an access those that it opens now.
@@ -164,28 +115,4 @@ fn buckets_of(key: &Key, known: &Tables) -> Vec<(BucketName, Option<Timestamp>)>
             open.map(|scope| (scope.bucket.clone(), since(scope))).collect()
         }
     }
-}
-
-fn refusal(why: Unreachable) -> Refusal {
-    match why {
-        Unreachable::Held | Unreachable::Closed => denied(),
-        Unreachable::NoBackend | Unreachable::Elsewhere => unknown_store(),
-    }
-}
-
-/// The bucket is not the caller's: in the same words whether it exists or not.
-#[must_use]
-pub fn denied() -> Refusal {
-    Refusal::new(Code::AccessDenied, "Access Denied")
-}
-
-/// The key is nobody's: in the same words whether it is expired, deleted, or never was.
-#[must_use]
-pub fn unknown_key() -> Refusal {
-    Refusal::new(Code::InvalidAccessKeyId, "The AWS Access Key Id you provided does not exist in our records.")
-}
-
-fn unknown_store() -> Refusal {
-    let message = "The store of this bucket can't be told now. Please try again later.";
-    Refusal::new(Code::ServiceUnavailable, message)
 }

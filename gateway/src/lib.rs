@@ -16,6 +16,7 @@ pub mod answer;
 pub mod audit;
 pub mod body;
 mod cli;
+mod clock;
 pub mod cors;
 pub mod decide;
 pub mod deletion;
@@ -32,5 +33,6 @@ pub mod server;
 pub mod sigv4;
 pub mod upstream;
 pub mod uri;
+mod xml;
 
 pub use cli::Cli;

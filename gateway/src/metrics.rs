@@ -40,6 +40,15 @@ struct Inner {
     replicas: Gauge<u64, AtomicU64>,
 }
 
+/// Connections as they are, for whoever measures.
+#[derive(Clone, Debug, Default)]
+pub struct Gauges {
+    /// Open now.
+    pub open: Arc<AtomicU64>,
+    /// Refused because there were too many, of all or of one source.
+    pub refused: Arc<AtomicU64>,
+}
+
 #[derive(Clone, Debug)]
 struct Durations;
 

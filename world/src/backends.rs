@@ -8,7 +8,9 @@ use seeded::WallClock;
 use serde::de::DeserializeOwned;
 use stowage_operator::api::{AdminCredentialsSecretRef, Endpoint, S3Backend};
 
-use super::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, Document, STORE_ENDPOINT, authority};
+use crate::installation::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, STORE_ENDPOINT};
+use crate::manifests::Document;
+use crate::transport::authority;
 
 /// A backend that a store is made for.
 #[derive(Clone, Debug)]
@@ -114,8 +116,8 @@ pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
 mod tests {
     use seeded::VirtualClock;
 
-    use super::super::parse;
     use super::*;
+    use crate::manifests::parse;
 
     const YAML: &str = "
 apiVersion: v1

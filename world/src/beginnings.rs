@@ -10,9 +10,11 @@ use kube_sim::Cluster;
 use parking_lot::Mutex;
 use seeded::VirtualClock;
 
-use super::{Foreign, OPERATOR_NAMESPACE, definitions, manifests};
 use crate::determinism::run_seeded;
+use crate::foreign::Foreign;
 use crate::history::{Chronicle, Event};
+use crate::installation::{OPERATOR_NAMESPACE, definitions};
+use crate::manifests;
 
 /// How a world begins.
 #[derive(Clone)]

@@ -1,25 +1,22 @@
-//! The gateways of a world, how tenants reach them, and how faults come to their calls.
+//! The gateways of a world, and how faults come to their calls.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use aws_smithy_async::time::{SharedTimeSource, TimeSource};
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use explore::{ApiBody, services};
 use faults::Surroundings;
 use http::request::Parts;
 use kube_sim::Cluster;
-use s3_sim::{InProcess, Store};
-use seeded::{VirtualClock, WallClock};
+use seeded::WallClock;
 use tower::{Layer, ServiceExt};
 
-use super::transport::{Hosts, Stores};
-use super::{GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, Options, World, authority};
 use crate::effects::{Call, Gate, GatewayEffects, GatewayFault, GatewayPlan, OfGateway, S3Fault};
 use crate::gateway::wire::{Mailbox, Wire};
 use crate::gateway::{Gateway, Given};
-use crate::history::Contents;
+use crate::installation::OPERATOR_NAMESPACE;
+use crate::options::Options;
+use crate::transport::Stores;
 
 /// The gateways of a world.
 pub(super) struct Gateways {
@@ -78,68 +75,6 @@ impl Own<'_> {
             watch: self.watch,
             log: None,
         }
-    }
-}
-
-impl World {
-    /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
-    pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
-        let client = InProcess::new(self.gateway().http()).client(access_key, secret_key, region);
-        let config = client.config().to_builder().time_source(self.tenants_time()).build();
-        aws_sdk_s3::Client::from_conf(config)
-    }
-
-    /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
-    pub fn tenant_http(&self) -> SharedHttpClient {
-        SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway().http())])))
-    }
-
-    /// What tenants' clients read the time from: the gateway takes no signature of another day.
-    pub fn tenants_time(&self) -> SharedTimeSource {
-        SharedTimeSource::new(TimeOf(self.clock.clone()))
-    }
-
-    /// Sends a request to the gateway as it is, signed or not; the status of the answer.
-    ///
-    /// # Panics
-    /// When the gateway gives no answer, which it always does.
-    pub async fn send_to_gateway(&self, request: http::Request<s3s::Body>) -> http::StatusCode {
-        let answer = tower::ServiceExt::oneshot(self.gateway().http(), request).await;
-        answer.expect("the gateway answers").status()
-    }
-
-    /// The gateway; the first of several.
-    pub fn gateway(&self) -> Gateway {
-        self.gateways[0].clone()
-    }
-
-    /// All gateways.
-    pub fn gateways(&self) -> &[Gateway] {
-        &self.gateways
-    }
-
-    /// Hosts and ports of all stores.
-    pub fn hosts(&self) -> impl Iterator<Item = String> {
-        self.stores.all().into_iter().map(|(host, _)| host)
-    }
-
-    /// The present objects of all buckets.
-    pub fn contents(&self) -> Contents {
-        let of_store = |(host, store): (String, Store)| {
-            let buckets = store.buckets().into_keys();
-            buckets.map(|name| ((host.clone(), name.clone()), store.objects(&name))).collect::<Vec<_>>()
-        };
-        self.stores.all().into_iter().flat_map(of_store).collect()
-    }
-}
-
-/// The time of a world, as the SDK asks for it.
-#[derive(Debug)]
-struct TimeOf(VirtualClock);
-
-impl TimeSource for TimeOf {
-    fn now(&self) -> SystemTime {
-        self.0.now().into()
     }
 }
 

@@ -12,9 +12,9 @@ use stowage_operator::{Clock, Config, Election, Metrics, Parts, StartError, Term
 use tokio::sync::watch;
 use tower::{Layer, ServiceExt};
 
-use super::OPERATOR_NAMESPACE;
-use super::transport::{SimulatedConnect, Stores};
 use crate::effects::{Effects, Gate, Instance, LifeEnd};
+use crate::installation::OPERATOR_NAMESPACE;
+use crate::transport::{SimulatedConnect, Stores};
 
 /// How long a crashed operator is down. One that can't start is down twice as long each time, as
 /// under a kubelet.

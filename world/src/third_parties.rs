@@ -18,8 +18,8 @@ use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{AccessKeyId, ClaimUid};
 use tokio::time::Instant;
 
-use super::OPERATOR_NAMESPACE;
 use super::clocks::Clocks;
+use super::installation::OPERATOR_NAMESPACE;
 use super::transport::Stores;
 use crate::effects::{Actor, Call, ClockFault, Edit, Fault, KubeFault, Plan, S3Call, S3Fault, StowageFault, Tampering};
 use crate::gateway::Gateway;

@@ -18,6 +18,11 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 use crate::effects::EffectLayer;
 use crate::gateway::GatewayService;
 
+/// Host and port of a URL.
+pub fn authority(url: &str) -> String {
+    url.split("://").nth(1).unwrap_or(url).to_owned()
+}
+
 /// S3 services by host and port. Clones are the same network.
 pub struct Hosts<S>(Arc<RwLock<BTreeMap<String, S>>>);
 

@@ -8,13 +8,13 @@ pub mod xml;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::{BodyExt, Empty, Full};
+use http_body_util::{BodyExt, Full};
 
 use crate::body::Body;
 use crate::refusal::{Code, Refusal};
 
-/// Whose all buckets and objects are, as far as tenants know.
-pub const OWNER: &str = "stowage";
+pub use crate::body::nothing;
+pub use crate::head::OWNER;
 
 /// Header with our id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
@@ -64,10 +64,4 @@ pub fn document(text: String) -> Response<Body> {
     let mut answer = Response::new(body);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
     answer
-}
-
-/// No bytes.
-#[must_use]
-pub fn nothing() -> Body {
-    Empty::new().map_err(|never| match never {}).boxed_unsync()
 }

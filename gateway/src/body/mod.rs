@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Empty};
 use tower::BoxError;
 
 use crate::refusal::{Code, Refusal};
@@ -30,6 +31,12 @@ pub use self::recheck::{RECHECK, Recheck, rechecked, rechecked_upload};
 
 /// A body that flows, in either direction.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// No bytes.
+#[must_use]
+pub fn nothing() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
 
 /// Why a body ended early: the error of a [`Body`] that the gateway itself broke off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use stowage_api::{AccessMode, BucketName, ServedAccess};
 
-use super::{Wanted, denied, refusal};
+use super::refusals::{denied, of_unreachable};
+use super::wanted::Wanted;
 use crate::head::{CopySource, Operation};
 use crate::refusal::Refusal;
 use crate::registry::{Backend, Granted, Tables};
@@ -85,7 +86,7 @@ pub(super) fn target(
     wanted: &Wanted<'_>,
     known: &Tables,
 ) -> Result<Arc<Backend>, Refusal> {
-    let granted = known.grant(access, bucket).map_err(refusal)?;
+    let granted = known.grant(access, bucket).map_err(of_unreachable)?;
     let is_met = Need::of(wanted.operation, wanted.names_version).is_met_by(granted.mode);
     if is_met && is_covered(&granted, wanted) { Ok(granted.backend) } else { Err(denied()) }
 }
@@ -95,7 +96,7 @@ pub(super) fn target(
 /// # Errors
 /// `AccessDenied` where the key is not for it, else as for a claim's.
 pub(super) fn source(access: &ServedAccess, source: &CopySource, known: &Tables) -> Result<Arc<Backend>, Refusal> {
-    let granted = known.grant(access, &source.bucket).map_err(refusal)?;
+    let granted = known.grant(access, &source.bucket).map_err(of_unreachable)?;
     let is_met = Need::of(Operation::GetObject, source.version.is_some()).is_met_by(granted.mode);
     let is_covered = granted.covers(source.key.as_str().as_bytes());
     if is_met && is_covered { Ok(granted.backend) } else { Err(denied()) }

@@ -7,6 +7,7 @@
 //! Everything here is pure. How a body is read, and how many at once, is `front/documents.rs`.
 
 mod digests;
+mod objects;
 mod reader;
 mod supplement;
 mod writer;
@@ -17,10 +18,8 @@ use crate::head::{Key, Operation};
 use crate::refusal::{Code, Refusal};
 
 pub use digests::{verify, verify_md5, write_anew};
+pub use objects::{Answer, Doomed, MOST_OBJECTS};
 pub use supplement::Supplement;
-
-/// Most objects of one request (Amazon S3, DeleteObjects).
-pub const MOST_OBJECTS: usize = 1000;
 
 /// The objects that a request deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,31 +29,6 @@ pub struct Deletion {
     /// The keys of those that the document names again, as often as it does.
     repeated: Vec<Key>,
     answer: Answer,
-}
-
-/// What the store tells of what it has deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
-    /// Every object.
-    #[default]
-    Full,
-    /// Those that it could not delete: `Quiet`.
-    Errors,
-}
-
-/// An object that is to be deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Doomed {
-    /// Its key.
-    pub key: Key,
-    /// Which version; the present one is marked as deleted without.
-    pub version: Option<Box<str>>,
-    /// Its `ETag`, where only that one is meant.
-    pub etag: Option<Box<str>>,
-    /// Its time, where only that one is meant, as the client wrote it.
-    pub modified: Option<Box<str>>,
-    /// Its length in bytes, where only that one is meant.
-    pub size: Option<u64>,
 }
 
 impl Deletion {
@@ -67,7 +41,8 @@ impl Deletion {
     /// `InvalidArgument` for a version's id that no store has given, and for an object that is
     /// named again with other conditions.
     pub fn read(document: &[u8]) -> Result<Self, Refusal> {
-        reader::read(document)
+        let (objects, repeated, answer) = reader::read(document)?;
+        Ok(Self { objects, repeated, answer })
     }
 
     /// The document for the store, of exactly its capacity. What reads it has the same keys: lines
@@ -78,11 +53,11 @@ impl Deletion {
     /// `EntityTooLarge` where it has more bytes than the operation's document may have.
     pub fn written(&self) -> Result<Vec<u8>, Refusal> {
         let longest = Operation::DeleteObjects.longest_document().unwrap_or_default();
-        let length = writer::length(self);
+        let length = writer::length(&self.objects, self.answer);
         if length as u64 > longest {
             return Err(Refusal::new(Code::EntityTooLarge, "The document in the body is too long."));
         }
-        Ok(writer::write(self, length))
+        Ok(writer::write(&self.objects, self.answer, length))
     }
 
     /// The objects, each once, in the document's order.

@@ -1,20 +1,23 @@
 //! Reads the document of a DeleteObjects (Amazon S3, "Delete" and "ObjectIdentifier"). What isn't
 //! exactly that is nothing.
 
-use super::{Answer, Deletion, Doomed, MOST_OBJECTS};
-use crate::document::{Reader, malformed, once};
+use super::objects::{Answer, Doomed, MOST_OBJECTS};
 use crate::head::{Key, is_id};
 use crate::refusal::{Code, Refusal};
+use crate::xml::{Reader, malformed, once};
+
+/// Each object once, the keys of those that are named again, and what the store tells of them.
+type Read = (Vec<Doomed>, Vec<Key>, Answer);
 
 /// Reads a document.
-pub(super) fn read(document: &[u8]) -> Result<Deletion, Refusal> {
+pub(super) fn read(document: &[u8]) -> Result<Read, Refusal> {
     let mut reader = Reader::open(document, b"Delete")?;
     let deletion = deletion(&mut reader)?;
     reader.end()?;
     Ok(deletion)
 }
 
-fn deletion(reader: &mut Reader<'_>) -> Result<Deletion, Refusal> {
+fn deletion(reader: &mut Reader<'_>) -> Result<Read, Refusal> {
     let (mut objects, mut answer) = (Vec::new(), None);
     while let Some(element) = reader.element()? {
         match element.name().as_ref() {
@@ -27,7 +30,7 @@ fn deletion(reader: &mut Reader<'_>) -> Result<Deletion, Refusal> {
         return Err(malformed());
     }
     let (objects, repeated) = merged(objects)?;
-    Ok(Deletion { objects, repeated, answer: answer.unwrap_or_default() })
+    Ok((objects, repeated, answer.unwrap_or_default()))
 }
 
 /// Each object once, and the keys of those that are named again: a store that is asked twice

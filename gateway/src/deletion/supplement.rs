@@ -12,10 +12,10 @@ use http_body_util::BodyExt;
 use memchr::memmem;
 use tower::BoxError;
 
-use super::{Answer, Doomed};
+use super::objects::{Answer, Doomed};
 use crate::body::Body;
-use crate::document::{begin, element};
 use crate::refusal::Code;
+use crate::xml::{begin, element};
 
 const ROOT: &str = "DeleteResult";
 const END: &[u8] = b"</DeleteResult>";

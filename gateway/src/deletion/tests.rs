@@ -283,7 +283,7 @@ fn text() -> impl Strategy<Value = String> {
     let c = prop_oneof![
         proptest::sample::select(vec![' ', '\t', '\n', '\r', '&', '<', '>', '"', '\'', ']', '/', ';', '#', '\u{85}']),
         proptest::sample::select(vec!['\u{2028}', '\u{3000}', '\u{feff}', '\u{fffd}', '\u{10ffff}', '\u{7f}', 'a']),
-        any::<char>().prop_filter("it can be carried", |c| crate::document::is_carried(*c)),
+        any::<char>().prop_filter("it can be carried", |c| crate::xml::is_carried(*c)),
     ];
     proptest::collection::vec(c, 1..12).prop_map(|characters| characters.into_iter().collect())
 }

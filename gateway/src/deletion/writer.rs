@@ -1,26 +1,26 @@
 //! Writes the document of a DeleteObjects: the shortest that says what was read, and in which no
 //! reader finds another key.
 
-use super::{Answer, Deletion};
-use crate::document::{begin, element};
+use super::objects::{Answer, Doomed};
+use crate::xml::{begin, element};
 
 /// How many bytes the document has.
-pub(super) fn length(deletion: &Deletion) -> usize {
+pub(super) fn length(objects: &[Doomed], answer: Answer) -> usize {
     let mut length = 0;
-    document(deletion, &mut |part| length += part.len());
+    document(objects, answer, &mut |part| length += part.len());
     length
 }
 
 /// The document, which has `length` bytes.
-pub(super) fn write(deletion: &Deletion, length: usize) -> Vec<u8> {
+pub(super) fn write(objects: &[Doomed], answer: Answer, length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length);
-    document(deletion, &mut |part| bytes.extend_from_slice(part.as_bytes()));
+    document(objects, answer, &mut |part| bytes.extend_from_slice(part.as_bytes()));
     bytes
 }
 
-fn document(deletion: &Deletion, put: &mut impl FnMut(&str)) {
+fn document(objects: &[Doomed], answer: Answer, put: &mut impl FnMut(&str)) {
     begin("Delete", put);
-    for object in &deletion.objects {
+    for object in objects {
         put("<Object>");
         element("Key", Some(object.key.as_str()), put);
         element("VersionId", object.version.as_deref(), put);
@@ -29,6 +29,6 @@ fn document(deletion: &Deletion, put: &mut impl FnMut(&str)) {
         element("Size", object.size.map(|size| size.to_string()).as_deref(), put);
         put("</Object>");
     }
-    element("Quiet", Some("true").filter(|_| deletion.answer == Answer::Errors), put);
+    element("Quiet", Some("true").filter(|_| answer == Answer::Errors), put);
     put("</Delete>");
 }

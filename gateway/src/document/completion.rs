@@ -1,8 +1,8 @@
 //! The document of a CompleteMultipartUpload (Amazon S3, "CompletedMultipartUpload" and
 //! "CompletedPart").
 
-use super::{Out, Reader, begin, element, malformed, once};
 use crate::refusal::{Code, Refusal};
+use crate::xml::{Out, Reader, begin, element, malformed, once};
 
 /// Most parts of an upload (Amazon S3, "Amazon S3 multipart upload limits").
 const MOST_PARTS: u32 = 10_000;

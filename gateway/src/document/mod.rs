@@ -7,20 +7,11 @@
 //! Everything here is pure.
 
 mod completion;
-mod reader;
 mod tagging;
-mod writer;
 
 use crate::head::Operation;
-use crate::refusal::{Code, Refusal};
-
-pub(crate) use reader::{Reader, malformed, once};
-pub(crate) use writer::{begin, element};
-
-/// Longest text in a document, in bytes: a key, the id of a version, a tag.
-pub(crate) const LONGEST_TEXT: usize = 1024;
-/// The namespace of S3's documents.
-const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+use crate::refusal::Refusal;
+use crate::xml::{Out, malformed};
 
 /// True where the store gets a document of [`rewritten`] in the place of the client's.
 #[must_use]
@@ -34,13 +25,13 @@ pub fn is_rewritten(operation: Operation) -> bool {
 /// `MalformedXML` for anything but the operation's document; `EntityTooLarge` where what says the
 /// same is twice as long.
 pub fn rewritten(operation: Operation, document: &[u8]) -> Result<Vec<u8>, Refusal> {
-    let mut out = Out { text: String::new(), most: most_written(document.len() as u64) };
+    let mut out = Out::new(most_written(document.len() as u64));
     match operation {
         Operation::CompleteMultipartUpload => completion::rewrite(document, &mut out)?,
         Operation::PutObjectTagging => tagging::rewrite(document, &mut out)?,
         _ => return Err(malformed()),
     }
-    Ok(out.text.into_bytes())
+    Ok(out.into_bytes())
 }
 
 /// Most bytes of memory that a document of this length takes, by capacity: itself, what is
@@ -54,29 +45,6 @@ pub fn most_held(length: u64) -> u64 {
 /// Twice the document, as a reference may stand where a character was.
 fn most_written(length: u64) -> u64 {
     length.saturating_mul(2).saturating_add(1024)
-}
-
-/// A document that is being written.
-struct Out {
-    text: String,
-    /// Most bytes that it may have.
-    most: u64,
-}
-
-impl Out {
-    /// Writes more of it.
-    fn write(&mut self, write: impl FnOnce(&mut dyn FnMut(&str))) -> Result<(), Refusal> {
-        write(&mut |part| self.text.push_str(part));
-        if self.text.len() as u64 > self.most {
-            return Err(Refusal::new(Code::EntityTooLarge, "The document in the body is too long."));
-        }
-        Ok(())
-    }
-}
-
-/// True for a character that XML 1.0 has, also as a reference (section 2.2, Char).
-pub(crate) fn is_carried(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 #[cfg(test)]

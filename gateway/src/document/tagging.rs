@@ -1,8 +1,8 @@
 //! The document of a PutObjectTagging (Amazon S3, "Tagging"). How many tags there may be, and how
 //! long they are, is for the store to say.
 
-use super::{Out, Reader, begin, element, malformed, once};
 use crate::refusal::Refusal;
+use crate::xml::{Out, Reader, begin, element, malformed, once};
 
 /// Reads a document, and writes it for the store.
 pub(super) fn rewrite(document: &[u8], out: &mut Out) -> Result<(), Refusal> {

@@ -1,6 +1,8 @@
 use rstest::rstest;
 
 use super::*;
+use crate::refusal::Code;
+use crate::xml::NAMESPACE;
 
 use Operation::{CompleteMultipartUpload, PutObjectTagging};
 

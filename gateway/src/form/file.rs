@@ -9,9 +9,9 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use tower::BoxError;
 
-use super::parts::{Boundary, two_readings, without_line};
+use super::parts::{Boundary, without_line};
+use super::refusals::{incomplete, malformed, two_readings};
 use super::splitter::Splitter;
-use super::{incomplete, malformed};
 use crate::body::{Body, Broken};
 use crate::refusal::{Code, Refusal};
 

@@ -3,7 +3,8 @@
 use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memmem::Finder;
 
-use super::{Field, Form, is_ignored, malformed};
+use super::fields::{Field, Form, is_ignored};
+use super::refusals::{malformed, too_large, two_readings};
 use crate::refusal::{Code, Refusal};
 
 /// How many fields a form may have before its file.
@@ -250,16 +251,6 @@ impl Window {
 /// A delimiter without the end of the line before it.
 pub(super) fn without_line(delimiter: &[u8]) -> &[u8] {
     delimiter.strip_prefix(END_OF_LINE).unwrap_or(delimiter)
-}
-
-/// Says that a part begins with the boundary: the line before it ends the part's head, and some
-/// readers take it for the delimiter's, too, and the part for an empty one.
-pub(super) fn two_readings() -> Refusal {
-    malformed("A part of the form begins with its boundary.")
-}
-
-fn too_large(message: &'static str) -> Refusal {
-    Refusal::new(Code::EntityTooLarge, message)
 }
 
 /// What a part says of itself.

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::{Form, is_ignored, malformed};
+use super::fields::{Form, is_ignored};
+use super::refusals::malformed;
 use crate::refusal::{Code, Refusal};
 
 /// How long a policy may be, in Base64.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 
 use super::parts::Boundary;
-use super::{incomplete, malformed};
+use super::refusals::{incomplete, malformed};
 use crate::refusal::Refusal;
 
 /// How many bytes may follow the file: fields that count no more.

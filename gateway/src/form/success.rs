@@ -2,7 +2,7 @@
 
 use http::{StatusCode, Uri};
 
-use super::Form;
+use super::fields::Form;
 use crate::uri::encode;
 
 /// The answer that a form asks for.

@@ -5,6 +5,7 @@ use rstest::rstest;
 use tower::BoxError;
 
 use super::*;
+use crate::refusal::Code;
 
 const PREFIX: &str = "--b\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\nk/${filename}\r\n\
                       --b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n";

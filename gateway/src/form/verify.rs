@@ -2,8 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::fields::Form;
 use super::policy::{Policy, denied};
-use super::{Form, malformed};
+use super::refusals::malformed;
 use crate::refusal::{Code, Refusal};
 use crate::sigv4::{self, Credential, Day, Scope, Signature, SigningSecret};
 

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use stowage_api::BucketName;
 use tokio::time::timeout;
 
-use super::Peer;
+use super::peer::Peer;
 use crate::answer::filter::{self, LONGEST_ERROR, StoreError};
 use crate::answer::late::{self, Words};
 use crate::answer::owner::Document;
@@ -176,7 +176,12 @@ fn unhappy(status: StatusCode, text: &[u8], is_head: bool, key_id: &str, heard: 
         }
     };
     heard.metrics.trouble(heard.backend, trouble);
-    Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.").into()
+    unavailable().into()
+}
+
+/// The store can't be asked, or what it says can't be understood.
+pub(super) fn unavailable() -> Refusal {
+    Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
 }
 
 /// What SDKs call an answer to HEAD.

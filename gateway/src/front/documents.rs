@@ -11,9 +11,11 @@ use jiff::Timestamp;
 use ring::digest;
 use tokio::time::timeout;
 
+use super::authentication::Known;
 use super::deletions::Aside;
 use super::record::Record;
-use super::{Known, Passed, Shared};
+use super::shared::Shared;
+use super::store::Passed;
 use crate::body::pace::Slow;
 use crate::body::{Body, Broken, ChunkSignatures, Outgoing, Payload, Trailers, outgoing};
 use crate::decide::{Caller, Verdict, Wanted, decide, denied, unknown_key};

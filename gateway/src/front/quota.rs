@@ -1,46 +1,20 @@
 //! Room for what a request is about to store.
 
-use std::convert::Infallible;
-use std::sync::Arc;
-
 use http::StatusCode;
 use jiff::Timestamp;
 use stowage_api::{Limits, RecordName};
 
-use super::{Gateway, Known, Shared};
+use super::authentication::Known;
+use super::shared::Shared;
 use crate::head::{Ask, Operation, kept};
 use crate::quota::{Fate, Reservation};
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Backend, Limited, Source};
+use crate::registry::Backend;
 
 /// A bucket with limits that a request is about.
 pub(super) struct Metered {
     id: RecordName,
     limits: Limits,
-}
-
-impl Gateway {
-    /// Keeps count of what buckets hold that have limits, together with the other replicas, for
-    /// ever.
-    pub async fn keep_quotas(&self, source: Source) -> Infallible {
-        let shared = self.0.clone();
-        let client = move |limited: &Limited| shared.client(&limited.backend).ok();
-        self.0.quotas.follow(&self.0.registry, source, self.0.clock.clone(), Arc::new(client)).await
-    }
-
-    /// What a bucket of a backend holds, as far as is known, in bytes; `None` where there is no
-    /// such backend.
-    #[must_use]
-    pub fn used(&self, backend: &str, bucket: &str) -> Option<u64> {
-        let backend = self.0.registry.backend(backend)?;
-        let bucket = stowage_api::BucketName::parse(bucket).ok()?;
-        Some(self.0.quotas.used(&RecordName::of(&backend.endpoint, &bucket)))
-    }
-
-    /// Tells the other replicas what they have not been told yet.
-    pub async fn part(&self, source: &Source) {
-        self.0.quotas.part(source, self.0.clock.clone()).await;
-    }
 }
 
 impl Shared {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use tokio::time::Instant;
 
-use super::store::unavailable;
-use super::{Known, Shared};
+use super::answers::unavailable;
+use super::authentication::Known;
+use super::shared::Shared;
 use crate::body::Recheck;
 use crate::decide::{Caller, Verdict, Wanted, decide, unknown_key};
 use crate::head::Ask;

@@ -12,8 +12,9 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::deletions::versioning;
-use super::{Known, Shared};
+use super::authentication::Known;
+use super::shared::Shared;
+use super::versions::versioning;
 use crate::head::{Ask, Operation};
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;

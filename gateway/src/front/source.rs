@@ -5,8 +5,7 @@ use http::header::{CONTENT_LENGTH, ETAG};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 
-use super::store::{HASH_OF_NOTHING, unavailable};
-use crate::answer::nothing;
+use super::answers::unavailable;
 use crate::decide::denied;
 use crate::head::{Ask, CopySource, Target, taken_over};
 use crate::refusal::{Code, Refusal};
@@ -73,16 +72,8 @@ async fn head(
         let value = headers.get(*from)?;
         Some((HeaderName::from_static(to), value.clone()))
     });
-    let call = Call {
-        method: Method::HEAD,
-        target: Target::Object(source.bucket.clone(), source.key.clone()),
-        query: version.collect(),
-        headers: of_head.collect(),
-        payload: HASH_OF_NOTHING.to_owned(),
-        length: None,
-        body: nothing(),
-        is_long: false,
-    };
+    let target = Target::Object(source.bucket.clone(), source.key.clone());
+    let call = Call::without_body(Method::HEAD, target, version.collect(), of_head.collect());
     let answer = client.ask(call, admitted, now).await.map_err(|_| unavailable())?;
     match answer.status() {
         StatusCode::OK => {

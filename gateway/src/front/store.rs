@@ -8,22 +8,22 @@ use jiff::Timestamp;
 use stowage_api::BucketName;
 use tokio::time::Instant;
 
+use super::answers::unavailable;
+use super::authentication::Known;
 use super::quota::fate_of;
 use super::record::{self, Record};
-use super::{Known, Shared, answers, source};
-use crate::answer::{Unhappy, nothing};
+use super::shared::Shared;
+use super::{answers, source};
+use crate::answer::Unhappy;
 use crate::body::pace::{Floor, paced_above};
-use crate::body::{Body, ChunkSignatures, Outgoing, Trailers, outgoing, rechecked, rechecked_upload};
+use crate::body::{Body, ChunkSignatures, Outgoing, Trailers, nothing, outgoing, rechecked, rechecked_upload};
 use crate::head::Ask;
 use crate::metrics::Trouble;
 use crate::quota::Fate;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
-use crate::sigv4;
+use crate::sigv4::{self, HASH_OF_NOTHING};
 use crate::upstream::{Call, CallError, Client, NotNow, Tenant};
-
-/// The SHA-256 of no bytes: how requests without a body are signed, as every client does it.
-pub(super) const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// A request that is passed on.
 pub(super) struct Passed {
@@ -39,10 +39,6 @@ pub(super) struct Passed {
 /// answer, for its connection.
 #[derive(Clone)]
 pub(crate) struct Reading(pub(crate) Arc<dyn Floor>);
-
-pub(super) fn unavailable() -> Refusal {
-    Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
-}
 
 impl Shared {
     /// Passes a request on, and its answer back.

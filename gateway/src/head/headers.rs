@@ -6,10 +6,11 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::operation::Operation as O;
 use super::rules::{Elsewhere, MAKE, Rule, rule};
-use crate::answer::OWNER;
 use crate::refusal::{Code, Refusal};
 use crate::uri::{self, Pair};
 
+/// Whose all buckets and objects are, as far as tenants know.
+pub const OWNER: &str = "stowage";
 /// Most bytes of user metadata, names and values together (Amazon S3, "Working with object
 /// metadata").
 const MOST_METADATA: usize = 2 << 10;

@@ -16,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, Method};
 
 pub use self::copy::{CopySource, taken_over};
-pub use self::headers::{content_encoding, forwarded, hoisted, kept};
+pub use self::headers::{OWNER, content_encoding, forwarded, hoisted, kept};
 pub(crate) use self::operation::is_id;
 pub use self::operation::{Level, Operation};
 pub use self::rules::{header_names, reaches_store};

@@ -6,9 +6,9 @@ use stowage_api::BucketName;
 
 use super::operation::Level;
 use super::reserved;
-use crate::document::is_carried;
 use crate::refusal::{Code, Refusal};
 use crate::uri;
+use crate::xml::is_carried;
 
 /// Longest that a key may be, in bytes (Amazon S3, "Object key naming guidelines").
 const LONGEST_KEY: usize = 1024;

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::peers::RENEWAL;
 use super::scanner::ClientOf;
 use super::{Quotas, State};
-use crate::front::WallClock;
+use crate::clock::WallClock;
 use crate::registry::{Limited, Patience, Registry, Source, Tables};
 
 /// How long an answer of the API server is waited for.

@@ -19,8 +19,7 @@ use super::list::{LONGEST_PAGE, Page, page};
 use super::scan::{Question, Scan, due};
 use super::turns::{Rank, Turns};
 use super::{Quotas, State};
-use crate::answer::nothing;
-use crate::front::WallClock;
+use crate::clock::WallClock;
 use crate::head::{Key, Target};
 use crate::registry::Limited;
 use crate::upstream::{Call, Client, NotNow, Tenant};
@@ -35,8 +34,6 @@ const MOST_WITHIN: usize = 16;
 const TELLING: Duration = Duration::from_secs(30);
 /// How long after a failure the next try comes, at least and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(10 * 60));
-/// The SHA-256 of no bytes.
-const HASH_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// How a client of a backend is got.
 pub(crate) type ClientOf = Arc<dyn Fn(&Limited) -> Option<Arc<Client>> + Send + Sync>;
@@ -337,16 +334,7 @@ async fn ask(
             Err(NotNow::Resting) => return Err(Failure::Store("the store could not be reached of late")),
         }
     };
-    let call = Call {
-        method: Method::GET,
-        target,
-        query: question.query.clone(),
-        headers: HeaderMap::new(),
-        payload: HASH_OF_NOTHING.to_owned(),
-        length: None,
-        body: nothing(),
-        is_long: false,
-    };
+    let call = Call::without_body(Method::GET, target, question.query.clone(), HeaderMap::new());
     let answer = client.ask(call, &admitted, clock()).await.map_err(|_| "the store does not answer")?;
     let status = answer.status();
     let mut body = answer.into_body();

@@ -22,8 +22,9 @@ use tokio::time::{Instant, timeout};
 use tower::BoxError;
 
 use super::heads::Heads;
+use super::proxy_protocol;
+use super::stage::{Stage, ending};
 use super::tls::Certificate;
-use super::{Stage, proxy_protocol};
 use crate::body::Body;
 use crate::body::pace::{Floor, Pace, Writer, paced};
 use crate::front::{Gateway, Peer, Reading};
@@ -140,11 +141,6 @@ async fn speak(
     if let Err(error) = ended {
         tracing::debug!(peer = %peer.address, %error, "a connection broke");
     }
-}
-
-/// Resolves once no connection is taken any more; a server that is gone is as good.
-async fn ending(told: &mut watch::Receiver<Stage>) {
-    drop(told.wait_for(|stage| *stage == Stage::Ending).await);
 }
 
 /// The connection ends with this answer.

@@ -4,23 +4,25 @@
 mod connection;
 mod heads;
 mod proxy_protocol;
+mod stage;
 mod tls;
 
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::sleep;
 
+use self::stage::Stage;
 pub use self::tls::{Certificate, CertificateError};
-
 use crate::front::{Gateway, Proxies};
 use crate::limits::{Counts, Source};
+pub use crate::metrics::Gauges;
 
 /// How connections are taken and given up.
 #[derive(Clone, Debug)]
@@ -54,26 +56,6 @@ impl Default for Config {
             grace: Duration::from_secs(600),
         }
     }
-}
-
-/// How far the server is on its way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// It is not.
-    Serving,
-    /// It takes connections, and each is given up after its next answer.
-    Draining,
-    /// It takes none any more.
-    Ending,
-}
-
-/// Connections as they are, for whoever measures.
-#[derive(Clone, Debug, Default)]
-pub struct Gauges {
-    /// Open now.
-    pub open: Arc<AtomicU64>,
-    /// Refused because there were too many, of all or of one source.
-    pub refused: Arc<AtomicU64>,
 }
 
 /// Serves until `end` is ready, and then as long as `config` has it.

@@ -8,11 +8,9 @@ use std::fmt;
 use jiff::Timestamp;
 use ring::hmac;
 
+use super::raw::HASH_OF_NOTHING;
 use super::scope::{Scope, stamp};
 use super::secret::{Signature, hex_of, is_signed};
-
-/// SHA-256 of nothing: chunks might have had headers of their own.
-const HASH_OF_NOTHING: &[u8] = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// Where a body's chain of signatures has come to. Each chunk is looked at once, in order; the last
 /// one is the empty one.
@@ -36,7 +34,8 @@ impl Chain {
     /// If it hasn't, the chain stays where it is; the body is not to be believed any more.
     #[must_use]
     pub fn check_chunk(&mut self, sha256_of_data: &[u8; 32], signature: &str) -> bool {
-        self.check("AWS4-HMAC-SHA256-PAYLOAD\n", Some(HASH_OF_NOTHING), sha256_of_data, signature)
+        // The hash of nothing: chunks might have had headers of their own.
+        self.check("AWS4-HMAC-SHA256-PAYLOAD\n", Some(HASH_OF_NOTHING.as_bytes()), sha256_of_data, signature)
     }
 
     /// Whether the trailers have this signature. The hash is of their text: `name:value` with a

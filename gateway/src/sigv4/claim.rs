@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 
 use super::canonical::ALGORITHM;
+use super::raw::{AMZ_CONTENT_SHA256, AMZ_DATE, Raw};
 use super::scope::{Clause, Credential, Scope, parse_stamp};
 use super::secret::Signature;
-use super::{AMZ_CONTENT_SHA256, AMZ_DATE, Raw};
 use crate::refusal::{Code, Refusal};
 use crate::uri::Pair;
 

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use stowage_api::SecretKey;
 
 use super::canonical::{ALGORITHM, Canonical, push_names};
+use super::raw::{AMZ_CONTENT_SHA256, AMZ_DATE};
 use super::scope::{Day, Scope, stamp};
 use super::secret::{self, SigningSecret};
-use super::{AMZ_CONTENT_SHA256, AMZ_DATE};
 use crate::uri::Pair;
 
 /// Signs with a store's key, for one region. Holds the key of the day that was last signed for.

@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep_until};
 use tower::{BoxError, ServiceExt};
 
 use super::transport::{Transport, is_unreached};
-use crate::body::Body;
+use crate::body::{Body, nothing};
 use crate::head::Target;
-use crate::sigv4::{Outgoing, Signer};
+use crate::sigv4::{HASH_OF_NOTHING, Outgoing, Signer};
 use crate::uri::{self, Pair};
 
 /// How long a store may take from the last byte of a request to the first of its answer.
@@ -77,6 +77,15 @@ pub struct Call {
     pub body: Body,
     /// Whether the store may take minutes.
     pub is_long: bool,
+}
+
+impl Call {
+    /// A call without a body, which the store answers soon.
+    #[must_use]
+    pub fn without_body(method: Method, target: Target, query: Vec<Pair>, headers: HeaderMap) -> Self {
+        let payload = HASH_OF_NOTHING.to_owned();
+        Self { method, target, query, headers, payload, length: None, body: nothing(), is_long: false }
+    }
 }
 
 /// Why a call has no answer. Whether the store did what it was asked for is unknown.

@@ -7,10 +7,11 @@ use stowage_operator::api::wire::TAG_CLAIM;
 use stowage_operator::api::{AdoptionPolicy, BucketClaim, BucketOrigin, ClaimRef, DeletionPolicy, Endpoint};
 
 use super::access::{KEY, greeting, key_is_unknown, new_tenant, said};
+use super::conflict::{Conflict, lost_its_name};
 use super::kubectl::{self, is_this_claim};
 use super::settle::settle;
 use super::step::{DemoStep, Finding, Page};
-use super::tour::{Conflict, Tour, lost_its_name};
+use super::tour::Tour;
 use super::views;
 
 /// A claim that is about to go, and its bucket.

@@ -6,6 +6,7 @@
 //! administrators into the operator's namespace, the store's owner into the store.
 
 mod access;
+mod conflict;
 mod departure;
 pub mod json;
 mod kubectl;
@@ -20,10 +21,13 @@ mod tenant;
 pub mod text;
 mod tour;
 mod views;
+mod walk;
 
 use std::time::Instant;
 
+use removal::PURGE_SLICE;
 pub use source::Source;
+use step::millis_since;
 pub use step::{DemoReport, DemoStep, Finding, Page};
 use stowage_world::determinism::run_seeded;
 use stowage_world::{Accesses, BackendStore, Document, Options, World};
@@ -31,10 +35,6 @@ use tour::Tour;
 
 /// Seed of the tour: every one is the same.
 const SEED: u64 = 1;
-
-/// Objects that the operator deletes from a bucket in one pass: few, so that there is progress to
-/// be seen.
-const PURGE_SLICE: u32 = 10;
 
 /// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are
 /// refused, fail its first steps.
@@ -52,7 +52,7 @@ async fn take(documents: Vec<Document>, seen: impl FnMut(&DemoStep)) -> DemoRepo
     let backends = BackendStore::of_manifests(&documents);
     let accesses = Accesses::Served;
     let world = World::new(Options { seed: SEED, backends, accesses, purge_slice: PURGE_SLICE, ..Options::default() });
-    Tour::new(world, documents, seen).take().await
+    walk::take(Tour::new(world, documents, seen)).await
 }
 
 fn unreadable(why: String, mut seen: impl FnMut(&DemoStep)) -> DemoReport {
@@ -60,9 +60,4 @@ fn unreadable(why: String, mut seen: impl FnMut(&DemoStep)) -> DemoReport {
     let step = DemoStep { name, title, ok: false, millis: 0, detail: why, page: Page::default() };
     seen(&step);
     DemoReport { steps: vec![step], kubernetes_writes: 0, s3_calls: 0, millis: 0 }
-}
-
-/// Real time, for display only.
-fn millis_since(began: Instant) -> u64 {
-    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -11,7 +11,6 @@ use stowage_world::World;
 use terminal::Table;
 use tokio::sync::mpsc;
 
-use super::PURGE_SLICE;
 use super::departure::Leaving;
 use super::kubectl;
 use super::settle::settle;
@@ -20,6 +19,10 @@ use super::tenant::Tenant;
 use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
+
+/// Objects that the operator deletes from a bucket in one pass: few, so that there is progress to
+/// be seen.
+pub(super) const PURGE_SLICE: u32 = 10;
 
 /// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every
 /// third deleted.

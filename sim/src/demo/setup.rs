@@ -2,14 +2,15 @@
 //! not.
 
 use kube::ResourceExt;
-use stowage_operator::api::{AdoptionPolicy, BucketClaim, DeletionPolicy, Endpoint, NameTemplate};
+use stowage_operator::api::{AdoptionPolicy, BucketClaim, DeletionPolicy, Endpoint};
 use stowage_world::{BackendStore, Document, World};
 
+use super::conflict::{Conflict, others_unbound};
 use super::kubectl::{self, is_claim};
 use super::settle::settle;
 use super::step::{DemoStep, Finding, Page};
 use super::text::PAGE_WIDTH;
-use super::tour::{Conflict, Tour};
+use super::tour::Tour;
 use super::views;
 
 /// Name and heading of the first step.
@@ -115,18 +116,6 @@ fn why(claim: &BucketClaim) -> String {
     }
 }
 
-/// The bucket that a claim asks for, by its own words or by its backend's template.
-pub(super) fn wanted_bucket(world: &World, claim: &BucketClaim) -> Option<String> {
-    if let Some(name) = &claim.spec.bucket_name {
-        return Some(name.clone());
-    }
-    let backends = views::backends(world);
-    let backend = backends.iter().find(|backend| backend.name_any() == claim.spec.backend_ref.name)?;
-    let template = NameTemplate::parse(&backend.spec.bucket_name_template).ok()?;
-    let at = views::place(claim);
-    template.render(&at.namespace, &at.name).ok().map(|name| name.to_string())
-}
-
 /// The claim that came too late: its condition, and that there is no Secret.
 pub(super) fn name_conflict<S>(tour: &Tour<S>, page: &mut Page, conflict: &Conflict) -> Finding {
     let Conflict { holder, loser, bucket } = conflict;
@@ -148,7 +137,7 @@ fn secret_name(claim: &BucketClaim) -> String {
 /// The other claims without a bucket. An answer that stands is all that can be wished for; one that
 /// is still being worked on after all that time is not.
 pub(super) fn claims_not_bound<S: FnMut(&DemoStep)>(tour: &Tour<S>, page: &mut Page) -> Finding {
-    let claims: Vec<BucketClaim> = tour.others_unbound().collect();
+    let claims: Vec<BucketClaim> = others_unbound(&tour.world).collect();
     page.lines(views::readiness_table(&claims.iter().collect::<Vec<_>>()).lines(PAGE_WIDTH));
     let conditions = |claim: &BucketClaim| claim.status.as_ref().map(|status| status.conditions.clone());
     let stands = |claim: &BucketClaim| {

@@ -1,5 +1,7 @@
 //! What the tour leaves behind: steps as data. How they look is the renderers' business.
 
+use std::time::Instant;
+
 use terminal::{Line, Span, Tone};
 
 /// What a step shows, line by line.
@@ -69,4 +71,9 @@ impl DemoReport {
     pub fn failure(&self) -> Option<&DemoStep> {
         self.steps.iter().find(|step| !step.ok)
     }
+}
+
+/// Real time, for display only.
+pub(super) fn millis_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -42,11 +42,12 @@ use serde::Deserialize;
 use serde_json::json;
 use stowage_world::effects::{Line, Plan};
 
-use super::Served;
+use super::admin_state::{Admin, refused};
 use super::again::Beginning;
 use super::connection::Connection;
 use super::data::Data;
 use super::lives::{self, SNAPSHOT};
+use super::served::Served;
 use super::simulator::Simulator;
 
 /// Most calls in one answer.
@@ -57,13 +58,6 @@ const GLANCE: Duration = Duration::from_millis(100);
 const CALLS_SHOWN: u64 = 100;
 /// Furthest that time is moved in one step, in seconds: ten years.
 const FURTHEST: u32 = 10 * 366 * 24 * 3600;
-
-#[derive(Clone)]
-pub(super) struct Admin {
-    pub(super) simulator: Simulator,
-    pub(super) served: Arc<Served>,
-    pub(super) beginning: Arc<Beginning>,
-}
 
 /// The admin API of a simulator, whose addresses these are, and which begins so.
 pub(super) fn router(simulator: Simulator, served: Arc<Served>, beginning: Arc<Beginning>) -> Router {
@@ -83,10 +77,6 @@ pub(super) fn router(simulator: Simulator, served: Arc<Served>, beginning: Arc<B
         .layer(middleware::from_fn_with_state(simulator.data().cloned(), hold))
         .layer(middleware::from_fn(guard))
         .with_state(Admin { simulator, served, beginning })
-}
-
-pub(super) fn refused(code: StatusCode, why: impl Into<String>) -> Response {
-    (code, Json(json!({"error": why.into()}))).into_response()
 }
 
 /// Turns away what another page in the user's browser may have sent.

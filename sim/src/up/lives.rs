@@ -11,7 +11,7 @@ use http::Request;
 use stowage_world::authority;
 use tokio::sync::mpsc;
 
-use super::admin::{Admin, refused};
+use super::admin_state::{Admin, refused};
 use super::data::{Portable, Reading};
 
 /// What a snapshot is said to be. A page of another origin can't send such a thing unasked.

@@ -11,11 +11,13 @@
 //! - `data`: what of it outlives the process, where it is given a directory;
 //! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it; `manifests`: what it
 //!   is given to apply; `webhooks`: whom it asks about what they write;
-//! - `admin`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`, `reset` and
-//!   `snapshot`; `connection`: what the first, `again`: what the last two do;
+//! - `served`: where what of it is served;
+//! - `admin`, `admin_state`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`,
+//!   `reset` and `snapshot`; `connection`: what the first, `again`: what the last two do;
 //! - `recorder`, `befell`: what people did and which faults befell calls, behind `history`.
 
 mod admin;
+mod admin_state;
 mod again;
 mod befell;
 mod clock;
@@ -29,6 +31,7 @@ mod listener;
 mod lives;
 mod manifests;
 mod recorder;
+mod served;
 mod simulator;
 mod stores;
 mod traffic;
@@ -37,8 +40,7 @@ mod webhooks;
 mod workloads;
 
 use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::{Request, Response};
@@ -46,12 +48,10 @@ use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 pub use kube_sim::Authorization;
 use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued, KeepIssued};
-use serde::Serialize;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
 use stowage_world::Document;
 use stowage_world::serve::{self, RequestLog, Server};
-use terminal::quoted;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower::{BoxError, service_fn};
@@ -60,21 +60,11 @@ use self::again::Beginning;
 use self::data::{Data, Held};
 use self::identity::{Identity, Lasting};
 use self::kinds::Kinds;
+pub use self::lives::SNAPSHOT;
 use self::recorder::Recorder;
+use self::served::url;
+pub use self::served::{ADMIN_URL, KUBECONFIG, Listen, Served, is_private, use_of};
 use self::simulator::Simulator;
-
-/// Where it listens; port 0 is any that is free.
-#[derive(Clone, Copy, Debug)]
-pub struct Listen {
-    /// The Kubernetes API.
-    pub kube: SocketAddr,
-    /// The gateway, which tenants use.
-    pub s3: SocketAddr,
-    /// The store behind it, for whoever wants to look behind the gateway.
-    pub store: SocketAddr,
-    /// The admin API.
-    pub admin: SocketAddr,
-}
 
 /// How a simulator is started.
 #[derive(Clone, Debug)]
@@ -96,21 +86,6 @@ pub struct Options {
     /// What is applied at the start. Without an S3Backend among them there is one, `main`, for the
     /// store that is served.
     pub manifests: Vec<Document>,
-}
-
-/// Where what is served.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Served {
-    /// The kubeconfig, which names the Kubernetes API.
-    pub kubeconfig: PathBuf,
-    /// URL of the Kubernetes API.
-    pub kubernetes: String,
-    /// URL of the gateway, where the credentials of claims work.
-    pub s3: String,
-    /// URL of the store behind it.
-    pub store: String,
-    /// URL of the admin API.
-    pub admin: String,
 }
 
 /// A running simulator. When dropped it ends at once, with all of its connections.
@@ -211,11 +186,6 @@ fn lasting(data: Option<&Data>) -> Result<Lasting, String> {
     }
 }
 
-fn url(scheme: &str, listener: &TcpListener) -> Result<String, String> {
-    let address = listener.local_addr().map_err(|error| format!("a listener has no address: {error}"))?;
-    Ok(format!("{scheme}://{address}"))
-}
-
 /// Asks the Kubernetes API, once the request's body is there. One byte over the limit comes along,
 /// so that it can say that there were too many. Nothing is told before it is kept.
 async fn ask(
@@ -258,22 +228,4 @@ async fn gateway(listener: TcpListener, gateway: stowage_gateway::front::Gateway
     if let Err(error) = server::serve(listener, gateway, None, config, gauges, std::future::pending()).await {
         tracing::error!(%error, "the gateway serves no more");
     }
-}
-
-pub use self::lives::SNAPSHOT;
-
-/// The kubeconfig that a simulator writes unless it is told another place.
-pub const KUBECONFIG: &str = ".stowage/kubeconfig";
-
-/// Where a simulator listens unless it is told otherwise.
-pub const ADMIN_URL: &str = "http://127.0.0.1:9002";
-
-/// Whether an address can be reached from this machine alone.
-pub fn is_private(address: &SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
-}
-
-/// The command by which a shell gets to use a kubeconfig.
-pub fn use_of(kubeconfig: &Path) -> String {
-    format!("export KUBECONFIG={}", quoted(&kubeconfig.to_string_lossy()))
 }

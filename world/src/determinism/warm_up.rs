@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube_sim::Cluster;
 use seeded::VirtualClock;
 
-use crate::definitions;
+use crate::installation::definitions;
 
 /// An S3 store that is always too busy, which is what brings the SDK's retry buckets to life.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The faults of the gateway's calls that the operator's never meet: those of bodies that flow, and
 //! of a store that speaks of us.
 
-use faults::{Application, CallFault, CallKind, Calls, Fault, KubeFault, KubeVerb, Row, S3Operation, Vocabulary};
-
-use super::GatewayTrace;
+use faults::{
+    Application, CallFault, CallKind, Calls, Fault, KubeFault, KubeVerb, Row, S3Operation, Trace, Vocabulary,
+};
 
 /// What can happen to a body on its way between gateway and store, and what a store may say of the
 /// gateway.
@@ -94,7 +94,7 @@ pub fn is_of_gateway(fault: OfGateway, kind: CallKind) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct GatewayCalls {
     /// All of it, by number.
-    pub trace: GatewayTrace,
+    pub trace: Trace<GatewayFault>,
     /// Calls before faults could happen.
     pub before: u64,
     /// Calls until all had come to its end.

@@ -20,6 +20,7 @@ use tower::{Layer, ServiceExt};
 
 use super::*;
 use crate::effects::{Gate, Instance};
+use crate::installation::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, STORE_ENDPOINT};
 use explore::ApiBody;
 
 const CLAIM: &str = "

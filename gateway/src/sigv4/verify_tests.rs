@@ -1,9 +1,11 @@
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use rstest::rstest;
 use stowage_api::SecretKey;
 
+use super::super::raw::AMZ_DATE;
+use super::super::secret;
 use super::*;
-use crate::uri::parse_query;
+use crate::uri::{Pair, parse_query};
 
 const REGION: &str = "us-east-1";
 const PAYLOAD: &str = "UNSIGNED-PAYLOAD";

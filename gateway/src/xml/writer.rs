@@ -1,6 +1,37 @@
 //! Writes a document of S3, in which no reader finds other texts than were read.
 
-use super::NAMESPACE;
+use crate::refusal::{Code, Refusal};
+
+/// The namespace of S3's documents.
+pub(crate) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+/// A document that is being written.
+pub(crate) struct Out {
+    text: String,
+    /// Most bytes that it may have.
+    most: u64,
+}
+
+impl Out {
+    /// Begins a document of at most this many bytes.
+    pub(crate) fn new(most: u64) -> Self {
+        Self { text: String::new(), most }
+    }
+
+    /// Writes more of it.
+    pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn FnMut(&str))) -> Result<(), Refusal> {
+        write(&mut |part| self.text.push_str(part));
+        if self.text.len() as u64 > self.most {
+            return Err(Refusal::new(Code::EntityTooLarge, "The document in the body is too long."));
+        }
+        Ok(())
+    }
+
+    /// The document as it was written.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.text.into_bytes()
+    }
+}
 
 /// Puts the beginning of a document with this root.
 pub(crate) fn begin(root: &str, put: &mut (impl FnMut(&str) + ?Sized)) {

@@ -5,8 +5,11 @@ use quick_xml::Reader as Xml;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
-use super::{LONGEST_TEXT, NAMESPACE, is_carried};
+use super::writer::NAMESPACE;
 use crate::refusal::{Code, Refusal};
+
+/// Longest text in a document, in bytes: a key, the id of a version, a tag.
+const LONGEST_TEXT: usize = 1024;
 
 /// A document that is read once, from its beginning to its end.
 pub(crate) struct Reader<'a> {
@@ -128,6 +131,11 @@ fn push(text: &mut String, reference: &BytesRef<'_>) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// True for a character that XML 1.0 has, also as a reference (section 2.2, Char).
+pub(crate) fn is_carried(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// XML 1.0 in UTF-8: anything else would be other characters to who believes it.

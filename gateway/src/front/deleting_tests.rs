@@ -1,3 +1,5 @@
+use http::HeaderValue;
+
 use super::*;
 
 fn place(bucket: &str) -> Place {
