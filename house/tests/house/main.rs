@@ -3,6 +3,7 @@
 mod circles;
 mod code;
 mod contents;
+mod floors;
 mod graph;
 mod plain;
 

@@ -12,6 +12,7 @@
 mod canonical;
 mod difference;
 pub mod kubernetes;
+pub mod rule;
 pub mod rules;
 mod run;
 pub mod s3;

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use super::difference::{AnswerPair, Difference, Exchange, leaves};
-use super::rules::{self, Consequence, System};
+use super::rule::{Consequence, System};
+use super::rules;
 
 /// Differences are counted to the end, but only so many are told.
 const TOLD: usize = 200;

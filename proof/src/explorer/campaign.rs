@@ -1,87 +1,27 @@
 //! A campaign: many schedules on several threads, and what came of them.
 
 mod pairs;
+pub(super) mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use explore::Shard;
 use explore::workers::{Done, at_once};
-use serde::{Deserialize, Serialize};
 use stowage_world::effects::{EffectPattern, Fault, GatewayPlan, Plan, ProcessFault};
 
 use super::corpus;
+use super::outcome::Outcome;
 use super::plans::{Singles, gateway_singles, lasting, preemptions, singles, triples, untagged};
+use super::play::play_apart;
 use super::quick::Quick;
 use super::report::{CampaignReport, Failure, ScenarioCoverage, Slow, Verdict};
-use super::run::{Outcome, play_apart, run_and};
+use super::run::run_and;
 use super::scenario::Scenario;
-use super::scenarios;
 use super::schedule::Schedule;
 use super::shrink::shrink;
-use super::transcript::Detail;
 
-/// What is to be explored.
-#[derive(Clone, Debug)]
-pub struct Campaign {
-    /// The scenarios, in the order in which they are explored.
-    pub scenarios: Vec<&'static Scenario>,
-    /// How much.
-    pub profile: Profile,
-    /// What everything that is drawn is drawn from.
-    pub seed: u64,
-    /// Schedules that run at once, each on a thread of its own; at least 1.
-    pub jobs: usize,
-    /// No schedule is begun after this.
-    pub time_limit: Option<Duration>,
-    /// Which part of the schedules is run.
-    pub shard: Shard,
-    /// Whether to stop at the first failure.
-    pub fail_fast: bool,
-    /// In which order single faults come.
-    pub order: Order,
-    /// How many random plans of three faults to run; as many as the profile says if absent.
-    pub random: Option<usize>,
-    /// The hash to keep of each schedule, if any.
-    pub hashes: Option<Detail>,
-}
-
-impl Campaign {
-    /// A schedule as it stands behind its hash. Where only behaviour counts, the scenario has its
-    /// number in place of its name.
-    fn schedule_line(&self, schedule: &Schedule) -> String {
-        let line = schedule.to_string();
-        let (Some(Detail::Behaviour), Some(rest)) = (self.hashes, line.strip_prefix(schedule.scenario.name)) else {
-            return line;
-        };
-        let number = scenarios::ALL.iter().position(|it| it.name == schedule.scenario.name);
-        format!("{}{rest}", number.unwrap_or_default())
-    }
-}
-
-/// In which order the single faults of several scenarios come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// One scenario after the other, one fault after the other.
-    Listed,
-    /// Drawn from the seed: whatever breaks a promise in many places is met soon.
-    Shuffled,
-}
-
-/// How much is explored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// Every fault in every phase once, in two minutes.
-    Quick,
-    /// Every single fault and crash at every effect of every scenario.
-    Singles,
-    /// The same, faults that last, calls that are overtaken, some random triples.
-    Default,
-    /// Pairs as well, but for those that are independent, and many random triples.
-    Deep,
-}
+pub use scope::{Campaign, Order, Profile};
 
 /// How far a campaign is, told after each schedule.
 #[derive(Clone, Copy, Debug)]
@@ -459,11 +399,12 @@ fn is_one_numbered(plan: &Plan) -> bool {
 mod tests {
     use std::ops::ControlFlow;
 
+    use explore::Shard;
     use stowage_world::Options;
 
     use super::super::scenario::{Goal, Scenario, ScenarioPhase};
     use super::super::scenarios;
-    use super::{Campaign, Order, Profile, Shard, explore, shares};
+    use super::{Campaign, Order, Profile, explore, shares};
 
     static NEVER: Scenario = Scenario {
         name: "never",

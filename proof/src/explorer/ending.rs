@@ -173,9 +173,10 @@ mod tests {
     use stowage_world::effects::{CallFault, Fault, GatewayPlan, Outage, Plan};
 
     use super::super::run::run;
-    use super::super::scenario::{Goal, ScenarioPhase, Target, TargetKind};
+    use super::super::scenario::{Goal, ScenarioPhase};
     use super::super::scenarios;
     use super::super::schedule::Schedule;
+    use super::super::target::{Target, TargetKind};
     use super::*;
 
     /// Who waits for a store that answers nothing is starved, in whichever way.

@@ -13,15 +13,10 @@ use stowage_world::effects::{
 use stowage_world::history::Facts;
 
 use super::scenario::{Scenario, ScenarioPhase};
+use super::subject::{CLAIM, NAMESPACE};
 
-/// The claim that every scenario is about.
-pub(super) const NAMESPACE: &str = "team-a";
-/// Its name.
-pub(super) const CLAIM: &str = "photos";
 /// By when a drift check comes, jitter included.
 const DRIFT: Duration = Duration::from_secs(700);
-/// The bucket that it comes to.
-pub(super) const BUCKET: &str = "team-a-photos";
 
 /// Reasons of `Ready` with which this claim may rest after a fault, besides what the user wanted.
 fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str] {
@@ -237,6 +232,7 @@ mod tests {
     use serde_json::json;
     use stowage_world::effects::CallFault;
 
+    use super::super::subject::BUCKET;
     use super::*;
 
     fn rests(fault: Fault, claim: &Value, reason: &str) -> bool {

@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::explorer::Schedule;
-    use crate::explorer::run::play_apart;
+    use crate::explorer::play::play_apart;
 
     /// A history of calls of as many lives, each so often.
     fn calls(call: &str, lives: u32, times: usize) -> History {

@@ -8,8 +8,8 @@ use stowage_world::effects::{
     StowageFault, Tampering, is_of_gateway,
 };
 
-use super::others::CLAIM;
-use super::run::Outcome;
+use super::outcome::Outcome;
+use super::subject::CLAIM;
 
 /// Every single fault at every effect of an undisturbed run.
 #[derive(Clone, Debug, Default)]

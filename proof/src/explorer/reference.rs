@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use stowage_world::effects::{GatewayPlan, Plan};
 
-use super::run::play_apart;
+use super::play::play_apart;
 use super::scenario::Scenario;
 use super::schedule::Schedule;
 use crate::oracles::Canonical;

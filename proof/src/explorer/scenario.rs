@@ -12,6 +12,7 @@ use stowage_world::effects::{Fault, Outage};
 use stowage_world::history::Facts;
 
 use super::script::Attempt;
+use super::target::Target;
 use super::told;
 
 /// What people do, and what is to come of it.
@@ -95,6 +96,13 @@ pub struct Goal {
     pub holds: fn(&Facts) -> bool,
 }
 
+impl Goal {
+    /// A goal in words and as a question.
+    pub const fn new(what: &'static str, holds: fn(&Facts) -> bool) -> Self {
+        Self { what, holds }
+    }
+}
+
 impl fmt::Debug for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what)
@@ -158,40 +166,6 @@ pub enum ScenarioStep {
     Pass(Duration),
     /// The clock jumps this far: as when all machines were off.
     Leap(Duration),
-}
-
-/// An object that a user works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// Its kind.
-    pub kind: TargetKind,
-    /// Empty for cluster-scoped kinds.
-    pub namespace: &'static str,
-    /// Its name.
-    pub name: &'static str,
-}
-
-/// Kinds of objects that users work on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetKind {
-    /// A BucketClaim.
-    Claim,
-    /// An S3Backend.
-    Backend,
-    /// A Secret.
-    Secret,
-    /// A Namespace.
-    Namespace,
-    /// A Lease.
-    Lease,
-    /// A BucketAccess.
-    Access,
-    /// An ObjectBucketClaim.
-    Obc,
-    /// A ConfigMap.
-    ConfigMap,
-    /// A StorageClass.
-    StorageClass,
 }
 
 /// What somebody does at the store, past the operator.
@@ -280,26 +254,6 @@ pub enum StoreStep {
         /// The access key id.
         id: &'static str,
     },
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            TargetKind::Claim => "bucketclaim",
-            TargetKind::Backend => "s3backend",
-            TargetKind::Secret => "secret",
-            TargetKind::Namespace => "namespace",
-            TargetKind::Lease => "lease",
-            TargetKind::Access => "bucketaccess",
-            TargetKind::Obc => "objectbucketclaim",
-            TargetKind::ConfigMap => "configmap",
-            TargetKind::StorageClass => "storageclass",
-        };
-        match self.namespace {
-            "" => write!(f, "{kind} {}", self.name),
-            namespace => write!(f, "{kind} {namespace}/{}", self.name),
-        }
-    }
 }
 
 impl fmt::Display for StoreStep {

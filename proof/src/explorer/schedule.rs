@@ -6,7 +6,6 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use stowage_world::effects::{GatewayPlan, Plan, PlanError};
 
-use super::run::FIRST_SEED;
 use super::scenario::Scenario;
 use super::scenarios;
 
@@ -22,6 +21,9 @@ pub struct Schedule {
     /// What goes wrong with the gateways' calls.
     pub gateway: GatewayPlan,
 }
+
+/// The seed that the ends of others are compared with, where only the order of acts differs.
+pub(super) const FIRST_SEED: u64 = 1;
 
 /// Of the schedules of one fault every so many-th, drawn from its line, is looked at for longer
 /// once all is at rest: a long rest takes a fifth of the time of a run.

@@ -16,8 +16,9 @@ use stowage_world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Operator, Options, World}
 use tokio::time::{Instant, timeout};
 
 use super::others;
-use super::scenario::{Goal, Scenario, ScenarioStep, StoreStep, Target, TargetKind};
+use super::scenario::{Scenario, ScenarioStep, StoreStep};
 use super::script::{self, HeldKey};
+use super::target::{Target, TargetKind};
 use super::tenants::Tenant;
 use crate::oracles::Promise;
 
@@ -401,12 +402,5 @@ fn plural(kind: TargetKind) -> &'static str {
         TargetKind::Obc => "objectbucketclaims",
         TargetKind::ConfigMap => "configmaps",
         TargetKind::StorageClass => "storageclasses",
-    }
-}
-
-impl Goal {
-    /// A goal in words and as a question.
-    pub const fn new(what: &'static str, holds: fn(&Facts) -> bool) -> Self {
-        Self { what, holds }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::scenario::{Target, TargetKind};
+use super::target::{Target, TargetKind};
 
 /// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for,
 /// of others the name.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use stowage_world::history::{Asked, Called, Contents, Event, Exchange, Stored, Tried, Used, What};
 
-use super::run::Outcome;
+use super::outcome::Outcome;
 use crate::oracles::Violation;
 
 /// Resource of Events.
@@ -238,7 +238,7 @@ fn name_of<'a>(plural: &str, name: &'a str) -> &'a str {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::run::play_apart;
+    use super::super::play::play_apart;
     use super::super::schedule::Schedule;
     use super::*;
 

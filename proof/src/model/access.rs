@@ -9,8 +9,8 @@ use stowage_operator::api::{
 };
 use stowage_operator::plan::{Asker, Stored};
 
+use super::facts::GENERATIONS;
 use super::names::{claim_ref, resource_version};
-use super::objects::GENERATIONS;
 use super::shelf::Known;
 
 /// Which claim it names.

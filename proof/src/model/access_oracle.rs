@@ -10,10 +10,11 @@ use stowage_operator::api::{AccessMode, BucketRecord};
 
 use super::access::{NAMED, OVERLAP, asker};
 use super::access_sweep::is_of_access;
+use super::facts::Uid;
 use super::names::bucket_number;
-use super::objects::{Kind, SecretFacts, Uid};
-use super::oracle::Promise;
+use super::objects::{Kind, SecretFacts};
 use super::phrases::Call;
+use super::promise::Promise;
 use super::state::{State, Visit};
 use super::world::ModelWorld;
 

@@ -18,9 +18,10 @@ use stowage_operator::plan::{
 
 use super::access::{WANTED, access_ref, access_uid, asker};
 use super::access_worlds::ACCESS_WORLDS;
+use super::facts::{Adoption, OPERATOR_NAMESPACE, Policy, Spec, Uid};
 use super::names::{backend_name, bucket_name, claim_ref, endpoint};
-use super::objects::{Adoption, Kind, OPERATOR_NAMESPACE, Policy, Spec, Uid};
-use super::oracle::Promise;
+use super::objects::Kind;
+use super::promise::Promise;
 use super::run::{WorldReport, explore_with};
 use super::shown;
 use super::talks::Planners;

@@ -2,7 +2,7 @@
 
 use stowage_operator::api::AccessMode;
 
-use super::objects::{Adoption, Policy, Spec};
+use super::facts::{Adoption, Policy, Spec};
 use super::world::{Event, Lag, Recipe, backend};
 
 const FULL: Option<AccessMode> = Some(AccessMode::ReadWrite);

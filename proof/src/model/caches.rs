@@ -1,7 +1,8 @@
 //! What an operator's caches hold, and how a pass and a sweep begin on them.
 
+use super::facts::{BACKENDS, BackendFacts, NAMES, OPERATOR_NAMESPACE, Uid};
 use super::names::{backend_number, bucket_name, endpoint};
-use super::objects::{BACKENDS, BackendFacts, Kind, NAMES, OPERATOR_NAMESPACE, SecretFacts, Uid};
+use super::objects::{Kind, SecretFacts};
 use super::phrases::{Beginning, Place, Reply};
 use super::state::{Cell, Memory, Pass, State};
 use super::world::{DEADLINE, Lag, ModelWorld};

@@ -8,11 +8,12 @@ use std::time::Instant;
 use stateright::{Model, Property};
 
 use super::access::access_ref;
-use super::access_sweep::Stretch;
-use super::objects::{CLAIMS, Kind, Uid};
-use super::oracle::Promise;
+use super::facts::{CLAIMS, LIVES, Uid};
+use super::objects::Kind;
 use super::phrases::{Call, Ending, Reply, Stride};
+use super::promise::Promise;
 use super::state::State;
+use super::sweeps::Stretch;
 use super::turn::Fate;
 use super::world::{DEADLINE, Lag, ModelWorld};
 
@@ -144,7 +145,7 @@ impl ModelWorld {
             }
             return;
         }
-        let suspects = Uid::all().filter(|uid| state.lives[uid.slot()] > uid.0 % super::objects::LIVES as u8);
+        let suspects = Uid::all().filter(|uid| state.lives[uid.slot()] > uid.0 % LIVES as u8);
         let waits = |uid: &Uid| {
             state.operators[operator].alone[uid.0 as usize].is_some_and(|since| state.now < since + DEADLINE)
         };

@@ -11,12 +11,12 @@ use stowage_operator::plan::grant::{
 use stowage_operator::plan::{Arrival, BackendSeen, Conversation, Rest, Stored};
 
 use super::access::{Accesses, access_ref, asker};
-use super::access_sweep::AccessSweeps;
+use super::facts::OPERATOR_NAMESPACE;
 use super::names::{backend_number, number_of};
-use super::objects::{OPERATOR_NAMESPACE, Objects, patched, stored_first, timestamp};
-use super::phrases::{Call, GrantBeginning, Heard, Reply};
+use super::objects::{Objects, patched, stored_first, timestamp};
+use super::phrases::{Call, GrantBeginning, Heard, Reply, ending, failure, posted};
 use super::shelf::{Known, Memo};
-use super::talks::{ending, failure, posted};
+use super::sweeps::AccessSweeps;
 
 /// The planner of accesses, or something in its place.
 pub(super) type GrantPlanner = fn(&Grant, Timestamp) -> ControlFlow<Rest, GrantStep>;

@@ -10,14 +10,15 @@
 //! |---|---|
 //! | `worlds`, `access_worlds` | which worlds there are: who is in them, what may go wrong |
 //! | `world`, `state` | what a world is made of, and a state of it |
-//! | `objects`, `names`, `shown` | claims, Secrets, tags and backends, by numbers and as the planner sees them |
+//! | `facts`, `objects`, `names`, `shown` | claims, Secrets, tags and backends, by numbers and as the planner sees them |
 //! | `phrases` | what is said between a pass and the world: by numbers too |
 //! | `talks`, `shelf` | the conversations with the planner: it is asked once for each view that comes up |
 //! | `caches`, `turn` | how a pass begins; how its steps are answered and carried out |
 //! | `people` | what everybody else does |
-//! | `access`, `access_sweep`, `grants`, `visit` | the access: its objects, its planner and the passes over it |
+//! | `access`, `grants`, `visit` | the access: its objects, its planner and the passes over it |
+//! | `sweeps`, `access_sweep` | the sweeps of what it left: their conversations, and how their steps are carried out |
 //! | `checker` | what can happen in a state: the model as stateright explores it |
-//! | `oracle`, `rest`, `access_oracle`, `access_rest` | what must never be, and what must be at rest |
+//! | `promise`, `oracle`, `rest`, `access_oracle`, `access_rest` | what must never be, and what must be at rest |
 
 mod access;
 mod access_oracle;
@@ -28,17 +29,20 @@ mod access_tests;
 mod access_worlds;
 mod caches;
 mod checker;
+mod facts;
 mod grants;
 mod names;
 mod objects;
 mod oracle;
 mod people;
 mod phrases;
+mod promise;
 mod rest;
 mod run;
 mod shelf;
 mod shown;
 mod state;
+mod sweeps;
 mod talks;
 #[cfg(test)]
 mod tests;
@@ -48,6 +52,6 @@ mod visit;
 mod world;
 mod worlds;
 
-pub use oracle::Promise;
+pub use promise::Promise;
 pub use run::{ModelReport, Options, Violation, WorldReport, run, world_names};
 pub use text::{cpu_name, document, write_summary, write_violation, write_world};

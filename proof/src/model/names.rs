@@ -2,7 +2,7 @@
 
 use stowage_operator::api::{ClaimRef, Endpoint};
 
-use super::objects::{BACKENDS, NAMES};
+use super::facts::{BACKENDS, NAMES};
 
 /// Namespace and name of a claim. With the default template both come to one bucket: `a-b-c`.
 pub(super) fn claim_ref(slot: usize) -> ClaimRef {

@@ -5,8 +5,9 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use stowage_operator::api::wire;
 
+use super::facts::{ClaimFacts, LIVES, OPERATOR_NAMESPACE, Policy, Spec};
 use super::names::{claim_ref, consumer_name};
-use super::objects::{ClaimFacts, Kind, OPERATOR_NAMESPACE, STRANGERS, SecretFacts, Spec, stored_first};
+use super::objects::{Kind, STRANGERS, SecretFacts, stored_first};
 use super::state::{Bucket, Cell, State};
 use super::world::{Event, ModelWorld};
 
@@ -17,9 +18,7 @@ impl ModelWorld {
         let alive = |slot: usize| claim(slot).filter(|facts| !facts.deleting);
         match event {
             Event::Create(slot) => {
-                state.claims[slot].is_none()
-                    && !state.terminating[slot]
-                    && usize::from(state.lives[slot]) < super::objects::LIVES
+                state.claims[slot].is_none() && !state.terminating[slot] && usize::from(state.lives[slot]) < LIVES
             }
             Event::Delete(slot)
             | Event::Rename(slot)
@@ -129,7 +128,7 @@ impl ModelWorld {
         self.edit_claim(state, slot, |facts| facts.deleting = true);
     }
 
-    fn edit_policy(&self, state: &mut State, slot: usize, policy: super::objects::Policy) {
+    fn edit_policy(&self, state: &mut State, slot: usize, policy: Policy) {
         self.edit_spec(state, slot, |spec| spec.deletion = policy);
         for pass in state.operators.iter_mut().filter_map(|operator| operator.passes[slot].as_mut()) {
             pass.edited = true;

@@ -2,10 +2,11 @@
 
 use std::sync::OnceLock;
 
-use stowage_operator::plan::{OwnerSeen, Step, Target};
+use stowage_operator::plan::{Failure, OwnerSeen, Posted, Rest, Step, Target, Then};
 
+use super::facts::{BACKENDS, BUCKETS, BackendFacts, NAMES, Uid};
 use super::names::{backend_name, backend_number, bucket_name, bucket_number, endpoint};
-use super::objects::{BACKENDS, BUCKETS, BackendFacts, NAMES, Uid};
+use super::objects::Objects;
 
 /// A bucket as the operator means it: by which backend, at which store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -270,4 +271,38 @@ pub(super) enum SweepReply {
     Secret(Option<u32>),
     Deleted,
     Failed,
+}
+
+/// What a failure says.
+pub(super) const NO_ANSWER: &str = "no answer";
+
+/// The failure that a reply stands for, if it is one.
+pub(super) fn failure(reply: &Reply) -> Option<Failure> {
+    match reply {
+        Reply::Conflict => Some(Failure::Conflict),
+        Reply::Kubernetes => Some(Failure::Kubernetes(NO_ANSWER.to_owned())),
+        Reply::Terminating => Some(Failure::NamespaceTerminating),
+        Reply::Upstream => Some(Failure::Upstream(NO_ANSWER.to_owned())),
+        Reply::NoUpstream => Some(Failure::NoUpstream("the backend points elsewhere".to_owned())),
+        Reply::Unsupported => Some(Failure::Unsupported),
+        _ => None,
+    }
+}
+
+/// The answer to a POST that a reply stands for.
+pub(super) fn posted(objects: &Objects, reply: &Reply) -> Posted {
+    match reply {
+        Reply::Secret(Some(number)) => Posted::Stored(objects.stored(*number)),
+        Reply::Exists => Posted::NameTaken,
+        reply => unreachable!("{reply:?} is no answer to a POST"),
+    }
+}
+
+/// When one who rests is looked at again.
+pub(super) fn ending(rest: &Rest) -> Ending {
+    match &rest.then {
+        Then::AwaitChange => Ending::Change,
+        Then::After(time) | Then::Wait(time) => Ending::After(u32::try_from(time.as_secs()).unwrap_or(u32::MAX)),
+        Then::Retry(_) => Ending::Retry,
+    }
 }

@@ -8,9 +8,10 @@
 use stowage_operator::api::{BucketRecord, Claim};
 
 use super::checker::{Action, soon};
+use super::facts::{BUCKETS, ClaimFacts, NAMES, Policy, Uid};
 use super::names::{backend_number, bucket_number, claim_ref, consumer_name};
-use super::objects::{BUCKETS, ClaimFacts, Kind, NAMES, Policy, SecretFacts, UNTAGGED, Uid};
-use super::oracle::Promise;
+use super::objects::{Kind, SecretFacts, UNTAGGED};
+use super::promise::Promise;
 use super::state::State;
 use super::turn::Fate;
 use super::world::{DEADLINE, ModelWorld};

@@ -9,7 +9,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 use stowage_operator::plan;
 
 use super::checker::first_broken;
-use super::oracle::Promise;
+use super::promise::Promise;
 use super::talks::{Planner, Planners};
 use super::world::{Bounds, ModelWorld, Recipe};
 use super::worlds::worlds;

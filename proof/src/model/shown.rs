@@ -12,8 +12,8 @@ use stowage_operator::api::{
 use stowage_operator::plan::{BackendSeen, Reach, Setting};
 
 use super::access::access_ref;
+use super::facts::{Adoption, BackendFacts, ClaimFacts, OPERATOR_NAMESPACE, Policy};
 use super::names::{backend_name, claim_ref, consumer_name, endpoint, parsed, resource_version};
-use super::objects::{Adoption, BackendFacts, ClaimFacts, OPERATOR_NAMESPACE, Policy};
 
 const INSTALLATION: &str = "cluster";
 

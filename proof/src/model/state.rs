@@ -2,9 +2,9 @@
 
 use stowage_operator::api::AccessMode;
 
-use super::objects::{BACKENDS, BUCKETS, BackendFacts, CLAIMS, Policy, UIDS, Uid};
-use super::oracle::Promise;
+use super::facts::{BACKENDS, BUCKETS, BackendFacts, CLAIMS, Policy, UIDS, Uid};
 use super::phrases::Place;
+use super::promise::Promise;
 
 /// All of it: cluster, stores, operators, and what the oracles remember.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,15 +11,18 @@ use stowage_operator::api::Claim;
 use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
     self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentQuestion, ConsentSeen, Conversation,
-    CreateAnswer, DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Remembered, Rest, Step, Stored,
-    Then, Unasked, View,
+    CreateAnswer, DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Remembered, Step, Stored,
+    Unasked, View,
 };
 
 use super::access::{access_ref, asker};
+use super::facts::{CLAIMS, OPERATOR_NAMESPACE, Uid};
 use super::grants::{self, GrantPlanner, Grants};
 use super::names::{backend_number, claim_ref, number_of};
-use super::objects::{CLAIMS, OPERATOR_NAMESPACE, Objects, Uid, patched, stored_first, timestamp};
-use super::phrases::{Asks, Beginning, Call, ConsentRead, Ending, Place, Planned, Reply, Stride, SweepReply};
+use super::objects::{Objects, patched, stored_first, timestamp};
+use super::phrases::{
+    Asks, Beginning, Call, ConsentRead, NO_ANSWER, Place, Planned, Reply, Stride, SweepReply, ending, failure, posted,
+};
 use super::shelf::{Known, Memo};
 
 /// The planner, or something in its place.
@@ -430,26 +433,8 @@ impl Talks {
     }
 }
 
-/// The answer to a POST that a reply stands for.
-pub(super) fn posted(objects: &Objects, reply: &Reply) -> Posted {
-    match reply {
-        Reply::Secret(Some(number)) => Posted::Stored(objects.stored(*number)),
-        Reply::Exists => Posted::NameTaken,
-        reply => unreachable!("{reply:?} is no answer to a POST"),
-    }
-}
-
 fn known_backend(name: &str) -> u8 {
     backend_number(name).unwrap_or_else(|| unreachable!("no backend of the model: {name}"))
-}
-
-/// When one who rests is looked at again.
-pub(super) fn ending(rest: &Rest) -> Ending {
-    match &rest.then {
-        Then::AwaitChange => Ending::Change,
-        Then::After(time) | Then::Wait(time) => Ending::After(u32::try_from(time.as_secs()).unwrap_or(u32::MAX)),
-        Then::Retry(_) => Ending::Retry,
-    }
 }
 
 fn purged(reply: &Reply) -> Purged {
@@ -459,20 +444,5 @@ fn purged(reply: &Reply) -> Purged {
         }
         Reply::PurgeFailed => Purged { deleted: 0, end: PurgeEnd::Failed(Failure::Upstream(NO_ANSWER.to_owned())) },
         reply => unreachable!("{reply:?} is no answer to a purge"),
-    }
-}
-
-const NO_ANSWER: &str = "no answer";
-
-/// The failure that a reply stands for, if it is one.
-pub(super) fn failure(reply: &Reply) -> Option<Failure> {
-    match reply {
-        Reply::Conflict => Some(Failure::Conflict),
-        Reply::Kubernetes => Some(Failure::Kubernetes(NO_ANSWER.to_owned())),
-        Reply::Terminating => Some(Failure::NamespaceTerminating),
-        Reply::Upstream => Some(Failure::Upstream(NO_ANSWER.to_owned())),
-        Reply::NoUpstream => Some(Failure::NoUpstream("the backend points elsewhere".to_owned())),
-        Reply::Unsupported => Some(Failure::Unsupported),
-        _ => None,
     }
 }

@@ -8,8 +8,8 @@ use rstest::rstest;
 use stowage_operator::api::{Claim, CredentialFacts, Deletion, FINALIZER, wire};
 use stowage_operator::plan::{Act, Answer, BucketSeen, Change, Rest, Step, Stored, Then, Trigger, View, next};
 
-use super::objects::{Adoption, Policy, Spec};
-use super::oracle::Promise;
+use super::facts::{Adoption, Policy, Spec};
+use super::promise::Promise;
 use super::run::{WorldReport, explore};
 use super::talks::Planner;
 use super::world::{Bounds, Event, Recipe, backend};

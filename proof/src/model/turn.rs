@@ -4,7 +4,8 @@
 use stowage_operator::plan::{Checked, OwnerSeen};
 
 use super::access::NAMED;
-use super::objects::{ClaimFacts, Kind, SecretFacts, Uid};
+use super::facts::{ClaimFacts, Uid};
+use super::objects::{Kind, SecretFacts};
 use super::phrases::{Call, ConsentRead, Ending, Place, Reply, Stride, SweepReply};
 use super::state::{Bucket, Cell, Late, Pinned, State};
 use super::world::{DEADLINE, ModelWorld};

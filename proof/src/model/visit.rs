@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use super::access::{AccessFacts, NAMED, access_consumer, access_ref};
 use super::access_sweep::is_of_access;
-use super::objects::{Kind, SecretFacts, Uid};
+use super::facts::Uid;
+use super::objects::{Kind, SecretFacts};
 use super::phrases::{Asks, Call, Ending, GrantBeginning, Heard, Reply};
 use super::state::{State, Visit};
 use super::turn::Fate;

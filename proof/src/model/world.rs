@@ -8,7 +8,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use stowage_operator::api::{AccessMode, BucketClaimStatus};
 
-use super::objects::{
+use super::facts::{
     Adoption, BACKENDS, BUCKETS, BackendFacts, CLAIMS, ClaimFacts, OPERATOR_NAMESPACE, Policy, Spec, UIDS, Uid,
 };
 use super::state::{Bucket, Cells, Ghost, Left, Operator, Seen, State};

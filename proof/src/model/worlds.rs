@@ -1,7 +1,7 @@
 //! The worlds: each small enough to be explored to its end, or with a bound that is told.
 
 use super::access_worlds::ACCESS_WORLDS;
-use super::objects::{Adoption, BackendFacts, Policy, Spec};
+use super::facts::{Adoption, BackendFacts, Policy, Spec};
 use super::world::{Event, Lag, Recipe, backend};
 
 const PLAIN: Spec = Spec::PLAIN;

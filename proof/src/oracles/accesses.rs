@@ -15,9 +15,10 @@ use stowage_world::OPERATOR_NAMESPACE;
 use stowage_world::history::facts::{expires_at, field, label};
 use stowage_world::history::{Event, Stored, Used, What};
 
+use super::Promise;
+use super::case::Case;
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep, are_alone};
-use super::{Case, Promise};
 
 /// The longest that a call of the operator is under way.
 const A_CALL: SignedDuration = SignedDuration::from_mins(1);

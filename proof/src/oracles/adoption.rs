@@ -8,14 +8,15 @@ use serde_json::Value;
 use stowage_operator::api::wire::{self, TAG_CLAIM, TAG_CLAIM_UID, TAG_INSTALLATION};
 use stowage_world::effects::{Call, Fault, Line, S3Fault};
 
+use super::Promise;
 use super::buckets::Buckets;
+use super::case::Case;
 use super::findings::Findings;
 use super::ground::is_list;
 use super::holders::Holders;
 use super::rest::reads_the_past;
 use super::state::{Hand, HistoryStep, Seen, State};
 use super::views::{Record, Secret};
-use super::{Case, Promise};
 
 /// What is remembered of backends and of the cluster.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use stowage_world::history::Called;
 
 use super::Promise;
 use super::findings::Findings;
-use super::ground::{Ground, destroys, empties, is_list, is_look};
+use super::ground::{Ground, described, destroys, empties, is_list, is_look};
 use super::order::record_of;
 use super::policy;
 use super::state::{Hand, HistoryStep, Life, Seen, State};
@@ -310,10 +310,6 @@ fn content(bucket: &BucketSnapshot) -> usize {
 
 fn is_untagged(bucket: &BucketSnapshot) -> bool {
     bucket.tags.as_ref().is_none_or(BTreeMap::is_empty)
-}
-
-pub(super) fn described(called: &Called) -> String {
-    format!("{} {}", called.operation, called.bucket.as_deref().unwrap_or_default())
 }
 
 fn described_owner(bucket: &BucketSnapshot) -> String {

@@ -151,3 +151,8 @@ pub(super) fn empties(operation: S3Operation) -> bool {
 pub(super) fn destroys(operation: S3Operation) -> bool {
     empties(operation) || operation.name() == "DeleteBucket"
 }
+
+/// A call in a message: `DeleteBucket photos`.
+pub(super) fn described(called: &Called) -> String {
+    format!("{} {}", called.operation, called.bucket.as_deref().unwrap_or_default())
+}

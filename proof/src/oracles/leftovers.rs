@@ -3,13 +3,14 @@
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 use stowage_world::effects::{Call, CallFault, CallOutcome, Fault, KubeVerb, Line, ProcessFault};
 
+use super::Promise;
 use super::buckets::{Buckets, is_empty};
+use super::case::Case;
 use super::findings::Findings;
 use super::ground::destroys;
 use super::keys::key_of;
 use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
-use super::{Case, Promise};
 
 /// Looks at the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {

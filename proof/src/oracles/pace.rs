@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use stowage_world::history::{Stored, What};
 
+use super::Promise;
+use super::case::Case;
 use super::findings::Findings;
 use super::state::HistoryStep;
-use super::{Case, Promise};
 
 /// Most changes of one object by operators within an hour: several times what the busiest scenario
 /// needs, and two operators who write over each other's need minutes for it.

@@ -4,9 +4,8 @@
 use stowage_world::history::Called;
 
 use super::Promise;
-use super::buckets::described;
 use super::findings::Findings;
-use super::ground::{Ground, empties};
+use super::ground::{Ground, described, empties};
 use super::rest::is_of_the_past;
 use super::state::{HistoryStep, Life, State};
 use super::views::Policy;

@@ -9,11 +9,12 @@ use serde_json::Value;
 use stowage_world::effects::{Call, Fault, KubeFault, KubeVerb, Line};
 use stowage_world::history::{Called, Stored};
 
+use super::case::Case;
 use super::findings::{Findings, Violation};
 use super::order::record_of;
 use super::state::{Edit, Hand, HistoryStep, Place, Seen, State};
 use super::views::{Claim, End, Key, Record, Secret};
-use super::{Case, Promise, public};
+use super::{Promise, public};
 
 /// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth
 /// (spec §1, §5). What keeps a claim from what its user wants is tried again also when somebody

@@ -8,10 +8,11 @@ use seeded::VirtualClock;
 use stowage_operator::api::wire;
 use stowage_world::effects::{Fault, Line, ProcessFault};
 
+use super::case::Case;
 use super::findings::Findings;
 use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Key, Secret};
-use super::{Case, Promise, revocation};
+use super::{Promise, revocation};
 
 /// No rotation starts sooner than this after the last (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);

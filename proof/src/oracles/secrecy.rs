@@ -11,9 +11,10 @@ use stowage_operator::api::wire::ROLE;
 use stowage_world::OPERATOR_NAMESPACE;
 use stowage_world::history::{Event, What};
 
+use super::Promise;
 use super::canonical::SECRET_FIELDS;
+use super::case::Case;
 use super::findings::{Findings, Violation};
-use super::{Case, Promise};
 
 /// Anything shorter is no key that anybody made: what a third party put in the place of one.
 const SHORTEST: usize = 16;

@@ -9,9 +9,9 @@ use stowage_operator::api::{AccessKeyId, ClaimUid};
 use stowage_world::effects::{Actor, Call, Fault, KubeFault, KubeVerb, Line, ProcessFault, Rival, Trace};
 use stowage_world::history::{Called, Event, Exchange, Tried, Used, What};
 
+use super::case::{Case, Setting};
 use super::clocks::Clocks;
 use super::views::{Claim, Key, Policy, Secret};
-use super::{Case, Setting};
 
 /// Namespace and name.
 pub(super) type Place<'a> = (&'a str, &'a str);

@@ -2,11 +2,12 @@
 
 use stowage_world::history::facts::condition;
 
+use super::Promise;
+use super::case::Case;
 use super::findings::Findings;
 use super::keys::key_of;
 use super::state::{Hand, HistoryStep, Life, Seen, State};
 use super::views::{Claim, Consumer, End, Secret};
-use super::{Case, Promise};
 
 /// Reasons of `Ready=False` that wait for somebody to change something (spec §1).
 const STALLED: [&str; 10] = [

@@ -1,5 +1,5 @@
 //! Objects to send: good ones, and bad ones in every way that the table of objects and this file
-//! know.
+//! know; and how one thing of several is drawn.
 
 use std::sync::LazyLock;
 
@@ -95,10 +95,7 @@ pub(super) fn random(rng: &mut Rng, kind: Kind, name: &str) -> Value {
 /// One of the fields that objects of the kind have, those of metadata among them.
 pub(super) fn any_field(rng: &mut Rng, kind: Kind) -> &'static Field {
     let own = fields(kind);
-    if own.is_empty() || rng.u8(..10) < 4 { one(rng, &METADATA) } else { one(rng, own) }
-}
-
-fn one<'a>(rng: &mut Rng, fields: &'a [Field]) -> &'a Field {
+    let fields = if own.is_empty() || rng.u8(..10) < 4 { METADATA.as_slice() } else { own };
     &fields[rng.usize(..fields.len())]
 }
 
@@ -112,6 +109,16 @@ pub(super) fn set(object: &mut Value, path: &[String], value: Value) {
         at = &mut at[step.as_str()];
     }
     *at = value;
+}
+
+/// One of these.
+pub(super) fn one<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
+    all[rng.usize(..all.len())]
+}
+
+/// A value in so many of a hundred cases.
+pub(super) fn maybe<T>(rng: &mut Rng, percent: u8, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
+    (rng.u8(..100) < percent).then(|| value(rng))
 }
 
 fn fields(kind: Kind) -> &'static [Field] {

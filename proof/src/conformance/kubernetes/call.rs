@@ -131,6 +131,15 @@ impl Verb {
     }
 }
 
+/// A merge patch.
+pub(super) const MERGE: Verb = Verb::Patch("application/merge-patch+json");
+/// A JSON patch.
+pub(super) const JSON: Verb = Verb::Patch("application/json-patch+json");
+/// A strategic merge patch.
+pub(super) const STRATEGIC: Verb = Verb::Patch("application/strategic-merge-patch+json");
+/// A server-side apply.
+pub(super) const APPLY: Verb = Verb::Patch("application/apply-patch+yaml");
+
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -212,6 +221,12 @@ pub struct Watch {
     pub marker: String,
     /// Whether the watch begins with a list (`sendInitialEvents`).
     pub streaming: bool,
+}
+
+impl Watch {
+    /// What the marker is labelled with, so that every selector of this module's operations selects
+    /// it.
+    pub const LABELS: [(&str, &str); 2] = [("app", "a"), ("tier", "front")];
 }
 
 /// A list in pages.

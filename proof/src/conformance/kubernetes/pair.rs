@@ -7,13 +7,12 @@ use kube_sim::Cluster;
 use serde_json::{Value, json};
 
 use super::super::difference::AnswerPair;
-use super::super::rules::System;
+use super::super::rule::System;
 use super::super::run::Pair;
-use super::call::{Call, Kind, Operation, Page, Scope, Verb};
+use super::call::{Call, Kind, MERGE, Operation, Page, Scope, Verb};
 use super::generate;
 use super::settle::{IMPATIENCE, PATIENCE, run_controllers, settle};
 use super::side::Side;
-use super::themes::MERGE;
 use super::watch::watch;
 
 /// How long an operation may take on both sides; rarely does it take a tenth of this.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::difference::{Exchange, Leaf};
-use super::super::rules::{Consequence, Rule, System};
+use super::super::rule::{Consequence, Rule, System};
 
 /// Every known difference.
 pub(in crate::conformance) const RULES: &[Rule] = &[

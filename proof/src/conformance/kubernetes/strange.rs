@@ -3,9 +3,8 @@
 use fastrand::Rng;
 use serde_json::json;
 
-use super::bodies;
-use super::call::{Call, Kind, Verb};
-use super::themes::{APPLY, JSON, MERGE, STRATEGIC, one};
+use super::bodies::{self, one};
+use super::call::{APPLY, Call, JSON, Kind, MERGE, STRATEGIC, Verb};
 
 /// One of them.
 pub(super) fn call(rng: &mut Rng, kind: Kind, name: &str) -> Call {

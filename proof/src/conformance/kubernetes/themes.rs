@@ -3,28 +3,15 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::bodies;
-use super::call::{Call, Kind, Operation, Page, Scope, Verb, Watch};
+use super::bodies::{self, maybe, one};
+use super::call::{APPLY, Call, JSON, Kind, MERGE, Operation, Page, STRATEGIC, Scope, Verb, Watch};
 use super::strange;
-
-pub(super) const MERGE: Verb = Verb::Patch("application/merge-patch+json");
-pub(super) const JSON: Verb = Verb::Patch("application/json-patch+json");
-pub(super) const STRATEGIC: Verb = Verb::Patch("application/strategic-merge-patch+json");
-pub(super) const APPLY: Verb = Verb::Patch("application/apply-patch+yaml");
 
 /// Operations in a sequence about objects.
 const LENGTH: usize = 30;
 /// Few names, so that they meet.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const SELECTORS: [&str; 6] = ["app=a", "app in (a, b)", "tier", "tier=front,app!=c", "!gone", "app notin (b)"];
-
-pub(super) fn one<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
-    all[rng.usize(..all.len())]
-}
-
-fn maybe<T>(rng: &mut Rng, percent: u8, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
-    (rng.u8(..100) < percent).then(|| value(rng))
-}
 
 /// Objects of one kind or two: written in every way, listed, watched. Nothing that a controller
 /// would act on.

@@ -15,12 +15,6 @@ use super::side::Side;
 /// How long an event may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Watch {
-    /// What the marker is labelled with, so that every selector of this module's operations selects
-    /// it.
-    pub const LABELS: [(&str, &str); 2] = [("app", "a"), ("tier", "front")];
-}
-
 /// All events up to the marker's, comparable.
 ///
 /// # Errors

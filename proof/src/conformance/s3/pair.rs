@@ -12,7 +12,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, ServiceExt as _};
 
 use super::super::difference::AnswerPair;
-use super::super::rules::System;
+use super::super::rule::System;
 use super::super::run::Pair;
 use super::bodies;
 use super::call::{Call, Operation};

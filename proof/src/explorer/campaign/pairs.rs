@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use crate::explorer::outcome::Outcome;
 use crate::explorer::plans::{pairs, preemptions, singles};
-use crate::explorer::run::{Outcome, run};
+use crate::explorer::run::run;
 use crate::explorer::schedule::Schedule;
 use crate::oracles::{Canonical, canonical};
 use explore::workers::at_once;
@@ -72,10 +73,11 @@ fn seconds_of(first: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &
 #[cfg(test)]
 mod tests {
     use super::super::tests::campaign;
-    use super::super::{Campaign, Profile, Shard, explore};
+    use super::super::{Campaign, Profile, explore};
     use super::*;
     use crate::explorer::Detail;
     use crate::explorer::scenarios;
+    use explore::Shard;
 
     /// So a run that is cut short has the single faults of all scenarios, and some pairs of each.
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::explorer::campaign::Profile;
+use crate::explorer::campaign::scope::Profile;
 use crate::explorer::cells::REASONS;
 use crate::explorer::scenarios;
 use explore::Shard;

@@ -162,7 +162,7 @@ mod tests {
 
     use super::super::samples;
     use super::*;
-    use crate::explorer::campaign::Profile;
+    use crate::explorer::campaign::scope::Profile;
 
     /// The report of this shard of two.
     fn shard(index: usize) -> CampaignReport {

@@ -30,9 +30,9 @@ use serde::{Deserialize, Serialize};
 use stowage_world::effects::Fault;
 pub use verdict::{Broken, Verdict};
 
-use super::campaign::{Campaign, Profile};
+use super::campaign::scope::{Campaign, Profile};
 use super::cells::why_never;
-use super::run::Outcome;
+use super::outcome::Outcome;
 use super::scenario::{Scenario, ScenarioPhase};
 use super::schedule::Schedule;
 use super::transcript::Detail;

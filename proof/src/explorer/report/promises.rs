@@ -4,8 +4,8 @@ use stowage_world::effects::Fault;
 use stowage_world::history::{Event, Stored, What};
 
 use crate::explorer::others;
-use crate::explorer::run::{FIRST_SEED, Outcome};
-use crate::explorer::schedule::Schedule;
+use crate::explorer::outcome::Outcome;
+use crate::explorer::schedule::{FIRST_SEED, Schedule};
 use crate::oracles::Promise;
 
 /// When a promise is judged.

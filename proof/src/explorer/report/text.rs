@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::explorer::timeline::text::clock;
+use crate::explorer::timeline::clock;
 use crate::oracles::Promise;
 
 use super::{CampaignReport, Failure, ScenarioCoverage, Slow};

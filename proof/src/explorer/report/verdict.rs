@@ -8,7 +8,7 @@ use stowage_world::history::facts::condition;
 use stowage_world::history::{History, What};
 
 use super::promises;
-use crate::explorer::run::Outcome;
+use crate::explorer::outcome::Outcome;
 use crate::explorer::schedule::Schedule;
 use crate::oracles::{Promise, Violation};
 

@@ -9,8 +9,10 @@ use stowage_world::history::Facts;
 use stowage_world::history::facts::{condition, field};
 use stowage_world::{Accesses, Options};
 
-use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
+use super::super::others::is_somebodys_doing;
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
+use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{PHOTOS, bound, nothing_more, pass, patch};
 
 /// The namespace of the consumer.

@@ -7,8 +7,8 @@ use stowage_world::effects::{Edit, Fault, S3Fault, StowageFault};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
 
-use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
 use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim_with, consumers, give_claim,
     no_other, pass, patch, usual,

@@ -4,8 +4,10 @@ use serde_json::Value;
 use stowage_world::history::Facts;
 use stowage_world::{OPERATOR_NAMESPACE, Options};
 
-use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, Target, TargetKind};
+use super::super::others::any_may_rest;
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
+use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_other, pass, usual};
 
 /// The Lease by which operators elect one.

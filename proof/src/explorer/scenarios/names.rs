@@ -6,8 +6,10 @@ use stowage_world::ADMIN_ACCOUNT;
 use stowage_world::effects::{Edit, Fault, KubeFault, S3Fault, StowageFault, Tampering};
 use stowage_world::history::Facts;
 
-use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
+use super::super::others::any_may_rest;
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim_with, give_claim, nothing_more, pass,
     patch, usual,

@@ -6,8 +6,8 @@ use stowage_world::Options;
 use stowage_world::effects::Fault;
 use stowage_world::history::Facts;
 
-use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
 use super::words::{BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass};
 
 /// The namespace and the name of a claim that nobody serves any more.

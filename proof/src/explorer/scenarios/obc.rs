@@ -8,8 +8,10 @@ use stowage_world::history::Facts;
 use stowage_world::history::facts::condition;
 use stowage_world::{ADMIN_ACCOUNT, Accesses, Foreign, Options};
 
-use super::super::others::{CLAIM, NAMESPACE, is_somebodys_doing};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
+use super::super::others::is_somebodys_doing;
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{BASE, BUCKET, base_with, nothing_more, pass};
 
 /// The BucketClaim that does the work.

@@ -8,8 +8,10 @@ use stowage_world::effects::{CallFault, Fault, KubeFault, Outage, ProcessFault, 
 use stowage_world::history::Facts;
 use stowage_world::{OPERATOR_NAMESPACE, Options};
 
-use super::super::others::{self, BUCKET, CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
+use super::super::others;
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
     pass, usual, was_not_lost,

@@ -6,8 +6,10 @@ use stowage_world::effects::{Edit, Fault, Feature, S3Fault, StowageFault};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
 
-use super::super::others::{BUCKET, CLAIM, NAMESPACE, any_may_rest};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
+use super::super::others::any_may_rest;
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim_on, give_claim,
     no_other, nothing_more, pass, pause, usual, was_not_lost,

@@ -7,8 +7,8 @@ use stowage_world::Options;
 use stowage_world::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
 use stowage_world::history::Facts;
 
-use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
 use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, pause,
     usual,

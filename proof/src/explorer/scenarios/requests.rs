@@ -11,9 +11,9 @@ use stowage_world::effects::GatewayPlan;
 use stowage_world::history::facts::expires_at;
 use stowage_world::history::{Facts, Right};
 
-use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
 use super::super::script::{Attempt, Holder, beyond_quota, looks, of_length, public, tricks, uploads, with};
+use super::super::subject::{CLAIM, NAMESPACE};
 use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass, patch, revoke,
 };

@@ -6,8 +6,8 @@ use stowage_operator::api::wire::Role;
 use stowage_world::effects::{Edit, Fault, ProcessFault, StowageFault};
 use stowage_world::history::Facts;
 
-use super::super::others::{CLAIM, NAMESPACE};
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
+use super::super::subject::{CLAIM, NAMESPACE};
 use super::words::{
     BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, revoke, usual,
 };

@@ -10,8 +10,10 @@ use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
 use stowage_world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT};
 
-use super::super::others::{CLAIM, NAMESPACE, any_may_rest, is_somebodys_doing};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep, Target, TargetKind};
+use super::super::others::{any_may_rest, is_somebodys_doing};
+use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 use super::words::{
     BASE, BOUND, BUCKET, at_work, backend, bound_in, check_bound, check_keys, claim_on, give_claim, no_other, pass,
     patch, usual,

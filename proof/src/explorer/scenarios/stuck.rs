@@ -6,8 +6,9 @@ use stowage_operator::api::wire::Role;
 use stowage_world::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
 use stowage_world::history::facts::condition;
 
-use super::super::others::{CLAIM, NAMESPACE, any_may_rest};
+use super::super::others::any_may_rest;
 use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
 use super::names::{RIVAL, beside_a_rival};
 use super::recovery::{CONSUMER_TAKEN, allowed_for};
 use super::removal::{GONE, check_gone};

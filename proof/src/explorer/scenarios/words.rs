@@ -5,14 +5,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 
-pub(super) use super::super::others::BUCKET;
+pub(super) use super::super::subject::BUCKET;
 use stowage_world::Options;
 use stowage_world::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
 
-use super::super::others::{CLAIM, NAMESPACE};
-use super::super::scenario::{Goal, ScenarioStep, StoreStep, Target, TargetKind};
+use super::super::scenario::{Goal, ScenarioStep, StoreStep};
+use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::target::{Target, TargetKind};
 
 pub(super) use stowage_world::fixtures::{BASE, backend, base_with, claim_on, claim_with};
 

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-use seeded::VirtualClock;
 use stowage_world::effects::{Call, CallOutcome, KubeVerb, Line};
 use stowage_world::history::{Event, History, Meant, What};
 
+use super::moments::since_start;
+use super::row::{Row, Weight};
 use super::words::Words;
-use super::{Row, Weight};
 
 /// What comes of an act this much later, in virtual milliseconds, has a row of its own.
 const SOON: i64 = 1000;
@@ -191,18 +190,14 @@ fn millis(line: &Line) -> i64 {
     i64::try_from(line.began_ms).unwrap_or(i64::MAX)
 }
 
-/// Milliseconds from the start of the world's clock.
-pub(in super::super) fn since_start(at: Timestamp) -> i64 {
-    at.as_millisecond() - VirtualClock::epoch().as_millisecond()
-}
-
 #[cfg(test)]
 mod tests {
     use stowage_world::ADMIN_SECRET_KEY;
     use stowage_world::history::facts::field;
 
     use super::*;
-    use crate::explorer::run::{Outcome, run};
+    use crate::explorer::outcome::Outcome;
+    use crate::explorer::run::run;
     use crate::explorer::timeline::Timeline;
     use crate::explorer::timeline::text::{Layout, write};
     use crate::oracles::{Promise, Violation};

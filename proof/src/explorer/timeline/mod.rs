@@ -6,6 +6,8 @@
 
 mod build;
 mod columns;
+mod moments;
+mod row;
 #[cfg(test)]
 pub(super) mod samples;
 pub mod text;
@@ -13,11 +15,13 @@ mod words;
 
 use serde::Serialize;
 
-use super::run::Outcome;
+use super::outcome::Outcome;
 use super::schedule::Schedule;
 use super::transcript::Detail;
 
-pub(super) use build::since_start;
+pub use moments::clock;
+pub(super) use moments::since_start;
+pub use row::{Row, Weight};
 
 /// A run as people read it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,57 +51,6 @@ pub struct Broken {
     pub message: String,
     /// Index of the event at which it shows; `None` for what only the end shows.
     pub event: Option<usize>,
-}
-
-/// Something that happened: in the columns of those who had a part in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// Virtual milliseconds since the start of the run.
-    pub at_ms: i64,
-    /// How much it tells.
-    pub weight: Weight,
-    /// Number of the operator's call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effect: Option<u64>,
-    /// The life of the operator that made the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub life: Option<u32>,
-    /// The fault that the plan gave the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
-    /// What users do.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub user: String,
-    /// What the operator asks for, and what it hears if that isn't what was answered.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub operator: String,
-    /// What the Kubernetes API answers, and what changes there.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub kubernetes: String,
-    /// What the store answers, and what changes there.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub store: String,
-    /// What the gateway answers.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub gateway: String,
-    /// What tenants do.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub tenant: String,
-}
-
-/// How much a row tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Weight {
-    /// Lists, watches and Events: folded unless all is asked for.
-    Routine,
-    /// A tenant's use of a key: folded with the same use before.
-    Use,
-    /// Something that is always shown.
-    #[default]
-    Told,
-    /// A new part of the run begins.
-    Part,
 }
 
 impl Timeline {
@@ -137,26 +90,4 @@ fn unmet(schedule: &Schedule, outcome: &Outcome) -> Vec<String> {
     let by_gateways = outcome.gateway.trace.unmet(&schedule.gateway);
     let by_gateways = by_gateways.entries.iter().map(|entry| format!("| {entry}"));
     by_operator.entries.iter().map(ToString::to_string).chain(by_gateways).collect()
-}
-
-impl Row {
-    /// The columns in the order in which they are shown.
-    pub const COLUMNS: [&'static str; 6] = ["user", "operator", "Kubernetes", "store", "gateway", "tenant"];
-
-    /// What stands in each column.
-    pub fn cells(&self) -> [&str; 6] {
-        [&self.user, &self.operator, &self.kubernetes, &self.store, &self.gateway, &self.tenant]
-    }
-
-    /// Whether it may be left out where people look at what matters.
-    pub fn is_routine(&self) -> bool {
-        self.weight == Weight::Routine && self.fault.is_none()
-    }
-
-    /// Whether it is the same use of a key as another.
-    pub fn repeats(&self, other: &Self) -> bool {
-        self.weight == Weight::Use
-            && other.weight == Weight::Use
-            && (&self.tenant, &self.gateway) == (&other.tenant, &other.gateway)
-    }
 }

@@ -11,8 +11,7 @@ use stowage_world::effects::{Call, CallOutcome, Line};
 use stowage_world::history::facts::{expires_at, field, label};
 use stowage_world::history::{Called, History, Stored};
 
-use super::build::since_start;
-use super::text::clock;
+use super::moments::{clock, since_start};
 
 /// Changes of one object that are told; of more, how many there are.
 const MOST_CHANGES: usize = 4;

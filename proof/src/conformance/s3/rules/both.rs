@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::super::difference::{Exchange, Leaf};
-use super::super::super::rules::{Consequence, Rule, System};
-use super::{MINIO, VERSITYGW, comes_after, error, field, is_pair};
+use super::super::super::rule::{Consequence, Rule, System};
+use super::predicates::{MINIO, VERSITYGW, comes_after, error, field, is_of_refusal, is_pair};
 
 const BOTH: &[System] = &[MINIO, VERSITYGW];
 
@@ -140,12 +140,6 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
 ];
-
-/// Whether the place is where an error shows: in its status, in its code, and in what an answer
-/// that is none would have.
-pub(super) fn is_of_refusal(leaf: &Leaf) -> bool {
-    leaf.path == "code" || leaf.path == "body" || leaf.path.starts_with("headers.")
-}
 
 fn is_malformed(answer: &Value) -> bool {
     answer["code"] == 400 && (answer["body"].is_null() || MALFORMED.contains(&error(answer)))

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::super::super::difference::{Exchange, Leaf};
-use super::super::super::rules::{Consequence, Rule, System};
-use super::both::is_of_refusal;
-use super::{MINIO, comes_after, error, field, is_copy_onto_itself, is_pair};
+use super::super::super::rule::{Consequence, Rule, System};
+use super::predicates::{MINIO, comes_after, error, field, is_copy_onto_itself, is_of_refusal, is_pair};
 
 const SYSTEMS: &[System] = &[MINIO];
 

@@ -3,63 +3,24 @@
 
 mod both;
 mod minio;
+mod predicates;
 mod versitygw;
 
-use serde_json::Value;
-
-use super::super::difference::{Exchange, Leaf};
-use super::super::rules::{Rule, System};
-use super::server::Server;
-use super::sign::encoded;
-
-const MINIO: System = System::S3(Server::MinIo);
-const VERSITYGW: System = System::S3(Server::VersityGw);
+use super::super::rule::Rule;
 
 /// Every known difference.
 pub(in crate::conformance) fn all() -> impl Iterator<Item = &'static Rule> {
     both::RULES.iter().chain(minio::RULES).chain(versitygw::RULES)
 }
 
-/// The code of the error that an answer is; empty for one that is none, or none that says more than
-/// its status.
-fn error(answer: &Value) -> &str {
-    answer["body"].as_str().filter(|_| answer["code"].as_u64() >= Some(300)).unwrap_or_default()
-}
-
-/// Whether the two sides answered with these codes; `""` stands for a success.
-fn is_pair(exchange: &Exchange, simulated: &str, real: &str) -> bool {
-    let is = |answer: &Value, code: &str| match code {
-        "" => answer["code"].as_u64() < Some(300),
-        code => error(answer) == code,
-    };
-    is(&exchange.answers.simulated, simulated) && is(&exchange.answers.real, real)
-}
-
-/// The last step of a place's path.
-fn field(leaf: &Leaf) -> &str {
-    leaf.path.rsplit('.').next().unwrap_or_default()
-}
-
-/// Whether it is a copy of an object onto itself.
-fn is_copy_onto_itself(operation: &str) -> bool {
-    let copied = operation.strip_prefix("PUT /").and_then(|rest| rest.split_once(" x-amz-copy-source: /"));
-    let Some((to, from)) = copied else { return false };
-    let Some((bucket, key)) = to.split_once('/') else { return false };
-    from.split([' ', '?']).next() == Some(&format!("{bucket}/{}", encoded(key, "/")))
-}
-
-/// Whether this stands in an operation before it.
-fn comes_after(exchange: &Exchange, what: &str) -> bool {
-    exchange.after.iter().any(|operation| operation.contains(what))
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::super::super::difference::{AnswerPair, leaves};
-    use super::super::super::rules::{Consequence, Sorted, sort};
-    use super::*;
+    use super::super::super::difference::{AnswerPair, Exchange, leaves};
+    use super::super::super::rule::{Consequence, System};
+    use super::super::super::rules::{Sorted, sort};
+    use super::super::server::Server;
 
     fn sorted(server: Server, operation: &str, after: &[&str], simulated: Value, real: Value) -> Sorted {
         let found = leaves(&simulated, &real);
@@ -115,13 +76,5 @@ mod tests {
         };
         assert_eq!(rest(Value::Null), 0);
         assert_eq!(rest(key), 1);
-    }
-
-    #[test]
-    fn a_copy_onto_itself_is_known_as_such() {
-        assert!(is_copy_onto_itself("PUT /$(place)-a/k x-amz-copy-source: /$(place)-a/k?versionId=1 a: b"));
-        assert!(!is_copy_onto_itself("PUT /$(place)-a/k x-amz-copy-source: /$(place)-a/l"));
-        assert!(!is_copy_onto_itself("PUT /$(place)-a/k"));
-        assert!(is_copy_onto_itself("PUT /$(place)-a/e f+% x-amz-copy-source: /$(place)-a/e%20f%2B%25 a: b"));
     }
 }

@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::super::super::difference::Exchange;
-use super::super::super::rules::{Consequence, Rule, System};
-use super::both::is_of_refusal;
-use super::{VERSITYGW, comes_after, error, field, is_copy_onto_itself, is_pair};
+use super::super::super::rule::{Consequence, Rule, System};
+use super::predicates::{VERSITYGW, comes_after, error, field, is_copy_onto_itself, is_of_refusal, is_pair};
 
 const SYSTEMS: &[System] = &[VERSITYGW];
 /// What it says of a version that is not there.

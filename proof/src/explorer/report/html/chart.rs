@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::explorer::report::keychart::{Key, KeyChart, Published, Tenant};
-use crate::explorer::timeline::text::clock;
+use crate::explorer::timeline::clock;
 
 /// Size of the drawing, in its own units.
 const WIDTH: f64 = 1000.0;

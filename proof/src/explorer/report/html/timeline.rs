@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::explorer::timeline::text::{Shown, clock, fold};
+use crate::explorer::timeline::clock;
+use crate::explorer::timeline::text::{Shown, fold};
 use crate::explorer::timeline::{Row, Timeline, Weight};
 
 /// The timeline, what is routine folded.
