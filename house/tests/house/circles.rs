@@ -27,7 +27,7 @@ const WITHIN: [(&str, &str); 5] = [
     ("view", "setting secrets internal mod"),
     ("backend", "uptime step count health status mod"),
     ("grant", "words step view fingerprint entries keys status outlook purpose consumer removal mod"),
-    ("orphans", "kinds orphans"),
+    ("orphans", "kinds mod"),
     ("obc", "kinds words step halt view desired bucket shadow config_map deletion status mod"),
 ];
 

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use code::{code, root};
+use code::{code, code_and_tests, root};
 
 /// Libraries that know nothing of Stowage: any project could use them.
 const GENERAL: [&str; 8] = ["daemon", "explore", "faults", "kube-sim", "s3-sim", "seeded", "store-tls", "terminal"];
@@ -150,4 +150,17 @@ fn a_file_can_be_read_in_one_sitting() {
         }
     }
     assert_eq!(long, [] as [&str; 0], "each of these hides two");
+}
+
+/// One habit of layout: a module with rooms below it is `x/mod.rs`, never `x.rs` beside `x/`.
+#[test]
+fn a_module_with_rooms_is_in_its_folder() {
+    let folders = ["crates", "operator", "gateway", "world", "sim", "proof", "fuzz", "house"];
+    let files = code_and_tests(&folders);
+    let beside: Vec<&String> = files
+        .iter()
+        .map(|(file, _)| file)
+        .filter(|file| !file.starts_with("crates/kube-sim/") && root().join(file.trim_end_matches(".rs")).is_dir())
+        .collect();
+    assert_eq!(beside, [] as [&String; 0], "move each to `mod.rs` in the folder of its name");
 }

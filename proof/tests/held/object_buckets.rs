@@ -8,7 +8,7 @@ use super::evidence::Proof::{Guide, OnServer, Played, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
 
 const READ: &str = "crates/api/src/obc.rs";
-const PLANNED: &str = "operator/src/plan/obc/tests.rs";
+const PLANNED: &str = "operator/src/plan/obc/tests/mod.rs";
 const CALLS: &str = "operator/src/plan/obc/tests/calls.rs";
 const OBC: &str = "operator/tests/world/obc.rs";
 const AHEAD: &str = "operator/tests/world/ahead_obcs.rs";

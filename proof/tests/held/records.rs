@@ -9,9 +9,9 @@ use super::evidence::{Alert, Mutant, Oracle, Threat};
 use super::secrets::{HAS_NO_NOTE, MEMORY_OF_INTERNAL, RBAC_OF_INTERNAL, SIMULATOR_OF_INTERNAL};
 
 const TESTS: &str = "crates/api/src/secrets/tests.rs";
-const SERVED: &str = "crates/api/src/secrets/served_tests.rs";
+const SERVED: &str = "crates/api/src/secrets/served/tests.rs";
 const ACCESS_TESTS: &str = "crates/api/src/secrets/access_tests.rs";
-const ORPHANS_PLANNED: &str = "operator/src/plan/orphans_tests.rs";
+const ORPHANS_PLANNED: &str = "operator/src/plan/orphans/tests.rs";
 const BY_NAME: &str = "operator/tests/world/by_name.rs";
 const OWNERSHIP: &str = "operator/tests/world/ownership.rs";
 const REVOCATION: &str = "operator/tests/world/revocation.rs";

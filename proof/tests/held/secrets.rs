@@ -8,7 +8,7 @@ use super::evidence::Proof::{self, Explored, Guide, OnServer, Test};
 use super::evidence::{Alert, Mutant, Oracle, Threat};
 
 const TESTS: &str = "crates/api/src/secrets/tests.rs";
-const SERVED: &str = "crates/api/src/secrets/served_tests.rs";
+const SERVED: &str = "crates/api/src/secrets/served/tests.rs";
 const ACCESS_TESTS: &str = "crates/api/src/secrets/access_tests.rs";
 const SHAPES: &str = "crates/api/src/secrets/shape_tests.rs";
 const DELETION: &str = "operator/src/plan/tests/deletion/revocation.rs";

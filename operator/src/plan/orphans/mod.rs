@@ -321,5 +321,4 @@ impl<K: Kind> fmt::Display for SweepStep<K> {
 }
 
 #[cfg(test)]
-#[path = "orphans_tests.rs"]
 mod tests;

@@ -20,16 +20,16 @@ impl Foreign {
     /// The definitions, with that of storage classes.
     pub(super) fn definitions(self) -> Vec<ReadDefinition> {
         let mut all = self.object_buckets();
-        all.extend(read(include_str!("foreign/storageclass.yaml")));
+        all.extend(read(include_str!("storageclass.yaml")));
         all
     }
 
     /// The definitions of ObjectBucketClaims and ObjectBuckets alone.
     pub fn object_buckets(self) -> Vec<ReadDefinition> {
         read(match self {
-            Self::Rook => include_str!("foreign/rook.yaml"),
-            Self::NooBaa => include_str!("foreign/noobaa.yaml"),
-            Self::Own => include_str!("../../charts/stowage/files/objectbucket.yaml"),
+            Self::Rook => include_str!("rook.yaml"),
+            Self::NooBaa => include_str!("noobaa.yaml"),
+            Self::Own => include_str!("../../../charts/stowage/files/objectbucket.yaml"),
         })
     }
 }

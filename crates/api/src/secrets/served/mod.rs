@@ -270,5 +270,4 @@ fn claim(secret: &Secret) -> Option<ClaimRef> {
 }
 
 #[cfg(test)]
-#[path = "served_tests.rs"]
 mod tests;
