@@ -8,6 +8,7 @@ mod graph;
 mod plain;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -34,6 +35,35 @@ const LONG: [(&str, &str); 0] = [];
 /// Each package of the workspace, with the names of those that it depends on; its tests' and build
 /// scripts' apart.
 fn packages() -> Vec<(String, BTreeSet<String>)> {
+    let packages = metadata();
+    let packages = packages.iter().map(|package| (name(package), dependencies(package, Value::is_null)));
+    packages.collect()
+}
+
+/// Each package of the workspace with its folder, from the root, and all that it depends on.
+fn manifests() -> Vec<(String, String, BTreeSet<String>)> {
+    let root = root().canonicalize().expect("there is a root");
+    let folder = |package: &Value| {
+        let manifest = Path::new(package["manifest_path"].as_str().expect("it has a manifest"));
+        let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&root).ok());
+        folder.expect("it is below the root").display().to_string()
+    };
+    let packages = metadata();
+    packages.iter().map(|package| (name(package), folder(package), dependencies(package, |_| true))).collect()
+}
+
+fn name(value: &Value) -> String {
+    value["name"].as_str().expect("it has a name").to_owned()
+}
+
+/// The names of a package's dependencies of some kinds; a package's kind is null for its code.
+fn dependencies(package: &Value, of_kind: impl Fn(&Value) -> bool) -> BTreeSet<String> {
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    dependencies.filter(|dependency| of_kind(&dependency["kind"])).map(name).collect()
+}
+
+/// The packages of the workspace, as cargo tells them.
+fn metadata() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
         .current_dir(root())
@@ -41,13 +71,7 @@ fn packages() -> Vec<(String, BTreeSet<String>)> {
         .expect("cargo runs these tests");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
-    let packages = metadata["packages"].as_array().expect("it has packages").iter().map(|package| {
-        let dependencies = package["dependencies"].as_array().into_iter().flatten();
-        let normal = dependencies.filter(|dependency| dependency["kind"].is_null());
-        let name = |value: &Value| value["name"].as_str().expect("it has a name").to_owned();
-        (name(package), normal.map(name).collect())
-    });
-    packages.collect()
+    metadata["packages"].as_array().expect("it has packages").clone()
 }
 
 /// Dependencies that break the order of the house.
@@ -163,4 +187,27 @@ fn a_module_with_rooms_is_in_its_folder() {
         .filter(|file| !file.starts_with("crates/kube-sim/") && root().join(file.trim_end_matches(".rs")).is_dir())
         .collect();
     assert_eq!(beside, [] as [&String; 0], "move each to `mod.rs` in the folder of its name");
+}
+
+/// Libraries whose name in code is not that of their package.
+const NAMED_OTHERWISE: [(&str, &str); 2] = [("md-5", "md5"), ("rustls-webpki", "webpki")];
+
+/// Named without being used: it tells which version of Kubernetes the crate `kube` is built for.
+const CHOSEN: &str = "k8s-openapi";
+
+#[test]
+fn a_manifest_names_what_its_crate_uses() {
+    let mut unused = Vec::new();
+    for (package, folder, dependencies) in manifests() {
+        let text: String = code_and_tests(&[&folder]).into_iter().map(|(_, text)| text).collect();
+        let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        for dependency in dependencies {
+            let renamed = NAMED_OTHERWISE.iter().find(|(name, _)| *name == dependency);
+            let name = renamed.map_or_else(|| dependency.replace('-', "_"), |(_, name)| (*name).to_owned());
+            if dependency != CHOSEN && !words.contains(name.as_str()) {
+                unused.push(format!("{package}: {dependency}"));
+            }
+        }
+    }
+    assert_eq!(unused, [] as [&str; 0], "no code of these crates names these libraries");
 }
