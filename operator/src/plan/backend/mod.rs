@@ -40,6 +40,8 @@ const MOST_STEPS: usize = 10;
 pub struct BackendMemory {
     /// How it was found.
     health: Health,
+    /// The status has shown that.
+    is_told: bool,
     /// When the next probe is due.
     next_probe: Uptime,
     /// The claims on it; `None` = not counted yet.
@@ -115,7 +117,10 @@ impl BackendPass {
     /// What is to be remembered for the next pass. A pass that could not look leaves what was.
     pub fn remembered(&self) -> Option<BackendMemory> {
         match self.examine() {
-            Ok((health, next_probe)) => Some(BackendMemory { health, next_probe, count: self.count_now() }),
+            Ok((health, next_probe)) => {
+                let is_told = self.written.is_some() || self.shows(&health.verdict) || self.is_told_by_another();
+                Some(BackendMemory { health, is_told, next_probe, count: self.count_now() })
+            }
             Err(_) => self.memory.clone(),
         }
     }
@@ -141,7 +146,11 @@ impl BackendPass {
         }
         let (health, next_probe) = self.examine()?;
         let (claims, recount) = self.count()?;
-        let wanted = status::status(&self.status, self.generation, &health.verdict, claims, now);
+        let wanted = if self.is_told_by_another() {
+            S3BackendStatus { bucket_count: Some(claims), ..self.status.clone() }
+        } else {
+            status::status(&self.status, self.generation, &health.verdict, claims, now)
+        };
         if wanted != self.status && self.written.is_none() {
             return Err(BackendStep::WriteStatus(wanted));
         }
@@ -205,6 +214,20 @@ impl BackendPass {
             (Some(Connected::Same | Connected::Anew), None) => Err(BackendStep::Probe),
             (Some(Connected::Same | Connected::Anew), Some(probed)) => Ok(Verdict::on_probe(probed)),
         }
+    }
+
+    /// Whether the status says this of the backend's present generation.
+    fn shows(&self, verdict: &Verdict) -> bool {
+        let claims = self.status.bucket_count.unwrap_or_default();
+        status::status(&self.status, self.generation, verdict, claims, Timestamp::UNIX_EPOCH) == self.status
+    }
+
+    /// Whether the status has conditions that this operator has no newer probe to set against: it
+    /// told of its last one, and what the status says now somebody else found later. Two operators
+    /// of which the store answers one alone would otherwise write over each other's.
+    fn is_told_by_another(&self) -> bool {
+        let is_old = self.next_probe.is_none() && self.memory.as_ref().is_some_and(|memory| memory.is_told);
+        is_old && status::is_of(&self.status, self.generation)
     }
 
     /// The claims that the status is to show; and how long until they are counted again, unless

@@ -36,6 +36,14 @@ pub(super) fn status(
     }
 }
 
+/// Whether a status says how the backend is in this generation.
+pub(super) fn is_of(status: &S3BackendStatus, generation: i64) -> bool {
+    let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
+    let ready = status.conditions.iter().find(is_ready);
+    status.observed_generation == Some(generation)
+        && ready.is_some_and(|ready| ready.observed_generation == Some(generation))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::health::Health;

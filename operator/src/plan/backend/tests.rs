@@ -246,6 +246,44 @@ fn failed_periodic_probes_are_forgiven_but_repeated_soon_until_they_are_a_run() 
     assert_eq!(waits, [2 * SECOND, 4 * SECOND, 8 * SECOND]);
 }
 
+/// Two operators of which the store answers one alone.
+#[test]
+fn what_another_operator_has_found_since_stands_until_the_next_probe() {
+    let mut bench = Bench::ready();
+    let mut other = Bench { backend: bench.backend.clone(), probed: unreachable(), ..Bench::new() };
+    other.edit();
+    bench.edit();
+    bench.pass();
+    other.pass();
+    assert!(bench.is_ready() && !other.is_ready());
+    bench.backend.status.clone_from(&other.backend.status);
+    bench.later(SECOND);
+    bench.claims = 2;
+    assert_eq!(bench.pass().0, [] as [&str; 0]);
+    bench.later(2 * SECOND);
+    assert_eq!(bench.pass().0, ["count", "write"]);
+    assert!(!bench.is_ready() && bench.bucket_count() == Some(2), "its count is told, and no more");
+    bench.later(INTERVAL);
+    assert_eq!(bench.pass().0, ["connect", "probe", "schedule", "write"]);
+    assert!(bench.is_ready());
+    bench.backend.status = None;
+    bench.later(SECOND);
+    assert_eq!(bench.pass().0, ["write"], "a status that says nothing is none of another operator");
+}
+
+#[test]
+fn what_was_found_and_could_not_be_told_is_told_by_the_next_pass() {
+    let mut bench = Bench::ready();
+    bench.edit();
+    bench.probed = unreachable();
+    bench.write = Err("the API server is out");
+    bench.pass();
+    assert!(bench.is_ready());
+    bench.write = Ok(None);
+    assert_eq!(bench.pass().0.last(), Some(&"write"));
+    assert!(!bench.is_ready());
+}
+
 // covers: 1.backend.probe.edit
 #[test]
 fn an_edit_is_probed_and_counts_at_once() {
