@@ -1,9 +1,9 @@
 //! What kubectl, Helm and Go clients need of an API server besides its resources, in front of a
 //! simulated cluster ([`kube_sim::Cluster`]).
 //!
-//! A [`Front`] is a tower service over the same state as the cluster's own; a socket is its caller's
-//! business (`examples/serve.rs`). Compared with a server were some 160 commands of `kubectl` 1.32
-//! and the life of a chart by Helm 3. It adds:
+//! A [`Front`] is a tower service over the same state as the cluster's own; a socket is its
+//! caller's business (`examples/serve.rs`). Compared with a server were some 160 commands of
+//! `kubectl` 1.32 and the life of a chart by Helm 3. It adds:
 //!
 //! - discovery, in one document and in the older form; OpenAPI v3 of all that is served, by a hash
 //!   of its content; `/healthz`, `/livez`, `/readyz`, `/version`;
@@ -28,9 +28,9 @@
 //! It goes through a pipeline of pure steps before and after the cluster's own service: `identity`
 //! says who calls, `accept` which form of an answer is wanted, `body` makes JSON of protobuf and
 //! YAML; `face` puts requests at another version, or for the events of the core group, in the form
-//! of what is stored, and its answer back; `table` makes tables of it. Discovery, OpenAPI and tables
-//! are made of one `catalog`, which is read from what the cluster serves. Writes are judged inside
-//! the cluster, by the `admission` that a request brings along: `policies` and `webhooks`.
+//! of what is stored, and its answer back; `table` makes tables of it. Discovery, OpenAPI and
+//! tables are made of one `catalog`, which is read from what the cluster serves. Writes are judged
+//! inside the cluster, by the `admission` that a request brings along: `policies` and `webhooks`.
 //!
 //! # Limits
 //!

@@ -3,9 +3,11 @@
 //! Evaluation is kube's (`kube::core::cel`). The walk is ours, because the server's has three
 //! things that matter: items of keyed lists are compared with the old item of the same key,
 //! unchanged values only warn (ratcheting), and errors show the node's type as their value. As on a
-//! server, rules of a whole object see of its metadata no more than the name. Not
-//! modelled: CEL's type checker and cost budget, so a server may refuse a rule that passes here. Otherwise than on a server, URLs are read as browsers read them,
-//! and quantities hold 38 digits; what that means for objects stands in `tests/object_table.rs`.
+//! server, rules of a whole object see of its metadata no more than the name. What passed is
+//! remembered (`schema/rules.rs`). Not modelled: CEL's type checker and cost budget, so a server
+//! may refuse a rule that passes here. Otherwise than on a server, URLs are read as browsers read
+//! them, and quantities hold 38 digits; what that means for objects stands in
+//! `tests/object_table.rs`.
 
 use kube::core::cel::{ErrorKind, ValidationError, ValidationErrors};
 use serde_json::Value;

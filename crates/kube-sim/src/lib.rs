@@ -27,11 +27,11 @@
 //! # Other ways in
 //!
 //! What kubectl, Helm and Go clients need of an API server besides is the crate `kube-front`:
-//! discovery, OpenAPI, tables, protobuf, tokens, roles, policies and webhooks. It is built on what is
-//! public here besides [`Cluster`]: a request is read ([`route`]), answered ([`Cluster::answer`],
-//! [`output`]) or refused ([`status`]); what is served and stored is read ([`Cluster::read`],
-//! [`kind`], [`schema`]); and writes are judged ([`admission`]). A cluster in process pays nothing for
-//! that.
+//! discovery, OpenAPI, tables, protobuf, tokens, roles, policies and webhooks. It is built on what
+//! is public here besides [`Cluster`]: a request is read ([`route`]), answered
+//! ([`Cluster::answer`], [`output`]) or refused ([`status`]); what is served and stored is read
+//! ([`Cluster::read`], [`kind`], [`schema`]); and writes are judged ([`admission`]). A cluster
+//! in process pays nothing for that.
 //!
 //! # Determinism
 //!

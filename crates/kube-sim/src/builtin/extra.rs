@@ -2,8 +2,8 @@
 //! served where kubectl and its like are.
 //!
 //! Their content isn't checked here; that of policies and webhooks is admission's business. What
-//! kubectl merges item by item, the templates of pods, webhooks, and the conditions and variables of
-//! policies, has a schema; everything else is kept as it comes.
+//! kubectl merges item by item, the templates of pods, webhooks, and the conditions and variables
+//! of policies, has a schema; everything else is kept as it comes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

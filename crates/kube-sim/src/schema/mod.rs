@@ -150,7 +150,8 @@ pub struct Schema {
     pub nullable: bool,
     /// The format of a text or number.
     pub format: Option<String>,
-    /// The named fields. Behind pointers: a map keeps room for several of what it holds, and nodes are large.
+    /// The named fields. Behind pointers: a map keeps room for several of what it holds, and nodes
+    /// are large.
     pub properties: BTreeMap<String, Arc<Schema>>,
     /// What it may hold beyond its named properties.
     pub additional: Additional,

@@ -1,5 +1,5 @@
-//! The CEL rules of one node of a schema (`x-kubernetes-validations`), compiled. What passed them is
-//! remembered.
+//! The CEL rules of one node of a schema (`x-kubernetes-validations`), compiled. What passed them
+//! is remembered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
