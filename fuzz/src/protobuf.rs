@@ -10,7 +10,8 @@ use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
 use kube::client::Body;
-use kube_sim::{Cluster, Front, FrontOptions};
+use kube_front::{Front, FrontOptions};
+use kube_sim::Cluster;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
@@ -66,7 +67,7 @@ fn server_of_its_own() -> (Runtime, Front) {
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
     let front = {
         let _inside = runtime.enter();
-        Cluster::new(Arc::new(|| Timestamp::UNIX_EPOCH), 1).front(FrontOptions::open(Arc::new(|| [7; 32])))
+        Front::new(&Cluster::new(Arc::new(|| Timestamp::UNIX_EPOCH), 1), FrontOptions::open(Arc::new(|| [7; 32])))
     };
     (runtime, front)
 }

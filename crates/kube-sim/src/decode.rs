@@ -1,15 +1,16 @@
 //! From bytes to an object in the form that the rules are checked on: type and namespace agree with
 //! the request, unknown fields handled as `fieldValidation` says, defaults filled in.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::builtin;
 use super::defaulting;
 use super::fields;
+use super::json::whole_numbers;
 use super::kind::Kind;
 use super::meta;
 use super::schema::{Additional, Schema, TypeRule};
-use super::status::{Failure, FieldError, FieldErrorKind, bad_request, invalid, unclassified};
+use super::status::{Failure, FieldError, FieldErrorKind, bad_request, internal_error, invalid, unclassified};
 use super::structure::{duplicates, is_untypable};
 use super::validate::{Findings, validate, validate_part};
 
@@ -178,20 +179,14 @@ pub(crate) fn shape(
     Ok(warnings)
 }
 
-/// Writes numbers without a fraction as a server does: without a point.
-pub(crate) fn whole_numbers(value: &mut Value) {
-    match value {
-        Value::Number(number) => {
-            let float = number.as_f64().filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < 9.0e18);
-            #[expect(clippy::cast_possible_truncation, reason = "it is whole and fits")]
-            if let Some(whole) = float.map(|float| float as i64) {
-                *value = whole.into();
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
-        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
-        _ => {}
-    }
+/// Decodes an object again that admission has changed.
+///
+/// # Errors
+/// 400 where it is of another kind or namespace by now, 500 for what can't be decoded.
+pub fn after_admission(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Failure> {
+    settle_envelope(kind, namespace, object)?;
+    let shaped = shape(kind, object, FieldValidation::Ignore, Origin::Body);
+    shaped.map(drop).map_err(|failure| internal_error(&failure.message))
 }
 
 /// Metadata is decoded into a Go struct before any rule is checked: how its decoder tells of a
@@ -299,9 +294,4 @@ fn repeated(kind: &Kind, config: &Value) -> Option<String> {
     let (list, _) = first.path.rsplit_once('[')?;
     let step = if first.value.is_object() { format!("k:{}", first.value) } else { format!("v:{}", first.value) };
     Some(format!(".{list}: duplicate entries for key {}", fields::display(&vec![step])))
-}
-
-/// An empty object, for kinds of patch that start from nothing.
-pub(crate) fn empty() -> Value {
-    Value::Object(Map::new())
 }

@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     fn schema() -> Schema {
-        Schema::own(json!({
+        crate::schema::loader::own(json!({
             "type": "object",
             "properties": {
                 "policy": {

@@ -6,8 +6,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::Status;
 use serde_json::Value;
 
+use super::builtin;
 use super::kind::{Family, Kind, Names, Scope, SelectableField, SharedKind};
-use super::schema::Schema;
+use super::schema::loader;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
 
 /// A definition that was read and found good, for any number of clusters: to read one takes much
@@ -80,7 +81,7 @@ fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
         let shown = props.type_.clone().unwrap_or_default();
         return Err(refuse(&[FieldError::invalid(&format!("{path}.type"), shown, detail)]));
     }
-    let schema = Schema::of_object(props, &path).map_err(|errors| refuse(&errors))?;
+    let schema = loader::of_object(props, builtin::object_meta_schema(), &path).map_err(|errors| refuse(&errors))?;
     let selectable = version.selectable_fields.iter().flatten().map(|field| {
         let label = field.json_path.trim_start_matches('.').to_owned();
         SelectableField { path: label.split('.').map(str::to_owned).collect(), label }

@@ -11,9 +11,9 @@ use super::definition;
 use super::delete::{self, Deleted, Deletion};
 use super::kind::{Kind, SharedKind};
 use super::meta;
+use super::options::{WriteOptions, Written};
 use super::status::Failure;
-use super::store::{Place, Shared, State};
-use super::write::{WriteOptions, Written};
+use super::store::{Place, Shared, Store};
 
 /// Keeps a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -23,10 +23,10 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// # Errors
 /// Those of the write, and 422 for what a server refuses in a definition.
 pub(crate) fn write(
-    state: &mut State,
+    state: &mut Store,
     definitions: &Kind,
     options: &WriteOptions,
-    write: impl Fn(&mut State, &WriteOptions) -> Result<Written, Failure>,
+    write: impl Fn(&mut Store, &WriteOptions) -> Result<Written, Failure>,
 ) -> Result<Written, Failure> {
     let proposed = write(state, &WriteOptions { dry_run: true, ..options.clone() })?;
     let kind = definition::read_stored(&proposed.object)?;
@@ -55,7 +55,7 @@ pub(crate) fn write(
 /// # Errors
 /// As of [`delete::delete`].
 pub(crate) fn delete(
-    state: &mut State,
+    state: &mut Store,
     definitions: &Kind,
     place: &Place,
     deletion: &Deletion,
@@ -77,7 +77,7 @@ pub(crate) fn delete(
         let known = deletion.version.as_ref().filter(|known| version == known.as_str());
         let now = known.map(|_| meta::text(&put, "resourceVersion").to_owned()).or(deletion.version.clone());
         // It was judged already.
-        let deletion = Deletion { version: now, asking: None, ..deletion.clone() };
+        let deletion = Deletion { version: now, admission: None, ..deletion.clone() };
         let deleted = delete::delete(state, definitions, place, &deletion);
         settle(state);
         return deleted;
@@ -86,7 +86,7 @@ pub(crate) fn delete(
 }
 
 /// Takes one step with every definition; returns how many objects were changed or removed.
-pub(crate) fn settle(state: &mut State) -> usize {
+pub(crate) fn settle(state: &mut Store) -> usize {
     let Some(definitions) = state.kind("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return 0 };
     let all: Vec<Shared> = state.objects(&definitions).map(|(_, object)| object.clone()).collect();
     all.iter()
@@ -101,7 +101,7 @@ pub(crate) fn settle(state: &mut State) -> usize {
 }
 
 /// Deletes the objects of a definition, or lets it go.
-fn empty(state: &mut State, definitions: &SharedKind, object: &Shared) -> usize {
+fn empty(state: &mut Store, definitions: &SharedKind, object: &Shared) -> usize {
     let Some(kind) = defined(state, object) else { return release(state, definitions, object) };
     let left: Vec<(Place, bool)> =
         state.objects(&kind).map(|(place, object)| (place.clone(), object.is_deleting())).collect();
@@ -119,14 +119,14 @@ fn empty(state: &mut State, definitions: &SharedKind, object: &Shared) -> usize 
 }
 
 /// What a definition defines, if it is served.
-fn defined(state: &State, definition: &Value) -> Option<SharedKind> {
+fn defined(state: &Store, definition: &Value) -> Option<SharedKind> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
     state.kinds().find(|kind| kind.is_custom() && kind.key() == (group, plural))
 }
 
 /// Takes the finalizer off; the last one lets the definition go.
-fn release(state: &mut State, definitions: &Kind, object: &Shared) -> usize {
+fn release(state: &mut Store, definitions: &Kind, object: &Shared) -> usize {
     let place = Place::of(object);
     let mut last = Value::clone(object);
     let rest: Vec<&str> = meta::finalizers(object).into_iter().filter(|name| *name != CLEANUP).collect();
@@ -142,7 +142,7 @@ fn release(state: &mut State, definitions: &Kind, object: &Shared) -> usize {
 }
 
 /// Puts the status of a definition that is served; `None` if it has it.
-fn establish(state: &mut State, definitions: &Kind, object: &Shared) -> Option<Shared> {
+fn establish(state: &mut Store, definitions: &Kind, object: &Shared) -> Option<Shared> {
     let mut new = Value::clone(object);
     let now = state.now();
     let known = |name: &str| {

@@ -3,12 +3,12 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
 use serde_json::{Value, json};
 
-use super::admission;
+use super::admission::AdmissionContext;
+use super::admit;
 use super::kind::{Family, Kind};
 use super::meta::{self, FOREGROUND, ORPHAN};
 use super::status::{self, Failure, FieldError, FieldErrorKind, bad_request};
-use super::store::{Place, Shared, State};
-use super::webhooks::Asking;
+use super::store::{Place, Shared, Store};
 use super::write;
 
 /// What is to happen to the dependants of a deleted object.
@@ -32,8 +32,8 @@ pub(crate) struct Deletion {
     pub(crate) dry_run: bool,
     /// Many are deleted by one request, which names none of them.
     pub(crate) of_collection: bool,
-    /// Who asks, to be judged by policies and webhooks; `None` for what isn't judged.
-    pub(crate) asking: Option<Asking>,
+    /// Who judges the deletion; `None` for one that isn't judged.
+    pub(crate) admission: Option<AdmissionContext>,
 }
 
 impl Deletion {
@@ -66,13 +66,8 @@ impl Deletion {
             propagation,
             dry_run: dry_run || options.dry_run.is_some_and(|list| !list.is_empty()),
             of_collection: false,
-            asking: None,
+            admission: None,
         })
-    }
-
-    /// The same, asked for in this way.
-    pub(crate) fn of(self, asking: Option<Asking>) -> Self {
-        Self { asking, ..self }
     }
 }
 
@@ -95,15 +90,15 @@ pub(crate) enum Deleted {
 ///
 /// # Errors
 /// 404 for a missing object, 409 for a failed precondition, 403 for a namespace of the system, and
-/// what policies and webhooks say.
-pub(crate) fn delete(state: &mut State, kind: &Kind, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
+/// what admission says.
+pub(crate) fn delete(state: &mut Store, kind: &Kind, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
     check_preconditions(kind, &existing, deletion)?;
     let system = ["default", "kube-system", "kube-public"].contains(&place.name.as_str());
     if kind.family == Family::Namespace && system {
         return Err(status::forbidden(kind, &place.name, "this namespace may not be deleted"));
     }
-    admission::judge_deletion(state, kind, &existing, deletion)?;
+    admit::validate_deletion(state, kind, &existing, !deletion.of_collection, deletion.admission.as_ref())?;
     let mut object = (*existing).clone();
     set_propagation(&mut object, deletion.propagation);
     let waits = !meta::finalizers(&object).is_empty() || write::holds_content(kind, &object);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::kind::{Family, Kind};
 use super::meta;
-use super::store::State;
+use super::store::Store;
 
 /// How long a watch that lags, or gathers changes, holds an event back at most.
 pub const LAG: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ pub enum Disturbance {
 
 impl Disturbance {
     /// The version that a read of this kind is answered from.
-    pub(crate) fn version_read(self, state: &State, kind: &Kind) -> Option<u64> {
+    pub(crate) fn version_read(self, state: &Store, kind: &Kind) -> Option<u64> {
         match self {
             Self::Behind(changes) => Some(state.version_before(kind, changes)),
             Self::Rewound => Some(state.version_before(kind, state.remembered(kind).div_ceil(2))),

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     fn schema() -> Schema {
-        Schema::own(json!({"type": "object", "properties": {
+        crate::schema::loader::own(json!({"type": "object", "properties": {
             "spec": {"type": "object", "properties": {
                 "a": {"type": "string"},
                 "plain": {"type": "array", "items": {"type": "string"}},

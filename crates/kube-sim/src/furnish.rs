@@ -4,13 +4,13 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::kind::SharedKind;
-use super::own_writes;
-use super::store::{Place, Shared, State};
-use super::write::{self, Ownership, Part};
+use super::options::{Ownership, Part, WriteOptions};
+use super::store::{Place, Shared, Store};
+use super::write;
 
 /// Gives each namespace that isn't terminating its ServiceAccount, and its ConfigMap with the
 /// certificate; returns how many objects were made or changed.
-pub(crate) fn namespaces(state: &mut State, ca_pem: &str) -> usize {
+pub(crate) fn namespaces(state: &mut Store, ca_pem: &str) -> usize {
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
     let active = state.objects(&namespaces).filter(|(_, namespace)| !namespace.is_deleting());
     let names: Vec<String> = active.map(|(place, _)| place.name.clone()).collect();
@@ -29,7 +29,7 @@ pub(crate) fn namespaces(state: &mut State, ca_pem: &str) -> usize {
 }
 
 /// Makes an object, or gives it the certificate that it should have.
-fn ensure(state: &mut State, kind: &SharedKind, namespace: &str, name: &str, ca_pem: Option<&str>) -> bool {
+fn ensure(state: &mut Store, kind: &SharedKind, namespace: &str, name: &str, ca_pem: Option<&str>) -> bool {
     let data = ca_pem.map(|pem| json!({"ca.crt": pem}));
     let existing = state.get(kind, &Place::new(namespace, name)).cloned();
     match (existing, data) {
@@ -40,7 +40,7 @@ fn ensure(state: &mut State, kind: &SharedKind, namespace: &str, name: &str, ca_
             }
             let mut object = Value::clone(&existing);
             object["data"] = data;
-            write::update(state, kind, &existing, object, Part::Main, &own_writes()).is_ok()
+            write::update(state, kind, &existing, object, Part::Main, &WriteOptions::own()).is_ok()
         }
         (None, data) => {
             let metadata = json!({"name": name, "namespace": namespace});
@@ -51,13 +51,13 @@ fn ensure(state: &mut State, kind: &SharedKind, namespace: &str, name: &str, ca_
                 });
                 object["data"] = data;
             }
-            write::create(state, kind, object, Ownership::Creator, &own_writes()).is_ok()
+            write::create(state, kind, object, Ownership::Creator, &WriteOptions::own()).is_ok()
         }
     }
 }
 
 /// Removes events that are older than this; returns how many.
-pub(crate) fn expire_events(state: &mut State, older_than: SignedDuration) -> usize {
+pub(crate) fn expire_events(state: &mut Store, older_than: SignedDuration) -> usize {
     let Some(events) = state.kind("events.k8s.io", "v1", "events") else { return 0 };
     let Ok(limit) = state.time().checked_sub(older_than) else { return 0 };
     let is_old = |event: &Shared| {

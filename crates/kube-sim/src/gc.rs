@@ -10,7 +10,7 @@ use super::delete::{self, Deletion, Propagation};
 use super::kind::{Kind, SharedKind};
 use super::managed;
 use super::meta::{self, FOREGROUND, ORPHAN};
-use super::store::{Place, Shared, State};
+use super::store::{Place, Shared, Store};
 use super::write;
 
 /// An object as the collector remembers it during a pass.
@@ -28,7 +28,7 @@ enum Owner {
 }
 
 /// Runs one pass and returns how many objects it changed or removed.
-pub(crate) fn collect(state: &mut State) -> usize {
+pub(crate) fn collect(state: &mut Store) -> usize {
     let items: Vec<Item> =
         state.everything().map(|(kind, place, object)| (kind.clone(), place.clone(), object.clone())).collect();
     // Who waits for its dependants has all of them attended to, before others are.
@@ -47,7 +47,7 @@ pub(crate) fn collect(state: &mut State) -> usize {
 }
 
 /// Looks for the owner that an object of this namespace names.
-fn look_up(state: &State, namespace: &str, reference: &Value) -> Owner {
+fn look_up(state: &Store, namespace: &str, reference: &Value) -> Owner {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let Some(kind) = state.kind_named(text("apiVersion"), text("kind")) else { return Owner::Unknowable };
     if kind.is_namespaced() && namespace.is_empty() {
@@ -76,12 +76,12 @@ enum Verdict {
 }
 
 /// Deletes an object whose owners are all gone, or drops the references to those that are.
-fn attend(state: &mut State, item: &Item) -> bool {
+fn attend(state: &mut Store, item: &Item) -> bool {
     let verdict = judge(state, item);
     carry_out(state, item, verdict)
 }
 
-fn judge(state: &State, item: &Item) -> Verdict {
+fn judge(state: &Store, item: &Item) -> Verdict {
     let (_, place, object) = item;
     let references: Vec<(Owner, &Value)> =
         object.owners().iter().map(|reference| (look_up(state, &place.namespace, reference), reference)).collect();
@@ -117,7 +117,7 @@ fn blocks(reference: &Value) -> bool {
 }
 
 /// Does it, unless the object has changed since it was judged.
-fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) -> bool {
+fn carry_out(state: &mut Store, (kind, place, object): &Item, verdict: Verdict) -> bool {
     if state.get(kind, place).is_none_or(|stored| !stored.is(object)) {
         return false;
     }
@@ -146,7 +146,7 @@ fn carry_out(state: &mut State, (kind, place, object): &Item, verdict: Verdict) 
 
 /// Whether an object is being deleted, and waits for its dependants or did so: the collector
 /// doesn't forget that.
-fn has_waited(state: &State, (kind, _, object): &Item) -> bool {
+fn has_waited(state: &Store, (kind, _, object): &Item) -> bool {
     let waits = |object: &Shared| object.is_deleting() && meta::finalizers(object).contains(&FOREGROUND);
     let uid = object.uid();
     let mut past = state.past(&kind.plural);
@@ -154,7 +154,7 @@ fn has_waited(state: &State, (kind, _, object): &Item) -> bool {
 }
 
 /// The objects that name this one as an owner.
-fn dependants(state: &State, owner: &Value) -> Vec<Item> {
+fn dependants(state: &Store, owner: &Value) -> Vec<Item> {
     let uid = meta::uid(owner);
     let names_it = |object: &Shared| object.owners().iter().any(|reference| reference["uid"] == uid);
     state
@@ -165,7 +165,7 @@ fn dependants(state: &State, owner: &Value) -> Vec<Item> {
 }
 
 /// Does the collector's own part of a deletion: lets dependants go, or waits for them.
-fn finish_deletion(state: &mut State, item: &Item) -> usize {
+fn finish_deletion(state: &mut Store, item: &Item) -> usize {
     let names = meta::finalizers(&item.2);
     if names.contains(&ORPHAN) {
         orphan_dependants(state, &item.2) + drop_finalizer(state, item, ORPHAN)
@@ -185,13 +185,13 @@ fn finish_deletion(state: &mut State, item: &Item) -> usize {
 
 /// Attends to those that are not on their way out, all at once: what becomes of one is not known
 /// when the next is judged. Returns how many it changed or removed.
-fn attend_all(state: &mut State, items: Vec<Item>) -> usize {
+fn attend_all(state: &mut Store, items: Vec<Item>) -> usize {
     let living = items.into_iter().filter(|(_, _, object)| !object.is_deleting());
     let judged: Vec<(Item, Verdict)> = living.map(|item| (item.clone(), judge(state, &item))).collect();
     judged.into_iter().filter_map(|(item, verdict)| carry_out(state, &item, verdict).then_some(())).count()
 }
 
-fn orphan_dependants(state: &mut State, owner: &Value) -> usize {
+fn orphan_dependants(state: &mut Store, owner: &Value) -> usize {
     let found = dependants(state, owner);
     for (kind, _, object) in &found {
         let mut free = (**object).clone();
@@ -206,11 +206,11 @@ fn orphan_dependants(state: &mut State, owner: &Value) -> usize {
 }
 
 /// Nobody owns what the collector takes away.
-fn disown(state: &State, kind: &Kind, old: &Value, object: &mut Value) {
+fn disown(state: &Store, kind: &Kind, old: &Value, object: &mut Value) {
     managed::record_update(kind, old, object, "kube-controller-manager", "", &state.now());
 }
 
-fn drop_finalizer(state: &mut State, (kind, place, stored): &Item, name: &str) -> usize {
+fn drop_finalizer(state: &mut Store, (kind, place, stored): &Item, name: &str) -> usize {
     let mut object = (**stored).clone();
     let rest: Vec<String> =
         meta::finalizers(&object).into_iter().filter(|other| *other != name).map(str::to_owned).collect();

@@ -6,81 +6,105 @@ use super::schema::Schema;
 
 /// Whether objects live in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub enum Scope {
+    /// They do.
     Namespaced,
+    /// They don't.
     Cluster,
 }
 
 /// A field that may stand in a field selector: its label (`spec.backendRef.name`) and its path.
 #[derive(Clone, Debug)]
-pub(crate) struct SelectableField {
-    pub(crate) label: String,
-    pub(crate) path: Vec<String>,
+pub struct SelectableField {
+    /// Its label.
+    pub label: String,
+    /// Its path, step by step.
+    pub path: Vec<String>,
 }
 
 /// Which family of rules a resource follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
     /// Defined by a CustomResourceDefinition.
     Custom,
+    /// `v1`.
     Secret,
+    /// `v1`.
     ConfigMap,
+    /// `v1`.
     ServiceAccount,
+    /// `v1`.
     Pod,
+    /// `v1`.
     Service,
+    /// `apps/v1`.
     Deployment,
+    /// `v1`.
     Namespace,
     /// `events.k8s.io/v1`.
     Event,
     /// The same objects by the rules of the core group's `v1`. They are stored as the others are.
     CoreEvent,
+    /// `coordination.k8s.io/v1`.
     Lease,
-    /// The definitions themselves: readable, and made by `Cluster::install_crd` or at the front.
+    /// The definitions themselves: readable, and made by `Cluster::install_crd` or by requests of
+    /// [`crate::Way::Front`].
     Definition,
-    /// Stored with hardly a rule, and acted on by nobody. Served where a front is.
+    /// Stored with hardly a rule, and acted on by nobody. Served from
+    /// [`crate::Cluster::serve_inert_kinds`] on.
     Inert,
 }
 
 /// How clients call a resource besides its plural.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub(crate) singular: String,
+pub struct Names {
+    /// One of them, such as `secret`.
+    pub singular: String,
     /// The kind of its lists.
-    pub(crate) list: String,
-    pub(crate) short: Vec<String>,
+    pub list: String,
+    /// Such as `cm`.
+    pub short: Vec<String>,
     /// Groups of resources that are asked for together, such as `all`.
-    pub(crate) categories: Vec<String>,
+    pub categories: Vec<String>,
 }
 
 /// One served resource type.
 #[derive(Debug)]
-pub(crate) struct Kind {
-    pub(crate) group: String,
-    pub(crate) version: String,
-    pub(crate) plural: String,
-    pub(crate) kind: String,
-    pub(crate) names: Names,
-    pub(crate) scope: Scope,
-    pub(crate) family: Family,
+pub struct Kind {
+    /// API group, empty for the core group.
+    pub group: String,
+    /// The version that objects are stored at.
+    pub version: String,
+    /// Resource name, such as `secrets`.
+    pub plural: String,
+    /// Such as `Secret`.
+    pub kind: String,
+    /// What clients call it besides.
+    pub names: Names,
+    /// Where its objects live.
+    pub scope: Scope,
+    /// Which rules it follows.
+    pub family: Family,
     /// Whether `/status` exists and `status` is protected on the main resource.
-    pub(crate) status_subresource: bool,
-    pub(crate) selectable: Vec<SelectableField>,
+    pub status_subresource: bool,
+    /// The fields that its objects can be selected by, besides name and namespace.
+    pub selectable: Vec<SelectableField>,
     /// Some kinds have one and the same.
-    pub(crate) schema: Arc<Schema>,
+    pub schema: Arc<Schema>,
 }
 
 /// Kinds are shared between the store, running watches and requests.
-pub(crate) type SharedKind = Arc<Kind>;
+pub type SharedKind = Arc<Kind>;
 
 impl Kind {
     /// Group and plural: what a resource type is known by in the store. Versions share one, as on a
     /// server.
-    pub(crate) fn key(&self) -> (&str, &str) {
+    pub fn key(&self) -> (&str, &str) {
         if self.family == Family::CoreEvent { ("events.k8s.io", "events") } else { (&self.group, &self.plural) }
     }
 
     /// `v1` or `broker.stowage.io/v1alpha1`, as stored objects have it.
-    pub(crate) fn api_version(&self) -> String {
+    pub fn api_version(&self) -> String {
         if self.family == Family::CoreEvent {
             return "events.k8s.io/v1".to_owned();
         }
@@ -92,11 +116,13 @@ impl Kind {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    pub(crate) fn is_custom(&self) -> bool {
+    /// Whether a CustomResourceDefinition made it.
+    pub fn is_custom(&self) -> bool {
         self.family == Family::Custom
     }
 
-    pub(crate) fn is_namespaced(&self) -> bool {
+    /// Whether its objects live in a namespace.
+    pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
@@ -116,7 +142,7 @@ impl Kind {
     }
 
     /// Whether a collection can be deleted in one request.
-    pub(crate) fn deletes_collections(&self) -> bool {
+    pub fn deletes_collections(&self) -> bool {
         self.family != Family::Namespace
     }
 
@@ -133,5 +159,12 @@ impl Kind {
     /// Whether a change of annotations counts as a new generation, too.
     pub(crate) fn counts_annotations(&self) -> bool {
         self.family == Family::Deployment
+    }
+
+    /// The same with short names and categories.
+    pub(crate) fn called(mut self, short: &[&str], categories: &[&str]) -> Self {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        (self.names.short, self.names.categories) = (owned(short), owned(categories));
+        self
     }
 }

@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::route::Query;
 use super::selector::Filter;
 use super::status::{self, Failure, FieldError, bad_request};
-use super::store::{Place, Shared, State};
+use super::store::{Place, Shared, Store};
 
 /// Where the next page starts, and in which state of the store.
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub(crate) struct List {
 /// # Errors
 /// 400 for bad parameters, 410 for a version (or token) that is forgotten, 504 for one that lies in
 /// the future.
-pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -> Result<List, Failure> {
+pub(crate) fn list(state: &Store, kind: &Kind, filter: &Filter, query: &Query) -> Result<List, Failure> {
     list_at(state, state.version(), kind, filter, query)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn list(state: &State, kind: &Kind, filter: &Filter, query: &Query) -
 /// # Errors
 /// As of [`list`].
 pub(crate) fn list_at(
-    state: &State,
+    state: &Store,
     current: u64,
     kind: &Kind,
     filter: &Filter,

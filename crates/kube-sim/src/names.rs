@@ -48,7 +48,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS-1035 label (a Service's name), if anything.
-pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+pub fn dns_1035_label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push(too_long(63));
@@ -62,7 +62,7 @@ pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS-1123 subdomain (most objects' names), if anything.
-pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
+pub fn dns_subdomain(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
         errors.push(too_long(253));

@@ -4,14 +4,26 @@ use serde_json::json;
 
 use super::delete::{self, Deletion};
 use super::meta;
-use super::store::{Place, State};
+use super::options::{Ownership, WriteOptions};
+use super::store::{Place, Store};
+use super::write;
 
 /// The namespaces that every cluster starts with.
-pub(crate) const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Makes the namespaces that every cluster has.
+pub(crate) fn create_initial(store: &mut Store) {
+    let namespaces = store.kind("", "v1", "namespaces").expect("it is always served");
+    for name in INITIAL {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        write::create(store, &namespaces, object, Ownership::Creator, &WriteOptions::own())
+            .expect("the initial namespaces are valid");
+    }
+}
 
 /// For each terminating namespace: deletes what is in it, or, once it is empty, lets it go.
 /// Returns how many objects were changed or removed.
-pub(crate) fn finalize(state: &mut State) -> usize {
+pub(crate) fn finalize(state: &mut Store) -> usize {
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
     let terminating: Vec<(Place, _)> = state
         .objects(&namespaces)

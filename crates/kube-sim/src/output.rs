@@ -10,6 +10,7 @@ use kube::core::Status;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::json::json_text;
 use super::kind::Kind;
 use super::list::List;
 use super::meta;
@@ -127,6 +128,12 @@ pub(crate) fn status_object(status: &Status) -> Value {
     object
 }
 
+/// The answer that tells of a failure.
+pub fn refusal(failure: &Status) -> Response<ApiBody> {
+    let code = StatusCode::from_u16(failure.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    answer(code, &status_object(failure), &[])
+}
+
 /// The answer to a DELETE that removed the object.
 pub(crate) fn deleted_status(kind: &Kind, object: &Value) -> Value {
     let mut details = json!({"name": meta::name(object), "kind": kind.plural, "uid": meta::uid(object)});
@@ -137,7 +144,7 @@ pub(crate) fn deleted_status(kind: &Kind, object: &Value) -> Value {
 }
 
 /// The answer for a path that leads nowhere: plain text, as on a server.
-pub(crate) fn page_not_found() -> Response<ApiBody> {
+pub fn page_not_found() -> Response<ApiBody> {
     let body = Full::new(Bytes::from_static(b"404 page not found\n"));
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = StatusCode::NOT_FOUND;
@@ -147,17 +154,12 @@ pub(crate) fn page_not_found() -> Response<ApiBody> {
 }
 
 /// A JSON answer with warnings as headers.
-pub(crate) fn answer(code: StatusCode, body: &Value, warnings: &[String]) -> Response<ApiBody> {
+pub fn answer(code: StatusCode, body: &Value, warnings: &[String]) -> Response<ApiBody> {
     answer_text(code, json_text(body), warnings)
 }
 
-/// A value as it goes over the wire.
-pub(crate) fn json_text(value: &impl Serialize) -> Bytes {
-    serde_json::to_vec(value).expect("a JSON value serializes").into()
-}
-
 /// As [`answer`], of a body that is JSON already.
-pub(crate) fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) -> Response<ApiBody> {
+pub fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) -> Response<ApiBody> {
     let mut response = Response::new(Full::new(body).boxed_unsync());
     *response.status_mut() = code;
     let headers = response.headers_mut();
@@ -167,7 +169,7 @@ pub(crate) fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) ->
 }
 
 /// Adds warnings.
-pub(crate) fn warn(headers: &mut HeaderMap, warnings: &[String]) {
+pub fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
         // A text that can't stand in a header is left out, as on a server.

@@ -10,10 +10,11 @@ use super::decode::{self, Origin};
 use super::kind::Kind;
 use super::managed;
 use super::meta;
+use super::options::{Ownership, Part, WriteOptions, Written};
 use super::status::{self, Failure, FieldError, bad_request};
-use super::store::{Place, Shared, State};
+use super::store::{Place, Shared, Store};
 use super::strategic;
-use super::write::{self, Ownership, Part, WriteOptions, Written};
+use super::write;
 
 /// The formats of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl PatchFormat {
 /// 404 for a missing object (unless the kind is made by PUT), 409 for another UID, and what
 /// [`write::update`] and [`write::create`] refuse.
 pub(crate) fn replace(
-    state: &mut State,
+    state: &mut Store,
     kind: &Kind,
     place: &Place,
     part: Part,
@@ -79,7 +80,7 @@ pub(crate) fn replace(
 
 /// Makes an object that a PUT or an apply found missing, whatever version it states.
 fn create(
-    state: &mut State,
+    state: &mut Store,
     kind: &Kind,
     mut object: Value,
     ownership: Ownership,
@@ -103,7 +104,7 @@ fn create(
 /// 404 for a missing object, 400 for an unreadable patch, 422 for one that doesn't fit, and what
 /// [`write::update`] refuses.
 pub(crate) fn patch(
-    state: &mut State,
+    state: &mut Store,
     kind: &Kind,
     place: &Place,
     part: Part,
@@ -138,7 +139,7 @@ pub(crate) fn patch(
 /// 409 for fields that other managers own, for another UID and another resourceVersion; 422 without
 /// a manager; and what [`write::create`] and [`write::update`] refuse.
 pub(crate) fn server_side_apply(
-    state: &mut State,
+    state: &mut Store,
     kind: &Kind,
     place: &Place,
     part: Part,
@@ -191,14 +192,6 @@ pub(crate) fn check_options(format: PatchFormat, manager_given: bool, force_give
     Err(status::invalid("meta.k8s.io", "PatchOptions", "", &[error]))
 }
 
-impl Written {
-    /// Puts warnings from decoding before those of the checks.
-    fn warned(mut self, warnings: Vec<String>) -> Self {
-        self.warnings.splice(0..0, warnings);
-        self
-    }
-}
-
 /// Reads a patch that is itself like an object.
 fn patch_of(body: &[u8]) -> Result<Map<String, Value>, Failure> {
     match serde_json::from_slice(body) {
@@ -217,7 +210,7 @@ fn apply_json_patch(object: &mut Value, body: &[u8]) -> Result<(), Failure> {
 
 /// Does one operation of a JSON patch. Tells whether it applies; where it doesn't, the object stays
 /// as it is.
-pub(crate) fn apply_operation(object: &mut Value, operation: &PatchOperation) -> bool {
+pub fn apply_operation(object: &mut Value, operation: &PatchOperation) -> bool {
     match as_the_server_reads_it(object, operation) {
         Some(operation) => json_patch::patch(object, &[operation]).is_ok(),
         None => true,

@@ -8,20 +8,24 @@ use super::status::{Failure, bad_request};
 
 /// What a path names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Route {
+pub struct Route {
     /// Empty for the core group.
-    pub(crate) group: String,
-    pub(crate) version: String,
+    pub group: String,
+    /// Such as `v1`.
+    pub version: String,
     /// Empty outside any namespace.
-    pub(crate) namespace: String,
-    pub(crate) plural: String,
-    pub(crate) name: Option<String>,
-    pub(crate) subresource: Option<String>,
+    pub namespace: String,
+    /// Resource name, such as `secrets`.
+    pub plural: String,
+    /// The object's name; `None` for all of them.
+    pub name: Option<String>,
+    /// Such as `status`; `None` for the object itself.
+    pub subresource: Option<String>,
 }
 
 impl Route {
     /// Reads a path; `None` for what isn't a resource.
-    pub(crate) fn parse(path: &str) -> Option<Self> {
+    pub fn parse(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match parts.as_slice() {
             ["api", version, rest @ ..] => ("", *version, rest),
@@ -63,21 +67,21 @@ fn decode(text: &str) -> String {
 
 /// The parameters of a request; of a repeated one the last counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Query(BTreeMap<String, String>);
+pub struct Query(BTreeMap<String, String>);
 
 impl Query {
     /// Reads what stands after the `?`; empty parts (kube sends `?&limit=…`) are skipped.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
     /// A parameter that is there and not empty.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// Whether a parameter is `true` or `1`.
-    pub(crate) fn flag(&self, name: &str) -> bool {
+    pub fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some("true" | "1"))
     }
 
@@ -85,7 +89,7 @@ impl Query {
     ///
     /// # Errors
     /// 400 for anything else.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
+    pub fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let parse = |text: &str| {
             text.parse().map_err(|_| bad_request(format!("invalid {name} {text:?}: not a non-negative number")))
         };

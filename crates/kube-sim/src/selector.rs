@@ -60,7 +60,7 @@ impl Filter {
     }
 
     /// Whether more than a namespace is asked for.
-    pub(crate) fn selects(&self) -> bool {
+    pub fn selects(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
 
@@ -93,7 +93,7 @@ impl Filter {
 ///
 /// # Errors
 /// Place and text of the first operator that there is none of.
-pub(crate) fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, String)> {
+pub fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, String)> {
     let equal = selector["matchLabels"].as_object().into_iter().flatten();
     let mut all = equal.into_iter().all(|(key, value)| labels.get(key) == Some(value));
     for (index, expression) in selector["matchExpressions"].as_array().into_iter().flatten().enumerate() {

@@ -11,7 +11,7 @@ use kube::client::Body;
 use parking_lot::MutexGuard;
 use serde_json::{Value, json};
 
-use super::Cluster;
+use super::admission::{self, AdmissionContext};
 use super::decode::{self, FieldValidation, Origin};
 use super::definitions;
 use super::delete::{self, Deleted, Deletion};
@@ -19,28 +19,29 @@ use super::disturbance::Disturbance;
 use super::kind::{Family, SharedKind};
 use super::list;
 use super::observer::{Asked, Author};
+use super::options::{self, Ownership, Part, WriteOptions, Written};
 use super::output::{self, ApiBody, Form};
 use super::patch::{self, PatchFormat};
 use super::route::{Query, Route};
 use super::selector::Filter;
+use super::shared_store::SharedStore;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
-use super::store::{Place, Shared, State};
+use super::store::{Place, Shared, Store, Tables};
 use super::watch;
-use super::webhooks::{self, Asking};
-use super::write::{self, Ownership, Part, WriteOptions, Written};
+use super::write;
 
-/// The HTTP side of a [`Cluster`]: a [`tower::Service`] that answers as an API server does.
+/// The HTTP side of a [`crate::Cluster`]: a [`tower::Service`] that answers as an API server does.
 ///
 /// Never fails as a service: what goes wrong is a response with a `Status` body. Requests take
 /// effect one at a time, in the order in which their bodies are complete.
 #[derive(Clone)]
 pub struct ApiService {
-    cluster: Cluster,
+    store: SharedStore,
 }
 
 impl ApiService {
-    pub(super) fn new(cluster: Cluster) -> Self {
-        Self { cluster }
+    pub(super) fn new(store: SharedStore) -> Self {
+        Self { store }
     }
 }
 
@@ -60,24 +61,21 @@ impl tower::Service<Request<Body>> for ApiService {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let cluster = self.cluster.clone();
+        let store = self.store.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let answer = match body.collect_bytes().await {
-                Ok(body) => dispatch(&cluster, &head, &body, Way::Direct),
+                Ok(body) => dispatch(&store, &head, &body, Way::Direct),
                 Err(error) => Err(status::bad_request(format!("the body of the request broke off: {error}"))),
             };
-            Ok(answer.unwrap_or_else(|failure| {
-                let code = StatusCode::from_u16(failure.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                output::answer(code, &output::status_object(&failure), &[])
-            }))
+            Ok(answer.unwrap_or_else(|failure| output::refusal(&failure)))
         })
     }
 }
 
 /// A request that names a served kind.
 struct Call<'a> {
-    cluster: &'a Cluster,
+    store: &'a SharedStore,
     kind: SharedKind,
     route: Route,
     query: Query,
@@ -90,9 +88,9 @@ struct Call<'a> {
     way: Way,
 }
 
-/// Which way a request came.
+/// The way by which a request came.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Way {
+pub enum Way {
     /// To the service itself.
     #[default]
     Direct,
@@ -106,7 +104,12 @@ pub(crate) enum Way {
 ///
 /// # Errors
 /// What is refused, as the status that says so.
-pub(crate) fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes, way: Way) -> Result<Response<ApiBody>, Failure> {
+pub(crate) fn dispatch(
+    store: &SharedStore,
+    head: &Parts,
+    body: &Bytes,
+    way: Way,
+) -> Result<Response<ApiBody>, Failure> {
     if head.uri.path() == "/version" {
         let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.4", "platform": "simulated"});
         return Ok(output::answer(StatusCode::OK, &version, &[]));
@@ -114,9 +117,9 @@ pub(crate) fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes, way: Way) 
     let Some(route) = Route::parse(head.uri.path()) else { return Ok(output::page_not_found()) };
     let served = match &way {
         Way::As(kind) => Some(kind.clone()),
-        Way::Direct | Way::Front => cluster.lock().kind(&route.group, &route.version, &route.plural),
+        Way::Direct | Way::Front => store.lock().kind(&route.group, &route.version, &route.plural),
     };
-    let Some(kind) = served else { return nowhere(cluster, &route) };
+    let Some(kind) = served else { return nowhere(&store.lock(), &route) };
     let part = match route.subresource.as_deref() {
         None => Part::Main,
         Some("status") if kind.status_subresource => Part::Status,
@@ -126,12 +129,12 @@ pub(crate) fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes, way: Way) 
         Some(_) => return Err(status::no_such_resource()),
     };
     if !route.namespace.is_empty() && !kind.is_namespaced() {
-        return nowhere(cluster, &route);
+        return nowhere(&store.lock(), &route);
     }
     let query = Query::parse(head.uri.query().unwrap_or_default());
     let form = Form::parse(&head.headers);
     let (disturbance, author) = (head.extensions.get().copied(), head.extensions.get().copied());
-    Call { cluster, kind, route, query, head, body, part, form, disturbance, author, way }.answer()
+    Call { store, kind, route, query, head, body, part, form, disturbance, author, way }.answer()
 }
 
 /// What is no resource. A server's own groups say so in a status, those of definitions and unknown
@@ -139,8 +142,8 @@ pub(crate) fn dispatch(cluster: &Cluster, head: &Parts, body: &Bytes, way: Way) 
 ///
 /// # Errors
 /// That status.
-pub(crate) fn nowhere(cluster: &Cluster, route: &Route) -> Result<Response<ApiBody>, Failure> {
-    let built_in = cluster.lock().kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
+pub(crate) fn nowhere(stored: &Tables, route: &Route) -> Result<Response<ApiBody>, Failure> {
+    let built_in = stored.kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
     if built_in { Err(status::no_such_resource()) } else { Ok(output::page_not_found()) }
 }
 
@@ -150,7 +153,7 @@ impl Call<'_> {
         if writes && self.kind.family == Family::Definition && matches!(self.way, Way::Direct) {
             return Err(status::method_not_allowed());
         }
-        if writes && webhooks::is_first_try(self.head) {
+        if writes && admission::is_first_try(self.head) {
             self.tell();
         }
         let homeless = self.kind.is_namespaced() && self.route.namespace.is_empty();
@@ -175,13 +178,13 @@ impl Call<'_> {
     }
 
     /// The cluster's state, to be changed in the name of who sent this.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.cluster.lock_for(self.author)
+    fn state(&self) -> MutexGuard<'_, Store> {
+        self.store.lock_for(self.author)
     }
 
     /// Tells the observer that a write is asked for.
     fn tell(&self) {
-        let Some(observer) = self.state().observer.clone() else { return };
+        let Some(observer) = self.store.observers().observer() else { return };
         let content_type = self.head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         observer.asked(
             self.author,
@@ -235,8 +238,8 @@ impl Call<'_> {
         let agent = agent.and_then(|text| text.split('/').next()).filter(|name| !name.is_empty());
         let manager = self.query.get("fieldManager").or(agent).unwrap_or("unknown").to_owned();
         let dry_run = self.dry_run()?;
-        let asking = Asking::of(self.head, dry_run, || webhooks::write_options(&self.query));
-        Ok(WriteOptions { manager, dry_run, validation, asking })
+        let admission = AdmissionContext::of(self.head, dry_run, || options::of_query(&self.query));
+        Ok(WriteOptions { manager, dry_run, validation, admission })
     }
 
     fn ok(&self, object: &Shared) -> Response<ApiBody> {
@@ -262,7 +265,7 @@ impl Call<'_> {
     }
 
     /// The version that a read is answered from, where it isn't the current one.
-    fn version_read(&self, state: &State) -> Option<u64> {
+    fn version_read(&self, state: &Store) -> Option<u64> {
         self.disturbance.and_then(|disturbance| disturbance.version_read(state, &self.kind))
     }
 
@@ -280,7 +283,7 @@ impl Call<'_> {
         let filter = self.filter()?;
         let state = self.state();
         let events =
-            watch::watch(self.cluster, &state, self.kind.clone(), filter, self.form, &self.query, self.disturbance)?;
+            watch::watch(self.store, &state, self.kind.clone(), filter, self.form, &self.query, self.disturbance)?;
         let mut response = Response::new(ApiBody::new(StreamBody::new(events)));
         let json = header::HeaderValue::from_static("application/json");
         response.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -336,10 +339,10 @@ impl Call<'_> {
     /// Does a write of an object; one of a definition, with all that comes of it.
     fn write(
         &self,
-        state: &mut State,
+        state: &mut Store,
         object: Value,
         options: &WriteOptions,
-        write: impl Fn(&mut State, Value, &WriteOptions) -> Result<Written, Failure>,
+        write: impl Fn(&mut Store, Value, &WriteOptions) -> Result<Written, Failure>,
     ) -> Result<Written, Failure> {
         if self.kind.family == Family::Definition && self.part == Part::Main {
             definitions::write(state, &self.kind, options, |state, options| write(state, object.clone(), options))
@@ -350,9 +353,9 @@ impl Call<'_> {
 
     fn deletion(&self) -> Result<Deletion, Failure> {
         let deletion = Deletion::parse(self.body, self.query.get("propagationPolicy"), self.dry_run()?)?;
-        let options = || webhooks::delete_options(self.body, &self.query);
-        let asking = Asking::of(self.head, deletion.dry_run, options);
-        Ok(deletion.of(asking))
+        let options = || options::of_deletion(self.body, &self.query);
+        let admission = AdmissionContext::of(self.head, deletion.dry_run, options);
+        Ok(Deletion { admission, ..deletion })
     }
 
     fn delete(&self, name: &str) -> Result<Response<ApiBody>, Failure> {
@@ -367,7 +370,7 @@ impl Call<'_> {
     }
 
     /// Deletes an object; a definition is emptied first.
-    fn delete_one(&self, state: &mut State, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
+    fn delete_one(&self, state: &mut Store, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
         if self.kind.family == Family::Definition {
             definitions::delete(state, &self.kind, place, deletion)
         } else {
@@ -381,12 +384,12 @@ impl Call<'_> {
         let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;
         // Whoever has a say is heard before the first of them goes.
-        if deletion.asking.as_ref().is_some_and(|asking| asking.hearing.is_some()) {
+        if deletion.admission.as_ref().is_some_and(|context| context.admission.may_suspend()) {
             let dry_run = Deletion { dry_run: true, ..deletion.clone() };
             for object in &list.objects {
                 let _ = self.delete_one(&mut state, &Place::of(object), &dry_run);
             }
-            webhooks::require_heard(deletion.asking.as_ref())?;
+            AdmissionContext::require_answered(deletion.admission.as_ref())?;
         }
         for object in &list.objects {
             self.delete_one(&mut state, &Place::of(object), &deletion)?;

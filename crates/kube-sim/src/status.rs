@@ -6,149 +6,18 @@
 
 use kube::core::Status;
 use kube::core::response::{StatusCause, StatusDetails, reason};
-use serde_json::Value;
 
 use super::kind::{Family, Kind};
 use super::store::Place;
 
+pub use super::field_error::{FieldError, FieldErrorKind};
+
 /// What every handler fails with: the `Status` object that goes out as the response body.
-pub(crate) type Failure = Box<Status>;
-
-/// The class of a [`FieldError`]; decides its reason and how its text starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FieldErrorKind {
-    Required,
-    Invalid,
-    TypeInvalid,
-    NotSupported,
-    NotFound,
-    Duplicate,
-    Forbidden,
-    TooLong,
-    TooMany,
-}
-
-impl FieldErrorKind {
-    /// The machine-readable reason that a status cause carries.
-    fn reason(self) -> &'static str {
-        match self {
-            Self::Required => "FieldValueRequired",
-            Self::Invalid => "FieldValueInvalid",
-            Self::TypeInvalid => "FieldValueTypeInvalid",
-            Self::NotSupported => "FieldValueNotSupported",
-            Self::NotFound => "FieldValueNotFound",
-            Self::Duplicate => "FieldValueDuplicate",
-            Self::Forbidden => "FieldValueForbidden",
-            Self::TooLong => "FieldValueTooLong",
-            Self::TooMany => "FieldValueTooMany",
-        }
-    }
-
-    /// The words a person reads first.
-    fn title(self) -> &'static str {
-        match self {
-            Self::Required => "Required value",
-            Self::Invalid | Self::TypeInvalid => "Invalid value",
-            Self::NotSupported => "Unsupported value",
-            Self::NotFound => "Not found",
-            Self::Duplicate => "Duplicate value",
-            Self::Forbidden => "Forbidden",
-            Self::TooLong => "Too long",
-            Self::TooMany => "Too many",
-        }
-    }
-
-    /// While one of these stands, a server doesn't run the CEL rules (`hasBlockingErr`).
-    pub(crate) fn blocks_rules(self) -> bool {
-        matches!(self, Self::Required | Self::TypeInvalid | Self::NotSupported | Self::TooLong | Self::TooMany)
-    }
-}
-
-/// One field that breaks a rule.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FieldError {
-    pub(crate) kind: FieldErrorKind,
-    /// Path as the server prints it: `spec.names[0]`, `<nil>` for none.
-    pub(crate) path: String,
-    /// The offending value; not shown for the kinds that hide it.
-    pub(crate) value: Value,
-    pub(crate) detail: String,
-}
-
-impl FieldError {
-    pub(crate) fn new(kind: FieldErrorKind, path: &str, value: Value, detail: impl Into<String>) -> Self {
-        let path = if path.is_empty() { "<nil>".to_owned() } else { path.to_owned() };
-        Self { kind, path, value, detail: detail.into() }
-    }
-
-    pub(crate) fn required(path: &str, detail: &str) -> Self {
-        Self::new(FieldErrorKind::Required, path, Value::Null, detail)
-    }
-
-    pub(crate) fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
-        Self::new(FieldErrorKind::Invalid, path, value.into(), detail)
-    }
-
-    pub(crate) fn forbidden(path: &str, detail: impl Into<String>) -> Self {
-        Self::new(FieldErrorKind::Forbidden, path, Value::Null, detail)
-    }
-
-    pub(crate) fn duplicate(path: &str, value: Value) -> Self {
-        Self::new(FieldErrorKind::Duplicate, path, value, "")
-    }
-
-    pub(crate) fn not_found(path: &str, name: &str) -> Self {
-        Self::new(FieldErrorKind::NotFound, path, name.into(), "")
-    }
-
-    /// A text that is none of those that are `supported`.
-    pub(crate) fn not_supported(path: &str, text: &str, supported: &[&str]) -> Self {
-        let list: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
-        let detail = format!("supported values: {}", list.join(", "));
-        Self::new(FieldErrorKind::NotSupported, path, text.into(), detail)
-    }
-
-    pub(crate) fn too_long(path: &str, limit: i64) -> Self {
-        let unit = if limit == 1 { "byte" } else { "bytes" };
-        Self::new(FieldErrorKind::TooLong, path, Value::Null, format!("may not be more than {limit} {unit}"))
-    }
-
-    pub(crate) fn too_many(path: &str, actual: usize, limit: i64) -> Self {
-        let unit = if limit == 1 { "item" } else { "items" };
-        Self::new(FieldErrorKind::TooMany, path, actual.into(), format!("must have at most {limit} {unit}"))
-    }
-
-    pub(crate) fn immutable(path: &str, value: Value) -> Self {
-        Self::invalid(path, value, "field is immutable")
-    }
-
-    /// The text without the path.
-    pub(crate) fn body(&self) -> String {
-        use FieldErrorKind as K;
-        let mut text = match self.kind {
-            K::Required | K::Forbidden | K::TooLong => self.kind.title().to_owned(),
-            _ => match &self.value {
-                Value::String(text) => format!("{}: {text:?}", self.kind.title()),
-                other => format!("{}: {other}", self.kind.title()),
-            },
-        };
-        if !self.detail.is_empty() {
-            text.push_str(": ");
-            text.push_str(&self.detail);
-        }
-        text
-    }
-}
-
-impl std::fmt::Display for FieldError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.path, self.body())
-    }
-}
+pub type Failure = Box<Status>;
 
 /// `422 Invalid` with every error as a cause. `kind` is the qualified kind, such as
 /// `BucketClaim.broker.stowage.io`.
-pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Failure {
+pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Failure {
     let mut texts: Vec<String> = Vec::new();
     let mut causes = Vec::new();
     for error in errors {
@@ -188,7 +57,7 @@ pub(crate) fn invalid_object(kind: &Kind, name: &str, errors: &[FieldError]) -> 
 }
 
 /// Details with nothing in them (the type has no `Default`).
-pub(crate) fn no_details() -> StatusDetails {
+pub fn no_details() -> StatusDetails {
     StatusDetails {
         name: String::new(),
         group: String::new(),
@@ -204,7 +73,7 @@ fn about(kind: &Kind, name: &str) -> StatusDetails {
 }
 
 /// `404` for an object that isn't there.
-pub(crate) fn not_found(kind: &Kind, name: &str) -> Failure {
+pub fn not_found(kind: &Kind, name: &str) -> Failure {
     Status::failure(&format!("{} {name:?} not found", kind.qualified_resource()), reason::NOT_FOUND)
         .with_code(404)
         .with_details(about(kind, name))
@@ -226,7 +95,7 @@ pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Failure {
 }
 
 /// `409 Conflict`: the resourceVersion that was sent is not the current one.
-pub(crate) fn stale(kind: &Kind, name: &str) -> Failure {
+pub fn stale(kind: &Kind, name: &str) -> Failure {
     let why = "the object has been modified; please apply your changes to the latest version and try again";
     conflict(kind, name, why)
 }
@@ -258,7 +127,7 @@ pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure
 }
 
 /// `403 Forbidden` with the given explanation.
-pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Failure {
+pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Failure {
     let message = format!("{} {name:?} is forbidden: {why}", kind.qualified_resource());
     Status::failure(&message, reason::FORBIDDEN).with_code(403).with_details(about(kind, name)).boxed()
 }
@@ -278,23 +147,23 @@ pub(crate) fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) ->
 }
 
 /// `400 BadRequest`.
-pub(crate) fn bad_request(message: impl AsRef<str>) -> Failure {
+pub fn bad_request(message: impl AsRef<str>) -> Failure {
     Status::failure(message.as_ref(), reason::BAD_REQUEST).with_code(400).boxed()
 }
 
 /// `413`: the body is longer than so many bytes.
-pub(crate) fn body_too_large(limit: usize) -> Failure {
+pub fn body_too_large(limit: usize) -> Failure {
     let text = format!("Request entity too large: limit is {limit}");
     Status::failure(&text, "RequestEntityTooLarge").with_code(413).with_details(no_details()).boxed()
 }
 
 /// `500` without a reason: what a server makes of an error that it has no class for.
-pub(crate) fn unclassified(message: &str) -> Failure {
+pub fn unclassified(message: &str) -> Failure {
     Status::failure(message, reason::UNKNOWN).with_code(500).boxed()
 }
 
 /// `500` for what went wrong in the server's own business.
-pub(crate) fn internal_error(why: &str) -> Failure {
+pub fn internal_error(why: &str) -> Failure {
     let cause = StatusCause { reason: String::new(), message: why.to_owned(), field: String::new() };
     Status::failure(&format!("Internal error occurred: {why}"), reason::INTERNAL_ERROR)
         .with_code(500)
@@ -303,19 +172,19 @@ pub(crate) fn internal_error(why: &str) -> Failure {
 }
 
 /// `504 Timeout`: a write took longer than writes may.
-pub(crate) fn too_late() -> Failure {
+pub fn too_late() -> Failure {
     let text = "Timeout: request did not complete within requested timeout";
     Status::failure(text, reason::TIMEOUT).with_code(504).with_details(no_details()).boxed()
 }
 
 /// `405` for a verb that the resource doesn't have.
-pub(crate) fn method_not_allowed() -> Failure {
+pub fn method_not_allowed() -> Failure {
     let text = "the server does not allow this method on the requested resource";
     Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).with_details(no_details()).boxed()
 }
 
 /// `404` for a path that names no resource, such as a subresource that the kind doesn't have.
-pub(crate) fn no_such_resource() -> Failure {
+pub fn no_such_resource() -> Failure {
     let text = "the server could not find the requested resource";
     Status::failure(text, reason::NOT_FOUND).with_code(404).with_details(no_details()).boxed()
 }

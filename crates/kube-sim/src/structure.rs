@@ -145,7 +145,7 @@ mod tests {
         let values =
             [json!(null), json!(true), json!(1), json!(1.5), json!("a"), json!(["a"]), json!([1]), json!({"a": 1})];
         for schema in &schemas {
-            let schema = Schema::own(json!({"type": "object", "properties": {
+            let schema = crate::schema::loader::own(json!({"type": "object", "properties": {
                 "itself": schema, "list": {"type": "array", "items": schema},
                 "map": {"type": "object", "additionalProperties": schema}, "metadata": {"type": "object"},
             }}));

@@ -15,15 +15,16 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Cluster;
 use super::builtin;
 use super::disturbance::{Disturbance, LAG};
+use super::json::json_text;
 use super::kind::{Kind, SharedKind};
-use super::output::{Form, json_text, status_object};
+use super::output::{Form, status_object};
 use super::route::Query;
 use super::selector::Filter;
+use super::shared_store::SharedStore;
 use super::status::{self, Failure, FieldError};
-use super::store::{Change, Place, Shared, State};
+use super::store::{Change, Place, Shared, Store};
 
 /// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an
 /// hour to an hour at random.
@@ -37,7 +38,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// A running watch.
 struct Watch {
-    cluster: Cluster,
+    store: SharedStore,
     kind: SharedKind,
     filter: Filter,
     form: Form,
@@ -65,8 +66,8 @@ struct Watch {
 /// 400 and 422 for bad parameters. A version that is forgotten is *not* an error here: the stream
 /// opens and its only event is `ERROR` with code 410, as on a server.
 pub(crate) fn watch(
-    cluster: &Cluster,
-    state: &State,
+    store: &SharedStore,
+    state: &Store,
     kind: SharedKind,
     filter: Filter,
     form: Form,
@@ -84,7 +85,7 @@ pub(crate) fn watch(
         news: state.subscribe(&kind),
         version: asked.unwrap_or(0),
         known: asked.unwrap_or(0),
-        cluster: cluster.clone(),
+        store: store.clone(),
         kind,
         filter,
         form,
@@ -134,7 +135,7 @@ fn line(event_type: &str, object: &[u8]) -> Bytes {
 
 impl Watch {
     /// Tells everything that exists as added, then goes on from the current version.
-    fn start_from_now(&mut self, state: &State, closing_bookmark: bool) {
+    fn start_from_now(&mut self, state: &Store, closing_bookmark: bool) {
         self.version = state.version();
         let existing = state.objects(&self.kind).filter(|(place, object)| self.filter.matches(place, object));
         self.pending = existing.map(|(_, object)| self.event("ADDED", object)).collect();
@@ -160,7 +161,7 @@ impl Watch {
         match self.disturbance {
             Some(Disturbance::Silent) => std::future::pending().await,
             Some(Disturbance::Gone) if !self.ended => {
-                let current = self.cluster.lock().version();
+                let current = self.store.lock().version();
                 Some(self.expired(current))
             }
             Some(Disturbance::Cut) => {
@@ -229,7 +230,7 @@ impl Watch {
         // Unless some are held back, all of this kind's changes were told: the watch stands at the
         // store's version.
         if self.behind_since.is_none() {
-            self.version = self.version.max(self.cluster.lock().version());
+            self.version = self.version.max(self.store.lock().version());
         }
         if self.version == self.known && self.disturbance.is_none() {
             return None;
@@ -240,8 +241,8 @@ impl Watch {
 
     /// The event for the next change that concerns this watch, if there is one.
     fn told_by_history(&mut self) -> Option<Bytes> {
-        let cluster = self.cluster.clone();
-        let state = cluster.lock();
+        let store = self.store.clone();
+        let state = store.lock();
         if !state.serves(&self.kind) {
             self.ended = true;
             return None;

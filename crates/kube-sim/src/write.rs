@@ -3,73 +3,20 @@
 
 use serde_json::Value;
 
-use super::admission;
+use super::admission::AdmissionContext;
+use super::admit;
 use super::builtin;
 use super::cel;
-use super::decode::FieldValidation;
 use super::defaulting;
+use super::json;
 use super::kind::{Family, Kind};
 use super::managed;
 use super::meta;
-use super::policies;
+use super::options::{Ownership, Part, WriteOptions, Written};
 use super::status::{self, Failure, FieldError};
-use super::store::{Place, Shared, State};
+use super::store::{Place, Shared, Store};
 use super::structure;
 use super::validate::{self, Findings};
-use super::webhooks::{self, Asking};
-
-/// Which part of an object a request is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Main,
-    Status,
-}
-
-impl Part {
-    /// As `managedFields` and paths name it.
-    pub(crate) fn subresource(self) -> &'static str {
-        match self {
-            Self::Main => "",
-            Self::Status => "status",
-        }
-    }
-}
-
-/// How a write was asked for.
-#[derive(Clone, Debug)]
-pub(crate) struct WriteOptions {
-    /// The field manager.
-    pub(crate) manager: String,
-    /// Whether to check all and change nothing.
-    pub(crate) dry_run: bool,
-    pub(crate) validation: FieldValidation,
-    /// Who asks, to be judged by policies and webhooks; `None` for what isn't judged.
-    pub(crate) asking: Option<Asking>,
-}
-
-impl WriteOptions {
-    /// The time of the write, to the second.
-    pub(crate) fn now(&self, state: &State) -> String {
-        Asking::kept(self.asking.as_ref(), "time", || state.now())
-    }
-}
-
-/// What came of a write.
-#[derive(Debug)]
-pub(crate) struct Written {
-    pub(crate) object: Shared,
-    pub(crate) created: bool,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Whether the object to be created knows its owners already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ownership {
-    /// The creator owns all of it.
-    Creator,
-    /// `managedFields` was made before: by an apply, or for webhooks.
-    Applied,
-}
 
 /// Stores a new object. `object` is decoded and names its namespace.
 ///
@@ -77,37 +24,63 @@ pub(crate) enum Ownership {
 /// 404 without the namespace, 403 in a terminating one, 422 with every broken rule, 409 on a taken
 /// name.
 pub(crate) fn create(
-    state: &mut State,
+    state: &mut Store,
     kind: &Kind,
     object: Value,
     ownership: Ownership,
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
+    let (mut object, ownership) = admit_new(state, kind, object, ownership, options)?;
+    let is_generated = prepare_create(state, kind, &mut object, ownership, options)?;
+    let mut warnings = check(state, kind, &object, None, Part::Main)?;
+    warnings.extend(admit::validate(state, kind, (Some(&object), None), Part::Main, options)?);
+    let object = store_new(state, kind, object, is_generated, options)?;
+    Ok(Written { object, created: true, warnings })
+}
+
+/// Has admission change a new object; one without its namespace is refused later, and judged by
+/// nobody.
+fn admit_new(
+    state: &Store,
+    kind: &Kind,
+    object: Value,
+    ownership: Ownership,
+    options: &WriteOptions,
+) -> Result<(Value, Ownership), Failure> {
     let is_judged =
-        options.asking.is_some() && (!kind.is_namespaced() || require_namespace(state, kind, &object).is_ok());
-    let (mut object, ownership) =
-        if is_judged { admission::mutate_new(state, kind, object, ownership, options)? } else { (object, ownership) };
-    if meta::version(&object).is_some() {
+        options.admission.is_some() && (!kind.is_namespaced() || require_namespace(state, kind, &object).is_ok());
+    if is_judged { admit::mutate_new(state, kind, object, ownership, options) } else { Ok((object, ownership)) }
+}
+
+/// Sets what only the server sets, and who owns what. Tells whether the name was generated.
+fn prepare_create(
+    state: &mut Store,
+    kind: &Kind,
+    object: &mut Value,
+    ownership: Ownership,
+    options: &WriteOptions,
+) -> Result<bool, Failure> {
+    if meta::version(object).is_some() {
         return Err(status::unclassified("resourceVersion should not be set on objects to be created"));
     }
-    let generated = generate_name(state, kind, &mut object, options);
+    let is_generated = generate_name(state, kind, object, options);
     if kind.is_namespaced() {
-        require_namespace(state, kind, &object)?;
+        require_namespace(state, kind, object)?;
     }
     let now = options.now(state);
     for field in ["resourceVersion", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"] {
-        meta::set(&mut object, field, Value::Null);
+        meta::set(object, field, Value::Null);
     }
-    let uid = Asking::kept(options.asking.as_ref(), "uid", || state.new_uid());
-    meta::set(&mut object, "uid", uid.into());
-    meta::set(&mut object, "creationTimestamp", now.clone().into());
+    let uid = AdmissionContext::kept(options.admission.as_ref(), "uid", || state.new_uid());
+    meta::set(object, "uid", uid.into());
+    meta::set(object, "creationTimestamp", now.clone().into());
     if kind.keeps_generation() {
-        meta::set(&mut object, "generation", 1.into());
+        meta::set(object, "generation", 1.into());
     }
-    builtin::prepare(kind, &mut object, None);
+    builtin::prepare(kind, object, None);
     // Who owns what is found out while the status is there still.
     if ownership == Ownership::Creator {
-        managed::record_update(kind, &super::decode::empty(), &mut object, &options.manager, "", &now);
+        managed::record_update(kind, &json::empty(), object, &options.manager, "", &now);
     }
     if kind.status_subresource
         && kind.is_custom()
@@ -115,8 +88,17 @@ pub(crate) fn create(
     {
         fields.remove("status");
     }
-    let mut warnings = check(kind, &object, None, Part::Main)?;
-    warnings.extend(admission::judge(state, kind, (Some(&object), None), Part::Main, options)?);
+    Ok(is_generated)
+}
+
+/// Stores an object under a name that nothing has yet.
+fn store_new(
+    state: &mut Store,
+    kind: &Kind,
+    mut object: Value,
+    is_generated: bool,
+    options: &WriteOptions,
+) -> Result<Shared, Failure> {
     builtin::omit_empty(kind, &mut object);
     let place = Place::of(&object);
     if let Some(existing) = state.get(kind, &place) {
@@ -124,21 +106,24 @@ pub(crate) fn create(
         if meta::is_deleting(existing) {
             failure.message.insert_str(0, "object is being deleted: ");
         }
-        if generated {
+        if is_generated {
             failure.message.push_str(", the server was not able to generate a unique name for the object");
         }
         return Err(failure);
     }
     let completed = defaulting::apply_defaults(&kind.schema, &mut object);
-    let object = if options.dry_run { Shared::new(object) } else { state.put(kind, object) };
-    if completed && !options.dry_run {
+    if options.dry_run {
+        return Ok(Shared::new(object));
+    }
+    let object = state.put(kind, object);
+    if completed {
         state.complete_on_read(kind, place);
     }
-    Ok(Written { object, created: true, warnings })
+    Ok(object)
 }
 
 /// Fills in a name for `generateName`; eight tries, as a server does.
-fn generate_name(state: &mut State, kind: &Kind, object: &mut Value, options: &WriteOptions) -> bool {
+fn generate_name(state: &mut Store, kind: &Kind, object: &mut Value, options: &WriteOptions) -> bool {
     let prefix = meta::text(object, "generateName").to_owned();
     if prefix.is_empty() || !meta::name(object).is_empty() {
         return false;
@@ -146,7 +131,7 @@ fn generate_name(state: &mut State, kind: &Kind, object: &mut Value, options: &W
     // 63 characters in all, of which five are the suffix.
     let cut = (0..=58).rev().find(|at| prefix.is_char_boundary(*at)).unwrap_or(0).min(prefix.len());
     let mut place = Place::of(object);
-    let name = Asking::kept(options.asking.as_ref(), "name", || {
+    let name = AdmissionContext::kept(options.admission.as_ref(), "name", || {
         for _ in 0..8 {
             place.name = format!("{}{}", &prefix[..cut], state.new_suffix());
             if state.get(kind, &place).is_none() {
@@ -159,7 +144,7 @@ fn generate_name(state: &mut State, kind: &Kind, object: &mut Value, options: &W
     true
 }
 
-fn require_namespace(state: &State, kind: &Kind, object: &Value) -> Result<(), Failure> {
+fn require_namespace(state: &Store, kind: &Kind, object: &Value) -> Result<(), Failure> {
     let name = meta::namespace(object);
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
     match state.get(&namespaces, &Place::new("", name)) {
@@ -176,35 +161,48 @@ fn require_namespace(state: &State, kind: &Kind, object: &Value) -> Result<(), F
 /// # Errors
 /// 409 on another resourceVersion, 422 with every broken rule.
 pub(crate) fn update(
-    state: &mut State,
+    state: &mut Store,
     kind: &Kind,
     existing: &Shared,
     object: Value,
     part: Part,
     options: &WriteOptions,
 ) -> Result<Written, Failure> {
-    let mut object = admission::mutate(state, kind, (object, Some(existing)), part, options)?;
+    let mut object = admit::mutate(state, kind, (object, Some(existing)), part, options)?;
     settle_version(kind, existing, &mut object)?;
-    let mut object = prepare_update(kind, existing, object, part);
-    let mut warnings = check(kind, &object, Some(existing), part)?;
-    warnings.extend(admission::judge(state, kind, (Some(&object), Some(existing)), part, options)?);
+    let object = prepare_update(kind, existing, object, part);
+    let mut warnings = check(state, kind, &object, Some(existing), part)?;
+    warnings.extend(admit::validate(state, kind, (Some(&object), Some(existing)), part, options)?);
+    let object = store_changed(state, kind, existing, object, options);
+    Ok(Written { object, created: false, warnings })
+}
+
+/// Stores a new state of an object, if it is another; the last of one that is being deleted and
+/// that nothing keeps removes it.
+fn store_changed(
+    state: &mut Store,
+    kind: &Kind,
+    existing: &Shared,
+    mut object: Value,
+    options: &WriteOptions,
+) -> Shared {
     builtin::omit_empty(kind, &mut object);
     defaulting::apply_defaults(&kind.schema, &mut object);
     forget_new_times(existing, &mut object);
     meta::tidy(&mut object);
     if object == **existing && !state.is_completed_on_read(kind, &Place::of(existing)) {
-        return Ok(Written { object: existing.clone(), created: false, warnings });
+        return existing.clone();
+    }
+    if options.dry_run {
+        return Shared::new(object);
     }
     let last = meta::is_deleting(&object) && meta::finalizers(&object).is_empty() && !holds_content(kind, &object);
-    if options.dry_run {
-        return Ok(Written { object: Shared::new(object), created: false, warnings });
-    }
     if last {
         // Watches see the stored state go; the caller gets what it asked for.
         state.remove(kind, &Place::of(&object));
-        return Ok(Written { object: Shared::new(object), created: false, warnings });
+        return Shared::new(object);
     }
-    Ok(Written { object: state.put(kind, object), created: false, warnings })
+    state.put(kind, object)
 }
 
 /// A namespace stays until its controller has emptied it.
@@ -313,18 +311,19 @@ fn forget_new_times(existing: &Value, object: &mut Value) {
 }
 
 /// Every rule: of metadata, of the schema, of the kind, of CEL. Returns warnings.
-fn check(kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
+fn check(state: &Store, kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
     let mut found = Findings::default();
     match old {
-        None => meta::check_new(kind, object, &mut found.errors),
-        Some(old) => meta::check_update(object, old, &mut found.errors),
+        None => meta::check::new_object(kind, object, &mut found.errors),
+        Some(old) => meta::check::update(object, old, &mut found.errors),
     }
     if kind.is_custom() {
         check_custom(kind, object, old, part, &mut found);
     } else {
         builtin::check(kind, object, old, &mut found.errors);
-        policies::check(kind, object, &mut found.errors);
-        webhooks::check(kind, object, &mut found.errors);
+        if let Some(admission) = &state.admission {
+            admission.check(kind, object, &mut found.errors);
+        }
     }
     if found.errors.is_empty() {
         Ok(found.warnings)

@@ -16,7 +16,8 @@ use serde_json::Value;
 use code::{code, code_and_tests, root};
 
 /// Libraries that know nothing of Stowage: any project could use them.
-const GENERAL: [&str; 8] = ["daemon", "explore", "faults", "kube-sim", "s3-sim", "seeded", "store-tls", "terminal"];
+const GENERAL: [&str; 9] =
+    ["daemon", "explore", "faults", "kube-front", "kube-sim", "s3-sim", "seeded", "store-tls", "terminal"];
 
 /// What operator and gateway are built on, of the house.
 const SHARED: [&str; 3] = ["daemon", "stowage-api", "store-tls"];

@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use kube::discovery::pinned_kind;
-use kube_sim::Front;
+use kube_front::Front;
 use stowage_world::{Document, ManifestError, apply_as};
 use tower::service_fn;
 

@@ -46,8 +46,9 @@ use std::sync::Arc;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-pub use kube_sim::Authorization;
-use kube_sim::{ApiBody, BODY_LIMIT, Front, FrontOptions, Issued, KeepIssued};
+pub use kube_front::Authorization;
+use kube_front::{BODY_LIMIT, Front, FrontOptions, Issued, KeepIssued};
+use kube_sim::ApiBody;
 use stowage_gateway::server::{self, Config as GatewayConfig, Gauges};
 use stowage_operator::api::Endpoint;
 use stowage_world::Document;
@@ -129,7 +130,7 @@ impl Up {
         work.spawn(async move { runs.run(&authority, options.workloads_ready).await });
         let data = simulator.data().cloned();
         let front = front_options(&identity, options.authorization, before.tokens, data.clone());
-        let front = simulator.cluster().front(front);
+        let front = Front::new(simulator.cluster(), front);
         simulator.hand_over(front.clone());
         // Tokens are a part of what it writes.
         work.spawn(simulator.clone().compact());
@@ -211,7 +212,7 @@ fn front_options(
     issued: Vec<Issued>,
     data: Option<Data>,
 ) -> FrontOptions {
-    let admin = kube_sim::Identity::new("admin", &["system:masters"]);
+    let admin = kube_front::Identity::new("admin", &["system:masters"]);
     FrontOptions {
         tokens: [(identity.token.clone(), admin)].into(),
         anonymous: None,

@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use kube_sim::{Cluster, Front, Issued, Kept};
+use kube_front::{Front, Issued};
+use kube_sim::{Cluster, Kept};
 use s3_sim::{BucketSnapshot, Dialect, Store};
 use stowage_gateway::audit::Log;
 use stowage_operator::api::{Endpoint, Publishing};

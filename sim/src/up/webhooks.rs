@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Request, Response, header};
 use http_body_util::{BodyExt as _, Collected, Full, LengthLimitError, Limited};
-use kube_sim::{ANSWER_LIMIT, NoAnswer, WebhookCall, WebhookPlace, Webhooks};
+use kube_front::{ANSWER_LIMIT, NoAnswer, WebhookCall, WebhookPlace, Webhooks};
 use stowage_gateway::body::Body;
 use stowage_gateway::upstream::{Connect as _, RustlsConnect, Trust};
 use tower::{BoxError, ServiceExt as _};

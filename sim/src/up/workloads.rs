@@ -207,7 +207,7 @@ fn replica_sets(cluster: &Cluster) -> usize {
 mod tests {
     use std::sync::Arc;
 
-    use kube_sim::FrontOptions;
+    use kube_front::{Front, FrontOptions};
 
     use super::*;
 
@@ -215,7 +215,7 @@ mod tests {
     fn whatever_is_waited_for_is_ready_and_then_nothing_changes() {
         let now = Timestamp::from_second(1_800_000_000).expect("a time");
         let cluster = Cluster::new(Arc::new(move || now), 1);
-        let _front = cluster.front(FrontOptions::open(Arc::new(|| [0; 32])));
+        let _front = Front::new(&cluster, FrontOptions::open(Arc::new(|| [0; 32])));
         let template = json!({
             "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "a"}]},
         });

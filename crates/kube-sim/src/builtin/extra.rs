@@ -1,9 +1,9 @@
-//! Kinds that a front serves besides: those of charts and of `kubectl get all`, which are stored
-//! and acted on by nobody.
+//! Kinds that are stored and acted on by nobody: those of charts and of `kubectl get all`. They are
+//! served where kubectl and its like are.
 //!
-//! Their content isn't checked, but for that of policies and webhooks. What kubectl merges item by
-//! item, the templates of pods, webhooks, and the conditions and variables of policies, has a
-//! schema; everything else is kept as it comes.
+//! Their content isn't checked here; that of policies and webhooks is admission's business. What
+//! kubectl merges item by item, the templates of pods, webhooks, and the conditions and variables
+//! of policies, has a schema; everything else is kept as it comes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -81,7 +81,7 @@ const ROWS: [Row; 30] = [
 ];
 
 /// All of them. Read once in a process.
-pub(crate) fn kinds() -> &'static [SharedKind] {
+pub fn kinds() -> &'static [SharedKind] {
     static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(|| {
         // Templates of pods are large, and the same wherever they stand.
         let mut schemas: BTreeMap<Sort, Arc<Schema>> = BTreeMap::new();

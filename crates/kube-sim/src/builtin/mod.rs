@@ -10,6 +10,7 @@ mod definition;
 mod deployment;
 mod event;
 mod extra;
+mod form;
 mod lease;
 mod namespace;
 mod pod;
@@ -19,18 +20,19 @@ mod service;
 
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::kind::{Family, Kind, Names, Scope, SelectableField, SharedKind};
 use super::meta;
-use super::schema::{Additional, Schema};
+use super::schema::Schema;
 use super::status::FieldError;
 
-pub(crate) use extra::kinds as extra_kinds;
+pub use extra::kinds as inert_kinds;
+pub(crate) use form::{fill_in_structs, has_own_form, omit_empty};
 pub(crate) use schemas::object_meta_schema;
 
 /// Every built-in kind. Read once in a process.
-pub(crate) fn kinds() -> &'static [SharedKind] {
+pub fn kinds() -> &'static [SharedKind] {
     static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(|| [config(), workloads(), control()].concat());
     &KINDS
 }
@@ -104,7 +106,7 @@ fn control() -> Vec<SharedKind> {
 
 /// Events by the rules of the core group, of which an older API writes. Selected by are the fields
 /// of `k8s.io/kubernetes/pkg/registry/core/event/strategy.go`, under their names there.
-pub(crate) fn core_event() -> Kind {
+pub fn core_event() -> Kind {
     let stored = |label: &str| {
         let path = match label {
             "reportingComponent" => "reportingController".to_owned(),
@@ -153,15 +155,6 @@ fn kind(family: Family, group: &str, plural: &str, name: &str, schema: impl Into
     }
 }
 
-impl Kind {
-    /// The same with short names and categories.
-    fn called(mut self, short: &[&str], categories: &[&str]) -> Self {
-        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        (self.names.short, self.names.categories) = (owned(short), owned(categories));
-        self
-    }
-}
-
 fn selectable(labels: &[&str]) -> Vec<SelectableField> {
     let path = |label: &str| label.split('.').map(str::to_owned).collect();
     labels.iter().map(|label| SelectableField { label: (*label).to_owned(), path: path(label) }).collect()
@@ -184,78 +177,6 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
         Family::Service => service::normalize(object),
         Family::Deployment => deployment::normalize(object),
         Family::Definition => definition::normalize(object),
-        _ => {}
-    }
-}
-
-/// Whether [`fill_in_structs`] or [`omit_empty`] may change the object.
-pub(crate) fn has_own_form(kind: &Kind, object: &Value) -> bool {
-    match kind.family {
-        Family::Lease | Family::Namespace | Family::Event | Family::CoreEvent => true,
-        Family::Secret => object["data"].as_object().is_some_and(Map::is_empty),
-        Family::ConfigMap | Family::ServiceAccount | Family::Pod | Family::Service | Family::Deployment => true,
-        Family::Custom | Family::Definition | Family::Inert => false,
-    }
-}
-
-/// Puts in the structs and times that objects of a built-in kind have even when they are empty: no
-/// `omitempty` takes them away.
-pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
-    let structs: &[&str] = match kind.family {
-        Family::Lease => &["spec"],
-        Family::Namespace | Family::Pod | Family::Service | Family::Deployment => &["spec", "status"],
-        Family::Event | Family::CoreEvent => &["regarding", "deprecatedSource"],
-        Family::Custom | Family::Secret | Family::ConfigMap => &[],
-        Family::ServiceAccount | Family::Definition | Family::Inert => &[],
-    };
-    for name in structs.iter().filter(|name| object[**name].is_null()).collect::<Vec<_>>() {
-        object[*name] = json!({});
-    }
-    if matches!(kind.family, Family::Event | Family::CoreEvent) {
-        // Times that are not pointers are written even if they are none.
-        for name in ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"] {
-            let time = object[name].take();
-            object[name] = time;
-        }
-    }
-}
-
-/// Takes away what a server leaves out of what it writes: lists and maps without anything in them.
-/// The rules tell them from none.
-pub(crate) fn omit_empty(kind: &Kind, object: &mut Value) {
-    match kind.family {
-        Family::Secret => {
-            if object["data"] == json!({})
-                && let Some(fields) = object.as_object_mut()
-            {
-                fields.remove("data");
-            }
-        }
-        Family::ConfigMap | Family::ServiceAccount | Family::Pod | Family::Service | Family::Deployment => {
-            omit_empty_fields(&kind.schema, object);
-        }
-        Family::Custom | Family::Namespace | Family::Event | Family::CoreEvent | Family::Lease => {}
-        Family::Definition | Family::Inert => {}
-    }
-}
-
-/// A struct without fields stays: `emptyDir: {}` says something.
-fn omit_empty_fields(schema: &Schema, value: &mut Value) {
-    match value {
-        Value::Object(fields) => fields.retain(|name, field| {
-            let Some(child) = schema.field(name) else { return true };
-            omit_empty_fields(child, field);
-            match field {
-                Value::Array(items) => !items.is_empty(),
-                Value::Object(fields) => !fields.is_empty() || !matches!(child.additional, Additional::Schema(_)),
-                _ => true,
-            }
-        }),
-        Value::Array(items) => {
-            if let Some(child) = &schema.items {
-                items.iter_mut().for_each(|item| omit_empty_fields(child, item));
-            }
-        }
         _ => {}
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::form::omit_empty;
 use crate::kind::Kind;
 use crate::names;
 use crate::status::FieldError;
@@ -257,7 +258,7 @@ fn check_update(kind: &Kind, pod: &Value, old: &Value, out: &mut Vec<FieldError>
     }
     let fixed = |pod: &Value| {
         let mut pod = pod.clone();
-        super::omit_empty(kind, &mut pod);
+        omit_empty(kind, &mut pod);
         let spec = &mut pod["spec"];
         each_container(spec, &LISTS[..2], |container| container["image"] = Value::Null);
         for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers"] {

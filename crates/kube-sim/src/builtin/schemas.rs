@@ -11,10 +11,11 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Value, json};
 
 use crate::schema::Schema;
+use crate::schema::loader::own;
 
 /// The schema of `metadata`, the same for every kind.
 pub(crate) fn object_meta_schema() -> Arc<Schema> {
-    static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| Schema::own(object_meta()).into());
+    static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| own(object_meta()).into());
     SCHEMA.clone()
 }
 
@@ -51,19 +52,19 @@ fn object_meta() -> Value {
 
 /// A schema of a built-in kind: the given fields beside type and metadata.
 fn built_in_schema(properties: &Value) -> Schema {
-    typed(Schema::own(json!({"type": "object", "properties": properties})))
+    typed(own(json!({"type": "object", "properties": properties})))
 }
 
 /// The same of a kind that keeps what the schema doesn't name.
 pub(super) fn open_schema(properties: &Value) -> Schema {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
-    typed(Schema::own(open))
+    typed(own(open))
 }
 
 /// A schema with type and metadata.
 fn typed(mut schema: Schema) -> Schema {
     for name in ["apiVersion", "kind"] {
-        schema.properties.insert(name.to_owned(), Schema::own(json!({"type": "string"})).into());
+        schema.properties.insert(name.to_owned(), own(json!({"type": "string"})).into());
     }
     schema.properties.insert("metadata".to_owned(), object_meta_schema());
     schema

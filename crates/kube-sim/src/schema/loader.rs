@@ -7,26 +7,55 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use regex::Regex;
+use serde_json::Value;
 
-use super::{Additional, Bounds, Holds, JsonType, Junctors, ListType, Pattern, Schema, TypeRule};
-use crate::cel::RuleSet;
-use crate::status::{FieldError, FieldErrorKind};
+use super::{Additional, Bounds, Holds, JsonType, Junctors, ListType, Pattern, RuleSet, Schema, TypeRule};
+use crate::field_error::{FieldError, FieldErrorKind};
 use crate::validate;
+
+/// Reads the schema of a whole object: `apiVersion`, `kind` and, of this schema, `metadata` are the
+/// server's own.
+///
+/// # Errors
+/// Everything that a server refuses in a schema, with paths below `path`.
+pub(crate) fn of_object(props: &JSONSchemaProps, metadata: Arc<Schema>, path: &str) -> Result<Schema, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    let mut schema = Loader { errors: &mut errors }.node(props, path, Place::Structure);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    for name in ["apiVersion", "kind"] {
+        let text = Schema { type_rule: TypeRule::Only(JsonType::String), ..Schema::anything() };
+        schema.properties.insert(name.to_owned(), Arc::new(text));
+    }
+    schema.properties.insert("metadata".to_owned(), metadata);
+    schema.holds = schema.found_to_hold();
+    Ok(schema)
+}
+
+/// Reads a schema that stands in this crate's own source.
+pub(crate) fn own(json: Value) -> Schema {
+    let props: JSONSchemaProps = serde_json::from_value(json).expect("a schema written in this crate parses");
+    let mut errors = Vec::new();
+    let schema = Loader { errors: &mut errors }.node(&props, "own", Place::Structure);
+    assert!(errors.is_empty(), "a schema written in this crate is sound: {errors:?}");
+    schema
+}
 
 /// Where a node stands: structure must be complete, value checks inside `anyOf` and its like
 /// repeat no types.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+enum Place {
     Structure,
     ValueCheck,
 }
 
-pub(super) struct Loader<'a> {
-    pub(super) errors: &'a mut Vec<FieldError>,
+struct Loader<'a> {
+    errors: &'a mut Vec<FieldError>,
 }
 
 impl Loader<'_> {
-    pub(super) fn node(&mut self, props: &JSONSchemaProps, path: &str, place: Place) -> Schema {
+    fn node(&mut self, props: &JSONSchemaProps, path: &str, place: Place) -> Schema {
         let preserve_unknown = props.x_kubernetes_preserve_unknown_fields == Some(true);
         let list_type = self.list_type(props, path);
         let mut schema = Schema {

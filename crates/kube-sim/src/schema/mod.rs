@@ -5,26 +5,31 @@
 //! notation, so that one set of walkers serves all. What a server refuses in a schema is refused
 //! here too, as far as it can be told without CEL's type checker and cost estimate.
 
-mod loader;
+pub(crate) mod loader;
+mod rules;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use regex::Regex;
 use serde_json::Value;
 
-use super::cel::RuleSet;
-use super::status::FieldError;
+pub(crate) use rules::RuleSet;
 
 /// JSON types that a schema node may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JsonType {
+pub enum JsonType {
+    /// `object`.
     Object,
+    /// `array`.
     Array,
+    /// `string`.
     String,
+    /// `integer`.
     Integer,
+    /// `number`.
     Number,
+    /// `boolean`.
     Boolean,
 }
 
@@ -41,7 +46,8 @@ impl JsonType {
         })
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    /// As schemas name it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Object => "object",
             Self::Array => "array",
@@ -55,85 +61,122 @@ impl JsonType {
 
 /// What type of value a node takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TypeRule {
+pub enum TypeRule {
     /// Anything (`x-kubernetes-preserve-unknown-fields` without a type; branches of `anyOf`).
     Any,
+    /// This type.
     Only(JsonType),
+    /// A whole number or a text (`x-kubernetes-int-or-string`).
     IntOrString,
 }
 
 /// How the items of a list are told apart, for merging and for the duplicate check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ListType {
+pub enum ListType {
+    /// Not at all: the list is one value.
     Atomic,
+    /// By their values.
     Set,
+    /// By these fields.
     Map(Vec<String>),
 }
 
 /// A pattern and its source text.
 #[derive(Debug)]
-pub(crate) struct Pattern {
-    pub(crate) text: String,
-    pub(crate) regex: Regex,
+pub struct Pattern {
+    /// The source.
+    pub text: String,
+    /// The pattern.
+    pub regex: Regex,
 }
 
 /// What an object may hold beyond its named properties.
 #[derive(Debug)]
-pub(crate) enum Additional {
+pub enum Additional {
+    /// Nothing.
     None,
+    /// Anything.
     Any,
+    /// Values of this schema.
     Schema(Box<Schema>),
 }
 
 /// Bounds on numbers, lengths and counts.
 #[derive(Debug, Default)]
-pub(crate) struct Bounds {
-    pub(crate) minimum: Option<f64>,
-    pub(crate) exclusive_minimum: bool,
-    pub(crate) maximum: Option<f64>,
-    pub(crate) exclusive_maximum: bool,
-    pub(crate) multiple_of: Option<f64>,
+pub struct Bounds {
+    /// Least number.
+    pub minimum: Option<f64>,
+    /// Whether that is out already.
+    pub exclusive_minimum: bool,
+    /// Greatest number.
+    pub maximum: Option<f64>,
+    /// Whether that is out already.
+    pub exclusive_maximum: bool,
+    /// What numbers are whole multiples of.
+    pub multiple_of: Option<f64>,
     /// In characters.
-    pub(crate) min_length: Option<i64>,
+    pub min_length: Option<i64>,
     /// In characters.
-    pub(crate) max_length: Option<i64>,
-    pub(crate) min_items: Option<i64>,
-    pub(crate) max_items: Option<i64>,
-    pub(crate) min_properties: Option<i64>,
-    pub(crate) max_properties: Option<i64>,
+    pub max_length: Option<i64>,
+    /// Fewest items.
+    pub min_items: Option<i64>,
+    /// Most items.
+    pub max_items: Option<i64>,
+    /// Fewest fields.
+    pub min_properties: Option<i64>,
+    /// Most fields.
+    pub max_properties: Option<i64>,
 }
 
 /// Nested value checks that add no structure.
 #[derive(Debug, Default)]
-pub(crate) struct Junctors {
-    pub(crate) all_of: Vec<Schema>,
-    pub(crate) any_of: Vec<Schema>,
-    pub(crate) one_of: Vec<Schema>,
-    pub(crate) not: Option<Box<Schema>>,
+pub struct Junctors {
+    /// All of these hold.
+    pub all_of: Vec<Schema>,
+    /// One of these holds at least.
+    pub any_of: Vec<Schema>,
+    /// Exactly one of these holds.
+    pub one_of: Vec<Schema>,
+    /// This one doesn't hold.
+    pub not: Option<Box<Schema>>,
 }
 
 /// One node of a schema.
 #[derive(Debug)]
-pub(crate) struct Schema {
-    pub(crate) type_rule: TypeRule,
-    pub(crate) nullable: bool,
-    pub(crate) format: Option<String>,
-    /// Behind pointers: a map keeps room for several of what it holds, and nodes are large.
-    pub(crate) properties: BTreeMap<String, Arc<Schema>>,
-    pub(crate) additional: Additional,
-    pub(crate) items: Option<Box<Schema>>,
-    pub(crate) required: Vec<String>,
-    pub(crate) allowed: Vec<Value>,
-    pub(crate) pattern: Option<Pattern>,
-    pub(crate) bounds: Bounds,
-    pub(crate) junctors: Junctors,
-    pub(crate) default: Option<Value>,
-    pub(crate) preserve_unknown: bool,
+pub struct Schema {
+    /// The type of the value.
+    pub type_rule: TypeRule,
+    /// Whether null is a value.
+    pub nullable: bool,
+    /// The format of a text or number.
+    pub format: Option<String>,
+    /// The named fields. Behind pointers: a map keeps room for several of what it holds, and nodes
+    /// are large.
+    pub properties: BTreeMap<String, Arc<Schema>>,
+    /// What it may hold beyond its named properties.
+    pub additional: Additional,
+    /// The items of a list.
+    pub items: Option<Box<Schema>>,
+    /// The fields that have to be there.
+    pub required: Vec<String>,
+    /// The only values, if there are any.
+    pub allowed: Vec<Value>,
+    /// The pattern of a text.
+    pub pattern: Option<Pattern>,
+    /// Bounds on the value.
+    pub bounds: Bounds,
+    /// Nested checks.
+    pub junctors: Junctors,
+    /// The value where none is given.
+    pub default: Option<Value>,
+    /// Whether unknown fields are kept.
+    pub preserve_unknown: bool,
     /// Whether the value is a whole object with `apiVersion`, `kind` and `metadata`.
-    pub(crate) embedded: bool,
-    pub(crate) list_type: ListType,
+    pub embedded: bool,
+    /// How the items of a list are told apart.
+    pub list_type: ListType,
     /// Whether the map or struct changes hands as one field.
-    pub(crate) atomic_map: bool,
+    pub atomic_map: bool,
     pub(crate) rules: RuleSet,
     pub(crate) holds: Holds,
 }
@@ -174,35 +217,6 @@ impl Schema {
         }
     }
 
-    /// Reads the schema of a whole object: `apiVersion`, `kind` and `metadata` are the server's
-    /// own.
-    ///
-    /// # Errors
-    /// Everything that a server refuses in a schema, with paths below `path`.
-    pub(crate) fn of_object(props: &JSONSchemaProps, path: &str) -> Result<Self, Vec<FieldError>> {
-        let mut errors = Vec::new();
-        let mut schema = loader::Loader { errors: &mut errors }.node(props, path, loader::Place::Structure);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        for name in ["apiVersion", "kind"] {
-            let text = Self { type_rule: TypeRule::Only(JsonType::String), ..Self::anything() };
-            schema.properties.insert(name.to_owned(), Arc::new(text));
-        }
-        schema.properties.insert("metadata".to_owned(), super::builtin::object_meta_schema());
-        schema.holds = schema.found_to_hold();
-        Ok(schema)
-    }
-
-    /// Reads a schema that stands in this crate's own source.
-    pub(crate) fn own(json: Value) -> Self {
-        let props: JSONSchemaProps = serde_json::from_value(json).expect("a schema written in this crate parses");
-        let mut errors = Vec::new();
-        let schema = loader::Loader { errors: &mut errors }.node(&props, "own", loader::Place::Structure);
-        assert!(errors.is_empty(), "a schema written in this crate is sound: {errors:?}");
-        schema
-    }
-
     /// The schema of a named field of an object, whether declared or additional.
     pub(crate) fn field(&self, name: &str) -> Option<&Schema> {
         self.properties.get(name).map(Arc::as_ref).or(match &self.additional {
@@ -220,7 +234,7 @@ impl Schema {
         self.properties.values().map(Arc::as_ref).chain(additional).chain(self.items.as_deref())
     }
 
-    fn found_to_hold(&self) -> Holds {
+    pub(super) fn found_to_hold(&self) -> Holds {
         Holds {
             rules: !self.rules.is_empty() || self.children().any(|child| child.holds.rules),
             defaults: self.children().any(|child| child.default.is_some() || child.holds.defaults),

@@ -7,7 +7,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use kube_sim::{Issued, Kept};
+use kube_front::Issued;
+use kube_sim::Kept;
 use s3_sim::Store;
 
 use super::blobs::Blobs;

@@ -29,7 +29,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use kube_sim::{Cluster, Issued, Kept};
+use kube_front::Issued;
+use kube_sim::{Cluster, Kept};
 use s3_sim::Store;
 
 pub(super) use self::held::Held;

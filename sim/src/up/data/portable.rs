@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use bytes::{Bytes, BytesMut};
-use kube_sim::{Issued, Kept};
+use kube_front::Issued;
+use kube_sim::Kept;
 use s3_sim::{BlobReader, BlobWriter, Contents, Sources, Store, Whole};
 
 use super::blobs::{Blobs, Writer};

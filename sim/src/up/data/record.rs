@@ -13,7 +13,8 @@
 //! | `x` | there is no object and no token any more, nor what a simulator begins with |
 //! | `e` | a snapshot ends |
 
-use kube_sim::{Issued, Kept};
+use kube_front::Issued;
+use kube_sim::Kept;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Deserializer;
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let to = kube_sim::IssuedTo {
+        let to = kube_front::IssuedTo {
             namespace: "a".to_owned(),
             name: "b".to_owned(),
             uid: "c".to_owned(),

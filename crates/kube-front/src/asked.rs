@@ -1,0 +1,64 @@
+//! A write with who asks for it: what policies and webhooks judge.
+
+use std::ops::Deref;
+
+use kube_sim::admission::{AdmissionRequest, Operation};
+use serde_json::{Value, json};
+
+/// The group of policies and webhook configurations.
+pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
+/// The version that they are stored at.
+pub(crate) const VERSION: &str = "v1";
+
+/// A write that is to be judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) write: AdmissionRequest<'a>,
+    /// Who asks, as reviews tell it (`authentication.k8s.io/v1` `UserInfo`).
+    pub(crate) user: &'a Value,
+    /// The version that the path names.
+    pub(crate) version: &'a str,
+}
+
+impl<'a> Deref for Asked<'a> {
+    type Target = AdmissionRequest<'a>;
+
+    fn deref(&self) -> &AdmissionRequest<'a> {
+        &self.write
+    }
+}
+
+impl Asked<'_> {
+    /// The variable `request` of expressions, of a request at one version that is judged at
+    /// another.
+    pub(crate) fn request(&self, version: &str, requested: &str) -> Value {
+        let kind = self.kind;
+        let of_kind = |version: &str| json!({"group": kind.group, "version": version, "kind": kind.kind});
+        let resource = |version: &str| json!({"group": kind.group, "version": version, "resource": kind.plural});
+        json!({
+            "kind": of_kind(version), "requestKind": of_kind(requested),
+            "resource": resource(version), "requestResource": resource(requested),
+            "subResource": self.subresource, "requestSubResource": self.subresource,
+            "name": self.name(), "namespace": self.namespace(),
+            "operation": name_of(self.operation), "userInfo": self.user, "dryRun": self.dry_run,
+        })
+    }
+}
+
+/// An operation as rules and reviews name it.
+pub(crate) fn name_of(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Create => "CREATE",
+        Operation::Update => "UPDATE",
+        Operation::Delete => "DELETE",
+    }
+}
+
+/// The kind of an operation's options.
+pub(crate) fn options_of(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Create => "CreateOptions",
+        Operation::Update => "UpdateOptions",
+        Operation::Delete => "DeleteOptions",
+    }
+}

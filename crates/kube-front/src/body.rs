@@ -1,0 +1,49 @@
+//! What a client sends, as JSON: protobuf and YAML are read here, JSON is passed on as it is.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::request::Parts;
+use kube_sim::json::json_text;
+use kube_sim::status::{Failure, bad_request};
+use serde_json::Value;
+
+use super::media::{media_type, unsupported};
+use super::protobuf;
+
+/// The body as JSON. What is neither protobuf nor YAML is taken for JSON; whoever reads it says so
+/// if it isn't.
+///
+/// # Errors
+/// 400 for a body that can't be read, 415 for protobuf of a kind that isn't known here, and for
+/// CBOR.
+pub(super) fn json(head: &Parts, body: &Bytes) -> Result<Bytes, Failure> {
+    if body.is_empty() {
+        return Ok(body.clone());
+    }
+    match media_type(head) {
+        protobuf::MEDIA_TYPE => Ok(json_text(&protobuf::decode(body)?)),
+        // An apply reads YAML by itself, and tells of it in its own words.
+        "application/yaml" | "text/yaml" | "application/x-yaml" => Ok(json_text(&yaml(body)?)),
+        "application/cbor" | "application/apply-patch+cbor" => Err(unsupported("application/cbor")),
+        _ => Ok(body.clone()),
+    }
+}
+
+/// The body as an object.
+///
+/// # Errors
+/// As of [`json`], and 400 for what is no object.
+pub(super) fn object(head: &Parts, body: &Bytes) -> Result<Value, Failure> {
+    let text: Cow<'_, [u8]> = json(head, body)?.to_vec().into();
+    match serde_json::from_slice::<Value>(&text) {
+        Ok(value) if value.is_object() => Ok(value),
+        Ok(_) => Err(bad_request("the body of the request is not an object")),
+        Err(error) => Err(bad_request(format!("the body of the request is not JSON: {error}"))),
+    }
+}
+
+fn yaml(body: &[u8]) -> Result<Value, Failure> {
+    let text = std::str::from_utf8(body).map_err(|_| bad_request("the body of the request is not text"))?;
+    serde_saphyr::from_str(text).map_err(|error| bad_request(format!("error converting YAML to JSON: {error}")))
+}
