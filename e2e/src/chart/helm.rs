@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
+use stowage_testbed::tools;
 
 use super::{NAMESPACE, RELEASE};
-use crate::tools;
 
 /// The version that `e2e/helm/build` builds.
 const VERSION: &str = include_str!("../../helm/version");

@@ -10,10 +10,10 @@ use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt, discovery};
 use serde_json::{Value, json};
 use stowage_operator::api::{self, GROUP};
+use stowage_testbed::console::print;
 
 use super::helm::Helm;
 use super::{NAMESPACE, RELEASE, Values, checks, policies};
-use crate::run::print;
 
 /// Who has applied what is there before.
 const BEFORE: &str = "kubectl";

@@ -21,12 +21,12 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
+use stowage_testbed::console::{print, tell, unless_interrupted};
+use stowage_testbed::control_plane::{ControlPlane, Programs};
+use stowage_testbed::users::User;
 
 use self::helm::Helm;
-use crate::control_plane::{ControlPlane, Programs};
-use crate::run::{print, tell, unless_interrupted};
 use crate::simulator;
-use crate::users::User;
 
 /// For the API server.
 const PATIENCE: Duration = Duration::from_secs(60);

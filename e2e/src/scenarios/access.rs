@@ -14,55 +14,55 @@ use futures::{StreamExt as _, stream};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketAccess, BucketClaim};
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::{Setup, ready_reason};
+use stowage_testbed::objects::from_json;
+use stowage_testbed::request::{Ask, Asker, Signed};
+use stowage_testbed::simulated::REGION;
 use tokio::time::sleep;
 
 use self::buckets::{Buckets, Ids, content};
 use self::cast::{ACCESSES, FILMS, NOTES, OPEN, PHOTOS, Place, Wanted, accesses, caller, make, namespace, shows};
 use self::doors::{DOORS, Door, Need, TRICKS};
 use self::tries::{Caller, Tries, Try, outcome};
-use crate::objects::from_json;
-use crate::request::{Ask, Asker, Signed};
-use crate::simulated::REGION;
-use crate::stage::{Stage, ready_reason};
-use crate::testbed::Testbed;
 
 /// Requests at once: fewer than the gateway lets an access have of those that delete several keys.
 const AT_ONCE: usize = 3;
 /// Between two looks at what the gateway has heard of.
 const LOOK: Duration = Duration::from_millis(20);
 
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("access").await?;
-    let gateway = stage.start_gateway().await?;
-    let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
-    let told = stage.under(&mut operator, in_turn(&stage)).await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("access").await?;
+    let gateway = setup.start_gateway().await?;
+    let mut operator = setup.start_operator_behind(&gateway.url(), &[]).await?;
+    let told = setup.under(&mut operator, in_turn(&setup)).await?;
     operator.terminate().await?;
     gateway.end().await?;
     Ok(told)
 }
 
-async fn in_turn(stage: &Stage<'_>) -> Result<String> {
+async fn in_turn(setup: &Setup<'_>) -> Result<String> {
     for place in [Place::Shared, Place::Guests, Place::Elsewhere] {
-        stage.testbed.make_namespace(&namespace(stage, place)).await?;
+        setup.environment.make_namespace(&namespace(setup, place)).await?;
     }
-    let claim = claims(stage).await?;
-    let buckets = buckets(stage).await?;
+    let claim = claims(setup).await?;
+    let buckets = buckets(setup).await?;
     let ids = buckets.fill().await?;
     for wanted in &ACCESSES {
-        make(stage, wanted).await?;
+        make(setup, wanted).await?;
     }
     let mut callers = Vec::new();
     for wanted in &ACCESSES {
-        callers.push(caller(stage, &buckets, wanted).await?);
+        callers.push(caller(setup, &buckets, wanted).await?);
     }
-    all_known(stage, &callers).await?;
-    told_to_the_owner(stage).await?;
-    beyond_consent(stage, &mut callers).await?;
+    all_known(setup, &callers).await?;
+    told_to_the_owner(setup).await?;
+    beyond_consent(setup, &mut callers).await?;
 
     let refused = through_every_door(&buckets, &ids, &callers).await?;
     let allowed = through_their_own(&buckets, &callers).await?;
-    let lag = withdrawn(stage, &buckets, &mut callers).await?;
-    let end = ended(stage, &buckets, &claim, &mut callers).await?;
+    let lag = withdrawn(setup, &buckets, &mut callers).await?;
+    let end = ended(setup, &buckets, &claim, &mut callers).await?;
     Ok(format!(
         "{refused} requests refused and nothing changed, {allowed} let in; consent withdrawn after {} ms, the claim's \
          end after {} ms",
@@ -72,51 +72,52 @@ async fn in_turn(stage: &Stage<'_>) -> Result<String> {
 }
 
 /// Three claims, of which one shares what is below a prefix. Returns that one.
-async fn claims(stage: &Stage<'_>) -> Result<BucketClaim> {
-    stage
-        .claim(PHOTOS, json!({"versioning": "Enabled", "sharing": sharing(stage, &[Place::Shared, Place::Guests])}))
+async fn claims(setup: &Setup<'_>) -> Result<BucketClaim> {
+    setup
+        .claim(PHOTOS, json!({"versioning": "Enabled", "sharing": sharing(setup, &[Place::Shared, Place::Guests])}))
         .await?;
-    stage.claim(FILMS, json!({"versioning": "Enabled"})).await?;
+    setup.claim(FILMS, json!({"versioning": "Enabled"})).await?;
     let notes = from_json(json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": NOTES},
-        "spec": {"backendRef": {"name": stage.backend}},
+        "spec": {"backendRef": {"name": setup.backend}},
     }));
-    let made = claims_of(stage, NOTES).create(&PostParams::default(), &notes).await;
+    let made = claims_of(setup, NOTES).create(&PostParams::default(), &notes).await;
     made.context("can't make the claim elsewhere")?;
-    stage.ready(FILMS).await?;
-    stage.ready(PHOTOS).await
+    setup.ready(FILMS).await?;
+    setup.ready(PHOTOS).await
 }
 
 /// Claims where this one is.
-fn claims_of(stage: &Stage<'_>, claim: &str) -> Api<BucketClaim> {
+fn claims_of(setup: &Setup<'_>, claim: &str) -> Api<BucketClaim> {
     let place = if claim == NOTES { Place::Elsewhere } else { Place::Own };
-    Api::namespaced(stage.testbed.tenant.clone(), &namespace(stage, place))
+    Api::namespaced(setup.environment.tenant.clone(), &namespace(setup, place))
 }
 
 /// The owner's consent for the namespaces of these places.
-fn sharing(stage: &Stage<'_>, with: &[Place]) -> Value {
+fn sharing(setup: &Setup<'_>, with: &[Place]) -> Value {
     let rule = |place: &Place| {
-        let names = [namespace(stage, *place)];
+        let names = [namespace(setup, *place)];
         json!({"namespaces": {"names": names}, "maxMode": "ReadWrite", "prefixes": ["shared/"]})
     };
     with.iter().map(rule).collect()
 }
 
-async fn buckets(stage: &Stage<'_>) -> Result<Buckets> {
-    let rig = stage.testbed.rig.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
-    let (store, key) = rig.store();
+async fn buckets(setup: &Setup<'_>) -> Result<Buckets> {
+    let own_cluster =
+        setup.environment.own_cluster.as_ref().context("there is a gateway only in a cluster of the harness' own")?;
+    let (store, key) = own_cluster.store();
     let owner = Asker::new(&store, REGION, key.clone())?;
     let name = async |claim| {
         let bound = |claim: Option<&BucketClaim>| claim.is_some_and(|claim| ready_reason(claim) == Some("Bound"));
-        let found = stage.testbed.wait(&claims_of(stage, claim), claim, "Bound", bound).await?;
+        let found = setup.environment.wait(&claims_of(setup, claim), claim, "Bound", bound).await?;
         found.and_then(|claim| claim.status?.bucket_name).with_context(|| format!("claim {claim} has no bucket"))
     };
     Ok(Buckets { owner, photos: name(PHOTOS).await?, films: name(FILMS).await?, notes: name(NOTES).await? })
 }
 
 /// Waits until the gateway has heard of every key.
-async fn all_known(stage: &Stage<'_>, callers: &[Caller]) -> Result<()> {
-    let deadline = Instant::now() + stage.testbed.patience;
+async fn all_known(setup: &Setup<'_>, callers: &[Caller]) -> Result<()> {
+    let deadline = Instant::now() + setup.environment.patience;
     for caller in callers {
         while !caller.is_known().await? {
             ensure!(Instant::now() < deadline, "the gateway does not come to know the key of {}", caller.name);
@@ -127,26 +128,26 @@ async fn all_known(stage: &Stage<'_>, callers: &[Caller]) -> Result<()> {
 }
 
 /// The claim tells which accesses its bucket is open to.
-async fn told_to_the_owner(stage: &Stage<'_>) -> Result<()> {
+async fn told_to_the_owner(setup: &Setup<'_>) -> Result<()> {
     let is_open = |wanted: &&Wanted| wanted.2.iter().any(|entry| entry.0 == PHOTOS && entry.3 == OPEN);
-    let open = ACCESSES.iter().filter(is_open).map(|wanted| format!("{}/{}", namespace(stage, wanted.1), wanted.0));
+    let open = ACCESSES.iter().filter(is_open).map(|wanted| format!("{}/{}", namespace(setup, wanted.1), wanted.0));
     let open: BTreeSet<String> = open.collect();
     let told = |claim: Option<&BucketClaim>| {
         let accesses = claim.and_then(|claim| claim.status.as_ref()?.accesses.as_ref());
         accesses.is_some_and(|it| it.first.iter().cloned().collect::<BTreeSet<_>>() == open)
     };
-    stage.testbed.wait(&stage.claims(), PHOTOS, "telling of its accesses", told).await.map(|_| ())
+    setup.environment.wait(&setup.claims(), PHOTOS, "telling of its accesses", told).await.map(|_| ())
 }
 
 /// Who has a key and then asks for more than is consented to has nothing any more.
-async fn beyond_consent(stage: &Stage<'_>, callers: &mut [Caller]) -> Result<()> {
-    let whole = json!({"spec": {"buckets": [{"claimRef": {"name": PHOTOS, "namespace": stage.tenant}}]}});
-    let patched = accesses(stage, Place::Shared).patch("greedy", &PatchParams::default(), &Patch::Merge(whole)).await;
+async fn beyond_consent(setup: &Setup<'_>, callers: &mut [Caller]) -> Result<()> {
+    let whole = json!({"spec": {"buckets": [{"claimRef": {"name": PHOTOS, "namespace": setup.tenant}}]}});
+    let patched = accesses(setup, Place::Shared).patch("greedy", &PatchParams::default(), &Patch::Merge(whole)).await;
     patched.context("can't patch access greedy")?;
-    shows(stage, Place::Shared, "greedy", "BeyondConsent").await?;
+    shows(setup, Place::Shared, "greedy", "BeyondConsent").await?;
     let greedy = callers.iter_mut().find(|caller| caller.name == "greedy").context("no greedy")?;
     greedy.grants.clear();
-    let deadline = Instant::now() + stage.testbed.patience;
+    let deadline = Instant::now() + setup.environment.patience;
     while !greedy.buckets().await?.is_empty() {
         ensure!(Instant::now() < deadline, "an access goes on that asks for more than is consented to");
         sleep(LOOK).await;
@@ -233,12 +234,12 @@ async fn through_their_own(buckets: &Buckets, callers: &[Caller]) -> Result<usiz
 
 /// The owner withdraws consent from one namespace: its accesses are refused, and told so, and those
 /// of others are not. Tells how long the gateway took.
-async fn withdrawn(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller]) -> Result<Duration> {
+async fn withdrawn(setup: &Setup<'_>, buckets: &Buckets, callers: &mut [Caller]) -> Result<Duration> {
     let ids = buckets.fill().await?;
-    stage.patch(PHOTOS, json!({"spec": {"sharing": sharing(stage, &[Place::Guests])}})).await?;
-    let lag = shut(stage, buckets, &ids, callers, &[Place::Shared]).await?;
+    setup.patch(PHOTOS, json!({"spec": {"sharing": sharing(setup, &[Place::Guests])}})).await?;
+    let lag = shut(setup, buckets, &ids, callers, &[Place::Shared]).await?;
     for Wanted(name, from, ..) in ACCESSES.iter().filter(|it| it.1 == Place::Shared) {
-        shows(stage, *from, name, "NotShared").await?;
+        shows(setup, *from, name, "NotShared").await?;
     }
     reads(callers, "guest", &buckets.photos).await?;
     reads(callers, "pair", &buckets.photos).await?;
@@ -247,18 +248,18 @@ async fn withdrawn(stage: &Stage<'_>, buckets: &Buckets, callers: &mut [Caller])
 
 /// The claim goes, and its bucket stays: every access to it ends, and those to the other go on.
 /// Tells how long the gateway took once the claim was gone.
-async fn ended(stage: &Stage<'_>, buckets: &Buckets, claim: &BucketClaim, callers: &mut [Caller]) -> Result<Duration> {
+async fn ended(setup: &Setup<'_>, buckets: &Buckets, claim: &BucketClaim, callers: &mut [Caller]) -> Result<Duration> {
     let ids = buckets.fill().await?;
     let before = buckets.state().await?;
-    stage.delete(claim).await?;
-    let lag = shut(stage, buckets, &ids, callers, &[Place::Guests, Place::Own]).await?;
+    setup.delete(claim).await?;
+    let lag = shut(setup, buckets, &ids, callers, &[Place::Guests, Place::Own]).await?;
     ensure!(buckets.state().await? == before, "the retained bucket is not what it was");
-    shows(stage, Place::Guests, "guest", "NotShared").await?;
+    shows(setup, Place::Guests, "guest", "NotShared").await?;
     let closed = |access: Option<&BucketAccess>| {
         let entries = access.and_then(|access| access.status.as_ref()?.buckets.get());
         entries.is_some_and(|entries| entries.iter().map(|it| it.state.as_str()).eq(["Closed", "Open"]))
     };
-    stage.testbed.wait(&accesses(stage, Place::Own), "pair", "half closed", closed).await?;
+    setup.environment.wait(&accesses(setup, Place::Own), "pair", "half closed", closed).await?;
     reads(callers, "pair", &buckets.films).await?;
     Ok(lag)
 }
@@ -274,7 +275,7 @@ async fn reads(callers: &[Caller], name: &str, bucket: &str) -> Result<()> {
 /// Waits until nobody from these namespaces is told of the first bucket any more, and then tries
 /// all that was theirs of it. Tells how long the first took.
 async fn shut(
-    stage: &Stage<'_>,
+    setup: &Setup<'_>,
     buckets: &Buckets,
     ids: &BTreeMap<(String, String), Ids>,
     callers: &mut [Caller],
@@ -284,7 +285,7 @@ async fn shut(
     let is_from = |caller: &Caller| ACCESSES.iter().any(|wanted| wanted.0 == caller.name && from.contains(&wanted.1));
     for caller in callers.iter().filter(|caller| is_from(caller)) {
         while caller.buckets().await?.contains(&buckets.photos) {
-            ensure!(start.elapsed() < stage.testbed.patience, "{} is let in, though nobody consents", caller.name);
+            ensure!(start.elapsed() < setup.environment.patience, "{} is let in, though nobody consents", caller.name);
             sleep(LOOK).await;
         }
     }

@@ -65,12 +65,16 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
         "stowage-world" => refuse(stowage.into_iter().filter(|name| !SIMULATED.contains(&name.as_str())).collect()),
         // The page needs no oracle, and the proof no page.
         "stowage-sim" | "stowage-proof" => {
-            let known = |name: &str| SIMULATED.contains(&name) || name == "stowage-world";
-            refuse(stowage.into_iter().filter(|name| !known(name)).collect());
+            refuse(stowage.into_iter().filter(|name| !is_played(name)).collect());
         }
+        "stowage-testbed" => refuse(stowage.into_iter().filter(|name| !is_played(name)).collect()),
         "stowage-e2e" => {
             assert!(has("stowage-sim") && has("stowage-operator"), "e2e plays both");
             refuse(stowage.into_iter().filter(|name| is_on_top(name)).collect());
+        }
+        // A measurement needs no oracle and no page.
+        "stowage-bench" => {
+            refuse(stowage.into_iter().filter(|name| !is_played(name) && *name != "stowage-testbed").collect());
         }
         // It reads what others read, and nothing is built on it.
         "stowage-fuzz" => refuse(stowage.into_iter().filter(|name| FUZZED.iter().all(|it| it != name)).collect()),
@@ -83,7 +87,12 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
 
 /// Crates that nothing is built on.
 fn is_on_top(name: &str) -> bool {
-    matches!(name, "stowage-e2e" | "stowage-fuzz" | "stowage-house")
+    matches!(name, "stowage-bench" | "stowage-e2e" | "stowage-fuzz" | "stowage-house")
+}
+
+/// Crates of Stowage that a world runs, and the world.
+fn is_played(name: &str) -> bool {
+    SIMULATED.contains(&name) || name == "stowage-world"
 }
 
 fn is_of_house(name: &str) -> bool {
