@@ -249,8 +249,8 @@ impl RunArgs {
         })
     }
 
-    /// The stage whose scenarios have room here: beside a store that is there, even a control plane
-    /// is but a cluster.
+    /// The cluster whose scenarios have room here: beside a store that is there, even a control
+    /// plane is but a cluster.
     fn room(&self) -> ClusterKind {
         match self.cluster {
             ClusterKind::ControlPlane if self.existing.s3_endpoint.is_some() => ClusterKind::Existing,
@@ -259,7 +259,7 @@ impl RunArgs {
     }
 
     /// The scenarios to play, and those that are left out because nobody named them and they can't
-    /// be played here. One that was named and that the stage has no room for is wrong usage.
+    /// be played here. One that was named and that the cluster has no room for is wrong usage.
     fn chosen(&self) -> Result<(Vec<Scenario>, Vec<LeftOut>), Failure> {
         if self.scenarios.is_empty() {
             let (mut played, mut left_out) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The kinds of stage, by which a scenario tells whether it can be played.
+//! The kinds of cluster, by which a scenario tells whether it can be played.
 
 use clap::ValueEnum;
 

@@ -1,4 +1,4 @@
-//! Plays the chosen scenarios on their ground, and tells as they end.
+//! Plays the chosen scenarios where they are to play, and tells as they end.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -132,14 +132,15 @@ async fn beside_store(
 async fn on_existing(plan: &Plan, mut environment: Environment, ledger: &Ledger<'_>) -> Result<()> {
     environment.store.probe().await?;
     let new_definitions = definitions::install(&environment).await?;
-    // Whatever comes of it, the testbed is left as it was.
+    // Whatever comes of it, the environment is left as it was.
     let played = unless_interrupted(play(plan, &mut environment, ledger)).await;
     let cleaned = environment.clean_up().await;
     let uninstalled = definitions::uninstall(&environment, &new_definitions).await;
     played.and(cleaned).and(uninstalled)
 }
 
-/// One worker. The rig ends with the testbed that holds it, also when this future is dropped.
+/// One worker. Its cluster ends with the environment that holds it, also when this future is
+/// dropped.
 async fn on_own_cluster(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     let name = format!("{}-{job}", prefix());
     let (own_cluster, launcher) = match &plan.place {
@@ -147,7 +148,7 @@ async fn on_own_cluster(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<
             OwnCluster::of_processes(programs, command, gateway, plan.patience).await?
         }
         Place::Kind { settings, .. } => OwnCluster::of_kind(settings, &name, plan.patience).await?,
-        Place::Existing { .. } => return Err(anyhow!("a store that is there is no rig")),
+        Place::Existing { .. } => return Err(anyhow!("a store that is there is no cluster of the harness' own")),
     };
     tell(&format!("{} {job} was ready after {:.1} s", plan.place.name(), own_cluster.ready_after().as_secs_f64()));
     let kept = own_cluster.kept();

@@ -1,4 +1,4 @@
-//! The testbed that scenarios work on: a cluster, a store, and how operators are started there.
+//! What scenarios work on: a cluster, a store, and how operators are started there.
 
 pub mod own_cluster;
 pub mod setup;

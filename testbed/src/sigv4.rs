@@ -1,12 +1,12 @@
-//! Signature Version 4 by Amazon's own crate, with nothing of the gateway's: an agreement of the two
-//! is then no mistake that both make.
+//! Signature Version 4 by Amazon's own crate, with nothing of the gateway's: an agreement of the
+//! two is then no mistake that both make.
 //!
 //! The crate signs requests in their headers, and computes every key and signature. Two things it
 //! can't do are written by hand. Presigned URLs: the crate reads a query as UTF-8 text, and the
 //! queries here may hold any bytes. Policies of forms, which it doesn't know.
 //!
-//! Sources: "Authenticating Requests: Using Query Parameters" and "Browser-Based Uploads Using POST"
-//! in Amazon S3's API reference.
+//! Sources: "Authenticating Requests: Using Query Parameters" and "Browser-Based Uploads Using
+//! POST" in Amazon S3's API reference.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;

@@ -11,8 +11,9 @@ use stowage_testbed::failure::Failure;
 use stowage_testbed::tools::beside;
 use stowage_testbed::words::{Words, words};
 
+use super::Settings;
 use super::catalogue::{self, Client};
-use super::{Means, Over, Settings};
+use super::means::{Means, Over};
 use crate::measure::stores::Program;
 
 #[derive(Debug, Args)]

@@ -24,7 +24,7 @@ use stowage_testbed::users::User;
 use stowage_world::effects::Plan as Faults;
 use tempfile::TempDir;
 
-use super::{Means, Over};
+use super::means::{Means, Over};
 use crate::measure::stores::Serving;
 use crate::tls;
 

@@ -1,15 +1,16 @@
 //! Clients of S3 that others have written, through the gateway with a claim's Secret.
 //!
 //! `args` is the command line. A client is a directory (`catalogue`) with a script that installs it
-//! and one that does every operation of the matrix. They are played (`play`) on a `installation`: a control
-//! plane, a store, operator and gateway, each client with a claim of its own. `table` tells what
-//! came of it. `suite` plays tests of S3 that others have written on the same bed, and
-//! `heads` requests that nobody would write.
+//! and one that does every operation of the matrix. They are played (`play`) in an `environment`: a
+//! control plane, a store, operator and gateway, each client with a claim of its own. `means` names
+//! the programs, `table` tells what came of it. `suite` plays tests of S3 that others have written
+//! in the same environment, and `heads` requests that nobody would write.
 
 mod args;
 pub(crate) mod catalogue;
 mod environment;
 pub(crate) mod heads;
+mod means;
 mod play;
 pub(crate) mod suite;
 mod table;
@@ -19,14 +20,13 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use stowage_testbed::console::{Output, print, tell, unless_interrupted};
-use stowage_testbed::control_plane::Programs;
 
 pub(crate) use self::args::{ClientsArgs, Wanted, cache};
 use self::catalogue::Client;
 use self::environment::Cluster;
+use self::means::{Means, Over};
 use self::play::Play;
 use self::table::{LeftOut, Report};
-use crate::measure::stores::Program;
 
 /// What to play, and how.
 pub(crate) struct Settings {
@@ -40,26 +40,6 @@ pub(crate) struct Settings {
     /// How long each client may take for all that it does.
     patience: Duration,
     output: Output,
-}
-
-/// With what clients are played.
-pub(crate) struct Means {
-    store: Program,
-    programs: Programs,
-    operator: Vec<String>,
-    gateway: Vec<String>,
-}
-
-/// What a client calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Over {
-    /// The gateway.
-    Http,
-    /// The gateway, with a certificate of an authority that is made for this.
-    Https,
-    /// The store itself with its administrator's key, to see what is not the gateway's doing.
-    Store,
 }
 
 /// Plays the matrix until all is done, or a signal tells to stop, and tells what came of it.

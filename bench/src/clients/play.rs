@@ -7,14 +7,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use stowage_testbed::script::{Done, Script};
 
-use super::Over;
 use super::catalogue::Client;
 use super::environment::Access;
-use super::table::{Outcome, Row};
-
-/// The operations of the matrix, as scripts call them.
-pub(super) const OPERATIONS: [&str; 10] =
-    ["put", "get", "range", "list", "multipart", "copy", "delete-many", "presigned-put", "presigned-get", "form"];
+use super::means::Over;
+use super::table::{OPERATIONS, Outcome, Row};
 
 /// What is played.
 pub(super) struct Play<'a> {

@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::Over;
-use super::play::OPERATIONS;
+use super::means::Over;
+
+/// The operations of the matrix, as scripts call them.
+pub(super) const OPERATIONS: [&str; 10] =
+    ["put", "get", "range", "list", "multipart", "copy", "delete-many", "presigned-put", "presigned-get", "form"];
 
 /// What came of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -38,17 +41,6 @@ pub(super) struct LeftOut {
 pub(super) struct Report {
     pub(super) rows: Vec<Row>,
     pub(super) left_out: Vec<LeftOut>,
-}
-
-impl Over {
-    /// Its name in tables.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Store => "store",
-        }
-    }
 }
 
 impl Row {

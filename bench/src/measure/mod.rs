@@ -4,6 +4,7 @@
 //! Both find real stores (`stores`) and read what processes take of the machine (`usage`) in one
 //! way. What comes of a measurement are `figures`, told by a `table`.
 
+mod built;
 mod cpus;
 mod figures;
 mod gateway;
@@ -12,9 +13,7 @@ pub(crate) mod stores;
 mod table;
 mod usage;
 
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use stowage_testbed::failure::Failure;
 
@@ -71,37 +70,5 @@ impl BenchArgs {
             }
             Some(What::Copy(args)) => Ok(gateway::copy(&args)?),
         }
-    }
-}
-
-/// Where a program may have been built.
-fn places() -> Vec<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned));
-    beside.into_iter().chain([PathBuf::from("target/release")]).collect()
-}
-
-/// The program of this package, which `flag` names another for.
-fn built(name: &str, flag: &str, places: &[PathBuf]) -> Result<PathBuf> {
-    let found = places.iter().map(|place| place.join(name)).find(|program| program.is_file());
-    found.with_context(|| {
-        format!(
-            "there is no {name} beside this program or in target/release: \
-             `cargo build --release -p {name}` builds it, or {flag} names another"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_that_nobody_built_is_told_with_what_builds_it() {
-        let place = tempfile::tempdir().unwrap();
-        let found = || built("stowage-operator", "--operator-command", &[place.path().to_owned()]);
-        let why = found().unwrap_err().to_string();
-        assert!(why.contains("cargo build --release") && why.contains("--operator-command"), "{why}");
-        std::fs::write(place.path().join("stowage-operator"), "").unwrap();
-        assert_eq!(found().unwrap(), place.path().join("stowage-operator"));
     }
 }

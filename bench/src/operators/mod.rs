@@ -1,10 +1,10 @@
 //! Operators of others on the API server of `stowage-sim up` and on a real one: the same checks on
 //! both, so that a difference is the simulator's.
 //!
-//! An operator is a directory of `bench/operators` in the form of a client's (`clients::catalogue`).
-//! It is started twice (`replicas`) on a `environment`, and looked at from outside by a `cluster`'s API:
-//! `play` has the checks, in their order. `faces` compares what it left on both grounds. `fixtures`
-//! runs what the guide shows for tests.
+//! An operator is a directory of `bench/operators` in the form of a client's
+//! (`clients::catalogue`). It is started twice (`replicas`) in an `environment`, and looked at from
+//! outside by a `cluster`'s API: `play` has the checks, in their order. `faces` compares what it
+//! left in both environments. `fixtures` runs what the guide shows for tests.
 
 mod cluster;
 mod environment;
@@ -87,9 +87,9 @@ fn chosen(operators: Vec<Operator>, only: &[String]) -> Result<Vec<Operator>> {
     Ok(operators.into_iter().filter(|it| only.is_empty() || only.contains(&it.name)).collect())
 }
 
-/// What came of an operator on a ground.
+/// What came of an operator in an environment.
 enum Outcome {
-    /// There is no such ground here.
+    /// There is no such environment here.
     LeftOut,
     /// A check failed, which was told.
     Failed,
@@ -127,7 +127,7 @@ async fn on_control_plane(operator: &Operator, home: &Path, definition: &Path) -
     on(Environment::ControlPlane(Box::new(environment)), operator, home).await
 }
 
-/// Plays an operator on a ground.
+/// Plays an operator in an environment.
 async fn on(environment: Environment, operator: &Operator, home: &Path) -> Result<Outcome> {
     let name = format!("{} {}", operator.name, environment.name());
     let mut play = Play::begin(environment, operator, home).await?;

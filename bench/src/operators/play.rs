@@ -81,7 +81,7 @@ impl Check {
     }
 }
 
-/// An operator on a ground.
+/// An operator in an environment.
 pub(super) struct Play {
     environment: Environment,
     sites: Sites,
@@ -99,7 +99,8 @@ impl Play {
         Ok(Self { environment, sites, replicas, faces: Vec::new() })
     }
 
-    /// Does every check that this ground has room for, and gives what the operator left, masked.
+    /// Does every check that this environment has room for, and gives what the operator left,
+    /// masked.
     ///
     /// # Errors
     /// The first check that fails.

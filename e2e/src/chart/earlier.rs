@@ -10,7 +10,7 @@ use stowage_testbed::console::print;
 use tempfile::TempDir;
 
 use super::life::Life;
-use super::{Values, rendered, values};
+use super::values::{Values, rendered, values};
 
 /// Both ways to keep what was set.
 const FLAGS: [&str; 2] = ["--reuse-values", "--reset-then-reuse-values"];

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use stowage_operator::api::{S3Backend, wire};
 use stowage_testbed::console::print;
 
-use super::life::{Life, apply, put};
+use super::apply::{apply, put};
+use super::life::Life;
 use super::policies::{access, backend, claim, is_refused};
 
 /// The namespace of the second release, and its operator's.

@@ -1,4 +1,4 @@
-//! The scenarios: each makes its own stage, plays, and checks what can be seen from outside.
+//! The scenarios: each makes its own setup, plays, and checks what can be seen from outside.
 
 mod access;
 mod adoption;

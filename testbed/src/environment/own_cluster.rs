@@ -30,7 +30,7 @@ pub struct OwnCluster {
     first_request: usize,
 }
 
-/// What a rig is made of.
+/// What such a cluster is made of.
 enum Servers {
     /// Processes, and a store in this one.
     Processes(Box<Processes>),

@@ -28,7 +28,7 @@ const ADMIN: &str = "store-admin";
 /// Name of the Secret with which the gateway asks that backend's store.
 const GATEWAYS: &str = "store-gateway";
 
-/// One scenario's part of the testbed: an operator namespace with the admin Secret, a tenant
+/// One scenario's part of the environment: an operator namespace with the admin Secret, a tenant
 /// namespace, a backend.
 pub struct Setup<'a> {
     /// The cluster and the store that it is part of.
@@ -105,7 +105,7 @@ impl Setup<'_> {
         Api::all(self.environment.client.clone())
     }
 
-    /// Makes this stage's backend.
+    /// Makes the backend.
     pub async fn make_backend(&self) -> Result<()> {
         let mut backend = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
@@ -123,12 +123,13 @@ impl Setup<'_> {
         made.context("can't make the S3Backend").map(|_| ())
     }
 
-    /// Starts the operator with this stage's operator namespace.
+    /// Starts the operator with the operator's namespace of this setup.
     pub async fn start_operator(&self, further: &[&str]) -> Result<Operator> {
         self.start_operator_behind(GATEWAY, further).await
     }
 
-    /// Starts the operator with this stage's operator namespace, for tenants of this gateway.
+    /// Starts the operator with the operator's namespace of this setup, for tenants of this
+    /// gateway.
     pub async fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator> {
         if let Some(own_cluster) = &self.environment.own_cluster {
             own_cluster.fault_proxy.new_operator().await?;
@@ -141,7 +142,7 @@ impl Setup<'_> {
         self.launch(&[], GATEWAY, further).await
     }
 
-    /// Has the operator's program tell something as a command, with what an operator of this stage
+    /// Has the operator's program tell something as a command, with what an operator of this setup
     /// is told. Returns its exit code and what it printed.
     pub async fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
         self.environment.launcher.ask(&self.system, words).await
@@ -158,7 +159,7 @@ impl Setup<'_> {
         self.environment.launcher.start(under, &self.system, &arguments, &self.environment.log).await
     }
 
-    /// Starts a gateway for this stage's tenants, of whom nobody has to hear of its end.
+    /// Starts a gateway for the tenants, of whom nobody has to hear of its end.
     pub async fn start_gateway(&self) -> Result<Gateway> {
         self.start_gateway_that_drains(0).await
     }
@@ -218,7 +219,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Makes a claim on this stage's backend, with these further fields of its spec.
+    /// Makes a claim on the backend, with these further fields of its spec.
     pub async fn claim(&self, name: &str, further: Value) -> Result<BucketClaim> {
         let mut claim = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": name},

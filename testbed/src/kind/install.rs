@@ -39,7 +39,7 @@ pub struct Keys {
 }
 
 impl Manifests {
-    /// Those of the stage in the project's `kind-config`.
+    /// Those of `kind-config/stage`.
     pub(super) async fn render(directory: &Path) -> Result<Self> {
         let stage = directory.join("stage").display().to_string();
         Self::read(&tools::run("kubectl", &["kustomize", &stage]).await?)

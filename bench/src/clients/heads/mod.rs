@@ -37,7 +37,7 @@ use self::recorder::Recorder;
 use self::report::Report;
 use super::args::MeansArgs;
 use super::environment::{Cluster, PATIENCE};
-use super::{Means, Over};
+use super::means::{Means, Over};
 
 /// Of requests that the store has from operator and harness, the user agent tells; the gateway
 /// gives none.

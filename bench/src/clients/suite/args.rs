@@ -8,9 +8,9 @@ use clap::Args;
 use stowage_testbed::console::Output;
 use stowage_testbed::failure::Failure;
 
-use super::super::Over;
 use super::super::args::{MeansArgs, cache};
 use super::super::catalogue;
+use super::super::means::Over;
 use super::Settings;
 use super::expected::Expected;
 

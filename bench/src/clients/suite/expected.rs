@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
 
-use super::super::Over;
+use super::super::means::Over;
 
 /// Why a test does what it does. A file of the list has its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

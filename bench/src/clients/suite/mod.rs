@@ -22,8 +22,8 @@ use self::told::Told;
 use self::verdict::{Played, Report};
 use super::catalogue::Client;
 use super::environment::{Access, Cluster, PATIENCE};
+use super::means::{Means, Over};
 use super::play::environment;
-use super::{Means, Over};
 
 /// The claim whose bucket the suite uses, and one whose key is somebody else's.
 const CLAIMS: [&str; 2] = ["s3-tests", "somebody-else"];

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::super::Over;
+use super::super::means::Over;
 use super::expected::Reason;
 use super::told::{Outcome, Told};
 

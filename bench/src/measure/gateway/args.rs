@@ -7,12 +7,12 @@ use stowage_testbed::failure::Failure;
 use stowage_testbed::words::{Words, words};
 
 use super::case::Case;
+use super::settings::{Form, Settings};
 use super::subjects::{Subject, others};
-use super::{Form, Settings};
+use crate::measure::built::{built, places};
 use crate::measure::cpus::Cpus;
 use crate::measure::figures::Part as _;
 use crate::measure::stores::Program;
-use crate::measure::{built, places};
 
 /// What is measured where nothing else is named.
 const GATEWAY: &str = "stowage-gateway";

@@ -10,13 +10,12 @@ use stowage_testbed::simulated::REGION;
 use stowage_testbed::store::Key;
 
 use super::chunks;
+use super::hash::{OF_NOTHING, sha256};
 use super::load::{Answer, Ask, Body, Expect};
 use super::pattern;
 
 /// How long a small object is, in bytes.
 const SMALL: u64 = 1024;
-/// SHA-256 of no bytes.
-pub(super) const OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 /// Who asks, for which bucket.
@@ -176,11 +175,4 @@ fn refused(code: &str) -> Expect {
 
 fn stored() -> Expect {
     Expect { status: 200, body: Answer::Pattern(0) }
-}
-
-pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
-    let mut hash = [0; 32];
-    hash.copy_from_slice(digest.as_ref());
-    hash
 }

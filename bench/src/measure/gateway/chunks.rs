@@ -8,7 +8,7 @@ use ring::hmac;
 use stowage_testbed::simulated::REGION;
 use stowage_testbed::store::Key;
 
-use super::asks::{OF_NOTHING, sha256};
+use super::hash::{OF_NOTHING, sha256};
 use super::pattern;
 
 /// Bytes of the object in each chunk but the last.

@@ -154,7 +154,7 @@ impl Environment {
     fn tenant(&self, backend: &str, endpoint: &str) -> Result<Tenant> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (id, bucket) = (format!("STWBENCH{number:012}"), format!("bench-bucket-{number:05}"));
-        let secret = hex::encode(super::asks::sha256(id.as_bytes())).chars().take(40).collect::<String>();
+        let secret = hex::encode(super::hash::sha256(id.as_bytes())).chars().take(40).collect::<String>();
         let labels = json!({
             "broker.stowage.io/role": "virtual-credential", "broker.stowage.io/claim-namespace": "bench",
             "broker.stowage.io/claim-name": bucket,

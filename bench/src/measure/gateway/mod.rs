@@ -1,8 +1,8 @@
 //! Measures a gateway before a store that costs nothing, beside what any proxy costs.
 //!
-//! `args` is the command line. The `environment` is a simulated API server with the tenants' Secrets,
-//! and a `null_store`. `subjects` are what is measured, each a process on a core of its own
-//! (`cpus`); clients (`load`) and store share the others, speak as little HTTP as they need
+//! `args` is the command line. The `environment` is a simulated API server with the tenants'
+//! Secrets, and a `null_store`. `subjects` are what is measured, each a process on a core of its
+//! own (`cpus`); clients (`load`) and store share the others, speak as little HTTP as they need
 //! (`message`), and check every byte against a `pattern`. `asks` are requests, signed beforehand;
 //! `play` has clients make those of one `case`.
 
@@ -13,6 +13,7 @@ mod case;
 mod chunks;
 mod copy;
 mod environment;
+mod hash;
 mod load;
 mod machine;
 mod message;
@@ -20,16 +21,12 @@ mod null_store;
 mod pattern;
 mod play;
 mod revoke;
+mod settings;
 mod slow;
 mod subjects;
 mod tls;
 
-use std::fmt;
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
-use clap::ValueEnum;
-use serde::Serialize;
 use stowage_testbed::console::{print, tell, unless_interrupted};
 
 pub(crate) use self::args::GatewayArgs;
@@ -37,87 +34,11 @@ use self::case::{Case, Column, Figures, Shape};
 pub(crate) use self::copy::{CopyArgs, copy};
 use self::environment::Environment;
 use self::play::Turn;
+pub(crate) use self::settings::Settings;
+use self::settings::{About, Form};
 use self::subjects::{Running, Subject};
-use crate::measure::cpus::Cpus;
 use crate::measure::figures::Part as _;
-use crate::measure::stores::Program;
 use crate::measure::table::Report;
-
-/// How it is told.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Form {
-    /// A table.
-    Text,
-    /// One document with the numbers of each round.
-    Json,
-    /// The tables of docs/reference/performance.md, with the machine and what bars are met.
-    Markdown,
-}
-
-/// What to measure, and how.
-pub(crate) struct Settings {
-    subjects: Vec<Subject>,
-    /// What could be compared with, and is not on this machine.
-    missing: Vec<&'static str>,
-    rounds: usize,
-    cases: Vec<Case>,
-    time: Duration,
-    connections: usize,
-    large_connections: usize,
-    large: u64,
-    keys: usize,
-    streams: usize,
-    revocations: usize,
-    /// The store on the gateway's core.
-    real: Option<Program>,
-    patience: Duration,
-    cpus: Cpus,
-    output: Form,
-}
-
-/// What was measured.
-#[derive(Clone, Debug, Serialize)]
-struct About {
-    keys: usize,
-    connections: usize,
-    large_connections: usize,
-    large_mebibytes: u64,
-    seconds: u64,
-    cpus: String,
-}
-
-impl fmt::Display for About {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { keys, connections, large_connections, large_mebibytes, seconds, cpus } = self;
-        write!(
-            f,
-            "{keys} keys, {connections} clients, {large_connections} of objects of {large_mebibytes} MiB, {seconds} s \
-             each; {cpus}"
-        )
-    }
-}
-
-impl Settings {
-    /// Leaves its core to what is measured: this thread does, and those that it starts.
-    pub(crate) fn stay_off_its_core(&self) -> Result<()> {
-        self.cpus.stay_off_the_subjects()
-    }
-
-    fn plays(&self, shape: Shape) -> bool {
-        self.cases.iter().any(|case| case.shape() == shape)
-    }
-
-    fn about(&self) -> About {
-        About {
-            keys: self.keys,
-            connections: self.connections,
-            large_connections: self.large_connections,
-            large_mebibytes: self.large >> 20,
-            seconds: self.time.as_secs(),
-            cpus: self.cpus.to_string(),
-        }
-    }
-}
 
 /// Measures until all rounds are done, or a signal tells to stop, and tells what came of it.
 ///

@@ -11,9 +11,10 @@ use super::asks::{Asking, Tenant};
 use super::case::{Case, Figures, Shape};
 use super::environment::Environment;
 use super::load::{Ask, Job, Outcome, Target, play};
+use super::revoke;
+use super::settings::Settings;
 use super::slow::Slow;
 use super::subjects::{Running, Subject};
-use super::{Settings, revoke};
 use crate::measure::figures::{Unit, milliseconds, percentile};
 use crate::measure::usage::Usage;
 

@@ -6,12 +6,12 @@ use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use super::Settings;
 use super::asks::{Asking, Tenant};
 use super::case::{Case, Figures};
 use super::environment::Environment;
 use super::load::{Connection, Target, connect, told};
 use super::message::Source;
+use super::settings::Settings;
 use super::subjects::Running;
 
 /// What the slowest but one of a hundred is called.

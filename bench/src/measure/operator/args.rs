@@ -12,9 +12,9 @@ use stowage_testbed::failure::Failure;
 use stowage_testbed::words::{Words, words};
 
 use super::phase::Phase;
-use super::{Settings, Subject};
+use super::settings::{Settings, Subject};
+use crate::measure::built::{built, places};
 use crate::measure::stores::Program;
-use crate::measure::{built, places};
 
 /// What is measured where nothing else is named.
 const OPERATOR: &str = "stowage-operator";

@@ -16,12 +16,12 @@ use stowage_testbed::users::User;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::Settings;
 use super::claims::API;
 use super::counts::NEW;
 use super::environment::{Environment, HOME, MAIN, Mark};
 use super::phase::{Figures, Phase};
 use super::phases::Asked;
+use super::settings::Settings;
 use crate::measure::figures::{Unit, milliseconds};
 
 /// How many claims the loop works on at once.

@@ -53,7 +53,7 @@ pub(crate) struct Environment {
     kubeconfig: PathBuf,
 }
 
-/// What a ground is made of.
+/// What an environment is made of.
 pub(crate) struct Plan<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) store: &'a Program,

@@ -1,7 +1,7 @@
 //! Measures an operator on a real API server and a real store.
 //!
-//! `args` is the command line. Each command has a turn on a `environment` of its own: a control plane, a
-//! store behind a counting proxy (`counter`). The `phases` of a turn make and delete
+//! `args` is the command line. Each command has a turn in an `environment` of its own: a control
+//! plane, a store behind a counting proxy (`counter`). The `phases` of a turn make and delete
 //! `claims`, and count what that takes: requests by the audit log (`counts`), processor and memory.
 //! `ceiling` is a bare loop of what was asked.
 
@@ -13,46 +13,25 @@ mod counts;
 mod environment;
 pub(crate) mod phase;
 mod phases;
+mod settings;
 
 use std::fmt;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use serde::Serialize;
-use serde_json::json;
 use stowage_testbed::console::{Output, print, tell, unless_interrupted};
-use stowage_testbed::control_plane::Programs;
 use stowage_testbed::log::Log;
 use stowage_testbed::process::Process;
 
 pub(crate) use self::args::OperatorArgs;
 use self::ceiling::Mix;
-use self::claims::Batch;
-use self::environment::{Environment, Plan};
+use self::environment::Environment;
 use self::phase::{Column, Figures, Phase};
 use self::phases::{Asked, Turn};
+pub(crate) use self::settings::Settings;
+use self::settings::Subject;
 use crate::measure::figures::Unit;
-use crate::measure::stores::Program;
 use crate::measure::table::Report;
-
-/// What to measure, and how.
-pub(crate) struct Settings {
-    subjects: Vec<Subject>,
-    rounds: usize,
-    claims: usize,
-    namespaces: Vec<String>,
-    phases: Vec<Phase>,
-    store: Program,
-    programs: Programs,
-    healthy: usize,
-    hung: usize,
-    purges: usize,
-    purge_objects: usize,
-    idle: Duration,
-    timeout: Duration,
-    output: Output,
-}
 
 /// What was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -70,29 +49,6 @@ impl fmt::Display for About {
 
 /// What the column of the bare loop is called.
 const CEILING: &str = "ceiling";
-
-/// An operator.
-struct Subject {
-    command: Vec<String>,
-    definitions: Option<PathBuf>,
-}
-
-impl Settings {
-    /// So many claims of this name, whose buckets go with them.
-    fn batch(&self, name: &str, count: usize, backend: &str) -> Batch {
-        Batch::new(name, count, &self.namespaces, backend, json!({"deletionPolicy": "Delete"}))
-    }
-
-    fn plan<'a>(&'a self, subject: &'a Subject) -> Plan<'a> {
-        Plan {
-            programs: &self.programs,
-            store: &self.store,
-            definitions: subject.definitions.as_deref(),
-            namespaces: &self.namespaces,
-            patience: self.timeout,
-        }
-    }
-}
 
 /// Measures until all rounds are done, or a signal tells to stop, and tells what came of it.
 ///

@@ -9,11 +9,11 @@ use stowage_testbed::console::tell;
 use stowage_testbed::process::Process;
 use tokio::time::sleep;
 
-use super::Settings;
 use super::claims::{Batch, Times};
 use super::counts::Counts;
 use super::environment::{Environment, HUNG, MAIN, Mark};
 use super::phase::{Figures, Phase};
+use super::settings::Settings;
 use crate::measure::figures::{Part as _, Unit, milliseconds};
 
 /// How long it is waited until an operator that has nothing to do asks for nothing.
@@ -24,7 +24,7 @@ const FILLERS: usize = 16;
 /// own.
 const SELDOM: f64 = 0.02;
 
-/// One command on its ground.
+/// One command in its environment.
 pub(crate) struct Turn<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) environment: &'a Environment,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use stowage_testbed::environment::setup::Setup;
 use stowage_testbed::objects::text;
 
-use super::{App, bound, claims, config_maps, gone};
+use super::claims::{App, bound, claims, config_maps, gone};
 
 const MANIFESTS: &str = include_str!("../../../obc/chart.yaml");
 /// The claim among them.

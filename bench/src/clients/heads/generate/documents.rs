@@ -5,8 +5,9 @@ use stowage_gateway::uri::Pair;
 use stowage_testbed::sigv4::checksum;
 
 use super::pen::Pen;
+use super::request::{Body, Draft};
+use super::scene::SHARED;
 use super::xml::{blank, document, element, stranger};
-use super::{Body, Draft, SHARED};
 
 /// A request with a document.
 pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {

@@ -6,7 +6,7 @@ use stowage_gateway::uri::Pair;
 
 use super::heads::shaped;
 use super::pen::Pen;
-use super::{Body, Draft};
+use super::request::{Body, Draft};
 
 /// Names that are in no table, or nearly.
 const STRANGERS: &[&str] = &[

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use stowage_gateway::uri::Pair;
 
 use super::pen::Pen;
-use super::{Body, Draft};
+use super::request::{Body, Draft};
 
 /// An operation's method, whether it names a key, names that it needs, and names that it may have.
 type Shape = (&'static str, bool, &'static [&'static str], &'static [&'static str]);

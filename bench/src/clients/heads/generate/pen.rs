@@ -4,7 +4,7 @@ use fastrand::Rng;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use stowage_gateway::uri::Pair;
 
-use super::{Kind, SHARED, Scene, Who};
+use super::scene::{Kind, SHARED, Scene, Who};
 
 /// Objects that are there, below [`SHARED`] as well.
 pub(in super::super) const OBJECTS: [&str; 5] = ["k0", "k1", "a/k2", "k3 ?acl", "k4+ä"];

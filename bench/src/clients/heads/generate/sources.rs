@@ -4,7 +4,8 @@ use http::HeaderMap;
 use stowage_gateway::uri::Pair;
 
 use super::pen::{OBJECTS, Pen};
-use super::{Body, Draft, SHARED};
+use super::request::{Body, Draft};
+use super::scene::SHARED;
 
 /// Ways to name a version behind a key: as a query, and as a part of the key that some stores take
 /// for one. `@` stands for its id.
