@@ -334,7 +334,7 @@ fn what_is_not_so_is_told() {
     for code in right {
         assert_eq!(problem_of_code("README.md", code, &recipes), None, "{code}");
     }
-    let lacks = ["stowage-sim".to_owned(), "replay".to_owned()];
+    let lacks = ["stowage-proof".to_owned(), "replay".to_owned()];
     assert!(problem_of_command(Place::Block, &lacks, &recipes).is_some());
     assert_eq!(problem_of_command(Place::Line, &lacks, &recipes), None);
     let text = "# Here, `there` & Now\n\n[a](no-such-file.md) [b](#here) [c](#here-there--now) [d](../docs/README.md#no) [e](https://x.example)\n";

@@ -76,7 +76,7 @@ fn commands_are_told_from_what_stands_around_them() {
     let commands = commands(text);
     let commands: Vec<Vec<&str>> = commands.iter().map(|words| words.iter().map(String::as_str).collect()).collect();
     assert_eq!(commands[0], ["A=1", "just", "demo", "-f", "a b"]);
-    assert!(commands.contains(&vec!["stowage-sim", "explore", "--hashes"]));
+    assert!(commands.contains(&vec!["stowage-proof", "explore", "--hashes"]));
     assert_eq!(program_of(&commands[0]), Some(("just", &["demo", "-f", "a b"][..])));
     assert_eq!(
         program_of(&["cargo", "run", "--release", "-p", "stowage-sim", "--", "demo"]),
