@@ -32,14 +32,14 @@ doc:
 # Measure the operator, release build: `just bench --claims 1000`; `--against COMMAND --rounds 3` compares. A real store is
 # found on the PATH: versitygw or MinIO.
 bench *args:
-    cargo build --release --locked -p stowage-operator -p stowage-e2e --bins
-    target/release/stowage-e2e bench {{ args }}
+    cargo build --release --locked -p stowage-operator -p stowage-bench --bins
+    target/release/stowage-bench bench {{ args }}
 
 # Measure the gateway on one core, release build, beside a copy proxy, haproxy, nginx and a real store where they are found:
 # `just bench-gateway --cases get-small,idle`; `--against COMMAND` compares; `-o markdown` is docs/reference/performance.md.
 bench-gateway *args:
-    cargo build --release --locked -p stowage-gateway -p stowage-e2e --bins
-    target/release/stowage-e2e bench gateway {{ args }}
+    cargo build --release --locked -p stowage-gateway -p stowage-bench --bins
+    target/release/stowage-bench bench gateway {{ args }}
 
 # Build everything, tests included.
 build:
@@ -113,7 +113,7 @@ guide *args:
 # kube-rs`. What this machine doesn't have is left out by name.
 operators *args:
     cargo test --locked --workspace --no-run
-    target/debug/stowage-e2e operators {{ args }}
+    target/debug/stowage-bench operators {{ args }}
 
 # The scenarios on real control planes that are started for it; `just e2e-control-plane restart adoption` plays these.
 e2e-control-plane *args:
@@ -130,18 +130,18 @@ e2e *args:
 # their store, else the simulated one.
 clients *args:
     cargo build --locked --workspace --bins
-    target/debug/stowage-e2e clients {{ args }}
+    target/debug/stowage-bench clients {{ args }}
 
 # ceph/s3-tests through the gateway with a claim's bucket, and what it shows against what is expected; needs git, python3 and
 # versitygw on the PATH. S3_TESTS_SOURCE names another repository than github.com/ceph/s3-tests.
 s3-tests *args:
     cargo build --locked --workspace --bins
-    target/debug/stowage-e2e s3-tests {{ args }}
+    target/debug/stowage-bench s3-tests {{ args }}
 
 # 10,000 requests written in odd ways, through the gateway to versitygw, and every byte that it receives: `just heads --seed 2`.
 heads *args:
     cargo build --locked --workspace --bins
-    target/debug/stowage-e2e heads {{ args }}
+    target/debug/stowage-bench heads {{ args }}
 
 # Every single fault and crash point of every scenario, faults that last, overtaken calls: `just explore create` for one.
 explore *args:

@@ -10,47 +10,48 @@ use kube::api::ListParams;
 use kube::core::Request;
 use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, S3Backend};
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::own_cluster::OwnCluster;
 
-use crate::rig::Rig;
-use crate::testbed::Testbed;
+use crate::replay;
 
 /// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster
 /// is the harness' own the operator's calls by number, what replays them, the audit log and those
 /// of its processes and of the store. Returns the folder's path.
-pub(crate) async fn keep(testbed: &Testbed, directory: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) async fn keep(environment: &Environment, directory: &Path, name: &str) -> Result<PathBuf> {
     let folder = directory.join(name);
     std::fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
-    write(&folder, "operator.log", &lines(&testbed.log.lines()))?;
-    if let Some(rig) = &testbed.rig {
-        keep_logs(rig, &folder).await?;
+    write(&folder, "operator.log", &lines(&environment.log.lines()))?;
+    if let Some(own_cluster) = &environment.own_cluster {
+        keep_logs(own_cluster, &folder).await?;
     }
-    let (mut objects, mut events) = (mine::<S3Backend>(testbed).await?, Vec::new());
-    for namespace in mine::<Namespace>(testbed).await? {
+    let (mut objects, mut events) = (mine::<S3Backend>(environment).await?, Vec::new());
+    for namespace in mine::<Namespace>(environment).await? {
         let name = name_of(&namespace).to_owned();
         objects.push(namespace);
-        objects.extend(all::<BucketClaim>(testbed, Some(&name)).await?);
-        objects.extend(all::<Secret>(testbed, Some(&name)).await?);
-        events.extend(all::<Event>(testbed, Some(&name)).await?);
+        objects.extend(all::<BucketClaim>(environment, Some(&name)).await?);
+        objects.extend(all::<Secret>(environment, Some(&name)).await?);
+        events.extend(all::<Event>(environment, Some(&name)).await?);
     }
     write(&folder, "objects.yaml", &yaml(&objects)?)?;
     write(&folder, "events.yaml", &yaml(&events)?)?;
     Ok(folder)
 }
 
-async fn keep_logs(rig: &Rig, folder: &Path) -> Result<()> {
-    let effects: Vec<String> = rig.way.calls().await?.all().iter().map(ToString::to_string).collect();
+async fn keep_logs(own_cluster: &OwnCluster, folder: &Path) -> Result<()> {
+    let effects: Vec<String> = own_cluster.fault_proxy.calls().await?.all().iter().map(ToString::to_string).collect();
     write(folder, "effects.log", &lines(&effects))?;
-    write(folder, "replay.txt", &lines(&[rig.way.replay()]))?;
-    write(folder, "audit.log", &rig.audit_text().await?)?;
-    let requests = rig.store_requests().await?;
+    write(folder, "replay.txt", &lines(&[replay::command(&own_cluster.fault_proxy.play())]))?;
+    write(folder, "audit.log", &own_cluster.audit_text().await?)?;
+    let requests = own_cluster.store_requests().await?;
     let requests = requests.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
     write(folder, "store.log", &lines(&requests?))?;
-    rig.logs().await?.iter().try_for_each(|(name, text)| write(folder, name, text))
+    own_cluster.logs().await?.iter().try_for_each(|(name, text)| write(folder, name, text))
 }
 
-async fn mine<K: Resource<DynamicType = ()>>(testbed: &Testbed) -> Result<Vec<Value>> {
-    let objects = all::<K>(testbed, None).await?;
-    Ok(objects.into_iter().filter(|object| name_of(object).starts_with(&testbed.prefix)).collect())
+async fn mine<K: Resource<DynamicType = ()>>(environment: &Environment) -> Result<Vec<Value>> {
+    let objects = all::<K>(environment, None).await?;
+    Ok(objects.into_iter().filter(|object| name_of(object).starts_with(&environment.prefix)).collect())
 }
 
 fn name_of(object: &Value) -> &str {
@@ -59,11 +60,11 @@ fn name_of(object: &Value) -> &str {
 
 /// Objects of a kind as they are shown. They are not read into the kind's type, which has no place
 /// for what some scenarios make.
-async fn all<K: Resource<DynamicType = ()>>(testbed: &Testbed, namespace: Option<&str>) -> Result<Vec<Value>> {
+async fn all<K: Resource<DynamicType = ()>>(environment: &Environment, namespace: Option<&str>) -> Result<Vec<Value>> {
     let what = format!("can't list {} for the artefacts", K::plural(&()));
     let request = Request::new(K::url_path(&(), namespace)).list(&ListParams::default());
     let request = request.with_context(|| what.clone())?;
-    let mut list: Value = testbed.client.request(request).await.with_context(|| what.clone())?;
+    let mut list: Value = environment.client.request(request).await.with_context(|| what.clone())?;
     let objects = list["items"].as_array_mut().with_context(|| format!("{what}: the answer is no list"))?;
     Ok(objects.iter_mut().map(|object| document::<K>(object.take())).collect())
 }

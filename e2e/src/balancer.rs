@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use parking_lot::Mutex;
+use stowage_testbed::gateway::LOOPBACK;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-
-use crate::gateway::LOOPBACK;
 
 /// Serves as long as it is kept.
 pub(crate) struct Balancer {

@@ -7,27 +7,23 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum as _};
+use stowage_testbed::console::Output;
+use stowage_testbed::control_plane::Programs;
+use stowage_testbed::failure::Failure;
+use stowage_testbed::fault_proxy;
+use stowage_testbed::kind;
+use stowage_testbed::store::Key;
+use stowage_testbed::words::{Words, words};
 use stowage_world::effects::Plan as Faults;
 
 use crate::alerts::{self, AlertsArgs};
-use crate::bench::BenchArgs;
 use crate::chart::{self, ChartArgs};
-use crate::clients::heads::{self, HeadsArgs};
-use crate::clients::suite::{self, SuiteArgs};
-use crate::clients::{self, ClientsArgs, Wanted};
-use crate::control_plane::Programs;
-use crate::failure::Failure;
+use crate::cluster_kind::ClusterKind;
 use crate::guide::{self, GuideArgs};
-use crate::kind;
 use crate::kubectl::{self, KubectlArgs};
-use crate::operators::{self, OperatorsArgs};
 use crate::report::LeftOut;
-use crate::run::{Ground, Output, Plan, Reached, TheirStore, run};
+use crate::run::{Place, Plan, Reached, TheirStore, run};
 use crate::scenarios::Scenario;
-use crate::stage_kind::StageKind;
-use crate::store::Key;
-use crate::way;
-use crate::words::{Words, words};
 
 /// The gateway's program, where its command isn't given.
 const GATEWAY: &str = "stowage-gateway";
@@ -54,39 +50,6 @@ enum Command {
     /// cluster is made by the programs kind, docker and kubectl of the images that `just image`
     /// makes, from the project's root, and deleted with the run.
     Run(Box<RunArgs>),
-    /// Measure an operator, or two in turns: claims made and deleted at once, at rest, after a
-    /// restart, beside purges and a store that hangs. `bench gateway` measures gateways.
-    ///
-    /// Starts a control plane, from the programs that `run --cluster control-plane` finds, and a
-    /// store behind a proxy that counts; both end with the measurement. Needs Linux. Progress goes
-    /// to stderr. What is what in the table stands in docs/guide/bench.md.
-    Bench(Box<BenchArgs>),
-    /// Play the clients of others through the gateway, each with a claim's Secret: every operation
-    /// that it has, over http and https.
-    ///
-    /// Starts what `bench` starts, and a gateway. Clients are installed into the user's cache
-    /// directory, once; one that can't be had on this machine is left out, and told. What is played
-    /// stands in docs/reference/clients.md. From the project's root.
-    Clients(Box<ClientsArgs>),
-    /// Play ceph/s3-tests through the gateway, with a claim's bucket where it would make one, and
-    /// compare with what each test is expected to do.
-    ///
-    /// Starts what `clients` starts; the store is versitygw, whose access log shows that what the
-    /// gateway refuses comes to no call. The suite is fetched into the user's cache directory,
-    /// once, at its pinned commit, from where it is developed or from the repository that
-    /// S3_TESTS_SOURCE names. What the lists mean stands in docs/reference/s3-tests.md. From the
-    /// project's root.
-    S3Tests(Box<SuiteArgs>),
-    /// Send generated requests through the gateway, written in odd ways, and hold what the store
-    /// received of them against what their senders may do.
-    ///
-    /// Heads, documents, sources of copies, forms, and headers by operation are sent with the key
-    /// of a claim and with that of an access. Every byte that the gateway sends to the store is
-    /// kept and read by another reader: no key, version, header or source beyond what the sender's
-    /// key opens is among it. The store says which operation it understood, and that has to be the
-    /// gateway's own. At the end nothing of others has changed at the store. Fails otherwise, and
-    /// shows the first requests that went wrong. Starts what `s3-tests` starts.
-    Heads(Box<HeadsArgs>),
     /// Play the Helm chart: what it renders and refuses, and its life on an API server.
     ///
     /// Starts a control plane, from the programs that `run --cluster control-plane` finds. Needs
@@ -111,14 +74,6 @@ enum Command {
     /// What is not played is told, with the reason. Needs bash, and the programs kubectl and helm,
     /// from where `chart` and `kubectl` find them. From the project's root.
     Guide(Box<GuideArgs>),
-    /// Play operators of others on the simulator's API server and on a real one, and run the test
-    /// fixtures that the guide shows.
-    ///
-    /// Each operator is built into the user's cache directory, once, and started twice beside
-    /// `stowage-sim up` and on a control plane, from the programs that `run --cluster
-    /// control-plane` finds. What can't be had on this machine is left out, and told. From the
-    /// project's root.
-    Operators(Box<OperatorsArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -128,7 +83,7 @@ struct RunArgs {
     scenarios: Vec<Scenario>,
     /// Where the scenarios run.
     #[arg(long, env = "STOWAGE_CLUSTER", value_name = "STAGE")]
-    cluster: StageKind,
+    cluster: ClusterKind,
     /// How many scenarios run at once, on as many clusters; by default, the number of CPUs. On an
     /// existing cluster they run one after the other.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -222,7 +177,7 @@ struct ExistingArgs {
 /// A plan whose faults can all happen between real servers.
 fn playable(text: &str) -> anyhow::Result<Faults> {
     let plan: Faults = text.parse()?;
-    way::check(&plan)?;
+    fault_proxy::check(&plan)?;
     Ok(plan)
 }
 
@@ -246,18 +201,10 @@ impl Cli {
                 let plan = args.plan()?;
                 Ok(runtime()?.block_on(run(plan))?)
             }
-            Command::Bench(args) => args.execute(),
-            Command::S3Tests(args) => Ok(runtime()?.block_on(suite::run(args.settings()?))?),
-            Command::Heads(args) => Ok(runtime()?.block_on(heads::run(args.settings()?))?),
             Command::Chart(args) => Ok(runtime()?.block_on(chart::run(*args))?),
             Command::Alerts(args) => Ok(runtime()?.block_on(alerts::run(*args))?),
             Command::Kubectl(args) => Ok(runtime()?.block_on(kubectl::run(*args))?),
             Command::Guide(args) => Ok(runtime()?.block_on(guide::run(*args))?),
-            Command::Operators(args) => Ok(runtime()?.block_on(operators::run(*args))?),
-            Command::Clients(args) => match args.wanted()? {
-                Wanted::List(clients) => Ok(clients::list(&clients)?),
-                Wanted::Play(settings) => Ok(runtime()?.block_on(clients::run(*settings))?),
-            },
         }
     }
 }
@@ -269,31 +216,31 @@ impl RunArgs {
         let command = self.operator_command.clone().map(|Words(words)| words);
         let command = command.ok_or_else(|| missing("--operator-command"));
         let programs = || Programs::find().map_err(anyhow::Error::from);
-        let ground = match self.cluster {
-            StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => Ground::Existing {
+        let place = match self.cluster {
+            ClusterKind::ControlPlane if self.existing.s3_endpoint.is_some() => Place::Existing {
                 // First: what is wrong with the command line is told whatever this machine has.
                 store: self.existing.store()?,
                 cluster: Reached::Started(programs()?),
                 command: command?,
             },
-            StageKind::ControlPlane => {
+            ClusterKind::ControlPlane => {
                 let (programs, command) = (programs()?, command?);
                 let gateway = self.gateway_command.map_or_else(|| beside(&command), |Words(words)| words);
-                Ground::ControlPlane { programs, command, gateway, jobs: jobs(self.jobs) }
+                Place::ControlPlane { programs, command, gateway, jobs: jobs(self.jobs) }
             }
-            StageKind::Existing => {
+            ClusterKind::Existing => {
                 let (cluster, store) = (self.existing.cluster()?, self.existing.store()?);
-                Ground::Existing { cluster, store, command: command? }
+                Place::Existing { cluster, store, command: command? }
             }
-            StageKind::Kind => {
+            ClusterKind::Kind => {
                 let image = self.operator_command.map(|Words(words)| words.join(" "));
-                Ground::Kind { settings: self.kind.settings(image), jobs: jobs(self.jobs) }
+                Place::Kind { settings: self.kind.settings(image), jobs: jobs(self.jobs) }
             }
         };
         Ok(Plan {
             scenarios,
             left_out,
-            ground,
+            place,
             patience: Duration::from_secs(self.timeout),
             output: self.output,
             artifacts: self.artifacts,
@@ -302,17 +249,17 @@ impl RunArgs {
         })
     }
 
-    /// The stage whose scenarios have room here: beside a store that is there, even a control plane
-    /// is but a cluster.
-    fn room(&self) -> StageKind {
+    /// The cluster whose scenarios have room here: beside a store that is there, even a control
+    /// plane is but a cluster.
+    fn room(&self) -> ClusterKind {
         match self.cluster {
-            StageKind::ControlPlane if self.existing.s3_endpoint.is_some() => StageKind::Existing,
-            stage => stage,
+            ClusterKind::ControlPlane if self.existing.s3_endpoint.is_some() => ClusterKind::Existing,
+            cluster => cluster,
         }
     }
 
     /// The scenarios to play, and those that are left out because nobody named them and they can't
-    /// be played here. One that was named and that the stage has no room for is wrong usage.
+    /// be played here. One that was named and that the cluster has no room for is wrong usage.
     fn chosen(&self) -> Result<(Vec<Scenario>, Vec<LeftOut>), Failure> {
         if self.scenarios.is_empty() {
             let (mut played, mut left_out) = (Vec::new(), Vec::new());
@@ -339,7 +286,7 @@ impl RunArgs {
             return Ok(());
         }
         let why = match (self.room(), scenarios) {
-            (StageKind::Existing, _) => "--plan needs cluster and store to be made for the run".to_owned(),
+            (ClusterKind::Existing, _) => "--plan needs cluster and store to be made for the run".to_owned(),
             (_, [scenario]) if scenario.takes_faults() => return Ok(()),
             (_, [scenario]) => format!("{} takes no --plan", scenario.name()),
             (_, _) => "--plan is for one scenario, which has to be named".to_owned(),

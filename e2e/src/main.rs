@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use stowage_e2e::{Cli, Failure};
+use stowage_e2e::Cli;
+use stowage_testbed::failure::Failure;
 
 fn main() -> ExitCode {
     match Cli::parse().execute() {

@@ -1,35 +1,35 @@
-//! Plays the chosen scenarios on their ground, and tells as they end.
+//! Plays the chosen scenarios where they are to play, and tells as they end.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow};
-use clap::ValueEnum;
 use futures::future::try_join_all;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use stowage_testbed::console::{Output, print, tell, unless_interrupted};
+use stowage_testbed::control_plane::{ControlPlane, Programs};
+use stowage_testbed::definitions;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::own_cluster::OwnCluster;
+use stowage_testbed::kind;
+use stowage_testbed::log::Log;
+use stowage_testbed::operator::Launcher;
+use stowage_testbed::simulated::REGION;
+use stowage_testbed::store::{Key, Store};
+use stowage_testbed::users::User;
 use stowage_world::effects::Plan as Faults;
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::control_plane::{ControlPlane, Programs};
-use crate::kind;
-use crate::log::Log;
-use crate::operator::Launcher;
 use crate::report::{LeftOut, RunReport, ScenarioReport};
-use crate::rig::Rig;
-use crate::scenarios::{self, Scenario};
-use crate::simulated::REGION;
-use crate::store::{Key, Store};
-use crate::testbed::Testbed;
-use crate::users::User;
+use crate::scenarios::Scenario;
 
 /// What to do.
 pub(crate) struct Plan {
     pub(crate) scenarios: Vec<Scenario>,
     /// What is not played, and why.
     pub(crate) left_out: Vec<LeftOut>,
-    pub(crate) ground: Ground,
+    pub(crate) place: Place,
     /// For each thing waited for.
     pub(crate) patience: Duration,
     pub(crate) output: Output,
@@ -42,7 +42,7 @@ pub(crate) struct Plan {
 }
 
 /// Where scenarios are played.
-pub(crate) enum Ground {
+pub(crate) enum Place {
     /// With a store that is there, one after the other. Operators are processes of this command.
     Existing { cluster: Reached, store: TheirStore, command: Vec<String> },
     /// On so many control planes that are started for this, one after the other on each, with
@@ -68,16 +68,7 @@ pub(crate) struct TheirStore {
     pub(crate) key: Key,
 }
 
-/// How the report is written to stdout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Output {
-    /// One line per scenario, as it ends.
-    Text,
-    /// One document when all have ended; the lines go to stderr.
-    Json,
-}
-
-impl Ground {
+impl Place {
     fn name(&self) -> &'static str {
         match self {
             Self::Existing { cluster: Reached::There { .. }, .. } => "existing",
@@ -94,10 +85,10 @@ impl Ground {
 /// When one of them fails, or can't be begun, or the run is interrupted.
 pub(crate) async fn run(plan: Plan) -> Result<()> {
     let ledger = Ledger::new(&plan);
-    match &plan.ground {
-        Ground::Existing { cluster, store, command } => beside_store(&plan, cluster, store, command, &ledger).await?,
-        Ground::ControlPlane { jobs, .. } | Ground::Kind { jobs, .. } => {
-            let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_rig(&plan, &ledger, job));
+    match &plan.place {
+        Place::Existing { cluster, store, command } => beside_store(&plan, cluster, store, command, &ledger).await?,
+        Place::ControlPlane { jobs, .. } | Place::Kind { jobs, .. } => {
+            let jobs = (1..=(*jobs).min(plan.scenarios.len())).map(|job| on_own_cluster(&plan, &ledger, job));
             unless_interrupted(try_join_all(jobs)).await?;
         }
     }
@@ -125,53 +116,54 @@ async fn beside_store(
 ) -> Result<()> {
     match cluster {
         Reached::There { kubeconfig, context } => {
-            let testbed = existing_testbed(plan, kubeconfig, context.clone(), store, command).await?;
-            on_existing(plan, testbed, ledger).await
+            let environment = existing_environment(plan, kubeconfig, context.clone(), store, command).await?;
+            on_existing(plan, environment, ledger).await
         }
         Reached::Started(programs) => {
             let plane = unless_interrupted(ControlPlane::start(programs, plan.patience)).await?;
             tell(&format!("control-plane was ready after {:.1} s", plane.ready_after.as_secs_f64()));
             let admin = Some(User::Admin.name().to_owned());
-            let testbed = existing_testbed(plan, &plane.kubeconfig(), admin, store, command).await?;
-            on_existing(plan, testbed, ledger).await
+            let environment = existing_environment(plan, &plane.kubeconfig(), admin, store, command).await?;
+            on_existing(plan, environment, ledger).await
         }
     }
 }
 
-async fn on_existing(plan: &Plan, mut testbed: Testbed, ledger: &Ledger<'_>) -> Result<()> {
-    testbed.store.probe().await?;
-    let new_definitions = scenarios::install(&testbed).await?;
-    // Whatever comes of it, the testbed is left as it was.
-    let played = unless_interrupted(play(plan, &mut testbed, ledger)).await;
-    let cleaned = testbed.clean_up().await;
-    let uninstalled = scenarios::uninstall(&testbed, &new_definitions).await;
+async fn on_existing(plan: &Plan, mut environment: Environment, ledger: &Ledger<'_>) -> Result<()> {
+    environment.store.probe().await?;
+    let new_definitions = definitions::install(&environment).await?;
+    // Whatever comes of it, the environment is left as it was.
+    let played = unless_interrupted(play(plan, &mut environment, ledger)).await;
+    let cleaned = environment.clean_up().await;
+    let uninstalled = definitions::uninstall(&environment, &new_definitions).await;
     played.and(cleaned).and(uninstalled)
 }
 
-/// One worker. The rig ends with the testbed that holds it, also when this future is dropped.
-async fn on_rig(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
+/// One worker. Its cluster ends with the environment that holds it, also when this future is
+/// dropped.
+async fn on_own_cluster(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     let name = format!("{}-{job}", prefix());
-    let (rig, launcher) = match &plan.ground {
-        Ground::ControlPlane { programs, command, gateway, .. } => {
-            Rig::of_processes(programs, command, gateway, plan.patience).await?
+    let (own_cluster, launcher) = match &plan.place {
+        Place::ControlPlane { programs, command, gateway, .. } => {
+            OwnCluster::of_processes(programs, command, gateway, plan.patience).await?
         }
-        Ground::Kind { settings, .. } => Rig::of_kind(settings, &name, plan.patience).await?,
-        Ground::Existing { .. } => return Err(anyhow!("a store that is there is no rig")),
+        Place::Kind { settings, .. } => OwnCluster::of_kind(settings, &name, plan.patience).await?,
+        Place::Existing { .. } => return Err(anyhow!("a store that is there is no cluster of the harness' own")),
     };
-    tell(&format!("{} {job} was ready after {:.1} s", plan.ground.name(), rig.ready_after().as_secs_f64()));
-    let kept = rig.kept();
-    let mut testbed = rig_testbed(plan, rig, launcher, name).await?;
-    scenarios::install(&testbed).await?;
-    let played = play(plan, &mut testbed, ledger).await;
+    tell(&format!("{} {job} was ready after {:.1} s", plan.place.name(), own_cluster.ready_after().as_secs_f64()));
+    let kept = own_cluster.kept();
+    let mut environment = own_environment(plan, own_cluster, launcher, name).await?;
+    definitions::install(&environment).await?;
+    let played = play(plan, &mut environment, ledger).await;
     if let Some(kept) = kept {
         tell(&kept);
     }
     played
 }
 
-async fn play(plan: &Plan, testbed: &mut Testbed, ledger: &Ledger<'_>) -> Result<()> {
+async fn play(plan: &Plan, environment: &mut Environment, ledger: &Ledger<'_>) -> Result<()> {
     while let Some((index, scenario)) = ledger.next() {
-        let outcome = scenario.run(testbed, plan.artifacts.as_deref()).await;
+        let outcome = scenario.run(environment, plan.artifacts.as_deref()).await;
         ledger.note(index, outcome)?;
     }
     Ok(())
@@ -211,37 +203,23 @@ impl<'a> Ledger<'a> {
         let mut outcomes = self.outcomes.borrow().clone();
         outcomes.sort_by_key(|(index, _)| *index);
         let scenarios = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
-        RunReport { stage: self.plan.ground.name().to_owned(), scenarios, left_out: self.plan.left_out.clone() }
+        RunReport { stage: self.plan.place.name().to_owned(), scenarios, left_out: self.plan.left_out.clone() }
     }
 }
 
-/// Drops the work when a signal asks to end.
-pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    let listen = |kind| signal(kind).context("can't wait for signals");
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
-    tokio::select! {
-        done = work => done,
-        _ = interrupt.recv() => Err(anyhow!("interrupted")),
-        _ = terminate.recv() => Err(anyhow!("terminated")),
-        _ = hangup.recv() => Err(anyhow!("the terminal is gone")),
-    }
-}
-
-async fn existing_testbed(
+async fn existing_environment(
     plan: &Plan,
     kubeconfig: &Path,
     context: Option<String>,
     store: &TheirStore,
     command: &[String],
-) -> Result<Testbed> {
+) -> Result<Environment> {
     let TheirStore { endpoint, region, key } = store;
     let file = Kubeconfig::read_from(kubeconfig).with_context(|| kubeconfig.display().to_string())?;
     let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
     let config = kube::Config::from_custom_kubeconfig(file, &options).await?;
     let client = Client::try_from(config)?;
-    Ok(Testbed {
+    Ok(Environment {
         tenant: client.clone(),
         client,
         store: Store::new(endpoint, region, key)?,
@@ -251,25 +229,30 @@ async fn existing_testbed(
         patience: plan.patience,
         prefix: prefix(),
         log: Log::default(),
-        rig: None,
+        own_cluster: None,
         faults: Faults::default(),
         thorough: false,
     })
 }
 
-async fn rig_testbed(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) -> Result<Testbed> {
-    let (store, key) = rig.store();
-    Ok(Testbed {
-        client: rig.client(User::Admin).await?,
-        tenant: rig.client(User::Tenant).await?,
-        endpoint: rig.way.endpoint().to_owned(),
+async fn own_environment(
+    plan: &Plan,
+    own_cluster: OwnCluster,
+    launcher: Launcher,
+    prefix: String,
+) -> Result<Environment> {
+    let (store, key) = own_cluster.store();
+    Ok(Environment {
+        client: own_cluster.client(User::Admin).await?,
+        tenant: own_cluster.client(User::Tenant).await?,
+        endpoint: own_cluster.fault_proxy.endpoint().to_owned(),
         store: Store::new(&store, REGION, key)?,
-        operator_key: rig.operator_key().clone(),
+        operator_key: own_cluster.operator_key().clone(),
         launcher,
         patience: plan.patience,
         prefix,
         log: Log::default(),
-        rig: Some(rig),
+        own_cluster: Some(own_cluster),
         faults: plan.faults.clone(),
         thorough: plan.thorough,
     })
@@ -279,15 +262,4 @@ async fn rig_testbed(plan: &Plan, rig: Rig, launcher: Launcher, prefix: String) 
 fn prefix() -> String {
     let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     format!("e2e-{:x}", moment & 0xff_ffff_ffff)
-}
-
-pub(crate) fn print(line: &str) -> Result<()> {
-    use std::io::Write;
-    writeln!(std::io::stdout(), "{line}").context("can't write to stdout")
-}
-
-/// Tells how it goes. Nobody has to listen.
-pub(crate) fn tell(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

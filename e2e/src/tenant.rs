@@ -2,10 +2,9 @@
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::core::v1::Secret;
+use stowage_testbed::objects::text;
+use stowage_testbed::store::{Key, Store, StoreError};
 use thiserror::Error;
-
-use crate::objects::text;
-use crate::store::{Key, Store, StoreError};
 
 /// How many objects a tenant keeps.
 const OBJECTS: usize = 10;
@@ -81,7 +80,7 @@ mod tests {
     use k8s_openapi::ByteString;
 
     use super::*;
-    use crate::simulated::{REGION, Simulated};
+    use stowage_testbed::simulated::{REGION, Simulated};
 
     /// A tenant of this store, whose key has this id and this secret.
     fn tenant(simulated: &Simulated, id: &str, secret: &str) -> Tenant {

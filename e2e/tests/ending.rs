@@ -55,12 +55,6 @@ impl Place {
         self.start(&["run", "--cluster", stage, "--jobs", "1", "--operator-command", "no-such-operator"])
     }
 
-    /// Begins a measurement, with the store of this name.
-    fn measure(&self, store: &str) -> Child {
-        let store = self.path().join("programs").join(store).display().to_string();
-        self.start(&["bench", "--store", &store, "--operator-command", "no-such-operator"])
-    }
-
     fn start(&self, arguments: &[&str]) -> Child {
         let programs = self.path().join("programs");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -124,18 +118,6 @@ fn a_program_that_ends_too_early_is_told_with_its_last_words() {
     let expected = "stowage-e2e: kube-apiserver ended (exit code 7): no luck";
     assert_eq!((output.status.code(), told(&output).trim_end()), (Some(1), expected));
     place.assert_nothing_left(&[place.pid("etcd")]);
-}
-
-#[test]
-fn a_signal_ends_the_store_of_a_measurement() {
-    let place = Place::with(&["etcd", "kube-apiserver", "kube-controller-manager", "versitygw"].map(|it| (it, STAYS)));
-    let run = place.measure("versitygw");
-    let pid = place.pid("versitygw");
-    kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
-    let output = run.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(told(&output).ends_with("stowage-e2e: terminated\n"), "{}", told(&output));
-    place.assert_nothing_left(&[pid]);
 }
 
 /// The name of the cluster that a stand-in was asked to make or to delete.

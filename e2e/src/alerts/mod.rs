@@ -5,23 +5,23 @@
 //! what was scraped. So what is tested is the expression, its time, and that what it asks for is
 //! served then.
 
+mod environment;
 mod promtool;
 mod scenes;
 mod scrapes;
-mod stage;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum as _};
+use stowage_testbed::console::{print, unless_interrupted};
 use stowage_world::OPERATOR_NAMESPACE;
 use stowage_world::determinism::run_seeded;
 
+use self::environment::{Environment, GATEWAY, OPERATOR};
 use self::promtool::Promtool;
 use self::scenes::Scene;
 use self::scrapes::Scrapes;
-use self::stage::{GATEWAY, OPERATOR, Stage};
-use crate::run::{print, unless_interrupted};
 
 #[derive(Debug, Args)]
 pub(crate) struct AlertsArgs {
@@ -66,9 +66,9 @@ async fn judge(scene: Scene, promtool: &Promtool, file: &Path, rules: &str) -> R
 
 fn scraped(scene: Scene) -> Result<Scrapes> {
     run_seeded(1, || async move {
-        let mut stage = Stage::new(scene.options()).await;
-        scene.play(&mut stage).await?;
-        Ok(stage.scrapes)
+        let mut environment = Environment::new(scene.options()).await;
+        scene.play(&mut environment).await?;
+        Ok(environment.scrapes)
     })
 }
 

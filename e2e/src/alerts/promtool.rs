@@ -5,9 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use stowage_testbed::tools;
 
 use super::scrapes::{INTERVAL, Scrapes};
-use crate::tools;
 
 /// The version that `e2e/promtool/build` builds.
 const VERSION: &str = include_str!("../../promtool/version");

@@ -13,8 +13,8 @@ use stowage_world::effects::GatewayPlan;
 use stowage_world::fixtures::{access_with, claim, claim_on, claim_with};
 use stowage_world::{ADMIN_ACCESS_KEY, Accesses, Foreign, OPERATOR_NAMESPACE, Options};
 
+use super::environment::{Environment, TENANT};
 use super::scrapes::INTERVAL;
-use super::stage::{Stage, TENANT};
 
 const CLASS: &str = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: buckets}, \
                      provisioner: broker.stowage.io/bucket, parameters: {backend: main}}";
@@ -108,54 +108,54 @@ impl Scene {
         }
     }
 
-    pub(super) async fn play(self, stage: &mut Stage) -> Result<()> {
+    pub(super) async fn play(self, environment: &mut Environment) -> Result<()> {
         match self {
-            Self::Quiet => quiet(stage).await,
-            Self::OperatorDown => operator_down(stage).await,
-            Self::NoLeader => no_leader(stage).await,
-            Self::ClaimNotReady => claim_not_ready(stage).await,
-            Self::ClaimStalled => claim_stalled(stage).await,
-            Self::DeletionStuck => deletion_stuck(stage).await,
-            Self::AccessNotReady => access_not_ready(stage).await,
-            Self::ObjectBucketClaimNotBound => obc_not_bound(stage).await,
-            Self::BackendNotReady => backend_not_ready(stage).await,
-            Self::ReconcileErrors => reconcile_errors(stage).await,
-            Self::UpstreamErrors => upstream_errors(stage).await,
-            Self::GatewayDown => gateway_down(stage).await,
-            Self::GatewayStale => gateway_stale(stage).await,
-            Self::GatewayStoreTrouble => gateway_store_trouble(stage).await,
-            Self::GatewayStoreResting => gateway_store_resting(stage).await,
-            Self::QuotaFull => quota_full(stage).await,
-            Self::QuotaScansFail => quota_scans_fail(stage).await,
+            Self::Quiet => quiet(environment).await,
+            Self::OperatorDown => operator_down(environment).await,
+            Self::NoLeader => no_leader(environment).await,
+            Self::ClaimNotReady => claim_not_ready(environment).await,
+            Self::ClaimStalled => claim_stalled(environment).await,
+            Self::DeletionStuck => deletion_stuck(environment).await,
+            Self::AccessNotReady => access_not_ready(environment).await,
+            Self::ObjectBucketClaimNotBound => obc_not_bound(environment).await,
+            Self::BackendNotReady => backend_not_ready(environment).await,
+            Self::ReconcileErrors => reconcile_errors(environment).await,
+            Self::UpstreamErrors => upstream_errors(environment).await,
+            Self::GatewayDown => gateway_down(environment).await,
+            Self::GatewayStale => gateway_stale(environment).await,
+            Self::GatewayStoreTrouble => gateway_store_trouble(environment).await,
+            Self::GatewayStoreResting => gateway_store_resting(environment).await,
+            Self::QuotaFull => quota_full(environment).await,
+            Self::QuotaScansFail => quota_scans_fail(environment).await,
         }
     }
 }
 
-async fn quiet(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
-    let (bucket, tenant) = stage.bound("photos").await?;
+async fn quiet(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
+    let (bucket, tenant) = environment.bound("photos").await?;
     tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
-    stage.watch_reader(60, &tenant, &bucket, "a").await;
-    stage.edit("photos", &json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})).await?;
-    stage.apply(&claim(TENANT, "films")).await;
-    stage.watch_reader(60, &tenant, &bucket, "a").await;
-    stage.delete("films").await?;
-    stage.watch(60).await;
+    environment.watch_reader(60, &tenant, &bucket, "a").await;
+    environment.edit("photos", &json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}})).await?;
+    environment.apply(&claim(TENANT, "films")).await;
+    environment.watch_reader(60, &tenant, &bucket, "a").await;
+    environment.delete("films").await?;
+    environment.watch(60).await;
     Ok(())
 }
 
-async fn operator_down(stage: &mut Stage) -> Result<()> {
-    stage.watch(20).await;
-    stage.operator.stop();
-    stage.operator_answers = false;
-    stage.watch(20).await;
+async fn operator_down(environment: &mut Environment) -> Result<()> {
+    environment.watch(20).await;
+    environment.operator.stop();
+    environment.operator_answers = false;
+    environment.watch(20).await;
     Ok(())
 }
 
 /// The holder renews the Lease more often than its 45 seconds run out, and does nothing else.
-async fn no_leader(stage: &mut Stage) -> Result<()> {
-    let leases: Api<Lease> = Api::namespaced(stage.world.kube(), OPERATOR_NAMESPACE);
-    stage.watch(1).await;
+async fn no_leader(environment: &mut Environment) -> Result<()> {
+    let leases: Api<Lease> = Api::namespaced(environment.world.kube(), OPERATOR_NAMESPACE);
+    environment.watch(1).await;
     let spec = |transitions: u64| json!({"spec": {"holderIdentity": "somebody", "leaseTransitions": transitions}});
     leases.get("stowage-operator").await.context("nobody has led")?;
     for renewal in 0..60 {
@@ -164,138 +164,138 @@ async fn no_leader(stage: &mut Stage) -> Result<()> {
             .patch("stowage-operator", &PatchParams::default(), &patch)
             .await
             .context("the Lease can't be written")?;
-        stage.tick().await;
+        environment.tick().await;
     }
     Ok(())
 }
 
-async fn claim_not_ready(stage: &mut Stage) -> Result<()> {
-    stage.watch(5).await;
-    stage.apply(&claim_on("nowhere", TENANT, "photos", "")).await;
-    stage.watch(30).await;
+async fn claim_not_ready(environment: &mut Environment) -> Result<()> {
+    environment.watch(5).await;
+    environment.apply(&claim_on("nowhere", TENANT, "photos", "")).await;
+    environment.watch(30).await;
     Ok(())
 }
 
-async fn claim_stalled(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim_with(TENANT, "photos", "bucketName: photos")).await;
-    stage.bound("photos").await?;
-    stage.apply(&claim_with(TENANT, "more-photos", "bucketName: photos")).await;
-    stage.watch(30).await;
+async fn claim_stalled(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim_with(TENANT, "photos", "bucketName: photos")).await;
+    environment.bound("photos").await?;
+    environment.apply(&claim_with(TENANT, "more-photos", "bucketName: photos")).await;
+    environment.watch(30).await;
     Ok(())
 }
 
-async fn deletion_stuck(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim_with(TENANT, "photos", "deletionPolicy: Delete")).await;
-    let (bucket, tenant) = stage.bound("photos").await?;
+async fn deletion_stuck(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim_with(TENANT, "photos", "deletionPolicy: Delete")).await;
+    let (bucket, tenant) = environment.bound("photos").await?;
     tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
-    stage.delete("photos").await?;
-    stage.watch(90).await;
+    environment.delete("photos").await?;
+    environment.watch(90).await;
     Ok(())
 }
 
-async fn access_not_ready(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim(TENANT, "photos")).await;
-    stage.bound("photos").await?;
+async fn access_not_ready(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim(TENANT, "photos")).await;
+    environment.bound("photos").await?;
     let buckets = format!("buckets: [{{claimRef: {{namespace: {TENANT}, name: photos}}, mode: ReadOnly}}]");
-    stage.apply(&access_with("team-b", "reader", &buckets)).await;
-    stage.watch(45).await;
+    environment.apply(&access_with("team-b", "reader", &buckets)).await;
+    environment.watch(45).await;
     Ok(())
 }
 
-async fn obc_not_bound(stage: &mut Stage) -> Result<()> {
-    stage.apply(CLASS).await;
-    stage.watch(5).await;
-    stage.apply(UNSERVED).await;
-    stage.watch(30).await;
+async fn obc_not_bound(environment: &mut Environment) -> Result<()> {
+    environment.apply(CLASS).await;
+    environment.watch(5).await;
+    environment.apply(UNSERVED).await;
+    environment.watch(30).await;
     Ok(())
 }
 
 /// Not for long: where the store denies everything for a quarter of an hour, calls to it fail, too.
-async fn backend_not_ready(stage: &mut Stage) -> Result<()> {
-    stage.watch(20).await;
-    stage.world.store.revoke_key(ADMIN_ACCESS_KEY);
-    stage.watch(22).await;
+async fn backend_not_ready(environment: &mut Environment) -> Result<()> {
+    environment.watch(20).await;
+    environment.world.store.revoke_key(ADMIN_ACCESS_KEY);
+    environment.watch(22).await;
     Ok(())
 }
 
-async fn reconcile_errors(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim(TENANT, "photos")).await;
-    stage.bound("photos").await?;
-    stage.watch(10).await;
-    stage.break_operator("kube:patch bucketclaims/status server-error(not)")?;
-    stage.edit("photos", &json!({"spec": {"quota": {"hard": "1Gi"}}})).await?;
-    stage.watch(60).await;
+async fn reconcile_errors(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim(TENANT, "photos")).await;
+    environment.bound("photos").await?;
+    environment.watch(10).await;
+    environment.break_operator("kube:patch bucketclaims/status server-error(not)")?;
+    environment.edit("photos", &json!({"spec": {"quota": {"hard": "1Gi"}}})).await?;
+    environment.watch(60).await;
     Ok(())
 }
 
-async fn upstream_errors(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim(TENANT, "photos")).await;
-    stage.bound("photos").await?;
-    stage.watch(10).await;
-    stage.break_operator("s3:GetBucketTagging slow-down")?;
-    stage.watch(60).await;
+async fn upstream_errors(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim(TENANT, "photos")).await;
+    environment.bound("photos").await?;
+    environment.watch(10).await;
+    environment.break_operator("s3:GetBucketTagging slow-down")?;
+    environment.watch(60).await;
     Ok(())
 }
 
-async fn gateway_down(stage: &mut Stage) -> Result<()> {
-    stage.watch(10).await;
-    stage.gateway_answers = false;
-    stage.watch(10).await;
+async fn gateway_down(environment: &mut Environment) -> Result<()> {
+    environment.watch(10).await;
+    environment.gateway_answers = false;
+    environment.watch(10).await;
     Ok(())
 }
 
-async fn gateway_stale(stage: &mut Stage) -> Result<()> {
-    stage.watch(10).await;
-    stage.break_gateway("kube:watch secrets hang; kube:list secrets hang")?;
-    stage.watch(30).await;
+async fn gateway_stale(environment: &mut Environment) -> Result<()> {
+    environment.watch(10).await;
+    environment.break_gateway("kube:watch secrets hang; kube:list secrets hang")?;
+    environment.watch(30).await;
     Ok(())
 }
 
-async fn gateway_store_trouble(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim(TENANT, "photos")).await;
-    let (bucket, tenant) = stage.bound("photos").await?;
+async fn gateway_store_trouble(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim(TENANT, "photos")).await;
+    let (bucket, tenant) = environment.bound("photos").await?;
     tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
-    stage.watch_reader(10, &tenant, &bucket, "a").await;
-    stage.break_gateway("s3:GetObject access-denied")?;
-    stage.watch_reader(20, &tenant, &bucket, "a").await;
+    environment.watch_reader(10, &tenant, &bucket, "a").await;
+    environment.break_gateway("s3:GetObject access-denied")?;
+    environment.watch_reader(20, &tenant, &bucket, "a").await;
     Ok(())
 }
 
 /// Not for long: after ten minutes of trials the trouble is an alert as well.
-async fn gateway_store_resting(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim(TENANT, "photos")).await;
-    let (bucket, tenant) = stage.bound("photos").await?;
+async fn gateway_store_resting(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim(TENANT, "photos")).await;
+    let (bucket, tenant) = environment.bound("photos").await?;
     tenant.put_object().bucket(&bucket).key("a").body(b"a".to_vec().into()).send().await.context("PutObject")?;
-    stage.watch_reader(10, &tenant, &bucket, "a").await;
-    stage.break_gateway("s3:GetObject unreachable")?;
+    environment.watch_reader(10, &tenant, &bucket, "a").await;
+    environment.break_gateway("s3:GetObject unreachable")?;
     for _ in 0..18 {
         // It rests for seconds at a time: only who is asked all the time is seen to.
         for _ in 0..INTERVAL {
             // That it is refused is the trouble.
             let _ = tenant.get_object().bucket(&bucket).key("a").send().await;
-            stage.world.pass(Duration::from_secs(1)).await;
+            environment.world.pass(Duration::from_secs(1)).await;
         }
-        stage.scrape();
+        environment.scrape();
     }
     Ok(())
 }
 
-async fn quota_full(stage: &mut Stage) -> Result<()> {
-    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Ki}")).await;
-    let (bucket, tenant) = stage.bound("photos").await?;
+async fn quota_full(environment: &mut Environment) -> Result<()> {
+    environment.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Ki}")).await;
+    let (bucket, tenant) = environment.bound("photos").await?;
     let content = vec![b'a'; 600];
     tenant.put_object().bucket(&bucket).key("a").body(content.into()).send().await.context("PutObject")?;
     // By objects alone a bucket comes close to its limit: their metadata counts until the next
     // scan.
-    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 512}")).await;
-    stage.watch(40).await;
+    environment.apply(&claim_with(TENANT, "photos", "quota: {hard: 512}")).await;
+    environment.watch(40).await;
     Ok(())
 }
 
-async fn quota_scans_fail(stage: &mut Stage) -> Result<()> {
-    stage.watch(10).await;
-    stage.break_gateway("s3:ListMultipartUploads internal-error; s3:ListObjectVersions internal-error")?;
-    stage.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
-    stage.watch(90).await;
+async fn quota_scans_fail(environment: &mut Environment) -> Result<()> {
+    environment.watch(10).await;
+    environment.break_gateway("s3:ListMultipartUploads internal-error; s3:ListObjectVersions internal-error")?;
+    environment.apply(&claim_with(TENANT, "photos", "quota: {hard: 1Mi}")).await;
+    environment.watch(90).await;
     Ok(())
 }

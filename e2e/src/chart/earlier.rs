@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
+use stowage_testbed::console::print;
 use tempfile::TempDir;
 
 use super::life::Life;
-use super::{Values, rendered, values};
-use crate::run::print;
+use super::values::{Values, rendered, values};
 
 /// Both ways to keep what was set.
 const FLAGS: [&str; 2] = ["--reuse-values", "--reset-then-reuse-values"];

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use anyhow::Result;
+use stowage_testbed::tools;
 
-use super::{NAMESPACE, RELEASE};
-use crate::tools;
-
+/// Where the chart is installed.
+pub(super) const NAMESPACE: &str = "stowage-system";
+/// The name of the release.
+pub(super) const RELEASE: &str = "stowage";
 /// The version that `e2e/helm/build` builds.
 const VERSION: &str = include_str!("../../helm/version");
 /// The API server's version that is told where none is asked.

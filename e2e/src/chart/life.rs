@@ -4,19 +4,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
-use kube::api::{Api, DynamicObject, Patch, PatchParams, ValidationDirective};
-use kube::core::GroupVersionKind;
-use kube::{Client, ResourceExt, discovery};
+use anyhow::{Result, ensure};
+use kube::api::{DynamicObject, PatchParams, ValidationDirective};
+use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use stowage_operator::api::{self, GROUP};
+use stowage_testbed::console::print;
 
-use super::helm::Helm;
-use super::{NAMESPACE, RELEASE, Values, checks, policies};
-use crate::run::print;
+use super::apply::{BEFORE, api_of, apply, put};
+use super::helm::{Helm, NAMESPACE, RELEASE};
+use super::values::Values;
+use super::{checks, policies};
 
-/// Who has applied what is there before.
-const BEFORE: &str = "kubectl";
 /// Kinds of the Prometheus operator, which this API server doesn't know.
 const OF_PROMETHEUS: [&str; 2] = ["PrometheusRule", "ServiceMonitor"];
 
@@ -48,30 +47,6 @@ pub(super) async fn dry_run(client: &Client, objects: &[Value]) -> Result<usize>
         taken += 1;
     }
     Ok(taken)
-}
-
-pub(super) async fn apply(client: &Client, object: &Value) -> Result<DynamicObject> {
-    put(client, object, &PatchParams::apply(BEFORE).force()).await
-}
-
-pub(super) async fn put(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject> {
-    let (kind, name) = (checks::kind(object), checks::name(object));
-    let api = api_of(client, object).await?;
-    api.patch(name, how, &Patch::Apply(object)).await.with_context(|| format!("{kind} {name} is not taken"))
-}
-
-async fn api_of(client: &Client, object: &Value) -> Result<Api<DynamicObject>> {
-    let kind = checks::kind(object);
-    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default().split_once('/') {
-        Some(both) => both,
-        None => ("", object["apiVersion"].as_str().unwrap_or_default()),
-    };
-    let asked = discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, kind)).await;
-    let (resource, _) = asked.with_context(|| format!("there is no kind {kind}"))?;
-    Ok(match object["metadata"]["namespace"].as_str() {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    })
 }
 
 /// A chart and where it lives.

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod alerts_tests;
+mod apply;
 mod checks;
 mod earlier;
 pub(crate) mod helm;
@@ -12,24 +13,24 @@ mod life;
 mod policies;
 mod releases;
 mod tokens;
+mod values;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
+use stowage_testbed::console::{print, tell, unless_interrupted};
+use stowage_testbed::control_plane::{ControlPlane, Programs};
+use stowage_testbed::users::User;
 
-use self::helm::Helm;
-use crate::control_plane::{ControlPlane, Programs};
-use crate::run::{print, tell, unless_interrupted};
+use self::apply::PATIENCE;
+use self::helm::{Helm, NAMESPACE};
+use self::values::{Values, rendered, values};
 use crate::simulator;
-use crate::users::User;
 
-/// For the API server.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Namespaces that values of the chart name, and those that it makes.
 const NAMESPACES: [&str; 9] = [
     "vault",
@@ -44,9 +45,6 @@ const NAMESPACES: [&str; 9] = [
 ];
 /// The parts of kind-config that the chart is installed over.
 const PARTS: [&str; 3] = ["usage", "operator", "gateway"];
-/// Where it is installed.
-const NAMESPACE: &str = "stowage-system";
-const RELEASE: &str = "stowage";
 
 #[derive(Debug, Args)]
 pub(crate) struct ChartArgs {
@@ -65,13 +63,6 @@ pub(crate) struct ChartArgs {
     /// The program helm; by default what `e2e/helm/build` has built, else the one on the PATH.
     #[arg(long, env = "STOWAGE_HELM", value_name = "FILE")]
     helm: Option<PathBuf>,
-}
-
-/// Values for the chart.
-struct Values {
-    name: String,
-    path: PathBuf,
-    text: String,
 }
 
 /// Plays all of it, until it is done or a signal tells to stop.
@@ -175,27 +166,6 @@ async fn rights_of_tokens(helm: &Helm, args: &ChartArgs, good: &[Values]) -> Res
         ensure!(wrong.is_empty(), "{values}: {}", wrong.join("; "));
     }
     print("each token may do what docs/security.md says of a stolen one, in each mode")
-}
-
-/// The files of a directory, by name.
-fn values(directory: &Path) -> Result<Vec<Values>> {
-    let failed = || format!("can't read {}", directory.display());
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(directory).with_context(failed)? {
-        let path = entry.with_context(failed)?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&path).with_context(failed)?;
-        all.push(Values { name, path, text });
-    }
-    all.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(all)
-}
-
-async fn rendered(helm: &Helm, chart: &Path, values: &Values) -> Result<Vec<Value>> {
-    helm.lint(chart, &values.path).await?;
-    let text = helm.template(chart, &values.path).await?;
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).context("what it renders is no YAML")?;
-    Ok(objects.into_iter().filter(|object| !object.is_null()).collect())
 }
 
 async fn refused(helm: &Helm, chart: &Path, values: &Values) -> Result<()> {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use stowage_operator::api::{BucketClaim, GROUP};
 use tokio::time::sleep;
 
-use super::life::{apply, put};
-use super::{NAMESPACE, PATIENCE};
+use super::apply::{PATIENCE, apply, put};
+use super::helm::NAMESPACE;
 
 /// Between two tries of what is to be refused: a server takes a moment to hear of a policy.
 const PAUSE: Duration = Duration::from_millis(200);

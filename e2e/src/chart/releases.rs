@@ -6,10 +6,11 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, PatchParams};
 use serde_json::{Value, json};
 use stowage_operator::api::{S3Backend, wire};
+use stowage_testbed::console::print;
 
-use super::life::{Life, apply, put};
+use super::apply::{apply, put};
+use super::life::Life;
 use super::policies::{access, backend, claim, is_refused};
-use crate::run::print;
 
 /// The namespace of the second release, and its operator's.
 pub(super) const OTHER: &str = "other-system";

@@ -29,7 +29,7 @@ pub(super) const MODES: [Mode; 5] = [
     Mode { values: "namespaced-state-values", state: "stowage-state", usage: "stowage-state-usage" },
 ];
 
-const RELEASE: &str = super::NAMESPACE;
+const RELEASE: &str = super::helm::NAMESPACE;
 
 /// A namespace, by what is in it.
 #[derive(Clone, Copy, Debug)]

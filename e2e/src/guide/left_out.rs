@@ -49,7 +49,7 @@ const LEFT_OUT: [(Known, &str); 22] = [
     (Begins("stowage-proof merge"), EXPLORES),
     (Begins("stowage-proof model"), MODEL),
     (Begins("stowage-proof conformance"), "needs a real server"),
-    (Begins("aws "), "not on every machine; `stowage-e2e clients` plays it"),
+    (Begins("aws "), "not on every machine; `stowage-bench clients` plays it"),
     (Begins("export KUBECONFIG"), "what `up` prints; all commands have it here"),
     (Has("kind: ServiceBinding"), "needs a runtime of Service Binding"),
     (Has("kubectl logs"), NO_CONTAINER),

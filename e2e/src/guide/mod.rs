@@ -16,11 +16,11 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use stowage_testbed::console::{print, unless_interrupted};
+use stowage_testbed::control_plane;
 
 use self::page::Page;
 use crate::chart::helm;
-use crate::control_plane;
-use crate::run::{print, unless_interrupted};
 
 #[derive(Debug, Args)]
 pub(crate) struct GuideArgs {

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use stowage_sim::up::Up;
+use stowage_testbed::console::tell;
+use stowage_testbed::failure::sentence;
+use stowage_testbed::script::Script;
 use tempfile::TempDir;
 
 use super::left_out;
 use super::page::{Page, Step};
 use super::table::{self, Setup};
-use crate::clients::beside;
-use crate::clients::script::Script;
-use crate::failure::sentence;
-use crate::run::tell;
 use crate::simulator;
+use stowage_testbed::tools::beside;
 
 /// Longest that a command takes.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -94,7 +94,7 @@ pub(super) async fn play(page: &Page, programs: &Programs, root: &Path, verbose:
         return Ok(outcome);
     }
     let setup = table::setup(&page.path).with_context(|| format!("nobody has said what {} needs", page.path))?;
-    let stage = Stage::build(setup, programs, root).await.with_context(|| page.path.clone())?;
+    let session = Session::build(setup, programs, root).await.with_context(|| page.path.clone())?;
     let mut manifests = 0;
     for step in steps {
         let command = match step {
@@ -102,7 +102,7 @@ pub(super) async fn play(page: &Page, programs: &Programs, root: &Path, verbose:
             Step::Manifest(text) => {
                 manifests += 1;
                 let name = format!("manifest-{manifests}.yaml");
-                std::fs::write(stage.work().join(&name), setup.fill(text)).context("no room")?;
+                std::fs::write(session.work().join(&name), setup.fill(text)).context("no room")?;
                 format!("kubectl apply -f {name}")
             }
         };
@@ -110,22 +110,22 @@ pub(super) async fn play(page: &Page, programs: &Programs, root: &Path, verbose:
             if verbose {
                 tell(&format!("{}$ {script}", page.path));
             }
-            outcome.failed.extend(stage.run(script).await);
+            outcome.failed.extend(session.run(script).await);
         }
         outcome.played += 1;
     }
-    stage.up.stop().await;
+    session.up.stop().await;
     Ok(outcome)
 }
 
 /// A simulator, and a folder to work in.
-struct Stage {
+struct Session {
     up: Up,
     environment: Vec<(String, String)>,
     folder: TempDir,
 }
 
-impl Stage {
+impl Session {
     /// With all that a page takes for granted.
     async fn build(setup: &Setup, programs: &Programs, root: &Path) -> Result<Self> {
         let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
@@ -145,13 +145,13 @@ impl Stage {
         }
         let up = simulator::start_whole(place, setup.ground.operator()).await?;
         let environment = environment(place, &up);
-        let stage = Self { up, environment, folder };
+        let session = Self { up, environment, folder };
         for script in setup.ground.scripts().iter().chain(setup.prepare) {
-            if let Some(why) = stage.run(script).await {
+            if let Some(why) = session.run(script).await {
                 bail!("what it takes for granted can't be made: {why}");
             }
         }
-        Ok(stage)
+        Ok(session)
     }
 
     fn work(&self) -> PathBuf {

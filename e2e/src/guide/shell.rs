@@ -3,7 +3,7 @@
 /// What a line begins with that shows a prompt.
 const PROMPT: &str = "$ ";
 /// First words of a command. What is in `target/`, `e2e/` or `fuzz/` is a program too.
-const PROGRAMS: [&str; 24] = [
+const PROGRAMS: [&str; 25] = [
     "aws",
     "cargo",
     "curl",
@@ -21,6 +21,7 @@ const PROGRAMS: [&str; 24] = [
     "ln",
     "mc",
     "radosgw-admin",
+    "stowage-bench",
     "stowage-e2e",
     "stowage-gateway",
     "stowage-operator",

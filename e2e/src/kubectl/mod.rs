@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
+use stowage_testbed::console::{print, tell, unless_interrupted};
+use stowage_testbed::control_plane::{ControlPlane, Programs};
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use self::mask::masked;
 use self::table::{Compared, STEPS, Step};
-use crate::control_plane::{ControlPlane, Programs};
-use crate::run::{print, tell, unless_interrupted};
 use crate::simulator;
 
 /// For the API server.

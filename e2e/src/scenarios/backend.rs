@@ -7,57 +7,56 @@ use kube::runtime::wait::conditions::is_deleted;
 use serde_json::json;
 use stowage_operator::api::Phase;
 use stowage_operator::api::wire::Role;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
 
-use crate::stage::Stage;
-use crate::testbed::Testbed;
-
-pub(super) async fn first(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("backend").await?;
-    let mut operator = stage.start_operator(&[]).await?;
-    stage.under(&mut operator, without_backend(&stage)).await?;
+pub(super) async fn first(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("backend").await?;
+    let mut operator = setup.start_operator(&[]).await?;
+    setup.under(&mut operator, without_backend(&setup)).await?;
     operator.terminate().await?;
     Ok("the retaining claim went without its backend, the deleting one when that was back".to_owned())
 }
 
-async fn without_backend(stage: &Stage<'_>) -> Result<()> {
-    let store = &stage.testbed.store;
-    let kept = stage.claim("kept", json!({})).await?;
-    let emptied = stage.claim("emptied", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+async fn without_backend(setup: &Setup<'_>) -> Result<()> {
+    let store = &setup.environment.store;
+    let kept = setup.claim("kept", json!({})).await?;
+    let emptied = setup.claim("emptied", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
     for name in ["kept", "emptied"] {
-        stage.ready(name).await?;
-        store.put(&format!("{}-{name}", stage.tenant), 1).await?;
+        setup.ready(name).await?;
+        store.put(&format!("{}-{name}", setup.tenant), 1).await?;
     }
-    delete_backend(stage).await?;
+    delete_backend(setup).await?;
     for claim in [&kept, &emptied] {
-        let shown = stage.shows(&claim.name_any(), "BackendNotReady").await?;
+        let shown = setup.shows(&claim.name_any(), "BackendNotReady").await?;
         let phase = shown.status.and_then(|status| status.phase);
         ensure!(phase == Some(Phase::Bound), "without its backend a claim's phase is {phase:?}");
-        let keys = stage.internal(claim, Role::VirtualCredential).await?.len();
+        let keys = setup.internal(claim, Role::VirtualCredential).await?.len();
         ensure!(keys == 1, "without its backend a claim has {keys} keys");
     }
 
-    stage.delete(&kept).await?;
-    stage.nothing_left(&kept).await?;
-    let left = store.keys(&format!("{}-kept", stage.tenant)).await?;
+    setup.delete(&kept).await?;
+    setup.nothing_left(&kept).await?;
+    let left = store.keys(&format!("{}-kept", setup.tenant)).await?;
     ensure!(left.len() == 1, "the retained bucket holds {left:?}");
 
-    stage.ask_to_delete("emptied").await?;
-    stage.shows("emptied", "DeletionBlocked").await?;
-    let keys = stage.internal(&emptied, Role::VirtualCredential).await?.len();
+    setup.ask_to_delete("emptied").await?;
+    setup.shows("emptied", "DeletionBlocked").await?;
+    let keys = setup.internal(&emptied, Role::VirtualCredential).await?.len();
     ensure!(keys == 0, "a claim that is being deleted has {keys} keys");
-    stage.make_backend().await?;
-    stage.gone(&emptied).await?;
-    stage.nothing_left(&emptied).await?;
-    let left = store.tags(&format!("{}-emptied", stage.tenant)).await?;
+    setup.make_backend().await?;
+    setup.gone(&emptied).await?;
+    setup.nothing_left(&emptied).await?;
+    let left = store.tags(&format!("{}-emptied", setup.tenant)).await?;
     ensure!(left.is_none(), "the bucket is still there");
     Ok(())
 }
 
 /// Deletes the backend, which nothing holds back.
-async fn delete_backend(stage: &Stage<'_>) -> Result<()> {
-    let backends = stage.backends();
-    let found = backends.get(&stage.backend).await.context("no backend")?;
-    backends.delete(&stage.backend, &DeleteParams::default()).await.context("can't delete the backend")?;
+async fn delete_backend(setup: &Setup<'_>) -> Result<()> {
+    let backends = setup.backends();
+    let found = backends.get(&setup.backend).await.context("no backend")?;
+    backends.delete(&setup.backend, &DeleteParams::default()).await.context("can't delete the backend")?;
     let uid = found.uid().unwrap_or_default();
-    stage.testbed.wait(&backends, &stage.backend, "gone", is_deleted(&uid)).await.map(|_| ())
+    setup.environment.wait(&backends, &setup.backend, "gone", is_deleted(&uid)).await.map(|_| ())
 }

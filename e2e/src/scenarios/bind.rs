@@ -10,44 +10,43 @@ use kube::{Resource, ResourceExt};
 use serde_json::json;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{BucketClaim, BucketOrigin, BucketRecord, Phase};
-
-use crate::objects::text;
-use crate::stage::{GATEWAY, Stage};
-use crate::testbed::Testbed;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::{GATEWAY, Setup};
+use stowage_testbed::objects::text;
 
 const CLAIM: &str = "data";
 /// Roles of the Secrets that a bound claim without public access has in the operator namespace.
 const ROLES: [Role; 2] = [Role::BucketRecord, Role::VirtualCredential];
 
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("bind").await?;
-    let mut operator = stage.start_operator(&[]).await?;
-    let bucket = stage.under(&mut operator, round_trip(&stage)).await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("bind").await?;
+    let mut operator = setup.start_operator(&[]).await?;
+    let bucket = setup.under(&mut operator, round_trip(&setup)).await?;
     operator.terminate().await?;
     Ok(format!("bucket {bucket} made, kept and adopted again; the operator ended on SIGTERM"))
 }
 
-async fn round_trip(stage: &Stage<'_>) -> Result<String> {
-    stage.claim(CLAIM, json!({"quota": {"hard": "1.5Gi"}})).await?;
-    let claim = stage.ready(CLAIM).await?;
-    let bucket = check_bound(stage, &claim, BucketOrigin::Created).await?;
-    check_tags(stage, &claim, &bucket).await?;
-    let consumer = stage.secrets(&stage.tenant).get(&consumer_name()).await.context("no consumer Secret")?;
+async fn round_trip(setup: &Setup<'_>) -> Result<String> {
+    setup.claim(CLAIM, json!({"quota": {"hard": "1.5Gi"}})).await?;
+    let claim = setup.ready(CLAIM).await?;
+    let bucket = check_bound(setup, &claim, BucketOrigin::Created).await?;
+    check_tags(setup, &claim, &bucket).await?;
+    let consumer = setup.secrets(&setup.tenant).get(&consumer_name()).await.context("no consumer Secret")?;
 
-    stage.delete(&claim).await?;
+    setup.delete(&claim).await?;
     for role in ROLES {
-        let left = stage.internal(&claim, role).await?;
+        let left = setup.internal(&claim, role).await?;
         ensure!(left.is_empty(), "{} Secrets of role {} are left", left.len(), role.as_str());
     }
     let uid = consumer.uid().unwrap_or_default();
-    let secrets = stage.secrets(&stage.tenant);
-    stage.testbed.wait(&secrets, &consumer_name(), "gone", is_deleted(&uid)).await?;
-    let kept = stage.testbed.store.tags(&bucket).await?;
+    let secrets = setup.secrets(&setup.tenant);
+    setup.environment.wait(&secrets, &consumer_name(), "gone", is_deleted(&uid)).await?;
+    let kept = setup.environment.store.tags(&bucket).await?;
     ensure!(kept.is_some(), "bucket {bucket} is gone with its claim");
 
-    stage.claim(CLAIM, json!({})).await?;
-    let again = stage.ready(CLAIM).await?;
-    check_bound(stage, &again, BucketOrigin::Adopted).await
+    setup.claim(CLAIM, json!({})).await?;
+    let again = setup.ready(CLAIM).await?;
+    check_bound(setup, &again, BucketOrigin::Adopted).await
 }
 
 fn consumer_name() -> String {
@@ -55,27 +54,27 @@ fn consumer_name() -> String {
 }
 
 /// What a bound claim looks like. Returns the bucket's name.
-async fn check_bound(stage: &Stage<'_>, claim: &BucketClaim, origin: BucketOrigin) -> Result<String> {
+async fn check_bound(setup: &Setup<'_>, claim: &BucketClaim, origin: BucketOrigin) -> Result<String> {
     let status = claim.status.clone().unwrap_or_default();
     ensure!(status.phase == Some(Phase::Bound), "the phase is {:?}", status.phase);
     ensure!(status.bucket_origin == Some(origin), "the origin is {:?}", status.bucket_origin);
     let bucket = status.bucket_name.context("the status names no bucket")?;
-    let expected = format!("{}-{CLAIM}", stage.tenant);
+    let expected = format!("{}-{CLAIM}", setup.tenant);
     ensure!(bucket == expected, "the bucket is {bucket}, not {expected}");
 
-    let consumer = stage.secrets(&stage.tenant).get(&consumer_name()).await.context("no consumer Secret")?;
+    let consumer = setup.secrets(&setup.tenant).get(&consumer_name()).await.context("no consumer Secret")?;
     check_consumer(claim, &consumer, &bucket)?;
     for role in ROLES {
-        let found = stage.internal(claim, role).await?.len();
+        let found = setup.internal(claim, role).await?.len();
         ensure!(found == 1, "there are {found} Secrets of role {}", role.as_str());
     }
-    let credential = stage.internal(claim, Role::VirtualCredential).await?.remove(0);
+    let credential = setup.internal(claim, Role::VirtualCredential).await?.remove(0);
     for (internal, shown) in [("access_key_id", "AWS_ACCESS_KEY_ID"), ("secret_access_key", "AWS_SECRET_ACCESS_KEY")] {
         let same = text(&credential, internal) == text(&consumer, shown);
         ensure!(same, "{shown} of the consumer Secret is not that of the credential");
     }
     ensure!(text(&credential, "bucket_name") == bucket, "the credential is for another bucket");
-    let record = stage.internal(claim, Role::BucketRecord).await?.remove(0);
+    let record = setup.internal(claim, Role::BucketRecord).await?.remove(0);
     let record = BucketRecord::read(&record)?;
     let adopted = origin == BucketOrigin::Adopted;
     ensure!(record.bucket.as_str() == bucket && record.adopted == adopted, "the record says {record:?}");
@@ -109,15 +108,15 @@ fn check_consumer(claim: &BucketClaim, consumer: &Secret, bucket: &str) -> Resul
     Ok(())
 }
 
-async fn check_tags(stage: &Stage<'_>, claim: &BucketClaim, bucket: &str) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(stage.testbed.client.clone());
+async fn check_tags(setup: &Setup<'_>, claim: &BucketClaim, bucket: &str) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(setup.environment.client.clone());
     let installation = namespaces.get("kube-system").await.context("can't read namespace kube-system")?;
     let expected = BTreeMap::from([
         (wire::TAG_INSTALLATION.to_owned(), installation.uid().unwrap_or_default()),
-        (wire::TAG_CLAIM.to_owned(), format!("{}/{CLAIM}", stage.tenant)),
+        (wire::TAG_CLAIM.to_owned(), format!("{}/{CLAIM}", setup.tenant)),
         (wire::TAG_CLAIM_UID.to_owned(), claim.uid().unwrap_or_default()),
     ]);
-    let tags = stage.testbed.store.tags(bucket).await?;
+    let tags = setup.environment.store.tags(bucket).await?;
     ensure!(tags.as_ref() == Some(&expected), "the tags of {bucket} are {tags:?}");
     Ok(())
 }

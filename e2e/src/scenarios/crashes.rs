@@ -12,16 +12,16 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{self, Role};
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::fault_proxy::Calls;
+use stowage_testbed::objects::text;
 use stowage_world::effects::{
     Call, CallOutcome, CallPattern, CrashPoint, EffectPattern, Fault, Line, Plan, ProcessFault,
 };
 
 use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
-use crate::objects::text;
-use crate::stage::Stage;
-use crate::testbed::Testbed;
-use crate::way::Calls;
 
 /// How many effects of a play the operator dies at, if there are so many.
 const MOST: usize = 40;
@@ -53,30 +53,30 @@ enum Played {
 }
 
 /// From the operator's start until a claim is bound that is made then.
-pub(super) async fn create(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("crash-create").await?;
+pub(super) async fn create(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("crash-create").await?;
     // The first operator finds a backend that nobody has looked at; all others find what it left.
-    is_bound(&stage, "first", &Plan::default()).await?;
-    at_each_effect(&stage, async |name, plan| is_bound(&stage, &name, &plan).await).await
+    is_bound(&setup, "first", &Plan::default()).await?;
+    at_each_effect(&setup, async |name, plan| is_bound(&setup, &name, &plan).await).await
 }
 
-async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played> {
-    let way = stage.way()?;
-    let first = way.calls().await?.count();
-    way.plan(plan.clone(), "create").await?;
-    let mut crash = pin!(way.next_crash());
-    let mut operator = stage.start_operator(&DEADLINE).await?;
-    let played = stage.under(&mut operator, async {
-        let started = dies_or(stage, crash.as_mut(), quiet(stage, first, |_| true)).await?;
-        stage.claim(name, json!({})).await?;
+async fn is_bound(setup: &Setup<'_>, name: &str, plan: &Plan) -> Result<Played> {
+    let fault_proxy = setup.fault_proxy()?;
+    let first = fault_proxy.calls().await?.count();
+    fault_proxy.plan(plan.clone(), "create").await?;
+    let mut crash = pin!(fault_proxy.next_crash());
+    let mut operator = setup.start_operator(&DEADLINE).await?;
+    let played = setup.under(&mut operator, async {
+        let started = dies_or(setup, crash.as_mut(), quiet(setup, first, |_| true)).await?;
+        setup.claim(name, json!({})).await?;
         let played = match started {
             Played::Died => Played::Died,
-            Played::Through(_) => dies_or(stage, crash, bound_and_told(stage, first)).await?,
+            Played::Through(_) => dies_or(setup, crash, bound_and_told(setup, first)).await?,
         };
-        let claim = stage.ready(name).await?;
-        whole(stage, &claim).await?;
-        stage.delete(&claim).await?;
-        stage.nothing_left(&claim).await?;
+        let claim = setup.ready(name).await?;
+        whole(setup, &claim).await?;
+        setup.delete(&claim).await?;
+        setup.nothing_left(&claim).await?;
         Ok(played)
     });
     let played = played.await?;
@@ -85,85 +85,85 @@ async fn is_bound(stage: &Stage<'_>, name: &str, plan: &Plan) -> Result<Played> 
 }
 
 /// From the request to delete a claim until it is gone with its bucket.
-pub(super) async fn delete(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("crash-delete").await?;
-    let mut operator = stage.start_operator(&DEADLINE).await?;
-    let told = stage.under(&mut operator, async {
-        at_each_effect(&stage, async |name, plan| is_gone(&stage, &name, plan).await).await
+pub(super) async fn delete(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("crash-delete").await?;
+    let mut operator = setup.start_operator(&DEADLINE).await?;
+    let told = setup.under(&mut operator, async {
+        at_each_effect(&setup, async |name, plan| is_gone(&setup, &name, plan).await).await
     });
     let told = told.await?;
     operator.kill().await?;
     Ok(told)
 }
 
-async fn is_gone(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
-    let (way, store) = (stage.way()?, &stage.testbed.store);
-    let made = way.calls().await?.count();
-    stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
-    let claim = stage.ready(name).await?;
-    let bucket = whole(stage, &claim).await?.bucket;
+async fn is_gone(setup: &Setup<'_>, name: &str, plan: Plan) -> Result<Played> {
+    let (fault_proxy, store) = (setup.fault_proxy()?, &setup.environment.store);
+    let made = fault_proxy.calls().await?.count();
+    setup.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+    let claim = setup.ready(name).await?;
+    let bucket = whole(setup, &claim).await?.bucket;
     store.keep_versions(&bucket).await?;
     for number in [1, 2, 2] {
         store.put(&bucket, number).await?;
     }
     store.begin_upload(&bucket).await?;
-    bound_and_told(stage, made).await?;
-    let first = way.calls().await?.count();
-    way.plan(plan, "delete-forced").await?;
-    let crash = pin!(way.next_crash());
-    stage.ask_to_delete(name).await?;
+    bound_and_told(setup, made).await?;
+    let first = fault_proxy.calls().await?.count();
+    fault_proxy.plan(plan, "delete-forced").await?;
+    let crash = pin!(fault_proxy.next_crash());
+    setup.ask_to_delete(name).await?;
     let end = async {
-        stage.gone(&claim).await?;
-        quiet(stage, first, |calls| is_told_after(calls, CLAIM)).await
+        setup.gone(&claim).await?;
+        quiet(setup, first, |calls| is_told_after(calls, CLAIM)).await
     };
-    let played = dies_or(stage, crash, end).await?;
-    stage.gone(&claim).await?;
-    stage.nothing_left(&claim).await?;
+    let played = dies_or(setup, crash, end).await?;
+    setup.gone(&claim).await?;
+    setup.nothing_left(&claim).await?;
     let left = store.tags(&bucket).await?;
     ensure!(left.is_none(), "bucket {bucket} is still there");
-    let consumer = stage.secrets(&stage.tenant).get_opt(&format!("{name}-s3")).await.context("no answer")?;
+    let consumer = setup.secrets(&setup.tenant).get_opt(&format!("{name}-s3")).await.context("no answer")?;
     ensure!(consumer.is_none(), "the consumer Secret of claim {name} is still there");
     Ok(played)
 }
 
 /// From the request for a rotation until the old key is stamped.
-pub(super) async fn rotate(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("crash-rotate").await?;
-    let mut operator = stage.start_operator(&DEADLINE).await?;
-    let told = stage.under(&mut operator, async {
+pub(super) async fn rotate(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("crash-rotate").await?;
+    let mut operator = setup.start_operator(&DEADLINE).await?;
+    let told = setup.under(&mut operator, async {
         // When the key of the claim that was made last is old enough, all are.
-        let waiting = if testbed.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
+        let waiting = if environment.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
         for index in (0..=waiting).rev() {
             let policy = json!({"rotationPolicy": {"overlapSeconds": OVERLAP}});
-            stage.claim(&name(index), policy).await?;
-            stage.ready(&name(index)).await?;
+            setup.claim(&name(index), policy).await?;
+            setup.ready(&name(index)).await?;
         }
-        at_each_effect(&stage, async |name, plan| is_rotated(&stage, &name, plan).await).await
+        at_each_effect(&setup, async |name, plan| is_rotated(&setup, &name, plan).await).await
     });
     let told = told.await?;
     operator.kill().await?;
     Ok(told)
 }
 
-async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played> {
-    let way = stage.way()?;
-    let old = given(stage, &stage.ready(name).await?).await?.key_id;
-    quiet(stage, 0, |_| true).await?;
-    let first = way.calls().await?.count();
-    way.plan(plan, "rotate").await?;
-    let crash = pin!(way.next_crash());
+async fn is_rotated(setup: &Setup<'_>, name: &str, plan: Plan) -> Result<Played> {
+    let fault_proxy = setup.fault_proxy()?;
+    let old = given(setup, &setup.ready(name).await?).await?.key_id;
+    quiet(setup, 0, |_| true).await?;
+    let first = fault_proxy.calls().await?.count();
+    fault_proxy.plan(plan, "rotate").await?;
+    let crash = pin!(fault_proxy.next_crash());
     let asked = Timestamp::now();
-    stage.patch(name, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
+    setup.patch(name, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
     let end = async {
-        switched_and_stamped(stage, name, &old).await?;
-        let calls = quiet(stage, first, |calls| is_told_after(calls, STATUS)).await?;
+        switched_and_stamped(setup, name, &old).await?;
+        let calls = quiet(setup, first, |calls| is_told_after(calls, STATUS)).await?;
         // Every now and then the operator looks at each bucket, which has nothing to do with keys.
         Ok(calls.into_iter().filter(|line| matches!(line.call, Call::Kube(_))).collect())
     };
-    let played = dies_or(stage, crash, end).await?;
-    let claim = switched_and_stamped(stage, name, &old).await?;
+    let played = dies_or(setup, crash, end).await?;
+    let claim = switched_and_stamped(setup, name, &old).await?;
 
-    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let keys = setup.internal(&claim, Role::VirtualCredential).await?;
     let (leaving, current): (Vec<_>, Vec<_>) = keys.iter().partition(|key| expiry(key).is_some());
     let ([leaving], [current]) = (&leaving[..], &current[..]) else {
         bail!("of the keys of claim {name} {} expire, and {} don't", leaving.len(), current.len());
@@ -171,21 +171,21 @@ async fn is_rotated(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<Played>
     ensure!(text(leaving, "access_key_id") == old, "another key than {old} of claim {name} expires");
     let earliest = asked + SignedDuration::from_secs(OVERLAP);
     ensure!(expiry(leaving).is_some_and(|end| end >= earliest), "key {old} expires before {earliest}");
-    let shown = given(stage, &claim).await?.key_id;
+    let shown = given(setup, &claim).await?.key_id;
     ensure!(text(current, "access_key_id") == shown, "claim {name} shows key {shown}, which is not current");
     Ok(played)
 }
 
 /// Waits until the request is handled and the old key on its way out.
-async fn switched_and_stamped(stage: &Stage<'_>, name: &str, old: &str) -> Result<BucketClaim> {
+async fn switched_and_stamped(setup: &Setup<'_>, name: &str, old: &str) -> Result<BucketClaim> {
     let handled = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
         status.is_some_and(|status| status.handled_rotate_request.as_deref() == Some(REQUEST))
     };
-    let claim = stage.testbed.wait_for_up_to(limit(stage), &stage.claims(), name, "rotated", handled).await?;
+    let claim = setup.environment.wait_for_up_to(limit(setup), &setup.claims(), name, "rotated", handled).await?;
     let stamped = |key: Option<&_>| key.is_some_and(|key| expiry(key).is_some());
     let secret = format!("vc-{}", old.to_lowercase());
-    stage.testbed.wait(&stage.secrets(&stage.system), &secret, "stamped", stamped).await?;
+    setup.environment.wait(&setup.secrets(&setup.system), &secret, "stamped", stamped).await?;
     claim.with_context(|| format!("claim {name} is gone"))
 }
 
@@ -195,20 +195,20 @@ fn name(index: usize) -> String {
 
 /// Plays without a crash, and then with one at each effect that there was. Each play has a claim of
 /// its own.
-async fn at_each_effect(stage: &Stage<'_>, play: impl AsyncFn(String, Plan) -> Result<Played>) -> Result<String> {
-    let way = stage.way()?;
+async fn at_each_effect(setup: &Setup<'_>, play: impl AsyncFn(String, Plan) -> Result<Played>) -> Result<String> {
+    let fault_proxy = setup.fault_proxy()?;
     let Played::Through(calls) = play(name(0), Plan::default()).await? else {
         bail!("the operator died without a plan");
     };
     let effects = effects(&calls);
     ensure!(!effects.is_empty(), "the operator did nothing");
-    let crashes = crashes(&effects, stage.testbed.thorough);
-    let before = way.crashes();
+    let crashes = crashes(&effects, setup.environment.thorough);
+    let before = fault_proxy.crashes();
     for (index, crash) in crashes.iter().enumerate() {
         let played = play(name(index + 1), crash.clone()).await.with_context(|| crash.to_string())?;
         ensure!(matches!(played, Played::Died), "{crash}: no call met it");
     }
-    let died = way.crashes() - before;
+    let died = fault_proxy.crashes() - before;
     ensure!(died == crashes.len(), "{died} crashes instead of {}", crashes.len());
     Ok(format!("{} effects, {died} of {} crash points played", effects.len(), effects.len() * CrashPoint::ALL.len()))
 }
@@ -241,7 +241,7 @@ fn crashes(effects: &[EffectPattern], thorough: bool) -> Vec<Plan> {
 
 /// Waits until the operator has died as planned and was started again, or all is done without that.
 async fn dies_or(
-    stage: &Stage<'_>,
+    setup: &Setup<'_>,
     mut crash: Pin<&mut impl Future<Output = ()>>,
     end: impl Future<Output = Result<Vec<Line>>>,
 ) -> Result<Played> {
@@ -249,7 +249,7 @@ async fn dies_or(
         () = crash.as_mut() => return Ok(Played::Died),
         calls = end => calls?,
     };
-    if !stage.way()?.has_met_one().await? {
+    if !setup.fault_proxy()?.has_met_one().await? {
         return Ok(Played::Through(calls));
     }
     // All was done by the effect at whose end it dies.
@@ -258,8 +258,8 @@ async fn dies_or(
 }
 
 /// Waits until a bound claim was told of; gives the calls since this one.
-async fn bound_and_told(stage: &Stage<'_>, first: usize) -> Result<Vec<Line>> {
-    quiet(stage, first, |calls| is_told_after(calls, STATUS)).await
+async fn bound_and_told(setup: &Setup<'_>, first: usize) -> Result<Vec<Line>> {
+    quiet(setup, first, |calls| is_told_after(calls, STATUS)).await
 }
 
 /// Whether an event was told after the last of such calls.
@@ -271,13 +271,13 @@ fn is_told_after(calls: &[Line], call: &str) -> bool {
 
 /// Waits until the calls since this one are such, the operator has begun all that it begins with,
 /// and nothing that it asked for is under way. Gives those calls.
-async fn quiet(stage: &Stage<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>> {
-    let way = stage.way()?;
+async fn quiet(setup: &Setup<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>> {
+    let fault_proxy = setup.fault_proxy()?;
     let rests = |all: &Calls| {
         let calls = all.since(first);
         such(calls) && all.has_begun() && calls.iter().all(|line| line.answer != CallOutcome::Pending)
     };
-    let all = way.until(stage.testbed.patience, "come to rest", rests).await?;
+    let all = fault_proxy.until(setup.environment.patience, "come to rest", rests).await?;
     Ok(all.since(first).to_vec())
 }
 

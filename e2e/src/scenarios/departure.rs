@@ -8,9 +8,8 @@ use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::conditions::is_deleted;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
-
-use crate::stage::{Stage, ready_message};
-use crate::testbed::Testbed;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::{Setup, ready_message};
 
 /// Somebody's, as a backup tool has it.
 const FINALIZER: &str = "example.com/backup";
@@ -20,20 +19,20 @@ const OBJECTS: usize = 1_200;
 const SLICE: &str = "500";
 
 /// A bucket with many objects and an unfinished upload is emptied and deleted.
-pub(super) async fn forced(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("forced").await?;
-    let mut operator = stage.start_operator(&["--purge-slice", SLICE]).await?;
-    let seen = stage.under(&mut operator, async {
-        let claim = stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
-        stage.ready("data").await?;
-        let bucket = format!("{}-data", stage.tenant);
-        let puts = stream::iter(0..OBJECTS).map(|key| stage.testbed.store.put(&bucket, key));
+pub(super) async fn forced(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("forced").await?;
+    let mut operator = setup.start_operator(&["--purge-slice", SLICE]).await?;
+    let seen = setup.under(&mut operator, async {
+        let claim = setup.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+        setup.ready("data").await?;
+        let bucket = format!("{}-data", setup.tenant);
+        let puts = stream::iter(0..OBJECTS).map(|key| setup.environment.store.put(&bucket, key));
         puts.buffer_unordered(16).try_collect::<()>().await?;
-        stage.testbed.store.begin_upload(&bucket).await?;
-        stage.delete(&claim).await?;
-        let left = stage.testbed.store.tags(&bucket).await?;
+        setup.environment.store.begin_upload(&bucket).await?;
+        setup.delete(&claim).await?;
+        let left = setup.environment.store.tags(&bucket).await?;
         ensure!(left.is_none(), "bucket {bucket} is still there");
-        stage.nothing_left(&claim).await?;
+        setup.nothing_left(&claim).await?;
         Ok(format!("bucket {bucket} went with its {OBJECTS} objects and an unfinished upload"))
     });
     let seen = seen.await?;
@@ -42,21 +41,21 @@ pub(super) async fn forced(testbed: &Testbed) -> Result<String> {
 }
 
 /// A bucket that is not empty keeps its claim, until the claim is let go as its condition says.
-pub(super) async fn refused(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("refused").await?;
-    let mut operator = stage.start_operator(&[]).await?;
-    let seen = stage.under(&mut operator, async {
-        let claim = stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
-        stage.ready("data").await?;
-        let bucket = format!("{}-data", stage.tenant);
-        stage.testbed.store.put(&bucket, 1).await?;
-        stage.ask_to_delete("data").await?;
-        stage.shows("data", "BucketNotEmpty").await?;
-        ensure!(stage.internal(&claim, Role::VirtualCredential).await?.is_empty(), "a key is left");
-        stage.patch("data", json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
-        stage.gone(&claim).await?;
-        stage.nothing_left(&claim).await?;
-        let kept = stage.testbed.store.tags(&bucket).await?;
+pub(super) async fn refused(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("refused").await?;
+    let mut operator = setup.start_operator(&[]).await?;
+    let seen = setup.under(&mut operator, async {
+        let claim = setup.claim("data", json!({"deletionPolicy": "Delete"})).await?;
+        setup.ready("data").await?;
+        let bucket = format!("{}-data", setup.tenant);
+        setup.environment.store.put(&bucket, 1).await?;
+        setup.ask_to_delete("data").await?;
+        setup.shows("data", "BucketNotEmpty").await?;
+        ensure!(setup.internal(&claim, Role::VirtualCredential).await?.is_empty(), "a key is left");
+        setup.patch("data", json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
+        setup.gone(&claim).await?;
+        setup.nothing_left(&claim).await?;
+        let kept = setup.environment.store.tags(&bucket).await?;
         ensure!(kept.is_some(), "bucket {bucket} is gone");
         Ok(format!("bucket {bucket} kept its claim until that was let go"))
     });
@@ -67,26 +66,26 @@ pub(super) async fn refused(testbed: &Testbed) -> Result<String> {
 
 /// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for
 /// what.
-pub(super) async fn kept(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("kept").await?;
-    let mut operator = stage.start_operator(&[]).await?;
-    let seen = stage.under(&mut operator, async {
-        let claim = stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
-        stage.ready("data").await?;
-        let bucket = format!("{}-data", stage.tenant);
-        let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+pub(super) async fn kept(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("kept").await?;
+    let mut operator = setup.start_operator(&[]).await?;
+    let seen = setup.under(&mut operator, async {
+        let claim = setup.claim("data", json!({"deletionPolicy": "Delete"})).await?;
+        setup.ready("data").await?;
+        let bucket = format!("{}-data", setup.tenant);
+        let keys = setup.internal(&claim, Role::VirtualCredential).await?;
         let key = keys.first().context("there is no key")?.name_any();
-        set_finalizers(&stage, &key, json!([FINALIZER])).await?;
-        stage.ask_to_delete("data").await?;
-        let told = stage.shows("data", "BackendError").await?;
+        set_finalizers(&setup, &key, json!([FINALIZER])).await?;
+        setup.ask_to_delete("data").await?;
+        let told = setup.shows("data", "BackendError").await?;
         let message = ready_message(&told);
         ensure!(message.contains(&key) && message.contains(FINALIZER), "the claim says: {message}");
-        let kept = stage.testbed.store.tags(&bucket).await?;
+        let kept = setup.environment.store.tags(&bucket).await?;
         ensure!(kept.is_some(), "bucket {bucket} is gone before the key");
-        set_finalizers(&stage, &key, json!(null)).await?;
-        stage.gone(&claim).await?;
-        stage.nothing_left(&claim).await?;
-        let left = stage.testbed.store.tags(&bucket).await?;
+        set_finalizers(&setup, &key, json!(null)).await?;
+        setup.gone(&claim).await?;
+        setup.nothing_left(&claim).await?;
+        let left = setup.environment.store.tags(&bucket).await?;
         ensure!(left.is_none(), "bucket {bucket} is still there");
         Ok(format!("bucket {bucket} and its claim went after the key that was kept"))
     });
@@ -95,39 +94,39 @@ pub(super) async fn kept(testbed: &Testbed) -> Result<String> {
     Ok(seen)
 }
 
-async fn set_finalizers(stage: &Stage<'_>, secret: &str, finalizers: Value) -> Result<()> {
+async fn set_finalizers(setup: &Setup<'_>, secret: &str, finalizers: Value) -> Result<()> {
     let patch = Patch::Merge(json!({"metadata": {"finalizers": finalizers}}));
-    let patched = stage.secrets(&stage.system).patch(secret, &PatchParams::default(), &patch).await;
+    let patched = setup.secrets(&setup.system).patch(secret, &PatchParams::default(), &patch).await;
     patched.with_context(|| format!("can't patch Secret {secret}")).map(|_| ())
 }
 
 /// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket
 /// stays.
-pub(super) async fn stripped(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("stripped").await?;
+pub(super) async fn stripped(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("stripped").await?;
     // The record stays until no call of before can reach the store any more: one deadline longer,
     // 30 s by default.
-    let mut operator = stage.start_operator(&["--upstream-timeout", "5"]).await?;
-    let claim = stage.under(&mut operator, async {
-        stage.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
-        stage.ready("data").await
+    let mut operator = setup.start_operator(&["--upstream-timeout", "5"]).await?;
+    let claim = setup.under(&mut operator, async {
+        setup.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+        setup.ready("data").await
     });
     let claim = claim.await?;
-    let mut left_behind = stage.internal(&claim, Role::VirtualCredential).await?;
-    left_behind.extend(stage.internal(&claim, Role::BucketRecord).await?);
+    let mut left_behind = setup.internal(&claim, Role::VirtualCredential).await?;
+    left_behind.extend(setup.internal(&claim, Role::BucketRecord).await?);
     ensure!(left_behind.len() == 2, "a bound claim has {} internal Secrets", left_behind.len());
     // An operator that is awake puts its finalizer back at once.
     operator.pause().await?;
-    stage.patch("data", json!({"metadata": {"finalizers": null}})).await?;
-    stage.delete(&claim).await?;
+    setup.patch("data", json!({"metadata": {"finalizers": null}})).await?;
+    setup.delete(&claim).await?;
     operator.resume().await?;
-    let bucket = format!("{}-data", stage.tenant);
-    let seen = stage.under(&mut operator, async {
+    let bucket = format!("{}-data", setup.tenant);
+    let seen = setup.under(&mut operator, async {
         for secret in left_behind {
-            let (secrets, uid) = (stage.secrets(&stage.system), secret.uid().unwrap_or_default());
-            stage.testbed.wait(&secrets, &secret.name_any(), "revoked", is_deleted(&uid)).await?;
+            let (secrets, uid) = (setup.secrets(&setup.system), secret.uid().unwrap_or_default());
+            setup.environment.wait(&secrets, &secret.name_any(), "revoked", is_deleted(&uid)).await?;
         }
-        let kept = stage.testbed.store.tags(&bucket).await?;
+        let kept = setup.environment.store.tags(&bucket).await?;
         ensure!(kept.is_some(), "bucket {bucket} is gone");
         Ok(())
     });

@@ -7,10 +7,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use kube::runtime::wait::await_condition;
 use serde_json::json;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
 use tokio::time::timeout;
-
-use crate::stage::Stage;
-use crate::testbed::Testbed;
 
 const ELECTS: [&str; 1] = ["--leader-elect"];
 /// Within this a claim is bound after the leader was killed: the Lease runs out in 45 s.
@@ -19,29 +18,29 @@ const AFTER_KILL: Duration = Duration::from_secs(50);
 const AFTER_END: Duration = Duration::from_secs(1);
 
 /// The leader is killed, and then told to end, while others stand by.
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("election").await?;
-    let mut first = stage.start_operator(&ELECTS).await?;
-    stage.under(&mut first, bound(&stage, "first")).await?;
-    let killed = holder(&stage).await?;
-    let mut second = stage.start_another_operator(&ELECTS).await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("election").await?;
+    let mut first = setup.start_operator(&ELECTS).await?;
+    setup.under(&mut first, bound(&setup, "first")).await?;
+    let killed = holder(&setup).await?;
+    let mut second = setup.start_another_operator(&ELECTS).await?;
     let began = Instant::now();
     first.kill().await?;
-    stage.under(&mut second, bound(&stage, "second")).await?;
+    setup.under(&mut second, bound(&setup, "second")).await?;
     let after_kill = began.elapsed();
     ensure!(after_kill <= AFTER_KILL, "after a kill a claim was bound in {:.1} s", after_kill.as_secs_f64());
-    let ended = holder(&stage).await?;
+    let ended = holder(&setup).await?;
     ensure!(ended != killed, "the Lease names {killed}, who was killed");
 
-    let mut third = stage.start_another_operator(&ELECTS).await?;
+    let mut third = setup.start_another_operator(&ELECTS).await?;
     // Until it stands by.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let began = Instant::now();
-    let (followed, terminated) = tokio::join!(follows(&stage, &ended, began), second.terminate());
+    let (followed, terminated) = tokio::join!(follows(&setup, &ended, began), second.terminate());
     terminated?;
     let after_end = followed?;
     ensure!(after_end <= AFTER_END, "after an orderly end another led in {:.2} s", after_end.as_secs_f64());
-    stage.under(&mut third, bound(&stage, "third")).await?;
+    setup.under(&mut third, bound(&setup, "third")).await?;
     third.terminate().await?;
     Ok(format!(
         "a claim was bound {:.1} s after the leader was killed; another led {:.2} s after one was told to end",
@@ -50,13 +49,13 @@ pub(super) async fn play(testbed: &Testbed) -> Result<String> {
     ))
 }
 
-async fn bound(stage: &Stage<'_>, name: &str) -> Result<()> {
-    stage.claim(name, json!({})).await?;
-    stage.ready(name).await.map(drop)
+async fn bound(setup: &Setup<'_>, name: &str) -> Result<()> {
+    setup.claim(name, json!({})).await?;
+    setup.ready(name).await.map(drop)
 }
 
-fn leases(stage: &Stage<'_>) -> Api<Lease> {
-    Api::namespaced(stage.testbed.client.clone(), &stage.system)
+fn leases(setup: &Setup<'_>) -> Api<Lease> {
+    Api::namespaced(setup.environment.client.clone(), &setup.system)
 }
 
 fn held_by(lease: &Lease) -> Option<&str> {
@@ -64,16 +63,16 @@ fn held_by(lease: &Lease) -> Option<&str> {
 }
 
 /// Whom the Lease names.
-async fn holder(stage: &Stage<'_>) -> Result<String> {
-    let lease = leases(stage).get("stowage-operator").await.context("can't read the Lease")?;
+async fn holder(setup: &Setup<'_>) -> Result<String> {
+    let lease = leases(setup).get("stowage-operator").await.context("can't read the Lease")?;
     held_by(&lease).map(str::to_owned).context("the Lease names nobody")
 }
 
 /// Waits until the Lease names another, and tells how long that took.
-async fn follows(stage: &Stage<'_>, before: &str, began: Instant) -> Result<Duration> {
+async fn follows(setup: &Setup<'_>, before: &str, began: Instant) -> Result<Duration> {
     let other =
         |lease: Option<&Lease>| lease.is_some_and(|lease| held_by(lease).is_some_and(|holder| holder != before));
-    let waited = timeout(stage.testbed.patience, await_condition(leases(stage), "stowage-operator", other)).await;
+    let waited = timeout(setup.environment.patience, await_condition(leases(setup), "stowage-operator", other)).await;
     waited.context("nobody followed")?.context("can't watch the Lease")?;
     Ok(began.elapsed())
 }

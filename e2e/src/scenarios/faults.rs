@@ -2,11 +2,11 @@
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
 use stowage_world::effects::{Line, Plan, PlanError};
 
 use super::whole::whole;
-use crate::stage::Stage;
-use crate::testbed::Testbed;
 
 /// What happens to a claim, and what its operator's calls meet meanwhile.
 enum Case {
@@ -46,18 +46,18 @@ const CASES: [Case; 20] = [
 /// How long a call to the store may take, in seconds: what a call that hangs takes.
 const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
 
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("faults").await?;
-    let mut operator = stage.start_operator(&DEADLINE).await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("faults").await?;
+    let mut operator = setup.start_operator(&DEADLINE).await?;
     for (index, case) in CASES.iter().enumerate() {
         let (Comes(text) | Goes(text) | Watched(text)) = case;
         if matches!(case, Watched(_)) {
             operator.kill().await?;
-            stage.way()?.plan(read(text)?, "create").await?;
-            operator = stage.start_operator(&DEADLINE).await?;
+            setup.fault_proxy()?.plan(read(text)?, "create").await?;
+            operator = setup.start_operator(&DEADLINE).await?;
         }
         let name = format!("claim-{index:02}");
-        let played = stage.under(&mut operator, met(&stage, &name, case)).await;
+        let played = setup.under(&mut operator, met(&setup, &name, case)).await;
         played.context(*text)?;
     }
     operator.kill().await?;
@@ -69,38 +69,40 @@ fn read(text: &str) -> Result<Plan, PlanError> {
 }
 
 /// Plays one case. Its fault has to have met a call by its end.
-async fn met(stage: &Stage<'_>, name: &str, case: &Case) -> Result<()> {
-    let way = stage.way()?;
+async fn met(setup: &Setup<'_>, name: &str, case: &Case) -> Result<()> {
+    let fault_proxy = setup.fault_proxy()?;
     match case {
         Comes(text) => {
-            way.plan(read(text)?, "create").await?;
-            comes(stage, name).await?;
+            fault_proxy.plan(read(text)?, "create").await?;
+            comes(setup, name).await?;
         }
-        Goes(text) => goes(stage, name, read(text)?).await?,
+        Goes(text) => goes(setup, name, read(text)?).await?,
         Watched(_) => {
             let hit = |line: &Line| line.fault.is_some() && line.world == Some(200);
-            way.until(stage.testbed.patience, "watch", |calls| calls.of_this_life().iter().any(hit)).await?;
-            comes(stage, name).await?;
+            fault_proxy
+                .until(setup.environment.patience, "watch", |calls| calls.of_this_life().iter().any(hit))
+                .await?;
+            comes(setup, name).await?;
         }
     }
-    way.all_met().await
+    fault_proxy.all_met().await
 }
 
-async fn comes(stage: &Stage<'_>, name: &str) -> Result<()> {
-    stage.claim(name, json!({})).await?;
-    let claim = stage.ready(name).await?;
-    whole(stage, &claim).await.map(|_| ())
+async fn comes(setup: &Setup<'_>, name: &str) -> Result<()> {
+    setup.claim(name, json!({})).await?;
+    let claim = setup.ready(name).await?;
+    whole(setup, &claim).await.map(|_| ())
 }
 
-async fn goes(stage: &Stage<'_>, name: &str, plan: Plan) -> Result<()> {
-    let (way, store) = (stage.way()?, &stage.testbed.store);
-    stage.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
-    let claim = stage.ready(name).await?;
-    let bucket = whole(stage, &claim).await?.bucket;
+async fn goes(setup: &Setup<'_>, name: &str, plan: Plan) -> Result<()> {
+    let (fault_proxy, store) = (setup.fault_proxy()?, &setup.environment.store);
+    setup.claim(name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+    let claim = setup.ready(name).await?;
+    let bucket = whole(setup, &claim).await?.bucket;
     store.put(&bucket, 1).await?;
-    way.plan(plan, "delete-forced").await?;
-    stage.delete(&claim).await?;
-    stage.nothing_left(&claim).await?;
+    fault_proxy.plan(plan, "delete-forced").await?;
+    setup.delete(&claim).await?;
+    setup.nothing_left(&claim).await?;
     let left = store.tags(&bucket).await?;
     ensure!(left.is_none(), "bucket {bucket} is still there");
     Ok(())

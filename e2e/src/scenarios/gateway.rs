@@ -3,11 +3,11 @@
 use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
 use serde_json::json;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
 
 use super::whole::whole;
-use crate::stage::Stage;
 use crate::tenant::Tenant;
-use crate::testbed::Testbed;
 
 /// What the gateway's calls meet; each use of the bucket is a PutObject and a ListObjectsV2.
 pub(super) const PLAN: &str = "s3:PutObject@2 lost-answer; s3:ListObjectsV2@3 unreachable; s3:PutObject@5 slow-down; \
@@ -19,20 +19,20 @@ const USES: usize = 12;
 const CLAIM: &str = "data";
 
 /// Each fault spoils the use that meets it and no other; the claim is as it was.
-pub(super) async fn faults(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("gateway").await?;
-    let gateway = stage.start_gateway_behind_proxy().await?;
-    let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
-    let told = stage.under(&mut operator, async {
-        stage.claim(CLAIM, json!({})).await?;
-        let claim = stage.ready(CLAIM).await?;
-        whole(&stage, &claim).await?;
+pub(super) async fn faults(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("gateway").await?;
+    let gateway = setup.start_gateway_behind_proxy().await?;
+    let mut operator = setup.start_operator_behind(&gateway.url(), &[]).await?;
+    let told = setup.under(&mut operator, async {
+        setup.claim(CLAIM, json!({})).await?;
+        let claim = setup.ready(CLAIM).await?;
+        whole(&setup, &claim).await?;
         gateway.proxy()?.set_plan(PLAN.parse()?)?;
-        let spoilt = uses(&stage).await?;
+        let spoilt = uses(&setup).await?;
         ensure!(spoilt == SPOILT, "uses {spoilt:?} failed, and not {SPOILT:?}");
         let unmet = gateway.proxy()?.effects().unfired();
         ensure!(unmet.is_empty(), "no call met {unmet}");
-        let after = stage.claims().get(CLAIM).await.context("no claim")?;
+        let after = setup.claims().get(CLAIM).await.context("no claim")?;
         ensure!(after.resource_version() == claim.resource_version(), "the claim was changed");
         Ok(format!("{} of {USES} uses failed, each by its own fault, and the claim is as it was", spoilt.len()))
     });
@@ -42,8 +42,8 @@ pub(super) async fn faults(testbed: &Testbed) -> Result<String> {
 }
 
 /// Uses the bucket again and again; tells which of them failed, counted from one.
-async fn uses(stage: &Stage<'_>) -> Result<Vec<usize>> {
-    let secret = stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
+async fn uses(setup: &Setup<'_>) -> Result<Vec<usize>> {
+    let secret = setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
     let tenant = Tenant::of(&secret)?;
     let mut failed = Vec::new();
     for number in 1..=USES {

@@ -1,4 +1,4 @@
-//! The scenarios: each makes its own stage, plays, and checks what can be seen from outside.
+//! The scenarios: each makes its own setup, plays, and checks what can be seen from outside.
 
 mod access;
 mod adoption;
@@ -31,14 +31,15 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use stowage_testbed::clock::FakeClock;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::failure::sentence;
 use stowage_world::effects::Plan as Faults;
 
 use crate::artefacts;
-use crate::clock::FakeClock;
-use crate::failure::sentence;
+use crate::cluster_kind::ClusterKind;
+use crate::replay;
 use crate::report::ScenarioReport;
-use crate::stage_kind::StageKind;
-use crate::testbed::Testbed;
 
 const NO_CLOCK: &str = "there is no faketime on this machine";
 
@@ -145,8 +146,8 @@ impl Scenario {
         }
     }
 
-    /// Why it can't be played on a stage; `None` where it can.
-    pub(crate) fn misfit(self, stage: StageKind) -> Option<&'static str> {
+    /// Why it can't be played on a cluster; `None` where it can.
+    pub(crate) fn misfit(self, cluster: ClusterKind) -> Option<&'static str> {
         let goes_through_gateways = matches!(
             self,
             Self::RotationOverlap
@@ -156,7 +157,7 @@ impl Scenario {
                 | Self::Obc
                 | Self::Upgrade
         );
-        let needs_rig =
+        let needs_own_cluster =
             self.has_faults() || goes_through_gateways || matches!(self, Self::ScheduledRotation | Self::Namespaced);
         let needs_process = matches!(
             self,
@@ -168,15 +169,15 @@ impl Scenario {
                 | Self::Plan
                 | Self::ScheduledRotation
         );
-        match stage {
-            StageKind::Existing if needs_rig => {
+        match cluster {
+            ClusterKind::Existing if needs_own_cluster => {
                 Some("it needs a gateway, faults or a log of calls: cluster and store have to be made for the run")
             }
-            StageKind::Kind if needs_process => Some(
+            ClusterKind::Kind if needs_process => Some(
                 "it needs processes of this machine: two operators, two gateways, another clock, a gateway behind a proxy, a \
                  command, an operator with other rights",
             ),
-            StageKind::Kind | StageKind::ControlPlane | StageKind::Existing => None,
+            ClusterKind::Kind | ClusterKind::ControlPlane | ClusterKind::Existing => None,
         }
     }
 
@@ -213,21 +214,21 @@ impl Scenario {
 
     /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells
     /// more.
-    pub(crate) async fn run(self, testbed: &mut Testbed, artifacts: Option<&Path>) -> ScenarioReport {
+    pub(crate) async fn run(self, environment: &mut Environment, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
-        let judged = self.judged(testbed).await;
+        let judged = self.judged(environment).await;
         let kept = match (&judged, artifacts) {
-            (Err(_), Some(directory)) => Some(artefacts::keep(testbed, directory, &self.name()).await),
+            (Err(_), Some(directory)) => Some(artefacts::keep(environment, directory, &self.name()).await),
             _ => None,
         };
-        let cleaned = testbed.clean_up().await;
+        let cleaned = environment.clean_up().await;
         let outcome = judged.and_then(|message| cleaned.map(|()| message));
         let (ok, mut message) = match outcome {
             Ok(message) => (true, message),
             Err(why) => (false, sentence(&why)),
         };
-        if let Some(rig) = testbed.rig.as_ref().filter(|_| !ok) {
-            message.push_str(&format!("; {}", rig.way.replay()));
+        if let Some(own_cluster) = environment.own_cluster.as_ref().filter(|_| !ok) {
+            message.push_str(&format!("; {}", replay::command(&own_cluster.fault_proxy.play())));
         }
         match kept {
             Some(Ok(folder)) => message.push_str(&format!("; see {}", folder.display())),
@@ -235,59 +236,56 @@ impl Scenario {
             None => {}
         }
         let seconds = start.elapsed().as_secs_f64();
-        let plan = if testbed.faults.is_empty() { self.plan().to_owned() } else { testbed.faults.to_string() };
+        let plan = if environment.faults.is_empty() { self.plan().to_owned() } else { environment.faults.to_string() };
         ScenarioReport { name: self.name(), ok, seconds, plan, message }
     }
 
     /// Plays it, and has what was seen from outside judged.
-    async fn judged(self, testbed: &mut Testbed) -> Result<String> {
-        testbed.begin(self.faults(), self.like()).await?;
-        let message = self.play(testbed).await?;
-        testbed.judge().await?;
+    async fn judged(self, environment: &mut Environment) -> Result<String> {
+        environment.begin(self.faults(), self.like()).await?;
+        let message = self.play(environment).await?;
+        environment.judge().await?;
         Ok(message)
     }
 
-    async fn play(self, testbed: &Testbed) -> Result<String> {
+    async fn play(self, environment: &Environment) -> Result<String> {
         match self {
-            Self::Access => access::play(testbed).await,
-            Self::Obc => obc::play(testbed).await,
-            Self::CrdsAccepted => crds::play(testbed).await,
-            Self::ObjectTable => objects::play(testbed).await,
-            Self::RotationOverlap => rotation::overlap(testbed).await,
-            Self::CrashRotate => crashes::rotate(testbed).await,
-            Self::CrashCreate => crashes::create(testbed).await,
-            Self::CrashDelete => crashes::delete(testbed).await,
-            Self::LostAnswers => faults::play(testbed).await,
-            Self::NamespaceDeleted => namespace::deleted(testbed).await,
-            Self::Namespaced => namespaced::play(testbed).await,
-            Self::Upgrade => upgrade::play(testbed).await,
-            Self::BindAndDelete => bind::play(testbed).await,
-            Self::Adoption => adoption::play(testbed).await,
-            Self::BackendFirst => backend::first(testbed).await,
-            Self::PolicyEdits => edits::policy(testbed).await,
-            Self::ForcedDeletion => departure::forced(testbed).await,
-            Self::RefusedDeletion => departure::refused(testbed).await,
-            Self::StrippedFinalizer => departure::stripped(testbed).await,
-            Self::KeptSecret => departure::kept(testbed).await,
-            Self::NameConflict => conflicts::name(testbed).await,
-            Self::SecretConflict => conflicts::secret(testbed).await,
-            Self::Unreadable => unreadable::play(testbed).await,
-            Self::Plan => plan::play(testbed).await,
-            Self::Restart => restart::play(testbed).await,
-            Self::GatewayFaults => gateway::faults(testbed).await,
-            Self::GatewayRollout => rollout::gateways(testbed).await,
-            Self::Election => election::play(testbed).await,
-            Self::TwoOperators => two::operators(testbed).await,
+            Self::Access => access::play(environment).await,
+            Self::Obc => obc::play(environment).await,
+            Self::CrdsAccepted => crds::play(environment).await,
+            Self::ObjectTable => objects::play(environment).await,
+            Self::RotationOverlap => rotation::overlap(environment).await,
+            Self::CrashRotate => crashes::rotate(environment).await,
+            Self::CrashCreate => crashes::create(environment).await,
+            Self::CrashDelete => crashes::delete(environment).await,
+            Self::LostAnswers => faults::play(environment).await,
+            Self::NamespaceDeleted => namespace::deleted(environment).await,
+            Self::Namespaced => namespaced::play(environment).await,
+            Self::Upgrade => upgrade::play(environment).await,
+            Self::BindAndDelete => bind::play(environment).await,
+            Self::Adoption => adoption::play(environment).await,
+            Self::BackendFirst => backend::first(environment).await,
+            Self::PolicyEdits => edits::policy(environment).await,
+            Self::ForcedDeletion => departure::forced(environment).await,
+            Self::RefusedDeletion => departure::refused(environment).await,
+            Self::StrippedFinalizer => departure::stripped(environment).await,
+            Self::KeptSecret => departure::kept(environment).await,
+            Self::NameConflict => conflicts::name(environment).await,
+            Self::SecretConflict => conflicts::secret(environment).await,
+            Self::Unreadable => unreadable::play(environment).await,
+            Self::Plan => plan::play(environment).await,
+            Self::Restart => restart::play(environment).await,
+            Self::GatewayFaults => gateway::faults(environment).await,
+            Self::GatewayRollout => rollout::gateways(environment).await,
+            Self::Election => election::play(environment).await,
+            Self::TwoOperators => two::operators(environment).await,
             Self::ScheduledRotation => match FakeClock::find() {
-                Some(clock) => schedule::rotation(testbed, &clock).await,
+                Some(clock) => schedule::rotation(environment, &clock).await,
                 None => bail!(NO_CLOCK),
             },
         }
     }
 }
-
-/// Makes sure that the cluster has the project's definitions; tells which it didn't have before.
-pub(crate) use crds::{install, uninstall};
 
 #[cfg(test)]
 mod tests {

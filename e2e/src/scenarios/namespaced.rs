@@ -5,38 +5,38 @@ use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use serde_json::json;
 use stowage_operator::api::{BucketAccess, BucketClaim, wire};
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::objects::from_json;
+use stowage_testbed::rights;
 
 use super::rotation;
-use crate::objects::from_json;
-use crate::rights;
-use crate::stage::Stage;
-use crate::testbed::Testbed;
 
 /// What buckets of this operator are tagged with.
 const INSTALLATION: &str = "one-of-two";
 
 /// Whatever it comes to, the operators of the scenarios to come have their rights again.
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("namespaced").await?;
-    rights::narrow(&testbed.client, &stage.system, &stage.tenant).await?;
-    let served = serves(&stage).await;
-    rights::widen(&testbed.client).await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("namespaced").await?;
+    rights::narrow(&environment.client, &setup.system, &setup.tenant).await?;
+    let served = serves(&setup).await;
+    rights::widen(&environment.client).await?;
     served
 }
 
-async fn serves(stage: &Stage<'_>) -> Result<String> {
-    let elsewhere = format!("{}-elsewhere", stage.tenant);
-    stage.testbed.make_namespace(&elsewhere).await?;
-    let claims: Api<BucketClaim> = Api::namespaced(stage.testbed.tenant.clone(), &elsewhere);
+async fn serves(setup: &Setup<'_>) -> Result<String> {
+    let elsewhere = format!("{}-elsewhere", setup.tenant);
+    setup.environment.make_namespace(&elsewhere).await?;
+    let claims: Api<BucketClaim> = Api::namespaced(setup.environment.tenant.clone(), &elsewhere);
     let claim = from_json(json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": "others"},
-        "spec": {"backendRef": {"name": stage.backend}},
+        "spec": {"backendRef": {"name": setup.backend}},
     }));
     claims.create(&PostParams::default(), &claim).await.context("can't make claim others")?;
 
-    let alone = ["--watch-namespace", &stage.tenant, "--installation-id", INSTALLATION];
-    let mut operator = stage.start_operator(&alone).await?;
-    stage.under(&mut operator, lives(stage)).await?;
+    let alone = ["--watch-namespace", &setup.tenant, "--installation-id", INSTALLATION];
+    let mut operator = setup.start_operator(&alone).await?;
+    setup.under(&mut operator, lives(setup)).await?;
     operator.terminate().await?;
 
     let untouched = claims.get("others").await.context("claim others is gone")?;
@@ -49,15 +49,15 @@ async fn serves(stage: &Stage<'_>) -> Result<String> {
 }
 
 /// A claim comes, has its key replaced, lets an access in, and goes with its bucket.
-async fn lives(stage: &Stage<'_>) -> Result<()> {
-    stage.claim("data", json!({"deletionPolicy": "Delete"})).await?;
-    let claim = stage.ready("data").await?;
+async fn lives(setup: &Setup<'_>) -> Result<()> {
+    setup.claim("data", json!({"deletionPolicy": "Delete"})).await?;
+    let claim = setup.ready("data").await?;
     let bucket = claim.status.as_ref().and_then(|status| status.bucket_name.clone()).context("no bucket")?;
-    let tags = stage.testbed.store.tags(&bucket).await?.context("the bucket is not there")?;
+    let tags = setup.environment.store.tags(&bucket).await?.context("the bucket is not there")?;
     let installation = tags.get(wire::TAG_INSTALLATION).map(String::as_str);
     ensure!(installation == Some(INSTALLATION), "the bucket is of the installation {installation:?}");
 
-    let accesses: Api<BucketAccess> = Api::namespaced(stage.testbed.tenant.clone(), &stage.tenant);
+    let accesses: Api<BucketAccess> = Api::namespaced(setup.environment.tenant.clone(), &setup.tenant);
     let access = from_json(json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketAccess", "metadata": {"name": "reader"},
         "spec": {
@@ -70,19 +70,19 @@ async fn lives(stage: &Stage<'_>) -> Result<()> {
         let conditions = access.and_then(|access| access.status.as_ref()).map(|status| &status.conditions);
         conditions.is_some_and(|all| all.iter().any(|it| it.type_ == "Ready" && it.status == "True"))
     };
-    stage.testbed.wait(&accesses, "reader", "open", is_open).await?.context("the access is gone")?;
+    setup.environment.wait(&accesses, "reader", "open", is_open).await?.context("the access is gone")?;
 
     let first = claim.status.as_ref().and_then(|status| status.access_key_id.clone());
-    stage.patch("data", json!({"metadata": {"annotations": {wire::ROTATE: "now"}}})).await?;
+    setup.patch("data", json!({"metadata": {"annotations": {wire::ROTATE: "now"}}})).await?;
     let rotated = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
         status.is_some_and(|status| status.access_key_id.is_some() && status.access_key_id != first)
     };
-    let (limit, claims) = (rotation::limit(stage), stage.claims());
-    stage.testbed.wait_for_up_to(limit, &claims, "data", "rotated", rotated).await?.context("the claim is gone")?;
+    let (limit, claims) = (rotation::limit(setup), setup.claims());
+    setup.environment.wait_for_up_to(limit, &claims, "data", "rotated", rotated).await?.context("the claim is gone")?;
 
-    stage.delete(&claim).await?;
-    stage.nothing_left(&claim).await?;
-    ensure!(stage.testbed.store.tags(&bucket).await?.is_none(), "bucket {bucket} is still there");
+    setup.delete(&claim).await?;
+    setup.nothing_left(&claim).await?;
+    ensure!(setup.environment.store.tags(&bucket).await?.is_none(), "bucket {bucket} is still there");
     Ok(())
 }

@@ -2,13 +2,12 @@
 
 use anyhow::{Result, ensure};
 use stowage_proof::objects::{self, Rules};
+use stowage_testbed::environment::Environment;
 
-use crate::testbed::Testbed;
-
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let namespace = format!("{}-object-table", testbed.prefix);
-    testbed.make_namespace(&namespace).await?;
-    let outcomes = objects::play(&testbed.client, Rules::Project, &namespace, &objects::cases()).await;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let namespace = format!("{}-object-table", environment.prefix);
+    environment.make_namespace(&namespace).await?;
+    let outcomes = objects::play(&environment.client, Rules::Project, &namespace, &objects::cases()).await;
     let wrong =
         outcomes.iter().filter_map(|outcome| Some(format!("{}: {}", outcome.name, outcome.result.as_ref().err()?)));
     let wrong: Vec<String> = wrong.collect();

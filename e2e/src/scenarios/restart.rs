@@ -7,12 +7,12 @@ use futures::future::{select_all, try_join_all};
 use kube::api::ListParams;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::{Setup, ready_reason};
+use stowage_testbed::fault_proxy::FIRST_LIFE;
 use stowage_world::effects::{Call, KubeCall, KubeVerb, Line};
 
 use super::whole::whole;
-use crate::controls::FIRST_LIFE;
-use crate::stage::{Stage, ready_reason};
-use crate::testbed::Testbed;
 
 const CLAIMS: usize = 20;
 
@@ -20,30 +20,30 @@ const CLAIMS: usize = 20;
 /// bound. Who watches for that from outside may be too late.
 pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("restart").await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("restart").await?;
     // Few at a time, so that some are done, some under way and some not begun when the end comes.
-    let mut operator = stage.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
-    let before = match stage.way_if_any() {
-        Some(way) => {
-            let crash = way.next_crash();
+    let mut operator = setup.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
+    let before = match setup.fault_proxy_if_any() {
+        Some(fault_proxy) => {
+            let crash = fault_proxy.next_crash();
             let cut_short = async {
-                make(&stage).await?;
+                make(&setup).await?;
                 crash.await;
-                Ok(way.calls().await?.all().iter().filter(|line| is_first_status(line)).count())
+                Ok(fault_proxy.calls().await?.all().iter().filter(|line| is_first_status(line)).count())
             };
-            stage.under(&mut operator, cut_short).await?
+            setup.under(&mut operator, cut_short).await?
         }
         None => {
-            stage.under(&mut operator, first_of_many(&stage)).await?;
+            setup.under(&mut operator, first_of_many(&setup)).await?;
             operator.kill().await?;
-            let before = bound(&stage).await?;
-            operator = stage.start_operator(&[]).await?;
+            let before = bound(&setup).await?;
+            operator = setup.start_operator(&[]).await?;
             before
         }
     };
     ensure!(before < CLAIMS, "all claims were bound before the operator was killed");
-    stage.under(&mut operator, all_whole(&stage)).await?;
+    setup.under(&mut operator, all_whole(&setup)).await?;
     operator.terminate().await?;
     Ok(format!("{before} of {CLAIMS} claims were bound at the crash, all of them after it"))
 }
@@ -62,32 +62,32 @@ fn name(index: usize) -> String {
     format!("claim-{index:02}")
 }
 
-async fn make(stage: &Stage<'_>) -> Result<()> {
-    let claims = (0..CLAIMS).map(|index| async move { stage.claim(&name(index), json!({})).await });
+async fn make(setup: &Setup<'_>) -> Result<()> {
+    let claims = (0..CLAIMS).map(|index| async move { setup.claim(&name(index), json!({})).await });
     try_join_all(claims).await.map(|_| ())
 }
 
 /// Makes the claims and waits until one of them is bound.
-async fn first_of_many(stage: &Stage<'_>) -> Result<()> {
-    make(stage).await?;
-    let waits = (0..CLAIMS).map(|index| Box::pin(async move { stage.ready(&name(index)).await }));
+async fn first_of_many(setup: &Setup<'_>) -> Result<()> {
+    make(setup).await?;
+    let waits = (0..CLAIMS).map(|index| Box::pin(async move { setup.ready(&name(index)).await }));
     let (first, _, _) = select_all(waits).await;
     first.map(|_| ())
 }
 
-async fn bound(stage: &Stage<'_>) -> Result<usize> {
-    let claims = stage.claims().list(&ListParams::default()).await.context("can't list the claims")?;
+async fn bound(setup: &Setup<'_>) -> Result<usize> {
+    let claims = setup.claims().list(&ListParams::default()).await.context("can't list the claims")?;
     Ok(claims.iter().filter(|claim| ready_reason(claim) == Some("Bound")).count())
 }
 
 /// Every claim bound, with one record and one credential, each with a bucket and a key of its own.
-async fn all_whole(stage: &Stage<'_>) -> Result<()> {
-    let waits = (0..CLAIMS).map(|index| async move { stage.ready(&name(index)).await });
+async fn all_whole(setup: &Setup<'_>) -> Result<()> {
+    let waits = (0..CLAIMS).map(|index| async move { setup.ready(&name(index)).await });
     let claims: Vec<BucketClaim> = try_join_all(waits).await?;
     let mut keys = BTreeSet::new();
     let mut buckets = BTreeSet::new();
     for claim in &claims {
-        let given = whole(stage, claim).await?;
+        let given = whole(setup, claim).await?;
         keys.insert(given.key_id);
         buckets.insert(given.bucket);
     }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use futures::future::{try_join, try_join_all};
 use serde_json::json;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::gateway::Gateway;
 use tokio::time::{interval, sleep};
 
 use crate::balancer::Balancer;
-use crate::gateway::Gateway;
-use crate::stage::Stage;
 use crate::tenant::Tenant;
-use crate::testbed::Testbed;
 
 const CLAIM: &str = "data";
 /// How many gateways there are at rest, each of which is replaced.
@@ -29,16 +29,16 @@ const LATE: Duration = Duration::from_secs(1);
 const DRAIN: u64 = 2;
 
 /// Two gateways are replaced under 200 requests a second, of which none fails.
-pub(super) async fn gateways(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("rollout").await?;
+pub(super) async fn gateways(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("rollout").await?;
     let balancer = Balancer::start().await?;
     let mut running = Vec::new();
     for _ in 0..REPLICAS {
-        running.push(stage.start_gateway_that_drains(DRAIN).await?);
+        running.push(setup.start_gateway_that_drains(DRAIN).await?);
     }
     list(&balancer, &running)?;
-    let mut operator = stage.start_operator_behind(&balancer.url(), &[]).await?;
-    let told = stage.under(&mut operator, in_use(&stage, &balancer, &mut running)).await?;
+    let mut operator = setup.start_operator_behind(&balancer.url(), &[]).await?;
+    let told = setup.under(&mut operator, in_use(&setup, &balancer, &mut running)).await?;
     operator.terminate().await?;
     for gateway in running {
         gateway.end().await?;
@@ -46,17 +46,17 @@ pub(super) async fn gateways(testbed: &Testbed) -> Result<String> {
     Ok(told)
 }
 
-async fn in_use(stage: &Stage<'_>, balancer: &Balancer, running: &mut Vec<Gateway>) -> Result<String> {
-    stage.claim(CLAIM, json!({})).await?;
-    stage.ready(CLAIM).await?;
+async fn in_use(setup: &Setup<'_>, balancer: &Balancer, running: &mut Vec<Gateway>) -> Result<String> {
+    setup.claim(CLAIM, json!({})).await?;
+    setup.ready(CLAIM).await?;
     let ended = Cell::new(false);
     let replaced = async {
-        let replaced = replace(stage, balancer, running).await;
+        let replaced = replace(setup, balancer, running).await;
         ended.set(true);
         replaced
     };
     let start = Instant::now();
-    let using = try_join_all((0..TENANTS).map(|_| uses(stage, &ended)));
+    let using = try_join_all((0..TENANTS).map(|_| uses(setup, &ended)));
     let ((), uses) = try_join(replaced, using).await?;
     let (uses, seconds) = (uses.iter().sum::<usize>(), start.elapsed().as_secs_f64());
     let requests = 2 * uses;
@@ -68,9 +68,9 @@ async fn in_use(stage: &Stage<'_>, balancer: &Balancer, running: &mut Vec<Gatewa
 }
 
 /// Replaces each gateway by a new one.
-async fn replace(stage: &Stage<'_>, balancer: &Balancer, running: &mut Vec<Gateway>) -> Result<()> {
+async fn replace(setup: &Setup<'_>, balancer: &Balancer, running: &mut Vec<Gateway>) -> Result<()> {
     for _ in 0..REPLICAS {
-        running.push(stage.start_gateway_that_drains(DRAIN).await?);
+        running.push(setup.start_gateway_that_drains(DRAIN).await?);
         list(balancer, running)?;
         let old = running.remove(0);
         let hears = async {
@@ -89,8 +89,8 @@ fn list(balancer: &Balancer, gateways: &[Gateway]) -> Result<()> {
 }
 
 /// Uses the bucket until the end; tells how often.
-async fn uses(stage: &Stage<'_>, ended: &Cell<bool>) -> Result<usize> {
-    let secret = stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
+async fn uses(setup: &Setup<'_>, ended: &Cell<bool>) -> Result<usize> {
+    let secret = setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
     let tenant = Tenant::of(&secret)?;
     let (mut count, mut pace) = (0, interval(PACE));
     while !ended.get() {

@@ -11,13 +11,13 @@ use kube::ResourceExt;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{self, Role};
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::objects::text;
 
 use tokio::time::{interval, timeout};
 
-use crate::objects::text;
-use crate::stage::Stage;
 use crate::tenant::Tenant;
-use crate::testbed::Testbed;
 
 const CLAIM: &str = "data";
 /// How long the old key goes on after the switch, in seconds.
@@ -31,32 +31,32 @@ const REQUEST: &str = "first";
 
 /// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it
 /// read at first.
-pub(super) async fn overlap(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("rotation").await?;
-    let gateway = stage.start_gateway().await?;
-    let mut operator = stage.start_operator_behind(&gateway.url(), &[]).await?;
-    let seen = stage.under(&mut operator, in_use(&stage)).await?;
+pub(super) async fn overlap(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("rotation").await?;
+    let gateway = setup.start_gateway().await?;
+    let mut operator = setup.start_operator_behind(&gateway.url(), &[]).await?;
+    let seen = setup.under(&mut operator, in_use(&setup)).await?;
     operator.terminate().await?;
     gateway.end().await?;
     Ok(seen)
 }
 
-async fn in_use(stage: &Stage<'_>) -> Result<String> {
-    stage.claim(CLAIM, json!({"rotationPolicy": {"overlapSeconds": OVERLAP}})).await?;
-    stage.ready(CLAIM).await?;
-    let held = Tenant::of(&connection(stage).await?)?;
-    let other = format!("{}-other", stage.tenant);
-    stage.testbed.store.make(&other).await?;
+async fn in_use(setup: &Setup<'_>) -> Result<String> {
+    setup.claim(CLAIM, json!({"rotationPolicy": {"overlapSeconds": OVERLAP}})).await?;
+    setup.ready(CLAIM).await?;
+    let held = Tenant::of(&connection(setup).await?)?;
+    let other = format!("{}-other", setup.tenant);
+    setup.environment.store.make(&other).await?;
     held.is_kept_out_of(&other).await?;
 
     let ended = Cell::new(false);
     let holds = async {
-        let seen = holds_on(stage, &held).await;
+        let seen = holds_on(setup, &held).await;
         ended.set(true);
         seen
     };
-    let reads = reads_again(stage, &ended, &held.key_id);
-    let (expires, held, read) = try_join3(rotate(stage, &held.key_id), holds, reads).await?;
+    let reads = reads_again(setup, &ended, &held.key_id);
+    let (expires, held, read) = try_join3(rotate(setup, &held.key_id), holds, reads).await?;
     ensure!(held.refused_at >= expires, "the old key was refused at {}, and expires at {expires}", held.refused_at);
     let earliest = read.old_until + SignedDuration::from_secs(OVERLAP);
     ensure!(expires >= earliest, "the Secret held the old key at {}, and that expires at {expires}", read.old_until);
@@ -67,30 +67,30 @@ async fn in_use(stage: &Stage<'_>) -> Result<String> {
 }
 
 /// How long the rotation may take to come.
-pub(super) fn limit(stage: &Stage<'_>) -> Duration {
-    YOUNGEST + stage.testbed.patience
+pub(super) fn limit(setup: &Setup<'_>) -> Duration {
+    YOUNGEST + setup.environment.patience
 }
 
-async fn connection(stage: &Stage<'_>) -> Result<Secret> {
-    stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
+async fn connection(setup: &Setup<'_>) -> Result<Secret> {
+    setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
 }
 
 /// Asks for a rotation and waits for it. Returns when the old key expires.
-async fn rotate(stage: &Stage<'_>, old: &str) -> Result<Timestamp> {
-    stage.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
+async fn rotate(setup: &Setup<'_>, old: &str) -> Result<Timestamp> {
+    setup.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
     let rotated = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
         status.is_some_and(|status| {
             status.rotation_generation == Some(2) && status.handled_rotate_request.as_deref() == Some(REQUEST)
         })
     };
-    let claim = stage.testbed.wait_for_up_to(limit(stage), &stage.claims(), CLAIM, "rotated", rotated).await?;
+    let claim = setup.environment.wait_for_up_to(limit(setup), &setup.claims(), CLAIM, "rotated", rotated).await?;
     let claim = claim.context("the claim is gone")?;
     // The stamp is another pass's, which has seen the Secret with the new key.
-    let (secrets, name) = (stage.secrets(&stage.system), format!("vc-{}", old.to_lowercase()));
+    let (secrets, name) = (setup.secrets(&setup.system), format!("vc-{}", old.to_lowercase()));
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
-    let stamped = stage.testbed.wait(&secrets, &name, "stamped", stamped).await?.context("the old key is gone")?;
-    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let stamped = setup.environment.wait(&secrets, &name, "stamped", stamped).await?.context("the old key is gone")?;
+    let keys = setup.internal(&claim, Role::VirtualCredential).await?;
     let current: Vec<&Secret> = keys.iter().filter(|key| expiry(key).is_none()).collect();
     let shown = claim.status.and_then(|status| status.access_key_id).unwrap_or_default();
     let right = keys.len() == 2 && current.len() == 1 && text(current[0], "access_key_id") == shown;
@@ -110,7 +110,7 @@ struct Held {
 }
 
 /// Uses one key until it is refused, which must not be before it has expired.
-async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held> {
+async fn holds_on(setup: &Setup<'_>, tenant: &Tenant) -> Result<Held> {
     let mut count = 0;
     let mut pace = interval(PACE);
     let used = async {
@@ -123,9 +123,9 @@ async fn holds_on(stage: &Stage<'_>, tenant: &Tenant) -> Result<Held> {
             }
         }
     };
-    let refused_at = timeout(limit(stage), used).await;
+    let refused_at = timeout(limit(setup), used).await;
     let refused_at =
-        refused_at.map_err(|_| anyhow!("the old key still works after {} s", limit(stage).as_secs()))??;
+        refused_at.map_err(|_| anyhow!("the old key still works after {} s", limit(setup).as_secs()))??;
     Ok(Held { count, refused_at })
 }
 
@@ -138,14 +138,14 @@ struct Read {
 }
 
 /// Uses the bucket with what the Secret holds at that moment, until the end.
-async fn reads_again(stage: &Stage<'_>, ended: &Cell<bool>, old: &str) -> Result<Read> {
+async fn reads_again(setup: &Setup<'_>, ended: &Cell<bool>, old: &str) -> Result<Read> {
     let mut read = Read { count: 0, old_until: Timestamp::now() };
-    let mut tenant = Tenant::of(&connection(stage).await?)?;
+    let mut tenant = Tenant::of(&connection(setup).await?)?;
     let mut pace = interval(PACE);
     while !ended.get() {
         pace.tick().await;
         let asked = Timestamp::now();
-        let secret = connection(stage).await?;
+        let secret = connection(setup).await?;
         let id = text(&secret, "AWS_ACCESS_KEY_ID");
         if id == old {
             read.old_until = asked;

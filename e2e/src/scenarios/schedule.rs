@@ -10,12 +10,12 @@ use kube::runtime::wait::conditions::is_deleted;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::Role;
+use stowage_testbed::clock::FakeClock;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
 
 use super::rotation::expiry;
 use super::whole::given;
-use crate::clock::FakeClock;
-use crate::stage::Stage;
-use crate::testbed::Testbed;
 
 const CLAIM: &str = "data";
 /// The least that the contract allows.
@@ -27,39 +27,39 @@ const LATER: u32 = INTERVAL_DAYS + 1;
 
 /// A week later the key is replaced; with the clock set back nothing happens; another week later
 /// the old key is gone, and the next one replaced.
-pub(super) async fn rotation(testbed: &Testbed, clock: &FakeClock) -> Result<String> {
-    let stage = testbed.stage("schedule").await?;
-    let mut operator = stage.start_operator(&[]).await?;
-    let first = stage.under(&mut operator, async {
+pub(super) async fn rotation(environment: &Environment, clock: &FakeClock) -> Result<String> {
+    let setup = environment.setup("schedule").await?;
+    let mut operator = setup.start_operator(&[]).await?;
+    let first = setup.under(&mut operator, async {
         let policy = json!({"mode": "TimeBased", "intervalDays": INTERVAL_DAYS, "overlapSeconds": OVERLAP});
-        stage.claim(CLAIM, json!({"rotationPolicy": policy})).await?;
-        let claim = stage.ready(CLAIM).await?;
-        given(&stage, &claim).await
+        setup.claim(CLAIM, json!({"rotationPolicy": policy})).await?;
+        let claim = setup.ready(CLAIM).await?;
+        given(&setup, &claim).await
     });
     let first = first.await?.key_id;
     operator.terminate().await?;
 
     let before = Timestamp::now();
-    let mut operator = stage.start_operator_ahead(clock, LATER).await?;
-    let claim = stage.under(&mut operator, replaced(&stage, 2, &first, (before, LATER))).await?;
+    let mut operator = setup.start_operator_ahead(clock, LATER).await?;
+    let claim = setup.under(&mut operator, replaced(&setup, 2, &first, (before, LATER))).await?;
     operator.terminate().await?;
-    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
+    let keys = setup.internal(&claim, Role::VirtualCredential).await?;
     ensure!(keys.len() == 2, "after a rotation there are {} keys", keys.len());
-    let second = given(&stage, &claim).await?.key_id;
+    let second = given(&setup, &claim).await?.key_id;
 
-    let mut operator = stage.start_operator(&[]).await?;
-    stage.under(&mut operator, at_rest(&stage)).await?;
+    let mut operator = setup.start_operator(&[]).await?;
+    setup.under(&mut operator, at_rest(&setup)).await?;
     operator.terminate().await?;
-    let same = versions(&stage.internal(&claim, Role::VirtualCredential).await?);
+    let same = versions(&setup.internal(&claim, Role::VirtualCredential).await?);
     ensure!(same == versions(&keys), "keys were changed by an operator whose clock was set back");
 
     let before = Timestamp::now();
-    let mut operator = stage.start_operator_ahead(clock, 2 * LATER).await?;
-    let told = stage.under(&mut operator, async {
+    let mut operator = setup.start_operator_ahead(clock, 2 * LATER).await?;
+    let told = setup.under(&mut operator, async {
         let old = keys.iter().find(|key| expiry(key).is_some()).context("no key expires")?;
-        let (secrets, uid) = (stage.secrets(&stage.system), old.uid().unwrap_or_default());
-        stage.testbed.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
-        replaced(&stage, 3, &second, (before, 2 * LATER)).await?;
+        let (secrets, uid) = (setup.secrets(&setup.system), old.uid().unwrap_or_default());
+        setup.environment.wait(&secrets, &old.name_any(), "gone after its end", is_deleted(&uid)).await?;
+        replaced(&setup, 3, &second, (before, 2 * LATER)).await?;
         Ok(format!("two keys replaced in {} days, none by a clock that was set back", 2 * LATER))
     });
     let told = told.await?;
@@ -70,7 +70,7 @@ pub(super) async fn rotation(testbed: &Testbed, clock: &FakeClock) -> Result<Str
 /// Waits for this generation of keys, from an operator that was started then and is so many days
 /// ahead. The old one goes on for the overlap, by the operator's clock.
 async fn replaced(
-    stage: &Stage<'_>,
+    setup: &Setup<'_>,
     generation: i64,
     old: &str,
     (before, days): (Timestamp, u32),
@@ -80,10 +80,11 @@ async fn replaced(
             .and_then(|claim| claim.status.as_ref())
             .is_some_and(|status| status.rotation_generation == Some(generation))
     };
-    let claim = stage.testbed.wait(&stage.claims(), CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
+    let claim =
+        setup.environment.wait(&setup.claims(), CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
     let name = format!("vc-{}", old.to_lowercase());
-    let key = stage.testbed.wait(&stage.secrets(&stage.system), &name, "stamped", stamped).await?;
+    let key = setup.environment.wait(&setup.secrets(&setup.system), &name, "stamped", stamped).await?;
     let end = key.as_ref().and_then(expiry).context("the old key is gone")?;
     let ahead = SignedDuration::from_hours(24 * i64::from(days));
     // Between the operator's start and now, a second of rounding beside.
@@ -91,15 +92,15 @@ async fn replaced(
     let overlap = SignedDuration::from_secs(OVERLAP);
     let in_time = (earliest + overlap..=latest + overlap).contains(&end);
     ensure!(in_time, "the old key ends at {end}, not {OVERLAP} s after {earliest} to {latest}");
-    let shown = given(stage, &claim).await?.key_id;
+    let shown = given(setup, &claim).await?.key_id;
     ensure!(shown != old, "the Secret still holds the old key");
     Ok(claim)
 }
 
 /// Waits until an operator has begun and has nothing more to do.
-async fn at_rest(stage: &Stage<'_>) -> Result<()> {
-    let (way, patience) = (stage.way()?, stage.testbed.patience);
-    way.until(patience, "come to rest", |calls| calls.has_begun() && calls.are_answered()).await.map(|_| ())
+async fn at_rest(setup: &Setup<'_>) -> Result<()> {
+    let (fault_proxy, patience) = (setup.fault_proxy()?, setup.environment.patience);
+    fault_proxy.until(patience, "come to rest", |calls| calls.has_begun() && calls.are_answered()).await.map(|_| ())
 }
 
 fn versions(secrets: &[Secret]) -> BTreeMap<String, Option<String>> {

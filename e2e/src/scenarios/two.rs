@@ -9,29 +9,29 @@ use kube::api::ListParams;
 use serde_json::json;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::Role;
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::objects::text;
 use tokio::time::sleep;
 
 use super::rotation::expiry;
 use super::whole::{Given, given};
-use crate::objects::text;
-use crate::stage::Stage;
-use crate::testbed::Testbed;
 
 const CLAIMS: usize = 12;
 /// Between two looks at what is to come to agree.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Both work on all claims from the beginning to the end; one is killed in between and comes back.
-pub(super) async fn operators(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("two").await?;
-    let mut first = stage.start_operator(&[]).await?;
-    let second = stage.start_another_operator(&[]).await?;
-    let told = stage.under(&mut first, async {
-        let claims = come(&stage, 0..CLAIMS).await?;
+pub(super) async fn operators(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("two").await?;
+    let mut first = setup.start_operator(&[]).await?;
+    let second = setup.start_another_operator(&[]).await?;
+    let told = setup.under(&mut first, async {
+        let claims = come(&setup, 0..CLAIMS).await?;
         second.kill().await?;
-        let second = stage.start_another_operator(&[]).await?;
-        let claims = [claims, come(&stage, CLAIMS..2 * CLAIMS).await?].concat();
-        try_join_all(claims.iter().map(|claim| goes(&stage, claim))).await?;
+        let second = setup.start_another_operator(&[]).await?;
+        let claims = [claims, come(&setup, CLAIMS..2 * CLAIMS).await?].concat();
+        try_join_all(claims.iter().map(|claim| goes(&setup, claim))).await?;
         second.terminate().await?;
         Ok(format!("{} claims came, each with one current key and one bucket, and went", claims.len()))
     });
@@ -41,13 +41,13 @@ pub(super) async fn operators(testbed: &Testbed) -> Result<String> {
 }
 
 /// Claims are made at once, and each is bound as by one operator.
-async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<BucketClaim>> {
+async fn come(setup: &Setup<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<BucketClaim>> {
     try_join_all(numbers.map(|number| async move {
         let name = format!("claim-{number:02}");
-        stage.claim(&name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
-        let claim = stage.ready(&name).await?;
-        let given = one_current(stage, &claim).await?;
-        stage.testbed.store.put(&given.bucket, number).await?;
+        setup.claim(&name, json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
+        let claim = setup.ready(&name).await?;
+        let given = one_current(setup, &claim).await?;
+        setup.environment.store.put(&given.bucket, number).await?;
         Ok(claim)
     }))
     .await
@@ -56,10 +56,10 @@ async fn come(stage: &Stage<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
 /// Where one of them finds that the other has begun it may make another key, and the claim goes
 /// over to that: to what the consumer Secret shows first, then to what the status tells, and then
 /// the first key is on its way out. In between they disagree.
-async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
-    let deadline = Instant::now() + stage.testbed.patience;
+async fn one_current(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
+    let deadline = Instant::now() + setup.environment.patience;
     loop {
-        match settled(stage, &claim.name_any()).await {
+        match settled(setup, &claim.name_any()).await {
             Err(_) if Instant::now() < deadline => sleep(LOOK).await,
             settled => return settled,
         }
@@ -67,10 +67,10 @@ async fn one_current(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
 }
 
 /// Fails unless the claim has one current key, of which its status and its consumer Secret tell.
-async fn settled(stage: &Stage<'_>, name: &str) -> Result<Given> {
-    let claim = stage.claims().get(name).await.with_context(|| format!("can't read claim {name}"))?;
-    let keys = stage.internal(&claim, Role::VirtualCredential).await?;
-    let given = given(stage, &claim).await?;
+async fn settled(setup: &Setup<'_>, name: &str) -> Result<Given> {
+    let claim = setup.claims().get(name).await.with_context(|| format!("can't read claim {name}"))?;
+    let keys = setup.internal(&claim, Role::VirtualCredential).await?;
+    let given = given(setup, &claim).await?;
     let current: Vec<String> =
         keys.iter().filter(|key| expiry(key).is_none()).map(|key| text(key, "access_key_id")).collect();
     ensure!(
@@ -82,14 +82,14 @@ async fn settled(stage: &Stage<'_>, name: &str) -> Result<Given> {
 }
 
 /// A claim goes with its bucket, and leaves nothing.
-async fn goes(stage: &Stage<'_>, claim: &BucketClaim) -> Result<()> {
-    stage.delete(claim).await?;
+async fn goes(setup: &Setup<'_>, claim: &BucketClaim) -> Result<()> {
+    setup.delete(claim).await?;
     // What one of them makes while the other lets go is swept by either.
-    stage.swept(claim, &[Role::BucketRecord, Role::VirtualCredential]).await?;
+    setup.swept(claim, &[Role::BucketRecord, Role::VirtualCredential]).await?;
     let name = claim.metadata.name.as_deref().unwrap_or_default();
-    let left = stage.testbed.store.tags(&format!("{}-{name}", stage.tenant)).await?;
+    let left = setup.environment.store.tags(&format!("{}-{name}", setup.tenant)).await?;
     ensure!(left.is_none(), "the bucket of claim {name} is still there");
-    let consumers = stage.secrets(&stage.tenant).list(&ListParams::default()).await;
+    let consumers = setup.secrets(&setup.tenant).list(&ListParams::default()).await;
     let consumers = consumers.context("can't list the consumer Secrets")?;
     let mine = format!("{name}-s3");
     let consumer = consumers.iter().find(|secret| secret.metadata.name.as_deref() == Some(&mine));

@@ -11,32 +11,34 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{self, AccessKeyId, BucketClaim, BucketName, ClaimUid, Endpoint, RecordName};
+use stowage_testbed::environment::Environment;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::objects::{from_json, text};
 
-use super::{crds, rotation};
-use crate::objects::{from_json, text};
-use crate::stage::Stage;
+use stowage_testbed::definitions;
+
+use super::rotation;
 use crate::tenant::Tenant;
-use crate::testbed::Testbed;
 
 const DEFINITIONS: &str = include_str!("../../upgrade/first-crds.yaml");
 const OBJECTS: &str = include_str!("../../upgrade/first-objects.yaml");
 const CLAIM: &str = "data";
 
 /// Whatever it comes to, the scenarios to come have this version's definitions.
-pub(super) async fn play(testbed: &Testbed) -> Result<String> {
-    let stage = testbed.stage("upgrade").await?;
+pub(super) async fn play(environment: &Environment) -> Result<String> {
+    let setup = environment.setup("upgrade").await?;
     for document in stowage_world::parse("first-crds.yaml", DEFINITIONS)? {
         let definition: CustomResourceDefinition = document.object.try_parse().context("first-crds.yaml")?;
-        crds::apply(testbed, &definition).await?;
-        crds::established(testbed, &definition.name_any()).await?;
+        definitions::apply(environment, &definition).await?;
+        definitions::established(environment, &definition.name_any()).await?;
     }
-    let left = first_version(&stage).await;
+    let left = first_version(&setup).await;
     for definition in api::crds() {
-        crds::apply(testbed, &definition).await?;
-        crds::established(testbed, &definition.name_any()).await?;
+        definitions::apply(environment, &definition).await?;
+        definitions::established(environment, &definition.name_any()).await?;
     }
-    let gateway = stage.start_gateway().await?;
-    let served = served_on(&stage, left?, &gateway.url()).await?;
+    let gateway = setup.start_gateway().await?;
+    let served = served_on(&setup, left?, &gateway.url()).await?;
     gateway.end().await?;
     Ok(served)
 }
@@ -50,14 +52,14 @@ struct Left {
 
 /// A bound claim as the first version knew it: with its bucket, and without its Secrets, in which
 /// the gateway stands.
-async fn first_version(stage: &Stage<'_>) -> Result<Left> {
-    let bucket = format!("{}-{CLAIM}", stage.tenant);
+async fn first_version(setup: &Setup<'_>) -> Result<Left> {
+    let bucket = format!("{}-{CLAIM}", setup.tenant);
     let claim: BucketClaim = from_json(json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim",
         "metadata": {"name": CLAIM, "finalizers": [api::FINALIZER]},
-        "spec": {"backendRef": {"name": stage.backend}},
+        "spec": {"backendRef": {"name": setup.backend}},
     }));
-    let claim = stage.claims().create(&PostParams::default(), &claim).await.context("can't make the claim")?;
+    let claim = setup.claims().create(&PostParams::default(), &claim).await.context("can't make the claim")?;
     let uid = claim.uid().context("the claim has no UID")?;
     let key = AccessKeyId::of(&ClaimUid::new(&uid), 1);
     let condition = |kind: &str, reason: &str| {
@@ -68,7 +70,7 @@ async fn first_version(stage: &Stage<'_>) -> Result<Left> {
     };
     let status = json!({"status": {
         "observedGeneration": 1, "phase": "Bound", "bucketName": bucket, "bucketOrigin": "Created",
-        "backend": {"name": stage.backend, "endpoint": stage.testbed.endpoint},
+        "backend": {"name": setup.backend, "endpoint": setup.environment.endpoint},
         "boundSecretName": format!("{CLAIM}-s3"), "accessKeyId": key.as_str(), "rotationGeneration": 1,
         "rotatedAt": "2026-01-01T00:00:00Z",
         "conditions": [
@@ -77,31 +79,31 @@ async fn first_version(stage: &Stage<'_>) -> Result<Left> {
             condition("CredentialsProvisioned", "SecretWritten"),
         ],
     }});
-    let claims: Api<BucketClaim> = Api::namespaced(stage.testbed.client.clone(), &stage.tenant);
+    let claims: Api<BucketClaim> = Api::namespaced(setup.environment.client.clone(), &setup.tenant);
     let told = claims.patch_status(CLAIM, &PatchParams::default(), &Patch::Merge(status)).await;
     told.context("can't write the claim's status")?;
 
-    let store = &stage.testbed.store;
+    let store = &setup.environment.store;
     store.make(&bucket).await?;
-    let namespaces: Api<Namespace> = Api::all(stage.testbed.client.clone());
+    let namespaces: Api<Namespace> = Api::all(setup.environment.client.clone());
     let installation = namespaces.get("kube-system").await.context("can't read namespace kube-system")?;
-    let (installation, name) = (installation.uid().unwrap_or_default(), format!("{}/{CLAIM}", stage.tenant));
+    let (installation, name) = (installation.uid().unwrap_or_default(), format!("{}/{CLAIM}", setup.tenant));
     let tags = [(wire::TAG_INSTALLATION, &*installation), (wire::TAG_CLAIM, &*name), (wire::TAG_CLAIM_UID, &*uid)];
     store.tag(&bucket, &tags).await?;
     Ok(Left { claim, bucket, key })
 }
 
 /// Puts the Secrets of the first version into the cluster.
-async fn keep_secrets(stage: &Stage<'_>, left: &Left, gateway: &str) -> Result<()> {
-    let endpoint = Endpoint::parse(&stage.testbed.endpoint)?;
+async fn keep_secrets(setup: &Setup<'_>, left: &Left, gateway: &str) -> Result<()> {
+    let endpoint = Endpoint::parse(&setup.environment.endpoint)?;
     let record = RecordName::of(&endpoint, &BucketName::parse(&left.bucket)?);
     let (uid, credential) = (left.claim.uid().unwrap_or_default(), left.key.secret_name());
     let words = [
         ("$RECORD", record.as_str()),
         ("$CREDENTIAL", &credential),
-        ("$SYSTEM", &stage.system),
-        ("$TENANT", &stage.tenant),
-        ("$BACKEND", &stage.backend),
+        ("$SYSTEM", &setup.system),
+        ("$TENANT", &setup.tenant),
+        ("$BACKEND", &setup.backend),
         ("$BUCKET", &left.bucket),
         ("$STORE", endpoint.as_str()),
         ("$GATEWAY", gateway),
@@ -112,70 +114,72 @@ async fn keep_secrets(stage: &Stage<'_>, left: &Left, gateway: &str) -> Result<(
     for document in stowage_world::parse("first-objects.yaml", &filled)? {
         let secret: Secret = document.object.try_parse().context("first-objects.yaml")?;
         let namespace = secret.namespace().unwrap_or_default();
-        let made = stage.secrets(&namespace).create(&PostParams::default(), &secret).await;
+        let made = setup.secrets(&namespace).create(&PostParams::default(), &secret).await;
         made.with_context(|| format!("can't make Secret {}", secret.name_any()))?;
     }
     Ok(())
 }
 
-async fn served_on(stage: &Stage<'_>, left: Left, gateway: &str) -> Result<String> {
-    keep_secrets(stage, &left, gateway).await?;
+async fn served_on(setup: &Setup<'_>, left: Left, gateway: &str) -> Result<String> {
+    keep_secrets(setup, &left, gateway).await?;
     let before =
-        stage.claims().get(CLAIM).await.context("the claim is gone with the definitions of the first version")?;
+        setup.claims().get(CLAIM).await.context("the claim is gone with the definitions of the first version")?;
     ensure!(before.spec == left.claim.spec, "its spec is {:?}", before.spec);
-    let app = Tenant::of(&connection(stage).await?)?;
-    works(stage, &app).await.context("before this version's operator is there")?;
+    let app = Tenant::of(&connection(setup).await?)?;
+    works(setup, &app).await.context("before this version's operator is there")?;
 
-    let mut operator = stage.start_operator_behind(gateway, &[]).await?;
-    let done = stage.under(&mut operator, goes_on(stage, &left, &app)).await;
+    let mut operator = setup.start_operator_behind(gateway, &[]).await?;
+    let done = setup.under(&mut operator, goes_on(setup, &left, &app)).await;
     operator.terminate().await?;
     done
 }
 
 /// The key goes on, gets what the first version did not write, is replaced as any other, and ends
 /// with its claim.
-async fn goes_on(stage: &Stage<'_>, left: &Left, app: &Tenant) -> Result<String> {
-    let secrets = stage.secrets(&stage.system);
+async fn goes_on(setup: &Setup<'_>, left: &Left, app: &Tenant) -> Result<String> {
+    let secrets = setup.secrets(&setup.system);
     let noted = |secret: Option<&Secret>| secret.is_some_and(|secret| !text(secret, wire::ENDPOINT).is_empty());
-    stage
-        .testbed
+    setup
+        .environment
         .wait(&secrets, &left.key.secret_name(), "brought up to date", noted)
         .await?
         .context("its key is gone")?;
-    let claim = stage.ready(CLAIM).await?;
+    let claim = setup.ready(CLAIM).await?;
     let status = claim.status.clone().unwrap_or_default();
     ensure!(status.access_key_id.as_deref() == Some(left.key.as_str()), "its key is {:?}", status.access_key_id);
     ensure!(status.bucket_name.as_ref() == Some(&left.bucket), "its bucket is {:?}", status.bucket_name);
-    ensure!(Tenant::of(&connection(stage).await?)?.key_id == app.key_id, "its Secret holds another key");
-    let keys = stage.internal(&claim, Role::VirtualCredential).await?.len();
+    ensure!(Tenant::of(&connection(setup).await?)?.key_id == app.key_id, "its Secret holds another key");
+    let keys = setup.internal(&claim, Role::VirtualCredential).await?.len();
     ensure!(keys == 1, "it has {keys} keys");
-    works(stage, app).await.context("under this version's operator")?;
-    stage.testbed.unchanged_by_operator(&left.bucket).await?;
+    works(setup, app).await.context("under this version's operator")?;
+    setup.environment.unchanged_by_operator(&left.bucket).await?;
 
-    stage.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: "now"}}})).await?;
+    setup.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: "now"}}})).await?;
     let rotated = |claim: Option<&BucketClaim>| {
         claim.and_then(|claim| claim.status.as_ref()).is_some_and(|status| status.rotation_generation == Some(2))
     };
-    let (limit, claims) = (rotation::limit(stage), stage.claims());
-    stage.testbed.wait_for_up_to(limit, &claims, CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
-    works(stage, &Tenant::of(&connection(stage).await?)?).await.context("with the next key")?;
-    stage.delete(&claim).await?;
-    stage.nothing_left(&claim).await?;
-    ensure!(stage.testbed.store.tags(&left.bucket).await?.is_some(), "its bucket is gone, which is to be kept");
+    let (limit, claims) = (rotation::limit(setup), setup.claims());
+    setup.environment.wait_for_up_to(limit, &claims, CLAIM, "rotated", rotated).await?.context("the claim is gone")?;
+    works(setup, &Tenant::of(&connection(setup).await?)?).await.context("with the next key")?;
+    setup.delete(&claim).await?;
+    setup.nothing_left(&claim).await?;
+    ensure!(setup.environment.store.tags(&left.bucket).await?.is_some(), "its bucket is gone, which is to be kept");
     Ok("a claim of the first version kept bucket and key, was rotated, and went".to_owned())
 }
 
-async fn connection(stage: &Stage<'_>) -> Result<Secret> {
-    stage.secrets(&stage.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
+async fn connection(setup: &Setup<'_>) -> Result<Secret> {
+    setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
 }
 
 /// Uses the bucket once the gateway has heard of the key.
-async fn works(stage: &Stage<'_>, app: &Tenant) -> Result<()> {
+async fn works(setup: &Setup<'_>, app: &Tenant) -> Result<()> {
     let began = Instant::now();
     loop {
         match app.use_bucket(1).await {
             Ok(()) => return Ok(()),
-            Err(why) if began.elapsed() > stage.testbed.patience => return Err(why).context("the key does not work"),
+            Err(why) if began.elapsed() > setup.environment.patience => {
+                return Err(why).context("the key does not work");
+            }
             Err(_) => tokio::time::sleep(std::time::Duration::from_millis(200)).await,
         }
     }

@@ -4,9 +4,8 @@ use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
 use stowage_operator::api::BucketClaim;
 use stowage_operator::api::wire::{Role, TAG_CLAIM_UID};
-
-use crate::objects::text;
-use crate::stage::Stage;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::objects::text;
 
 /// What its consumer Secret gives a tenant.
 pub(super) struct Given {
@@ -16,17 +15,17 @@ pub(super) struct Given {
 
 /// One record, one credential, the consumer Secret that shows it and is the claim's own, and a
 /// bucket with its tags.
-pub(super) async fn whole(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
+pub(super) async fn whole(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
     for role in [Role::BucketRecord, Role::VirtualCredential] {
-        let found = stage.internal(claim, role).await?.len();
+        let found = setup.internal(claim, role).await?.len();
         ensure!(found == 1, "claim {name} has {found} Secrets of role {}", role.as_str());
     }
-    let credential = stage.internal(claim, Role::VirtualCredential).await?.remove(0);
-    let given = given(stage, claim).await?;
+    let credential = setup.internal(claim, Role::VirtualCredential).await?.remove(0);
+    let given = given(setup, claim).await?;
     let key = text(&credential, "access_key_id");
     ensure!(given.key_id == key, "claim {name} shows key {}, and has {key}", given.key_id);
-    let tags = stage.testbed.store.tags(&given.bucket).await?;
+    let tags = setup.environment.store.tags(&given.bucket).await?;
     let tags = tags.with_context(|| format!("claim {name} is bound, but bucket {} isn't there", given.bucket))?;
     ensure!(
         tags.get(TAG_CLAIM_UID) == claim.metadata.uid.as_ref(),
@@ -37,9 +36,9 @@ pub(super) async fn whole(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Give
 }
 
 /// What the consumer Secret shows, which is the claim's own and agrees with its status.
-pub(super) async fn given(stage: &Stage<'_>, claim: &BucketClaim) -> Result<Given> {
+pub(super) async fn given(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
-    let secret = stage.secrets(&stage.tenant).get(&format!("{name}-s3")).await;
+    let secret = setup.secrets(&setup.tenant).get(&format!("{name}-s3")).await;
     let secret = secret.with_context(|| format!("claim {name} has no consumer Secret"))?;
     let owned = secret.owner_references().iter().any(|owner| Some(&owner.uid) == claim.metadata.uid.as_ref());
     ensure!(owned, "the consumer Secret of claim {name} is not its own");

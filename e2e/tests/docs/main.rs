@@ -26,13 +26,15 @@ use stowage_proof::oracles::Promise;
 const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kind-config", "docs"];
 
 /// Folders of the tree in which paths begin that a page names.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 14] = [
     "operator",
     "gateway",
     "world",
     "sim",
     "proof",
+    "testbed",
     "e2e",
+    "bench",
     "fuzz",
     "crds",
     "examples",
@@ -129,6 +131,7 @@ fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>
         }
         "stowage-gateway" => parse::<stowage_gateway::Cli>(place, program, arguments),
         "stowage-e2e" => parse::<stowage_e2e::Cli>(place, program, arguments),
+        "stowage-bench" => parse::<stowage_bench::Cli>(place, program, arguments),
         _ => None,
     };
     refused.map(|why| format!("{} is refused: {why}", words.join(" ")))
@@ -318,6 +321,7 @@ fn what_is_not_so_is_told() {
     let right = [
         "just demo -f x",
         "stowage-e2e run --help",
+        "stowage-bench clients --list",
         "FOO=1 target/debug/stowage-proof merge a.json",
         "create 1 #3 hang",
         "stowage-proof explore [SCENARIO…]",

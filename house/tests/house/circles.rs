@@ -90,19 +90,12 @@ fn no_files_of_the_operator_need_each_other() {
     assert_eq!(graph.scattered, [] as [&str; 0], "these belong into the folder of their type");
 }
 
-/// Crates in which files still need each other, with how many such files there are: they only
-/// become fewer.
-const KNOTTED: [(&str, usize); 1] = [("e2e", 34)];
-
 #[test]
 fn no_files_of_a_crate_need_each_other() {
     for folder in crates() {
         let graph = of_crate(&folder);
         let (knots, circles) = (graph.knots(), graph.circles());
-        let allowed = KNOTTED.iter().find(|(known, _)| *known == folder).map_or(0, |(_, files)| *files);
-        let files = knots.iter().map(Vec::len).sum::<usize>();
-        assert!(files <= allowed, "{folder}: {knots:#?}, among them these circles: {circles:#?}");
-        assert_eq!(files, allowed, "{folder} has fewer by now: lower its number");
+        assert!(knots.is_empty(), "{folder}: {knots:#?}, among them these circles: {circles:#?}");
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn crates() -> Vec<String> {
         let name = entry.expect("it can be read").file_name();
         format!("crates/{}", name.to_string_lossy())
     });
-    let others = ["operator", "gateway", "world", "sim", "proof", "e2e", "fuzz"].map(str::to_owned);
+    let others = ["operator", "gateway", "world", "sim", "proof", "testbed", "e2e", "bench", "fuzz"].map(str::to_owned);
     let all: BTreeSet<String> = members.chain(others).collect();
     all.into_iter().collect()
 }

@@ -91,12 +91,16 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
         "stowage-world" => refuse(stowage.into_iter().filter(|name| !SIMULATED.contains(&name.as_str())).collect()),
         // The page needs no oracle, and the proof no page.
         "stowage-sim" | "stowage-proof" => {
-            let known = |name: &str| SIMULATED.contains(&name) || name == "stowage-world";
-            refuse(stowage.into_iter().filter(|name| !known(name)).collect());
+            refuse(stowage.into_iter().filter(|name| !is_played(name)).collect());
         }
+        "stowage-testbed" => refuse(stowage.into_iter().filter(|name| !is_played(name)).collect()),
         "stowage-e2e" => {
             assert!(has("stowage-sim") && has("stowage-operator"), "e2e plays both");
             refuse(stowage.into_iter().filter(|name| is_on_top(name)).collect());
+        }
+        // A measurement needs no oracle and no page.
+        "stowage-bench" => {
+            refuse(stowage.into_iter().filter(|name| !is_played(name) && *name != "stowage-testbed").collect());
         }
         // It reads what others read, and nothing is built on it.
         "stowage-fuzz" => refuse(stowage.into_iter().filter(|name| FUZZED.iter().all(|it| it != name)).collect()),
@@ -109,7 +113,12 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
 
 /// Crates that nothing is built on.
 fn is_on_top(name: &str) -> bool {
-    matches!(name, "stowage-e2e" | "stowage-fuzz" | "stowage-house")
+    matches!(name, "stowage-bench" | "stowage-e2e" | "stowage-fuzz" | "stowage-house")
+}
+
+/// Crates of Stowage that a world runs, and the world.
+fn is_played(name: &str) -> bool {
+    SIMULATED.contains(&name) || name == "stowage-world"
 }
 
 fn is_of_house(name: &str) -> bool {
@@ -180,13 +189,11 @@ fn a_file_can_be_read_in_one_sitting() {
 /// One habit of layout: a module with rooms below it is `x/mod.rs`, never `x.rs` beside `x/`.
 #[test]
 fn a_module_with_rooms_is_in_its_folder() {
-    let folders = ["crates", "operator", "gateway", "world", "sim", "proof", "fuzz", "house"];
+    let folders =
+        ["crates", "operator", "gateway", "world", "sim", "proof", "testbed", "e2e", "bench", "fuzz", "house"];
     let files = code_and_tests(&folders);
-    let beside: Vec<&String> = files
-        .iter()
-        .map(|(file, _)| file)
-        .filter(|file| !file.starts_with("crates/kube-sim/") && root().join(file.trim_end_matches(".rs")).is_dir())
-        .collect();
+    let beside: Vec<&String> =
+        files.iter().map(|(file, _)| file).filter(|file| root().join(file.trim_end_matches(".rs")).is_dir()).collect();
     assert_eq!(beside, [] as [&String; 0], "move each to `mod.rs` in the folder of its name");
 }
 

@@ -65,7 +65,7 @@ pub(super) static S3_BACKEND: Row = Row {
     rbac: Held(&[
         Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
         Test(RBAC, "one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else"),
-        Test("e2e/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
+        Test("testbed/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
         Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
     ]),
     threat: Held(&[

@@ -41,7 +41,7 @@ pub(super) static USAGE: Row = Row {
     preview: Held(&[Test("operator/tests/world/ahead.rs", "at_rest_there_is_nothing_to_do_and_no_claim_is_asked_for")]),
     rbac: Held(&[
         Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
-        Test("e2e/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
+        Test("testbed/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
         Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
     ]),
     threat: Held(&[Threat("6.quota.counted"), Threat("forge what buckets hold")]),

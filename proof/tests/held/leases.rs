@@ -80,7 +80,7 @@ pub(super) static GATEWAY: Row = Row {
     ),
     preview: Exempt("`plan` and `why` tell what the operator would do, which doesn't read it."),
     rbac: Held(&[
-        Test("e2e/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
+        Test("testbed/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
         Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
     ]),
     threat: Held(&[Threat("forge what buckets hold")]),

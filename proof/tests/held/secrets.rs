@@ -32,7 +32,7 @@ pub(super) const HAS_NO_NOTE: &str = "It has no such note: it is in the namespac
 pub(super) const RBAC_OF_INTERNAL: &[Proof] = &[
     Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
     Test(RBAC, "one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else"),
-    Test("e2e/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
+    Test("testbed/src/rights.rs", "the_gateway_reads_secrets_and_backends_and_writes_what_it_counts"),
     Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
 ];
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
+use stowage_testbed::request::{Answer, Ask, Asker, Signed};
+use stowage_testbed::sigv4::encoded;
 
 use super::doors::KEYS;
-use crate::request::{Answer, Ask, Asker, Signed};
-use crate::sigv4::encoded;
 
 /// What leads to an object besides its key.
 #[derive(Clone, Debug, Default)]

@@ -6,13 +6,13 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 use stowage_operator::api::AccessMode::{self, ReadOnly, ReadWrite, WriteOnly};
 use stowage_operator::api::BucketAccess;
+use stowage_testbed::environment::setup::Setup;
+use stowage_testbed::objects::{from_json, text};
+use stowage_testbed::request::Asker;
+use stowage_testbed::store::Key;
 
 use super::buckets::Buckets;
 use super::tries::{Caller, Grant};
-use crate::objects::{from_json, text};
-use crate::request::Asker;
-use crate::stage::Stage;
-use crate::store::Key;
 
 /// The claim whose bucket is shared, one whose bucket is not, and one elsewhere.
 pub(super) const PHOTOS: &str = "photos";
@@ -69,18 +69,18 @@ impl Wanted {
 }
 
 /// The name of a place's namespace.
-pub(super) fn namespace(stage: &Stage<'_>, from: Place) -> String {
+pub(super) fn namespace(setup: &Setup<'_>, from: Place) -> String {
     match from {
-        Place::Own => stage.tenant.clone(),
-        Place::Shared => format!("{}-b", stage.backend),
-        Place::Guests => format!("{}-c", stage.backend),
-        Place::Elsewhere => format!("{}-d", stage.backend),
+        Place::Own => setup.tenant.clone(),
+        Place::Shared => format!("{}-b", setup.backend),
+        Place::Guests => format!("{}-c", setup.backend),
+        Place::Elsewhere => format!("{}-d", setup.backend),
     }
 }
 
 /// The accesses of a place, as a tenant.
-pub(super) fn accesses(stage: &Stage<'_>, from: Place) -> Api<BucketAccess> {
-    Api::namespaced(stage.testbed.tenant.clone(), &namespace(stage, from))
+pub(super) fn accesses(setup: &Setup<'_>, from: Place) -> Api<BucketAccess> {
+    Api::namespaced(setup.environment.tenant.clone(), &namespace(setup, from))
 }
 
 fn secret_name(access: &str) -> String {
@@ -88,10 +88,10 @@ fn secret_name(access: &str) -> String {
 }
 
 /// Makes an access.
-pub(super) async fn make(stage: &Stage<'_>, Wanted(name, from, entries): &Wanted) -> Result<()> {
+pub(super) async fn make(setup: &Setup<'_>, Wanted(name, from, entries): &Wanted) -> Result<()> {
     let entry = |Entry(claim, mode, prefix, _): &Entry| {
         let place = if *claim == NOTES { Place::Elsewhere } else { Place::Own };
-        let claim = json!({"name": claim, "namespace": namespace(stage, place)});
+        let claim = json!({"name": claim, "namespace": namespace(setup, place)});
         match prefix {
             Some(prefix) => json!({"claimRef": claim, "mode": mode, "prefix": prefix}),
             None => json!({"claimRef": claim, "mode": mode}),
@@ -104,14 +104,14 @@ pub(super) async fn make(stage: &Stage<'_>, Wanted(name, from, entries): &Wanted
             "writeConnectionSecretToRef": {"name": secret_name(name)},
         },
     }));
-    let made = accesses(stage, *from).create(&PostParams::default(), &access).await;
+    let made = accesses(setup, *from).create(&PostParams::default(), &access).await;
     made.with_context(|| format!("can't make access {name}")).map(|_| ())
 }
 
 /// Waits until an access tells this reason, for its current generation.
-pub(super) async fn shows(stage: &Stage<'_>, from: Place, name: &str, reason: &'static str) -> Result<BucketAccess> {
+pub(super) async fn shows(setup: &Setup<'_>, from: Place, name: &str, reason: &'static str) -> Result<BucketAccess> {
     let tells = |access: Option<&BucketAccess>| access.is_some_and(|access| reason_of(access) == Some(reason));
-    let found = stage.testbed.wait(&accesses(stage, from), name, reason, tells).await?;
+    let found = setup.environment.wait(&accesses(setup, from), name, reason, tells).await?;
     found.with_context(|| format!("access {name} is gone"))
 }
 
@@ -123,15 +123,15 @@ fn reason_of(access: &BucketAccess) -> Option<&str> {
 }
 
 /// Waits until an access is what it is to become, and reads its Secret.
-pub(super) async fn caller(stage: &Stage<'_>, buckets: &Buckets, wanted: &Wanted) -> Result<Caller> {
+pub(super) async fn caller(setup: &Setup<'_>, buckets: &Buckets, wanted: &Wanted) -> Result<Caller> {
     let Wanted(name, from, entries) = wanted;
-    let access = shows(stage, *from, name, wanted.reason()).await?;
+    let access = shows(setup, *from, name, wanted.reason()).await?;
     let status = access.status.unwrap_or_default();
     ensure!(status.rotation_generation == Some(1), "access {name} took more than its first key");
     let shown = status.buckets.get().unwrap_or_default();
     let told = shown.iter().map(|entry| entry.reason.as_deref().unwrap_or(&entry.state));
     ensure!(told.eq(entries.iter().map(|entry| entry.3)), "access {name} tells {shown:?}");
-    let secrets = stage.secrets(&namespace(stage, *from));
+    let secrets = setup.secrets(&namespace(setup, *from));
     let secret = secrets.get(&secret_name(name)).await.with_context(|| format!("no Secret of access {name}"))?;
     let key = Key { id: text(&secret, "AWS_ACCESS_KEY_ID"), secret: text(&secret, "AWS_SECRET_ACCESS_KEY") };
     ensure!(status.access_key_id.as_ref() == Some(&key.id), "the status of {name} shows another key than its Secret");

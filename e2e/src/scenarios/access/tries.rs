@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
 use stowage_operator::api::AccessMode;
+use stowage_testbed::request::{Answer, Ask, Asker, Signed};
+use stowage_testbed::sigv4::{checksum, encoded};
 
 use super::buckets::Ids;
 use super::doors::{DOORS, Door, KEYS, Need, PREFIXES, With};
-use crate::request::{Answer, Ask, Asker, Signed};
-use crate::sigv4::{checksum, encoded};
 
 /// How far a key opens a bucket, by what was asked for and consented to.
 #[derive(Clone, Copy, Debug)]
@@ -282,7 +282,7 @@ mod tests {
     use stowage_operator::api::AccessMode;
 
     use super::*;
-    use crate::store::Key;
+    use stowage_testbed::store::Key;
 
     fn caller(grants: &[(&str, AccessMode, &'static str)]) -> Caller {
         let key = Key { id: "A".to_owned(), secret: "b".to_owned() };

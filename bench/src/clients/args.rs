@@ -1,0 +1,148 @@
+//! The command line of the matrix.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use stowage_testbed::console::Output;
+use stowage_testbed::control_plane::Programs;
+use stowage_testbed::failure::Failure;
+use stowage_testbed::tools::beside;
+use stowage_testbed::words::{Words, words};
+
+use super::Settings;
+use super::catalogue::{self, Client};
+use super::means::{Means, Over};
+use crate::measure::stores::Program;
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientsArgs {
+    /// Tell which clients there are, and do nothing.
+    #[arg(long)]
+    list: bool,
+    /// Play these clients only, separated by commas.
+    #[arg(long, env = "STOWAGE_ONLY", value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// What they call, separated by commas: the gateway over http or https, or the store itself.
+    #[arg(long, env = "STOWAGE_OVER", value_name = "WAYS", value_enum, value_delimiter = ',', default_values_t = [Over::Http, Over::Https])]
+    over: Vec<Over>,
+    /// The project's directory of clients.
+    #[arg(long, env = "STOWAGE_CLIENTS", value_name = "DIR", default_value = "bench/clients")]
+    clients: PathBuf,
+    /// Size of the object that is uploaded in parts, in MiB.
+    #[arg(long, env = "STOWAGE_MULTIPART_SIZE", value_name = "MIB", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    multipart_size: u64,
+    #[command(flatten)]
+    means: MeansArgs,
+    /// How long a client may take for all that it does over one way, in seconds.
+    #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=36_000))]
+    timeout: u64,
+    /// What is written to stdout: a table, or one document.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+/// With what clients are played.
+#[derive(Debug, Args)]
+pub(super) struct MeansArgs {
+    /// The store: a program of versitygw or MinIO, `simulated`, or `auto`, which is versitygw or
+    /// MinIO from the PATH, else the simulated one.
+    #[arg(long, env = "STOWAGE_STORE", value_name = "PROGRAM", default_value = "auto")]
+    store: String,
+    /// The operator: program and arguments that come before `run`, separated by spaces; by default
+    /// stowage-operator from beside this program.
+    #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", value_parser = words)]
+    operator_command: Option<Words>,
+    /// The gateway: the same; by default stowage-gateway from beside this program.
+    #[arg(long, env = "STOWAGE_GATEWAY_COMMAND", value_name = "COMMAND", value_parser = words)]
+    gateway_command: Option<Words>,
+}
+
+impl MeansArgs {
+    /// What is found on this machine.
+    ///
+    /// # Errors
+    /// When something is missing.
+    pub(super) fn means(self) -> anyhow::Result<Means> {
+        Ok(Means {
+            store: Program::find(&self.store, std::env::var_os("PATH").as_deref())?,
+            programs: Programs::find().map_err(anyhow::Error::from)?,
+            operator: self.operator_command.map_or_else(|| beside("stowage-operator"), |Words(it)| Ok(it))?,
+            gateway: self.gateway_command.map_or_else(|| beside("stowage-gateway"), |Words(it)| Ok(it))?,
+        })
+    }
+}
+
+/// What a command line asks for.
+pub(crate) enum Wanted {
+    /// To be told of these.
+    List(Vec<Client>),
+    /// To play them.
+    Play(Box<Settings>),
+}
+
+impl ClientsArgs {
+    /// What the command line asks for.
+    ///
+    /// # Errors
+    /// A client that nobody knows, or what is missing on this machine.
+    pub(crate) fn wanted(self) -> Result<Wanted, Failure> {
+        let clients = chosen(catalogue::read(&self.clients)?, &self.only)?;
+        if self.list {
+            return Ok(Wanted::List(clients));
+        }
+        let mut over = self.over;
+        over.sort_unstable();
+        over.dedup();
+        Ok(Wanted::Play(Box::new(Settings {
+            clients,
+            over,
+            cache: cache()?,
+            means: self.means.means()?,
+            multipart: self.multipart_size << 20,
+            patience: Duration::from_secs(self.timeout),
+            output: self.output,
+        })))
+    }
+}
+
+/// Those of the clients that were named, in their order; all of them where none was.
+fn chosen(clients: Vec<Client>, only: &[String]) -> anyhow::Result<Vec<Client>> {
+    if let Some(unknown) = only.iter().find(|name| !clients.iter().any(|client| client.name == **name)) {
+        let known: Vec<&str> = clients.iter().map(|client| client.name.as_str()).collect();
+        return Err(anyhow!("there is no client {unknown}; there are {}", known.join(", ")));
+    }
+    Ok(clients.into_iter().filter(|client| only.is_empty() || only.contains(&client.name)).collect())
+}
+
+/// Where installations are kept: below the user's cache directory.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn cache() -> anyhow::Result<PathBuf> {
+    let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    let of_user = given("XDG_CACHE_HOME").or_else(|| given("HOME").map(|home| home.join(".cache")));
+    of_user.map(|it| it.join("stowage/clients")).context("neither XDG_CACHE_HOME nor HOME is set")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn names(only: &[&str]) -> anyhow::Result<Vec<String>> {
+        let known = ["a", "b", "c"].map(|name| Client::new(name, "1", Path::new(name)));
+        let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+        Ok(chosen(known.into(), &only)?.into_iter().map(|client| client.name).collect())
+    }
+
+    #[test]
+    fn all_are_played_or_those_that_are_named() {
+        assert_eq!(names(&[]).unwrap(), ["a", "b", "c"]);
+        assert_eq!(names(&["c", "a"]).unwrap(), ["a", "c"]);
+        let why = names(&["a", "d"]).unwrap_err().to_string();
+        assert_eq!(why, "there is no client d; there are a, b, c");
+    }
+}

@@ -1,0 +1,81 @@
+//! Requests on a claim's bucket, in which much is written in an odd way: what one reader might take
+//! for data, and another for administration, or for somebody else's.
+//!
+//! A request follows from the seed and its number alone: one that shows a hole can be made again
+//! without those before it. A `request` is written by a `pen` in a `scene`; the other files have a
+//! kind each, and the `form` that one of them sends.
+
+mod documents;
+mod form;
+mod forms;
+mod headers;
+mod heads;
+mod pen;
+mod request;
+mod scene;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod xml;
+
+use fastrand::Rng;
+use stowage_testbed::request::Signed;
+
+pub(super) use self::pen::OBJECTS;
+use self::pen::Pen;
+use self::request::Draft;
+pub(super) use self::request::{Body, Request};
+pub(super) use self::scene::{Kind, SHARED, Scene, Who};
+
+/// Makes requests. The same seed, scene and number make the same one.
+pub(super) struct Generator {
+    seed: u64,
+    scene: Scene,
+}
+
+impl Generator {
+    pub(super) fn new(seed: u64, scene: Scene) -> Self {
+        Self { seed, scene }
+    }
+
+    /// The request of this number.
+    pub(super) fn request(&self, number: u64) -> Request {
+        let random = Rng::with_seed(mixed(self.seed ^ mixed(number)));
+        let mut pen = Pen::new(random, &self.scene);
+        let (kind, who) = (pen.kind(), pen.who());
+        let mut draft = match kind {
+            Kind::Heads => heads::draft(&mut pen),
+            Kind::Documents => documents::draft(&mut pen),
+            Kind::Sources => sources::draft(&mut pen),
+            Kind::Forms => forms::draft(&mut pen),
+            Kind::Headers => headers::draft(&mut pen),
+        };
+        let is_presigned = matches!(kind, Kind::Heads | Kind::Headers) && pen.chance(40);
+        let signed = match &draft.body {
+            Body::Form(_) => Signed::Form,
+            Body::Bytes(_) if is_presigned => Signed::Query,
+            Body::Bytes(_) => Signed::Headers,
+        };
+        if signed == Signed::Query {
+            headers::hoist(&mut draft);
+        }
+        let mut path = format!("/{}", self.scene.bucket).into_bytes();
+        if let Some(key) = &draft.key {
+            path.push(b'/');
+            path.extend(key);
+        } else if pen.chance(64) {
+            path.push(b'/');
+        }
+        let target = pen.written(&path, &draft.query);
+        let Draft { method, query, headers, body, .. } = draft;
+        Request { number, kind, who, signed, method, path, query, target, headers, body }
+    }
+}
+
+/// Numbers in a row as numbers that have nothing in common (SplitMix64).
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,60 @@
+//! The command line of the suite.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use stowage_testbed::console::Output;
+use stowage_testbed::failure::Failure;
+
+use super::super::args::{MeansArgs, cache};
+use super::super::catalogue;
+use super::super::means::Over;
+use super::Settings;
+use super::expected::Expected;
+
+#[derive(Debug, Args)]
+pub(crate) struct SuiteArgs {
+    /// Play only tests whose names contain one of these words, separated by commas.
+    #[arg(long, env = "STOWAGE_ONLY", value_name = "WORDS", value_delimiter = ',')]
+    only: Vec<String>,
+    /// What the suite calls, separated by commas: the gateway over http or https, or, for the tests
+    /// that are put down to the store, the store itself.
+    #[arg(long, env = "STOWAGE_OVER", value_name = "WAYS", value_enum, value_delimiter = ',', default_values_t = [Over::Http, Over::Store])]
+    over: Vec<Over>,
+    /// The directory with the suite's version, scripts and expected results.
+    #[arg(long, env = "STOWAGE_SUITE", value_name = "DIR", default_value = "bench/s3-tests")]
+    suite: PathBuf,
+    #[command(flatten)]
+    means: MeansArgs,
+    /// How long the suite may take over one way, in seconds.
+    #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=36_000))]
+    timeout: u64,
+    /// What is written to stdout: a table, or one document.
+    #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    output: Output,
+}
+
+impl SuiteArgs {
+    /// What the command line asks for.
+    ///
+    /// # Errors
+    /// What is missing on this machine, or wrong with the lists.
+    pub(crate) fn settings(self) -> Result<Settings, Failure> {
+        let suite = catalogue::one(&self.suite)?;
+        let mut over = self.over;
+        over.sort_unstable();
+        over.dedup();
+        Ok(Settings {
+            suite,
+            expected: Expected::read(&self.suite.join("expected")).context("the expected results can't be read")?,
+            over,
+            cache: cache()?,
+            means: self.means.means()?,
+            only: self.only,
+            patience: Duration::from_secs(self.timeout),
+            output: self.output,
+        })
+    }
+}

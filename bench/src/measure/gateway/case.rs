@@ -1,0 +1,157 @@
+//! What is measured.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::measure::figures::{self, Part};
+use crate::measure::table;
+
+/// The numbers of one turn.
+pub(super) type Figures = figures::Figures<Case>;
+/// A gateway, or what is measured beside it.
+pub(super) type Column = table::Column<Case>;
+
+/// A part of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Case {
+    /// Memory at rest, with all keys known.
+    Idle,
+    /// Memory while many clients read large objects slowly.
+    SlowGet,
+    /// Memory while many clients send large objects slowly.
+    SlowPut,
+    /// Signed ListBuckets, which no store is asked for.
+    ListBuckets,
+    /// A request whose signature is wrong.
+    BadSignature,
+    /// A request for somebody else's bucket.
+    Scope,
+    /// HEAD of an object.
+    Head,
+    /// GET of 1 KiB.
+    GetSmall,
+    /// PUT of 1 KiB, its hash signed.
+    PutSmall,
+    /// GET of a large object.
+    GetLarge,
+    /// PUT of a large object, UNSIGNED-PAYLOAD.
+    PutLarge,
+    /// PUT of a large object in signed chunks of 64 KiB.
+    PutChunks,
+    /// GET of a large object, over TLS from client to gateway and from gateway to store.
+    TlsGet,
+    /// PUT of a large object, the same way.
+    TlsPut,
+    /// GET of 1 KiB through a gateway that shares its core with a real store, and without it.
+    StoreGet,
+    /// PUT of 1 KiB, the same way.
+    StorePut,
+    /// GET of 1 MiB, the same way.
+    StoreGetMib,
+    /// From the end of a key's Secret to the first request that is refused.
+    Revoke,
+}
+
+/// What a case is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Memory at rest.
+    Rest,
+    /// Memory under slow clients, who send if `sends`.
+    Slow { sends: bool },
+    /// Requests that a gateway answers by itself.
+    Local,
+    /// Requests that go to the store.
+    Small,
+    /// Bytes that go to the store; of a gateway alone if `signed`.
+    Large { signed: bool },
+    /// The same over TLS.
+    LargeTls,
+    /// Requests to a real store.
+    Real,
+    /// The time that the end of a key takes.
+    Revocation,
+}
+
+impl Case {
+    const ALL: [Self; 18] = [
+        Self::Idle,
+        Self::SlowGet,
+        Self::SlowPut,
+        Self::ListBuckets,
+        Self::BadSignature,
+        Self::Scope,
+        Self::Head,
+        Self::GetSmall,
+        Self::PutSmall,
+        Self::GetLarge,
+        Self::PutLarge,
+        Self::PutChunks,
+        Self::TlsGet,
+        Self::TlsPut,
+        Self::StoreGet,
+        Self::StorePut,
+        Self::StoreGetMib,
+        Self::Revoke,
+    ];
+
+    pub(super) fn shape(self) -> Shape {
+        match self {
+            Self::Idle => Shape::Rest,
+            Self::SlowGet => Shape::Slow { sends: false },
+            Self::SlowPut => Shape::Slow { sends: true },
+            Self::ListBuckets | Self::BadSignature | Self::Scope => Shape::Local,
+            Self::Head | Self::GetSmall | Self::PutSmall => Shape::Small,
+            Self::GetLarge | Self::PutLarge => Shape::Large { signed: false },
+            Self::PutChunks => Shape::Large { signed: true },
+            Self::TlsGet | Self::TlsPut => Shape::LargeTls,
+            Self::StoreGet | Self::StorePut | Self::StoreGetMib => Shape::Real,
+            Self::Revoke => Shape::Revocation,
+        }
+    }
+}
+
+impl Part for Case {
+    fn all() -> &'static [Self] {
+        &Self::ALL
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::SlowGet => "slow-get",
+            Self::SlowPut => "slow-put",
+            Self::ListBuckets => "list-buckets",
+            Self::BadSignature => "bad-signature",
+            Self::Scope => "scope",
+            Self::Head => "head",
+            Self::GetSmall => "get-small",
+            Self::PutSmall => "put-small",
+            Self::GetLarge => "get-large",
+            Self::PutLarge => "put-large",
+            Self::PutChunks => "put-chunks",
+            Self::TlsGet => "tls-get",
+            Self::TlsPut => "tls-put",
+            Self::StoreGet => "store-get",
+            Self::StorePut => "store-put",
+            Self::StoreGetMib => "store-get-mib",
+            Self::Revoke => "revoke",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_cases_are_measured_in_their_order_and_by_their_names() {
+        let mut sorted = Case::ALL;
+        sorted.sort_unstable();
+        assert_eq!(sorted, Case::ALL);
+        let names = Case::value_variants().iter().filter_map(Case::to_possible_value);
+        let told = Case::ALL.map(|case| case.name().to_owned());
+        assert_eq!(names.map(|name| name.get_name().to_owned()).collect::<Vec<_>>(), told);
+    }
+}

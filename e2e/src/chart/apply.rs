@@ -1,0 +1,43 @@
+//! Server-side apply of objects of any kind.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, discovery};
+use serde_json::Value;
+
+use super::checks;
+
+/// For the API server.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// Who has applied what is there before.
+pub(super) const BEFORE: &str = "kubectl";
+
+/// Applies an object, as what was there before the chart.
+pub(super) async fn apply(client: &Client, object: &Value) -> Result<DynamicObject> {
+    put(client, object, &PatchParams::apply(BEFORE).force()).await
+}
+
+/// Applies an object in this way.
+pub(super) async fn put(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject> {
+    let (kind, name) = (checks::kind(object), checks::name(object));
+    let api = api_of(client, object).await?;
+    api.patch(name, how, &Patch::Apply(object)).await.with_context(|| format!("{kind} {name} is not taken"))
+}
+
+/// Where an object is.
+pub(super) async fn api_of(client: &Client, object: &Value) -> Result<Api<DynamicObject>> {
+    let kind = checks::kind(object);
+    let (group, version) = match object["apiVersion"].as_str().unwrap_or_default().split_once('/') {
+        Some(both) => both,
+        None => ("", object["apiVersion"].as_str().unwrap_or_default()),
+    };
+    let asked = discovery::pinned_kind(client, &GroupVersionKind::gvk(group, version, kind)).await;
+    let (resource, _) = asked.with_context(|| format!("there is no kind {kind}"))?;
+    Ok(match object["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    })
+}

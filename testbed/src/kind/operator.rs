@@ -1,0 +1,279 @@
+//! The operator under test as it is installed: a Deployment, started and ended by its number of
+//! replicas. Signals reach its process in the node, as those of a kernel would.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Error, Result, anyhow, bail, ensure};
+use futures::{AsyncBufReadExt as _, TryStreamExt as _};
+use jiff::SignedDuration;
+use k8s_openapi::api::apps::v1::Deployment as Object;
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod};
+use kube::api::{Api, ListParams, LogParams, Patch, PatchParams};
+use kube::runtime::wait::await_condition;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Client, ResourceExt};
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::install::{NAMESPACE, pods_of};
+use crate::fault_proxy::handle::Remote;
+use crate::log::Log;
+use crate::process::GRACE;
+use crate::tools::in_node;
+
+const NAME: &str = "stowage-operator";
+/// Longer than a pod takes to come or go on a machine that has other things to do.
+const MOST: Duration = Duration::from_secs(60);
+
+/// The operator's Deployment in a cluster. Clones are the same.
+#[derive(Clone)]
+pub struct Deployment {
+    client: Client,
+    node: String,
+    proxy: Remote,
+}
+
+/// Its pod, as long as that is looked after.
+pub struct Deployed {
+    deployment: Deployment,
+    pod: String,
+    /// Id of its process in the node.
+    process: u32,
+    log: Log,
+    /// Copies the pod's log.
+    follower: JoinHandle<()>,
+}
+
+impl Deployment {
+    pub(super) fn new(client: Client, node: String, proxy: Remote) -> Self {
+        Self { client, node, proxy }
+    }
+
+    /// Starts the operator with these arguments after `run`; what it logs goes to `log`.
+    pub async fn start(&self, arguments: &[String], log: &Log) -> Result<Deployed> {
+        let arguments: Vec<&str> = ["run"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+        let containers = json!([{"name": "operator", "args": arguments}]);
+        self.patch(json!({"spec": {"replicas": 1, "template": {"spec": {"containers": containers}}}})).await?;
+        self.started(log).await
+    }
+
+    /// Ends what runs of it, if any does.
+    pub async fn stop(&self) -> Result<()> {
+        self.patch(json!({"spec": {"replicas": 0}})).await?;
+        let none = async {
+            // A pod that goes tells each step of it, and then that it is gone.
+            while let Some(pod) = self.any_pod().await? {
+                let gone = await_condition(self.pods(), &pod.name_any(), |pod: Option<&Pod>| pod.is_none()).await;
+                gone.context("waiting for the operator's pod to go")?;
+            }
+            Ok(())
+        };
+        timeout(MOST, none).await.map_err(|_| anyhow!("the operator's pod is there after {} s", MOST.as_secs()))?
+    }
+
+    fn pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), NAMESPACE)
+    }
+
+    async fn any_pod(&self) -> Result<Option<Pod>> {
+        let listed = self.pods().list(&ListParams::default().labels(&pods_of(NAME))).await;
+        Ok(listed.context("can't list the operator's pods")?.items.into_iter().next())
+    }
+
+    async fn patch(&self, patch: serde_json::Value) -> Result<()> {
+        let deployments: Api<Object> = Api::namespaced(self.client.clone(), NAMESPACE);
+        let patched = deployments.patch(NAME, &PatchParams::default(), &Patch::Strategic(patch)).await;
+        patched.context("can't change the operator's Deployment").map(|_| ())
+    }
+
+    /// Waits for the pod's process. One that has ended already is not waited for.
+    async fn started(&self, log: &Log) -> Result<Deployed> {
+        let config = watcher::Config::default().labels(&pods_of(NAME));
+        let mut pods = Box::pin(watcher(self.pods(), config).default_backoff().touched_objects());
+        let running = async {
+            while let Some(pod) = pods.try_next().await.context("waiting for the operator")? {
+                if let Some(ended) = terminated(&pod) {
+                    bail!("the operator's container ended ({})", ended.exit_code);
+                }
+                if let Some(container) = running(&pod) {
+                    return Ok((pod.name_any(), container));
+                }
+            }
+            Err(anyhow!("waiting for the operator came to an end"))
+        };
+        let started = timeout(MOST, running).await;
+        let (pod, container) =
+            started.map_err(|_| anyhow!("the operator's pod did not run within {} s", MOST.as_secs()))??;
+        let inspect = ["crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", &container];
+        let told = in_node(&self.node, &inspect).await?;
+        let process = told.trim().parse().map_err(|_| anyhow!("{container} has no process: {told}"))?;
+        let follower = tokio::spawn(follow(self.pods(), pod.clone(), log.clone()));
+        Ok(Deployed { deployment: self.clone(), pod, process, log: log.clone(), follower })
+    }
+}
+
+impl Deployed {
+    /// Resolves when the process ends by itself, with what it said last.
+    pub async fn ended(&self) -> Error {
+        let ended = |pod: Option<&Pod>| pod.is_none_or(|pod| terminated(pod).is_some());
+        let how = match await_condition(self.deployment.pods(), &self.pod, ended).await {
+            Ok(Some(pod)) => {
+                terminated(&pod).map_or_else(String::new, |ended| format!("exit code {}", ended.exit_code))
+            }
+            Ok(None) => "its pod is gone".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        anyhow!("the operator ended ({how}): {}", self.log.tail().join(" | "))
+    }
+
+    /// Has the pod deleted, which sends SIGTERM, and waits for the end.
+    ///
+    /// # Errors
+    /// When it takes more than 10 s or ends with another code than 0.
+    pub async fn terminate(self) -> Result<()> {
+        self.deployment.patch(json!({"spec": {"replicas": 0}})).await?;
+        let ended = |pod: Option<&Pod>| pod.is_none_or(|pod| terminated(pod).is_some());
+        let waited = timeout(MOST, await_condition(self.deployment.pods(), &self.pod, ended)).await;
+        let waited = waited.map_err(|_| anyhow!("still running {} s after SIGTERM", MOST.as_secs()))?;
+        let pod = waited.context("waiting for the operator's end")?;
+        self.deployment.stop().await?;
+        // A pod that is gone without having told how it ended tells that in its last event, which a
+        // watch may miss.
+        let pod = pod.context("the operator's pod went without a word of how its process ended")?;
+        ended_well(&pod)
+    }
+
+    /// Ends it with SIGKILL, as a crashing node would. From now on nothing that it asks for is
+    /// carried out: the way into the node takes longer than some of its work, and the kubelet gets
+    /// no chance to start it again.
+    pub async fn die(&mut self) -> Result<()> {
+        self.deployment.proxy.end_life().await?;
+        self.signal("KILL").await?;
+        self.deployment.stop().await
+    }
+
+    /// Starts it again, after its death.
+    pub async fn start_again(&mut self) -> Result<()> {
+        self.deployment.patch(json!({"spec": {"replicas": 1}})).await?;
+        *self = self.deployment.started(&self.log).await?;
+        Ok(())
+    }
+
+    /// Stops its process where it is.
+    pub async fn pause(&self) -> Result<()> {
+        self.signal("STOP").await
+    }
+
+    /// Lets it go on.
+    pub async fn resume(&self) -> Result<()> {
+        self.signal("CONT").await
+    }
+
+    async fn signal(&self, signal: &str) -> Result<()> {
+        // A node has no `kill` but its shell's.
+        let command = format!("kill -{signal} {}", self.process);
+        in_node(&self.deployment.node, &["sh", "-c", &command]).await.map(|_| ())
+    }
+}
+
+impl Drop for Deployed {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}
+
+fn container(pod: &Pod) -> Option<&ContainerStatus> {
+    pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|status| status.name == "operator")
+}
+
+/// The id of the operator's container, if it runs and is to go on.
+fn running(pod: &Pod) -> Option<String> {
+    let status = container(pod)?;
+    status.state.as_ref()?.running.as_ref()?;
+    let id = status.container_id.as_ref()?.split_once("://")?.1;
+    pod.metadata.deletion_timestamp.is_none().then(|| id.to_owned())
+}
+
+/// How the operator's process has ended, if it has; the kubelet may have started it again.
+fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    let status = container(pod)?;
+    let now = status.state.as_ref().and_then(|state| state.terminated.as_ref());
+    now.or_else(|| status.last_state.as_ref().and_then(|state| state.terminated.as_ref()))
+}
+
+/// Whether a pod's process ended with 0, in time after the pod was to go.
+fn ended_well(pod: &Pod) -> Result<()> {
+    let ended = terminated(pod).context("the operator's process has not ended")?;
+    ensure!(ended.exit_code == 0, "SIGTERM: exit code {}, not 0", ended.exit_code);
+    let grace = SignedDuration::from_secs(pod.metadata.deletion_grace_period_seconds.unwrap_or_default());
+    let (Some(gone_by), Some(ended)) = (&pod.metadata.deletion_timestamp, &ended.finished_at) else {
+        return Ok(());
+    };
+    let took = ended.0.duration_since(gone_by.0 - grace);
+    // Both are in whole seconds.
+    let most = SignedDuration::try_from(GRACE).unwrap_or_default() + SignedDuration::from_secs(1);
+    ensure!(took <= most, "it took {} s after SIGTERM", took.as_secs());
+    Ok(())
+}
+
+/// Copies the log of a pod until that ends.
+async fn follow(pods: Api<Pod>, pod: String, log: Log) {
+    let parameters = LogParams { follow: true, ..LogParams::default() };
+    let Ok(stream) = pods.log_stream(&pod, &parameters).await else { return };
+    let mut lines = stream.lines();
+    while let Ok(Some(line)) = lines.try_next().await {
+        log.push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::objects::from_json;
+
+    fn pod(state: serde_json::Value, last: serde_json::Value, going: bool) -> Pod {
+        let mut pod = json!({
+            "metadata": {"name": "p"},
+            "status": {"containerStatuses": [{
+                "name": "operator", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+                "containerID": "containerd://abc", "state": state, "lastState": last,
+            }]},
+        });
+        if going {
+            pod["metadata"]["deletionTimestamp"] = json!("2026-11-22T02:00:15Z");
+            pod["metadata"]["deletionGracePeriodSeconds"] = json!(15);
+        }
+        from_json(pod)
+    }
+
+    #[rstest]
+    #[case(json!({"running": {}}), json!({}), false, Some("abc"))]
+    #[case(json!({"running": {}}), json!({}), true, None)]
+    #[case(json!({"waiting": {}}), json!({}), false, None)]
+    fn only_a_container_that_goes_on_runs(
+        #[case] state: serde_json::Value,
+        #[case] last: serde_json::Value,
+        #[case] going: bool,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(running(&pod(state, last, going)).as_deref(), expected);
+    }
+
+    #[test]
+    fn one_that_was_started_again_has_ended() {
+        let restarted = pod(json!({"running": {}}), json!({"terminated": {"exitCode": 137}}), false);
+        assert_eq!(terminated(&restarted).map(|ended| ended.exit_code), Some(137));
+    }
+
+    #[rstest]
+    #[case(0, "2026-11-22T02:00:10Z", Ok(()))]
+    #[case(0, "2026-11-22T02:00:12Z", Err("it took 12 s after SIGTERM"))]
+    #[case(1, "2026-11-22T02:00:01Z", Err("SIGTERM: exit code 1, not 0"))]
+    fn an_end_is_judged_by_code_and_time(#[case] code: i32, #[case] at: &str, #[case] expected: Result<(), &str>) {
+        let ended = pod(json!({"terminated": {"exitCode": code, "finishedAt": at}}), json!({}), true);
+        assert_eq!(ended_well(&ended).map_err(|why| why.to_string()), expected.map_err(str::to_owned));
+    }
+}
