@@ -26,8 +26,8 @@ use self::claims::{Bound, LOOK, bound, claims, config_maps, gone, object_buckets
 
 /// Whose definitions of the kinds there are in clusters, as the simulator has them.
 const DEFINITIONS: [(&str, &str); 2] = [
-    ("rook", include_str!("../../../world/src/foreign/rook.yaml")),
-    ("noobaa", include_str!("../../../world/src/foreign/noobaa.yaml")),
+    ("rook", include_str!("../../../../world/src/foreign/rook.yaml")),
+    ("noobaa", include_str!("../../../../world/src/foreign/noobaa.yaml")),
 ];
 /// How long nothing may be written at rest.
 const REST: Duration = Duration::from_secs(4);
