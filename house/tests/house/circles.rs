@@ -9,7 +9,7 @@ use crate::graph::{Graph, arrow};
 /// ones alone, of its own floor or of one below. A room is a file, or a folder.
 const FLOORS: [&str; 4] = [
     // Words: what is asked and done, what is answered, why a pass stops.
-    "reach secret asking target patch step answer cause message remedy stop obstacle halt held conversation",
+    "reach secret asking target patch step answer walk cause message remedy stop obstacle halt held conversation",
     // What a pass knows, and the parts of a claim.
     "view write note aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
     // Ways through the parts, and what is told of them; the other conversations.

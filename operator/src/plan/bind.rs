@@ -11,13 +11,14 @@ use crate::api::{Backend, BucketRecord, Desired};
 
 use super::answer::BackendSeen;
 use super::cause::ClaimCause;
-use super::halt::{Halt, Outcome, tolerate};
+use super::halt::{Halt, Outcome};
 use super::hold::recall;
 use super::patch::Change;
 use super::secret::Stored;
 use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
+use super::walk::tolerate;
 use super::write::{record_patch, repair};
 use super::{access, bucket, consent, moves, place, public, revocation};
 
@@ -85,7 +86,7 @@ fn take_charge(view: &View, desired: &Desired) -> Result<(), Halt> {
         return Ok(());
     }
     match view.backend(&desired.backend)? {
-        BackendSeen::Present { backend, .. } if view.is_served_by_another(backend) => Err(Halt::leave_alone()),
+        BackendSeen::Present { backend, .. } if view.is_served_by_another(backend) => Err(Halt::LeaveAlone),
         BackendSeen::Present { .. } | BackendSeen::Missing | BackendSeen::Invalid(_) => {
             Err(Act::AddFinalizer(view.claim().id.clone()).into())
         }

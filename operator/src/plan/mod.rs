@@ -57,6 +57,7 @@ mod target;
 mod tests;
 mod usage;
 mod view;
+mod walk;
 mod write;
 
 use std::ops::ControlFlow;
@@ -89,17 +90,21 @@ use cause::{Cause, ClaimCause, DeletionCause, StepCause};
 use halt::{Halt, Outcome};
 use note::Note;
 use stop::{Concern, Stop, together};
-use view::Trouble;
+use walk::after_failure;
 
 /// No pass is longer. Reads of internal Secrets by name have a bound of their own: a deletion makes
 /// one for each generation, and goes on in its next pass.
 const MOST_STEPS: usize = 200;
 const MOST_READS_BY_NAME: usize = 10_000;
 
+/// Judgement of a pass over a claim.
+type Judgement = walk::Judgement<Step, Stop>;
+
 /// The next step of a pass.
 pub fn next(view: &View, now: Timestamp) -> Step {
     match judge(view, now) {
-        Judgement::Step(step) => step,
+        Judgement::Step(step) => *step,
+        Judgement::Rest(then) => Step::Rest(Rest::silent(then)),
         Judgement::Conclude(stop, wake) => status::conclude(view, stop.as_deref(), wake, now),
     }
 }
@@ -108,45 +113,28 @@ pub fn next(view: &View, now: Timestamp) -> Step {
 /// where nothing does, or where the pass has something else to do first.
 pub fn obstacle(view: &View, now: Timestamp) -> Option<Obstacle> {
     match judge(view, now) {
-        Judgement::Step(_) => None,
+        Judgement::Step(_) | Judgement::Rest(_) => None,
         Judgement::Conclude(stop, _) => stop.map(|stop| Obstacle::of(&stop)),
     }
 }
 
-/// What a pass comes to on what is known.
-enum Judgement {
-    /// There is something to be done before it tells how the claim is.
-    Step(Step),
-    /// It tells that: what keeps the claim from being Ready, and when time alone will make
-    /// something due.
-    Conclude(Option<Box<Stop>>, Option<Timestamp>),
-}
-
 fn judge(view: &View, now: Timestamp) -> Judgement {
+    let look_again = |stop: &Stop| removal::look_again(view, stop, now);
     let note = match Note::of_claim(view) {
         // Not a word: what its status says is for the operator that serves it.
-        Ok(Note::Anothers(_)) => return Judgement::Step(rest(Then::AwaitChange)),
+        Ok(Note::Anothers(_)) => return Judgement::Rest(Then::AwaitChange),
         Ok(note) => note,
-        Err(halt) => return judgement(view, Err(halt), now),
+        Err(halt) => return Judgement::of(Err(halt), look_again),
     };
     let judged = match view.trouble() {
-        None => judgement(view, walk(view, &note, now), now),
-        Some(Trouble::Stale) => Judgement::Step(retry("what was read is not what there is")),
-        Some(Trouble::Failed(step, failure)) => after_failure(view, step, failure),
+        None => Judgement::of(walk_by(view, &note, now), look_again),
+        Some(trouble) => Judgement::ended(trouble.end(|step, failure| told_of_failure(view, step, failure))),
     };
-    match (note, judged, view.held_off()) {
-        (_, Judgement::Conclude(stop, wake), Some(time)) => {
-            Judgement::Step(rest(status::then(stop.as_deref(), wake, now).held_off(time)))
-        }
-        (Note::HandedOver, Judgement::Conclude(stop, wake), None) => {
-            Judgement::Step(rest(status::then(stop.as_deref(), wake, now)))
-        }
-        (_, judged, _) => judged,
-    }
+    judged.without_status(note == Note::HandedOver, view.held_off(), now)
 }
 
 /// Walks through the steps for a claim that this operator has to do with.
-fn walk(view: &View, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
+fn walk_by(view: &View, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
     let deleting = view.claim().deleting;
     let told = match note {
         Note::HandedOver if deleting => return delete::end_keys(view),
@@ -156,19 +144,6 @@ fn walk(view: &View, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
     };
     let walk = if deleting { delete::walk(view) } else { bind::walk(view, now) };
     walk.map(|outcome| Outcome { impaired: together([outcome.impaired, told]), ..outcome })
-}
-
-fn judgement(view: &View, walk: Result<Outcome, Halt>, now: Timestamp) -> Judgement {
-    match walk {
-        Ok(outcome) => Judgement::Conclude(outcome.impaired.map(Box::new), outcome.wake),
-        Err(Halt::Do(step)) => Judgement::Step(*step),
-        Err(Halt::Stop(stop)) => {
-            let wake = removal::look_again(view, &stop, now);
-            Judgement::Conclude(Some(stop), wake)
-        }
-        Err(Halt::Wait(time)) => Judgement::Step(rest(Then::Wait(time))),
-        Err(Halt::Stale(why)) => Judgement::Step(retry(why)),
-    }
 }
 
 impl Conversation for View {
@@ -205,32 +180,34 @@ impl Conversation for View {
     fn cut_short(&self, bound: Bound) -> Rest {
         let then = match bound {
             Bound::ReadsByName if self.claim().deleting => Then::After(Duration::ZERO),
-            Bound::Steps | Bound::ReadsByName => Then::Retry("the pass does not come to an end".to_owned()),
+            Bound::Steps | Bound::ReadsByName => Then::cut_short(),
         };
-        Rest { then, events: Vec::new(), waits_for: None }
+        Rest::silent(then)
     }
 }
 
 /// What the store did not do is told, and what the API server refuses for good. That the API server
 /// failed is no news, as the next pass shows what is so; it is told where it lasts, and of a claim
 /// that goes at once, so that nobody takes it for one that is left alone.
-fn after_failure(view: &View, step: &Step, failure: &Failure) -> Judgement {
+fn told_of_failure(view: &View, step: &Step, failure: &Failure) -> Result<Then, Stop> {
+    let is_status_write = matches!(step, Step::Act(Act::WriteStatus(..)));
+    after_failure(failure, is_status_write, || {
+        Some(Stop::new(failure_cause(view, step, failure)?).about(concern(view, step)))
+    })
+}
+
+/// The cause that a failed step is told as; `None` = it is not told.
+fn failure_cause(view: &View, step: &Step, failure: &Failure) -> Option<Cause> {
     let deleting = view.claim().deleting;
-    let ends = |then: Then| Judgement::Step(rest(then));
-    let cause = match failure {
-        // What would be done stands in the log.
-        Failure::ReadOnly => return ends(Then::AwaitChange),
-        Failure::Paced(wait) => return ends(Then::Wait(*wait)),
-        Failure::Conflict => return ends(Then::Retry("what was read is old".to_owned())),
-        Failure::Kubernetes(why) if !is_told_of(view, step) => return ends(Then::Retry(why.clone())),
+    Some(match failure {
+        Failure::ReadOnly | Failure::Paced(_) | Failure::Conflict => return None,
+        Failure::Kubernetes(_) if !is_told_of(view, step) => return None,
         Failure::Kubernetes(why) => StepCause::ServerFailed { step: step.to_string(), why: why.clone() }.into(),
-        // Expected: the namespace's deletion reaches the claim next (spec §3.4).
-        Failure::NamespaceTerminating if !is_internal(view, step) => return ends(Then::AwaitChange),
+        Failure::NamespaceTerminating if !is_internal(view, step) => return None,
         Failure::NamespaceTerminating => {
             let namespace = view.setting().operator_namespace.clone();
             StepCause::NamespaceTerminating { step: step.to_string(), namespace }.into()
         }
-        Failure::Refused(_) if matches!(step, Step::Act(Act::WriteStatus(..))) => return ends(Then::AwaitChange),
         Failure::Upstream(why) | Failure::NoUpstream(why) if deleting => {
             DeletionCause::StoreFailed { why: why.clone() }.into()
         }
@@ -245,9 +222,7 @@ fn after_failure(view: &View, step: &Step, failure: &Failure) -> Judgement {
             DeletionCause::Denied { why: StepCause::unsupported(step).to_string() }.into()
         }
         Failure::Unsupported => StepCause::unsupported(step).into(),
-    };
-    let cause: Cause = cause;
-    Judgement::Conclude(Some(Box::new(Stop::new(cause).about(concern(view, step)))), None)
+    })
 }
 
 /// Whether the status tells that the API server failed this step. Where it does not answer reads
@@ -282,12 +257,4 @@ fn is_internal(view: &View, step: &Step) -> bool {
         Step::Act(Act::Patch(patch)) => patch.target.namespace == view.setting().operator_namespace,
         Step::Look(_) | Step::Act(_) | Step::Rest(_) => false,
     }
-}
-
-fn retry(why: &str) -> Step {
-    rest(Then::Retry(why.to_owned()))
-}
-
-fn rest(then: Then) -> Step {
-    Step::Rest(Rest { then, events: Vec::new(), waits_for: None })
 }

@@ -15,7 +15,7 @@ use super::answer::{BucketSeen, Checked};
 use super::bucket;
 use super::cause::{BackendCause, Missing, NotTaken};
 use super::consent;
-use super::halt::{Halt, Outcome, tolerate};
+use super::halt::{Halt, Outcome, delete_secret};
 use super::hold::{blank, hold};
 use super::ownership::exists;
 use super::patch::{Change, Trigger};
@@ -25,6 +25,7 @@ use super::step::Act;
 use super::stop::{Concern, Stop};
 use super::target::Target;
 use super::view::{StoredRecord, View, names_claim_uid};
+use super::walk::tolerate;
 use super::write::{record_patch, rewrite};
 
 /// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask
@@ -194,7 +195,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
     view.require_live_claim()?;
     match record_patch(view, &taken_over, made_in, Change::Follow) {
         Some(patch) => Err(Act::Patch(patch).into()),
-        None => Err(Halt::delete(stored)),
+        None => Err(delete_secret(stored)),
     }
 }
 
@@ -263,5 +264,5 @@ fn let_go(view: &View, record: &BucketRecord, stored: &Stored, open: Option<&Sto
         // What the record opened ends before the record does.
         return Err(rewrite(view, &consent::closed(record), stored, Change::Consent));
     }
-    Err(Halt::delete(open.unwrap_or(stored)))
+    Err(delete_secret(open.unwrap_or(stored)))
 }

@@ -3,7 +3,7 @@
 use crate::api::{AnonymousBinding, BucketRecord, Desired};
 
 use super::cause::{BucketCause, SecretCause};
-use super::halt::Halt;
+use super::halt::{Halt, delete_secret};
 use super::patch::{Change, SecretPatch};
 use super::place;
 use super::secret::Stored;
@@ -19,7 +19,7 @@ pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
     match view.binding() {
         Some(secret) if desired.anonymous.is_none() => {
             view.require_live_claim()?;
-            Err(Halt::delete(secret))
+            Err(delete_secret(secret))
         }
         Some(_) | None => Ok(()),
     }

@@ -50,7 +50,7 @@ fn begin(view: &View) -> String {
     match view.desired().and_then(|desired| view.wanted(desired)) {
         Ok(at) => format!("begin to serve the claim: {}", place(&at)),
         Err(Halt::Stop(stop)) => format!("begin to serve the claim, and wait: {}", stop.message()),
-        Err(Halt::Do(_) | Halt::Wait(_) | Halt::Stale(_)) => "begin to serve the claim".to_owned(),
+        Err(Halt::Step(_) | Halt::Wait(_) | Halt::Stale(_) | Halt::LeaveAlone) => "begin to serve the claim".to_owned(),
     }
 }
 

@@ -11,13 +11,14 @@ use k8s_openapi::jiff::Timestamp;
 use crate::api::{AccessKeyId, BucketRecord, Extra, SecretContent, wire};
 
 use super::aim::{self, GRACE, plus};
-use super::halt::{Halt, Outcome, tolerate};
+use super::halt::{Halt, Outcome, delete_secret};
 use super::moves;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::secret::Stored;
 use super::step::Look;
 use super::stop::Stop;
 use super::view::View;
+use super::walk::tolerate;
 use super::write::{repair, rewrite};
 
 /// Deletes what is revoked, and starts a revocation that is asked for. It comes before all that may
@@ -55,7 +56,7 @@ fn is_over(secret: &Stored) -> bool {
 /// Deletes a key. One that somebody's finalizer keeps is still accepted, so it is stamped as well.
 fn end(view: &View, secret: &Stored) -> Result<(), Halt> {
     repair(view, stamp_over(secret))?;
-    Err(Halt::delete(secret))
+    Err(delete_secret(secret))
 }
 
 /// The patch that stamps a key which somebody's finalizer keeps with a time that is over by every

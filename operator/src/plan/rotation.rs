@@ -11,7 +11,7 @@ use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired
 
 use super::aim::{self, GRACE, plus};
 use super::cause::SecretCause;
-use super::halt::{Halt, Outcome};
+use super::halt::{Halt, Outcome, delete_secret};
 use super::key::QUOTA_KEYS;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::place;
@@ -79,7 +79,7 @@ fn retire(
     }
     if view.is_revoked(secret) {
         // It was deleted before, and is there only where somebody's finalizer keeps it.
-        return Err(Halt::delete(secret));
+        return Err(delete_secret(secret));
     }
     let opened = BucketRecord { generation, ..opens(view, secret, record) };
     let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
@@ -88,7 +88,7 @@ fn retire(
     // there.
     let is_published = !view.is_consumer_written() && published_everywhere(view, record);
     let due = match Fate::of(expires_at(secret)?, is_published, desired.rotation, now) {
-        Fate::Over => return Err(Halt::delete(secret)),
+        Fate::Over => return Err(delete_secret(secret)),
         Fate::Waits(until) => until,
         Fate::Stamped { at, until } => {
             content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());

@@ -9,7 +9,7 @@ use crate::api::{BucketRecord, RecordName};
 
 use super::answer::{BackendSeen, Holder};
 use super::cause::BucketCause;
-use super::halt::Halt;
+use super::halt::{Halt, delete_secret};
 use super::secret::Stored;
 use super::step::Look;
 use super::stop::Stop;
@@ -37,7 +37,7 @@ pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Res
     }
     view.require_live_claim()?;
     view.require_list()?;
-    Err(Halt::delete(stored))
+    Err(delete_secret(stored))
 }
 
 /// A record of the bucket that another claim has under another spelling, and what is told of it.

@@ -5,8 +5,6 @@
 //! record or key are lost: which bucket the claim was bound to (spec §3.2), and which generation
 //! was used. Only the operator writes it.
 
-use std::time::Duration;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -20,10 +18,11 @@ use super::consent;
 use super::delete;
 use super::revocation;
 use super::secret::Stored;
-use super::step::{Act, Rest, Step, Then};
+use super::step::{Act, Rest, Step};
 use super::stop::{Concern, Stop};
 use super::usage;
 use super::view::{Knowledge, View};
+use super::walk::then;
 
 /// Ends a pass: writes the status if it should be another one, then rests. `stop` is what keeps the
 /// claim from being Ready; `wake`, when time alone will make something due. `recheck` is asked
@@ -47,19 +46,6 @@ pub(super) fn conclude(view: &View, stop: Option<&Stop>, wake: Option<Timestamp>
         events: announcements::transitions(view, &status),
         waits_for: stop.and_then(|stop| stop.waits_for.clone()),
     })
-}
-
-/// Schedules the next look at a claim whose pass ends with this stop.
-pub(super) fn then(stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Then {
-    match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
-        (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
-        (then, _) => then,
-    }
-}
-
-/// At least a second, so that nothing is looked at in a loop.
-fn until(now: Timestamp, wake: Timestamp) -> Duration {
-    Duration::try_from(wake.duration_since(now)).unwrap_or_default().max(Duration::from_secs(1))
 }
 
 fn derive(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>, now: Timestamp) -> BucketClaimStatus {

@@ -191,7 +191,24 @@ pub enum Then {
     Retry(String),
 }
 
+impl Rest {
+    /// An end without a word.
+    pub(super) fn silent(then: Then) -> Self {
+        Self { then, events: Vec::new(), waits_for: None }
+    }
+}
+
 impl Then {
+    /// Something failed that may succeed when tried again. Says what.
+    pub(super) fn retry(why: &str) -> Self {
+        Self::Retry(why.to_owned())
+    }
+
+    /// The end of a pass that took more steps than any should.
+    pub(super) fn cut_short() -> Self {
+        Self::retry("the pass does not come to an end")
+    }
+
     /// The same for a pass that holds off for so long, and tells of nothing.
     pub(super) fn held_off(self, time: Duration) -> Self {
         match self {

@@ -6,6 +6,7 @@ use crate::api::{Reason, RecordName};
 
 use super::cause::{BucketCause, Cause, DeletionCause, SecretCause, StepCause};
 use super::step::Then;
+use super::walk::Stops;
 
 /// Why a pass stops before everything is as it should be.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +60,12 @@ impl Stop {
         let (told, hidden) = if is_hidden { (other, self) } else { (self, other) };
         let then = if told.then == Then::AwaitChange { hidden.then } else { told.then };
         Self { then, waits_for: told.waits_for.or(hidden.waits_for), ..told }
+    }
+}
+
+impl Stops for Stop {
+    fn then(&self) -> &Then {
+        &self.then
     }
 }
 

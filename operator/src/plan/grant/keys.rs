@@ -15,9 +15,10 @@ use super::super::rotation::{Fate, stamp};
 use super::super::secret::Stored;
 use super::super::step::Then;
 use super::super::view::Knowledge;
+use super::super::walk::tolerate;
 use super::entries;
 use super::step::{GrantAct, GrantLook};
-use super::view::{Grant, Halt, Stop, tolerate};
+use super::view::{Grant, Halt, Outcome, Stop};
 use super::words::words;
 
 /// A record, and the Secret that it was read from.
@@ -230,24 +231,24 @@ pub(super) fn narrow(grant: &Grant) -> Result<(), Halt> {
 }
 
 /// Sees lower keys out, none before the consumer Secret holds the current one. `Ok` = when the next
-/// is due, and what keeps one of them.
+/// is due, and what keeps the last of those that are kept.
 pub(super) fn retire(
     grant: &Grant,
     record: &AccessRecord,
     rotation: Rotation,
     is_published: bool,
     now: Timestamp,
-) -> Result<(Option<Timestamp>, Option<Stop>), Halt> {
-    let (mut wake, mut kept) = (None, None);
+) -> Result<Outcome, Halt> {
+    let mut outcome = Outcome::default();
     for (generation, key) in grant.keys().into_iter().filter(|(number, _)| *number < record.generation) {
         if let Some(finalizers) = key.kept_by() {
             let why = format!("Secret {} is deleted and kept by {finalizers}", key.name());
-            kept = Some(Stop::new(AccessReason::CreationInconsistent, why));
+            outcome.impaired = Some(Stop::new(AccessReason::CreationInconsistent, why));
             continue;
         }
         let Ok(expires_at) = stamp(key) else {
             let why = format!("the time in Secret {} can't be read", key.name());
-            kept = Some(Stop::new(AccessReason::CreationInconsistent, why));
+            outcome.impaired = Some(Stop::new(AccessReason::CreationInconsistent, why));
             continue;
         };
         let due = match Fate::of(expires_at, is_published, rotation, now) {
@@ -263,9 +264,9 @@ pub(super) fn retire(
                 until
             }
         };
-        wake = wake.into_iter().chain([due]).min();
+        outcome.wake = outcome.wake.into_iter().chain([due]).min();
     }
-    Ok((wake, kept))
+    Ok(outcome)
 }
 
 /// Starts a rotation that is due, because of its time, of a request, or of an entry that leads to a

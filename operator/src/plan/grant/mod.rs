@@ -16,7 +16,6 @@ mod view;
 mod words;
 
 use std::ops::ControlFlow;
-use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -28,6 +27,7 @@ use super::conversation::{Arrival, Bound, Conversation};
 use super::note::Note;
 use super::patch::Change;
 use super::step::{Rest, Then};
+use super::walk::{self, after_failure, then, tolerate};
 
 pub use outlook::{EntryOutlook, Outlook};
 pub use purpose::purpose;
@@ -35,84 +35,56 @@ pub use step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
 pub use view::{Grant, GrantCached};
 pub use words::{BucketWord, ClaimWord, EntrySeen, Lead, Place};
 
-use view::{Halt, Stop, Trouble, tolerate};
+use view::{Halt, Outcome, Stop};
 
 /// No pass is longer.
 const MOST_STEPS: usize = 400;
 const MOST_READS_BY_NAME: usize = 4000;
 
+/// Judgement of a pass over an access.
+type Judgement = walk::Judgement<GrantStep, Stop>;
+
 /// The next step of a pass, or its end.
 fn next(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
     match judge(grant, now) {
         Judgement::Step(step) => ControlFlow::Continue(*step),
-        Judgement::Rest(then) => ControlFlow::Break(rest(then)),
-        Judgement::Conclude(stop, wake) => conclude(grant, stop.as_ref(), wake, now),
+        Judgement::Rest(then) => ControlFlow::Break(Rest::silent(then)),
+        Judgement::Conclude(stop, wake) => conclude(grant, stop.as_deref(), wake, now),
     }
 }
 
 /// How an access stands, as a pass tells that ends on what is known now.
 pub fn outlook(grant: &Grant, now: Timestamp) -> Outlook {
     match judge(grant, now) {
-        Judgement::Conclude(stop, _) => Outlook::of(grant, stop.as_ref(), now),
+        Judgement::Conclude(stop, _) => Outlook::of(grant, stop.as_deref(), now),
         Judgement::Step(_) | Judgement::Rest(_) => Outlook::of_entries(grant, now),
     }
-}
-
-/// What a pass comes to on what is known.
-enum Judgement {
-    /// There is something to be done before it tells how the access is.
-    Step(Box<GrantStep>),
-    /// It ends without a word.
-    Rest(Then),
-    /// It tells that: what keeps the access from being Ready, and when time alone will make
-    /// something due.
-    Conclude(Option<Stop>, Option<Timestamp>),
 }
 
 fn judge(grant: &Grant, now: Timestamp) -> Judgement {
     let note = grant.note();
     let judged = match &grant.trouble {
-        None => judge_by(grant, &note, now),
-        Some(Trouble::Stale) => Judgement::Rest(retry("what was read is not what there is")),
-        Some(Trouble::Failed(step, failure)) => match after_failure(grant, step, failure) {
-            Ok(then) => Judgement::Rest(then),
-            Err(stop) => Judgement::Conclude(Some(stop), None),
-        },
+        None => Judgement::of(walk_by(grant, &note, now), |_| None),
+        Some(trouble) => Judgement::ended(trouble.end(|step, failure| told_of_failure(grant, step, failure))),
     };
-    match (note, judged, grant.held_off()) {
-        (_, Judgement::Conclude(stop, wake), Some(time)) => {
-            Judgement::Rest(then(stop.as_ref(), wake, now).held_off(time))
-        }
-        (Note::HandedOver, Judgement::Conclude(stop, wake), None) => Judgement::Rest(then(stop.as_ref(), wake, now)),
-        (_, judged, _) => judged,
-    }
+    judged.without_status(note == Note::HandedOver, grant.held_off(), now)
 }
 
-fn judge_by(grant: &Grant, note: &Note, now: Timestamp) -> Judgement {
-    let walk = match note {
-        Note::Ours => walk(grant, now),
+fn walk_by(grant: &Grant, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
+    match note {
+        Note::Ours => walk_ours(grant, now),
         Note::Overruled(operator) => walk_overruled(grant, operator, now),
-        Note::HandedOver if grant.access.deleting => removal::end_taken_over(grant).map(|()| (None, None)),
-        Note::HandedOver => keys::revoke(grant, now).map(|wake| (None, wake)),
+        Note::HandedOver if grant.access.deleting => removal::end_taken_over(grant).map(|()| Outcome::default()),
+        Note::HandedOver => keys::revoke(grant, now).map(|wake| Outcome { wake, ..Outcome::default() }),
         Note::Anothers(operator) if is_left_behind(grant) => Err(left_behind(operator).into()),
         // Not a word: what its status says is for the operator that serves it.
         Note::Anothers(_) => Err(Halt::LeaveAlone),
-    };
-    match walk {
-        Ok((stop, wake)) => Judgement::Conclude(stop, wake),
-        Err(Halt::Do(step)) => Judgement::Step(step),
-        Err(Halt::Stop(stop)) => Judgement::Conclude(Some(stop), None),
-        Err(Halt::Stale(why)) => Judgement::Rest(retry(why)),
-        Err(Halt::LeaveAlone) => Judgement::Rest(Then::AwaitChange),
     }
 }
 
-/// Everything is as it should be, but for what is told; and when time alone makes something due.
-type End = (Option<Stop>, Option<Timestamp>);
-
-fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
+fn walk_ours(grant: &Grant, now: Timestamp) -> Result<Outcome, Halt> {
     if grant.access.deleting {
-        return removal::walk(grant).map(|()| (None, None));
+        return removal::walk(grant).map(|()| Outcome::default());
     }
     let next_revocation = keys::revoke(grant, now)?;
     if grant.setting.trusts(&grant.access.at.namespace) {
@@ -127,7 +99,7 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
     let rotation =
         *grant.access.rotation.as_ref().map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
     if grant.held_off().is_some() {
-        return keys::narrow(grant).map(|()| (None, next_revocation));
+        return keys::narrow(grant).map(|()| Outcome { wake: next_revocation, ..Outcome::default() });
     }
     if !grant.access.has_finalizer() {
         if grant.lead == Lead::Elsewhere {
@@ -143,14 +115,15 @@ fn walk(grant: &Grant, now: Timestamp) -> Result<End, Halt> {
         consumer::remove_renamed(grant)?;
     }
     let is_published = conflict.is_none() && !grant.is_consumer_written && consumer::is_published(grant, &credential);
-    let (lower, kept) = keys::retire(grant, &held.0, rotation, is_published, now)?;
+    let lower = keys::retire(grant, &held.0, rotation, is_published, now)?;
     let next = if conflict.is_none() { keys::rotate(grant, &held, &scopes, rotation, now)? } else { None };
-    Ok((conflict.or(kept), [next_revocation, lower, next].into_iter().flatten().min()))
+    let wake = [next_revocation, lower.wake, next].into_iter().flatten().min();
+    Ok(Outcome { impaired: conflict.or(lower.impaired), wake })
 }
 
 /// The same for an access whose note of another operator is overruled.
-fn walk_overruled(grant: &Grant, operator: &ServedBy, now: Timestamp) -> Result<End, Halt> {
-    let (stop, wake) = walk(grant, now)?;
+fn walk_overruled(grant: &Grant, operator: &ServedBy, now: Timestamp) -> Result<Outcome, Halt> {
+    let outcome = walk_ours(grant, now)?;
     let told = || {
         let why = format!(
             "annotation {SERVED_BY} names another operator ({operator}), but this one has the access's keys and goes on \
@@ -158,7 +131,7 @@ fn walk_overruled(grant: &Grant, operator: &ServedBy, now: Timestamp) -> Result<
         );
         Stop::new(AccessReason::ServedByAnother, why)
     };
-    Ok((Some(stop.unwrap_or_else(told)), wake))
+    Ok(Outcome { impaired: Some(outcome.impaired.unwrap_or_else(told)), ..outcome })
 }
 
 /// True where this operator took over what the access names, and not the access. The status of an
@@ -183,22 +156,23 @@ fn left_behind(operator: &ServedBy) -> Stop {
 }
 
 /// Tells a refusal for good; retries all else, and tells of it where it lasts.
-fn after_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
-    match failure {
-        Failure::ReadOnly => Ok(Then::AwaitChange),
-        Failure::Paced(wait) => Ok(Then::Wait(*wait)),
-        Failure::NamespaceTerminating => Ok(Then::AwaitChange),
-        Failure::Conflict => Ok(retry("what was read is old")),
-        Failure::Refused(_) if matches!(step, GrantStep::Act(GrantAct::WriteStatus(..))) => Ok(Then::AwaitChange),
-        Failure::Refused(why) => Err(not_done(grant, step, why)),
+fn told_of_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
+    let is_status_write = matches!(step, GrantStep::Act(GrantAct::WriteStatus(..)));
+    after_failure(failure, is_status_write, || match failure {
+        Failure::Refused(why) => Some(not_done(grant, step, why)),
         Failure::Kubernetes(why) if is_told_of(grant, step) => {
-            Err(Stop { then: retry(why), ..not_done(grant, step, why) })
+            Some(Stop { then: Then::retry(why), ..not_done(grant, step, why) })
         }
-        Failure::Kubernetes(why) | Failure::Upstream(why) | Failure::NoUpstream(why) | Failure::UpstreamDenied(why) => {
-            Ok(retry(why))
-        }
-        Failure::Unsupported => Ok(retry("that is not supported")),
-    }
+        Failure::ReadOnly
+        | Failure::Paced(_)
+        | Failure::NamespaceTerminating
+        | Failure::Conflict
+        | Failure::Kubernetes(_)
+        | Failure::Upstream(_)
+        | Failure::NoUpstream(_)
+        | Failure::UpstreamDenied(_)
+        | Failure::Unsupported => None,
+    })
 }
 
 /// True where the status says that the API server failed this step: as of a claim.
@@ -229,7 +203,7 @@ fn conclude(
     now: Timestamp,
 ) -> ControlFlow<Rest, GrantStep> {
     if grant.is_finalizer_removed || (grant.access.deleting && !grant.access.has_finalizer()) {
-        return ControlFlow::Break(rest(Then::AwaitChange));
+        return ControlFlow::Break(Rest::silent(Then::AwaitChange));
     }
     let status = status::derive(grant, stop, now);
     if status != grant.access.status {
@@ -237,25 +211,6 @@ fn conclude(
     }
     let then = then(stop, wake, now);
     ControlFlow::Break(Rest { then, events: status::transitions(grant, &status), waits_for: None })
-}
-
-/// Schedules the next look at an access whose pass ends with this stop.
-fn then(stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Then {
-    match (stop.map_or(Then::AwaitChange, |stop| stop.then.clone()), wake) {
-        (Then::AwaitChange, Some(wake)) => {
-            let until = Duration::try_from(wake.duration_since(now)).unwrap_or_default();
-            Then::After(until.max(Duration::from_secs(1)))
-        }
-        (then, _) => then,
-    }
-}
-
-fn rest(then: Then) -> Rest {
-    Rest { then, events: Vec::new(), waits_for: None }
-}
-
-fn retry(why: &str) -> Then {
-    Then::Retry(why.to_owned())
 }
 
 impl Conversation for Grant {
@@ -287,6 +242,6 @@ impl Conversation for Grant {
     }
 
     fn cut_short(&self, _: Bound) -> Rest {
-        rest(retry("the pass does not come to an end"))
+        Rest::silent(Then::cut_short())
     }
 }

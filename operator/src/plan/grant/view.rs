@@ -14,6 +14,7 @@ use super::super::patch::{Change, Trigger};
 use super::super::secret::Stored;
 use super::super::step::Then;
 use super::super::view::{Knowledge, Secrets, Setting};
+use super::super::walk;
 use super::step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
 use super::words::{ClaimWord, EntrySeen, Lead};
 
@@ -69,27 +70,14 @@ pub struct Grant {
     pub(super) step: u32,
 }
 
-/// Why a pass is over.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Trouble {
-    /// What it goes by is old.
-    Stale,
-    /// This step failed.
-    Failed(Box<GrantStep>, Failure),
-}
+/// Why a pass over an access is over.
+pub(super) type Trouble = walk::Trouble<GrantStep>;
 
-/// How a walk ends that doesn't come to its end.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Halt {
-    /// There is something to do first.
-    Do(Box<GrantStep>),
-    /// It can't go on.
-    Stop(Stop),
-    /// What is known is old.
-    Stale(&'static str),
-    /// The access is not this operator's to serve: nothing is done, and nothing is said.
-    LeaveAlone,
-}
+/// Why a walk halts, be it for its next step.
+pub(super) type Halt = walk::Halt<GrantStep, Stop>;
+
+/// End of a walk that came through.
+pub(super) type Outcome = walk::Outcome<Stop>;
 
 /// What keeps an access from being Ready.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,30 +93,27 @@ impl Stop {
     }
 }
 
-/// The stop of a step after which the pass goes on, although something stands in its way.
-pub(super) fn tolerate(outcome: Result<(), Halt>) -> Result<Option<Stop>, Halt> {
-    match outcome {
-        Ok(()) => Ok(None),
-        Err(Halt::Stop(stop)) => Ok(Some(stop)),
-        Err(halt) => Err(halt),
+impl walk::Stops for Stop {
+    fn then(&self) -> &Then {
+        &self.then
     }
 }
 
 impl From<Stop> for Halt {
     fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
+        Self::Stop(Box::new(stop))
     }
 }
 
 impl From<GrantLook> for Halt {
     fn from(look: GrantLook) -> Self {
-        Self::Do(Box::new(look.into()))
+        Self::Step(Box::new(look.into()))
     }
 }
 
 impl From<GrantAct> for Halt {
     fn from(act: GrantAct) -> Self {
-        Self::Do(Box::new(act.into()))
+        Self::Step(Box::new(act.into()))
     }
 }
 

@@ -1,18 +1,11 @@
 //! How a walk over an ObjectBucketClaim ends before its end (spec §9).
 
 use super::super::step::Then;
+use super::super::walk;
 use super::step::{ObcAct, ObcLook, ObcStep};
 
-/// How a walk ends that doesn't come to its end.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Halt {
-    /// There is something to do first.
-    Do(Box<ObcStep>),
-    /// It can't go on.
-    Stop(Stop),
-    /// It is another provisioner's, or nobody's.
-    NotOurs,
-}
+/// Why a walk halts, be it for its next step.
+pub(super) type Halt = walk::Halt<ObcStep, Stop>;
 
 /// The phase that a stop comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +47,18 @@ impl Stop {
 
 impl From<Stop> for Halt {
     fn from(stop: Stop) -> Self {
-        Self::Stop(stop)
+        Self::Stop(Box::new(stop))
     }
 }
 
 impl From<ObcLook> for Halt {
     fn from(look: ObcLook) -> Self {
-        Self::Do(Box::new(look.into()))
+        Self::Step(Box::new(look.into()))
     }
 }
 
 impl From<ObcAct> for Halt {
     fn from(act: ObcAct) -> Self {
-        Self::Do(Box::new(act.into()))
+        Self::Step(Box::new(act.into()))
     }
 }

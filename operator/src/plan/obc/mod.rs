@@ -22,6 +22,8 @@ use std::ops::ControlFlow;
 use k8s_openapi::jiff::Timestamp;
 
 use super::conversation::{Arrival, Bound, Conversation};
+use super::step::Then;
+use super::walk::{Judgement, Outcome};
 
 pub use kinds::{NewShadow, Shadow, ShadowKind, ShadowSpec};
 pub use status::ObcRest;
@@ -30,27 +32,22 @@ pub use view::{ObcCached, ObcSetting, ObcView, provisioner_label};
 pub use words::{Bucket, CONFIG_KEYS, SHADOW, Told, bucket_names, shadow_name};
 
 use halt::{Halt, Phase};
-use view::{Seen, Trouble};
+use view::Seen;
 use words::Pins;
 
 /// No pass is longer.
 const MOST_STEPS: usize = 60;
 
 fn next(view: &ObcView) -> ControlFlow<ObcRest, ObcStep> {
-    let stop = match &view.trouble {
-        Some(Trouble::Stale) => return ControlFlow::Break(status::retry("what was read is not what there is")),
-        Some(Trouble::Failed(step, failure)) => match status::after_failure(step, failure) {
-            Ok(rest) => return ControlFlow::Break(rest),
-            Err(stop) => Some(stop),
-        },
-        None => match walk(view) {
-            Ok(()) => None,
-            Err(Halt::Do(step)) => return ControlFlow::Continue(*step),
-            Err(Halt::Stop(stop)) => Some(stop),
-            Err(Halt::NotOurs) => return ControlFlow::Break(status::nothing()),
-        },
+    let judged = match &view.trouble {
+        None => Judgement::of(walk(view).map(|()| Outcome::default()), |_| None),
+        Some(trouble) => Judgement::ended(trouble.end(status::told_of_failure)),
     };
-    status::conclude(view, stop.as_ref())
+    match judged {
+        Judgement::Step(step) => ControlFlow::Continue(*step),
+        Judgement::Rest(then) => ControlFlow::Break(status::ended(then)),
+        Judgement::Conclude(stop, _) => status::conclude(view, stop.as_deref()),
+    }
 }
 
 fn walk(view: &ObcView) -> Result<(), Halt> {
@@ -115,7 +112,7 @@ fn require_ours(view: &ObcView) -> Result<(), Halt> {
             Err(ObcLook::Buckets.into())
         }
         (Seen::Absent, _) | (Seen::Unknown, None) if is_marked => Ok(()),
-        (Seen::Absent | Seen::Cached(_) | Seen::Live(_), _) | (Seen::Unknown, None) => Err(Halt::NotOurs),
+        (Seen::Absent | Seen::Cached(_) | Seen::Live(_), _) | (Seen::Unknown, None) => Err(Halt::LeaveAlone),
     }
 }
 
@@ -134,21 +131,17 @@ pub enum ObcOutlook {
 
 /// How it stands, as a pass tells that ends on what is known now.
 pub fn outlook(view: &ObcView) -> ObcOutlook {
-    let failed = match &view.trouble {
-        None => None,
-        Some(Trouble::Stale) => return ObcOutlook::Busy,
-        Some(Trouble::Failed(step, failure)) => Some(status::after_failure(step, failure)),
-    };
-    match failed {
-        Some(Ok(_)) => return ObcOutlook::Busy,
-        Some(Err(stop)) => return ObcOutlook::Waits(stop.word),
-        None => {}
+    if let Some(trouble) = &view.trouble {
+        return match trouble.end(status::told_of_failure) {
+            Ok(_) => ObcOutlook::Busy,
+            Err(stop) => ObcOutlook::Waits(stop.word),
+        };
     }
     match walk(view) {
         Ok(()) => ObcOutlook::Well,
-        Err(Halt::Do(_)) => ObcOutlook::Busy,
+        Err(Halt::Step(_) | Halt::Wait(_) | Halt::Stale(_)) => ObcOutlook::Busy,
         Err(Halt::Stop(stop)) => ObcOutlook::Waits(stop.word),
-        Err(Halt::NotOurs) => ObcOutlook::NotOurs(view.class.present().map(|class| class.provisioner.clone())),
+        Err(Halt::LeaveAlone) => ObcOutlook::NotOurs(view.class.present().map(|class| class.provisioner.clone())),
     }
 }
 
@@ -177,6 +170,6 @@ impl Conversation for ObcView {
     }
 
     fn cut_short(&self, _: Bound) -> ObcRest {
-        status::retry("the pass does not come to an end")
+        status::ended(Then::cut_short())
     }
 }

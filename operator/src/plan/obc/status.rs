@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use super::super::answer::Failure;
 use super::super::step::{Announcement, Then};
+use super::super::walk::after_failure;
 use super::halt::{Phase, Stop};
 use super::step::{ObcAct, ObcLook, ObcStep};
 use super::view::ObcView;
@@ -21,32 +22,22 @@ pub struct ObcRest {
 }
 
 /// An end without a word.
-pub(super) fn nothing() -> ObcRest {
+fn nothing() -> ObcRest {
     ended(Then::AwaitChange)
 }
 
-/// Something failed that may succeed when tried again.
-pub(super) fn retry(why: &str) -> ObcRest {
-    ended(Then::Retry(why.to_owned()))
-}
-
-fn ended(then: Then) -> ObcRest {
+/// The same, with the time of the next look.
+pub(super) fn ended(then: Then) -> ObcRest {
     ObcRest { then, events: Vec::new(), told: None }
 }
 
 /// What refuses for good is told; all else is tried again.
-pub(super) fn after_failure(step: &ObcStep, failure: &Failure) -> Result<ObcRest, Stop> {
-    match failure {
-        Failure::ReadOnly | Failure::NamespaceTerminating => Ok(nothing()),
-        Failure::Paced(wait) => Ok(ended(Then::Wait(*wait))),
-        Failure::Conflict => Ok(retry("what was read is old")),
-        Failure::Refused(_) if matches!(step, ObcStep::Act(ObcAct::WritePhase(..))) => Ok(nothing()),
-        Failure::Refused(why) => Err(Stop::new(Phase::Failed, "Refused", format!("can't {step}: {why}"))),
-        Failure::Kubernetes(why) | Failure::Upstream(why) | Failure::NoUpstream(why) | Failure::UpstreamDenied(why) => {
-            Ok(retry(why))
-        }
-        Failure::Unsupported => Ok(retry("that is not supported")),
-    }
+pub(super) fn told_of_failure(step: &ObcStep, failure: &Failure) -> Result<Then, Stop> {
+    let is_status_write = matches!(step, ObcStep::Act(ObcAct::WritePhase(..)));
+    after_failure(failure, is_status_write, || {
+        let Failure::Refused(why) = failure else { return None };
+        Some(Stop::new(Phase::Failed, "Refused", format!("can't {step}: {why}")))
+    })
 }
 
 /// Ends a pass: writes the phase if it should be another one, then rests.

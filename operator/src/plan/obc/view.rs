@@ -9,6 +9,7 @@ use crate::api::{BucketClass, Gateway, Obc, ServedBy};
 
 use super::super::answer::Failure;
 use super::super::step::Announcement;
+use super::super::walk;
 use super::halt::Halt;
 use super::kinds::{Shadow, ShadowKind};
 use super::step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
@@ -130,14 +131,8 @@ pub struct ObcView {
     pub(super) trouble: Option<Trouble>,
 }
 
-/// Why a pass is over.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Trouble {
-    /// What it goes by is old.
-    Stale,
-    /// This step failed.
-    Failed(Box<ObcStep>, Failure),
-}
+/// Why a pass over an ObjectBucketClaim is over.
+pub(super) type Trouble = walk::Trouble<ObcStep>;
 
 impl ObcView {
     /// What the caches tell of an ObjectBucketClaim.

@@ -22,12 +22,13 @@ use std::time::Duration;
 
 use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, ClaimRef, RecordName, ServedBy};
 
-use super::answer::{BackendSeen, Checked, Failure, Holder};
+use super::answer::{BackendSeen, Checked, Holder};
 use super::asking::{Asking, ConsentSeen};
 use super::held::Held;
 use super::secret::Stored;
 use super::step::{Look, Step};
 use super::target::Target;
+use super::walk;
 
 use bucket::{BucketFacts, Drift};
 use internal::Internal;
@@ -106,14 +107,8 @@ struct Deeds {
     revocation_started: bool,
 }
 
-/// Why a pass is over but for what it tells.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Trouble {
-    /// What the pass goes by is old, or its answers contradict each other: another begins.
-    Stale,
-    /// This step failed last.
-    Failed(Box<Step>, Failure),
-}
+/// Why a pass over a claim is over but for what it tells.
+pub(super) type Trouble = walk::Trouble<Step>;
 
 /// What a pass knows so far.
 #[derive(Clone, Debug)]
