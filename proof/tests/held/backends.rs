@@ -98,5 +98,6 @@ pub(super) static S3_BACKEND: Row = Row {
         Mutant("failed-count-waits"),
         Mutant("backend-status-on-every-probe"),
         Mutant("counts-at-war"),
+        Mutant("findings-at-war"),
     ]),
 };
