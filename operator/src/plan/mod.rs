@@ -12,7 +12,6 @@
 //! - A refusal is a reason to stop (`Stop`), not an error.
 
 mod access;
-mod aim;
 mod announcements;
 mod answer;
 mod asking;
@@ -23,6 +22,8 @@ mod cause;
 mod consent;
 mod consumer;
 mod conversation;
+mod credentials;
+mod current_generation;
 mod delete;
 pub mod grant;
 mod halt;
@@ -58,7 +59,6 @@ mod tests;
 mod usage;
 mod view;
 mod walk;
-mod write;
 
 use std::ops::ControlFlow;
 use std::time::Duration;

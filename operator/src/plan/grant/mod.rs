@@ -6,6 +6,7 @@ mod consumer;
 mod entries;
 mod fingerprint;
 mod generations;
+mod holder;
 mod keys;
 mod outlook;
 mod purpose;
@@ -109,7 +110,7 @@ fn walk_ours(grant: &Grant, now: Timestamp) -> Result<Outcome, Halt> {
     }
     let held = keys::ensure_record(grant, now)?;
     let (credential, scopes) = keys::ensure_key(grant, &held)?;
-    keys::keep(grant, &held.0)?;
+    keys::keep(grant, &held)?;
     let conflict = tolerate(consumer::ensure(grant, &credential, &scopes))?;
     if conflict.is_none() {
         consumer::remove_renamed(grant)?;
