@@ -157,7 +157,7 @@ fn left_behind(operator: &ServedBy) -> Stop {
 }
 
 /// Tells a refusal for good; retries all else, and tells of it where it lasts.
-fn told_of_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
+fn told_of_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Box<Stop>> {
     let is_status_write = matches!(step, GrantStep::Act(GrantAct::WriteStatus(..)));
     after_failure(failure, is_status_write, || match failure {
         Failure::Refused(why) => Some(not_done(grant, step, why)),
