@@ -11,7 +11,7 @@ const FLOORS: [&str; 4] = [
     // Words: what is asked and done, what is answered, why a pass stops.
     "reach secret asking target patch step answer walk cause message remedy stop obstacle halt held conversation",
     // What a pass knows, and the parts of a claim.
-    "view write note aim consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
+    "credentials view note current_generation consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
     // Ways through the parts, and what is told of them; the other conversations.
     "access bind removal delete usage announcements status purpose backend orphans grant obc",
     // The planner, as others see it.
@@ -23,10 +23,11 @@ fn floors() -> impl Iterator<Item = &'static str> {
 }
 
 /// The same within the rooms that are folders, file by file.
-const WITHIN: [(&str, &str); 5] = [
-    ("view", "setting secrets internal mod"),
+const WITHIN: [(&str, &str); 6] = [
+    ("credentials", "holder record retire rotate revoke mod"),
+    ("view", "setting secrets internal mod holder"),
     ("backend", "uptime step count health status mod"),
-    ("grant", "words step view fingerprint entries keys status outlook purpose consumer removal mod"),
+    ("grant", "words step view holder fingerprint entries keys status outlook purpose consumer removal mod"),
     ("orphans", "kinds mod"),
     ("obc", "kinds words step halt view desired bucket shadow config_map deletion status mod"),
 ];

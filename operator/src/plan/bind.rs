@@ -11,6 +11,7 @@ use crate::api::{Backend, BucketRecord, Desired};
 
 use super::answer::BackendSeen;
 use super::cause::ClaimCause;
+use super::credentials::{record_patch, repair};
 use super::halt::{Halt, Outcome};
 use super::hold::recall;
 use super::patch::Change;
@@ -19,7 +20,6 @@ use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
 use super::walk::tolerate;
-use super::write::{record_patch, repair};
 use super::{access, bucket, consent, moves, place, public, revocation};
 
 /// Walks through the steps. What leaked ends before anything that may stop the walk; what an older

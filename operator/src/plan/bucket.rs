@@ -6,6 +6,7 @@ use crate::api::{AccessKeyId, AdoptionPolicy, AdoptionProof, BucketRecord, Condi
 
 use super::answer::{BucketSeen, Checked, CreateAnswer, OwnerSeen, VersioningSeen};
 use super::cause::{BucketCause, Missing, NotTaken};
+use super::credentials::rewrite;
 use super::halt::Halt;
 use super::hold::refuse_shared;
 use super::ownership::{BucketTags, exists, refuse_another_claims, refuse_others_credentials};
@@ -16,7 +17,6 @@ use super::step::{Act, Look};
 use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
-use super::write::rewrite;
 
 /// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {

@@ -12,12 +12,12 @@ use crate::api::{
 
 use super::answer::BackendSeen;
 use super::asking::{Asker, Asking, ConsentQuestion, ConsentSeen, Unasked};
+use super::credentials::{record_patch, rewrite};
 use super::halt::Halt;
 use super::patch::Change;
 use super::secret::newest_key;
 use super::step::{Act, Look};
 use super::view::View;
-use super::write::{record_patch, rewrite};
 
 /// So many accesses of a claim are named in its status.
 const NAMED: usize = 20;

@@ -3,13 +3,13 @@
 use crate::api::{BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, Reason, SecretContent, Shaped};
 
 use super::cause::{Foreign, SecretCause};
+use super::credentials::repair;
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch};
 use super::secret::Stored;
 use super::step::{Act, Look};
 use super::stop::Stop;
 use super::view::{Knowledge, View};
-use super::write::repair;
 
 /// The Secret of the name that the spec gives. Ours only if this claim's UID controls it; a
 /// stranger's is left alone.

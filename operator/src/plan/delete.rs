@@ -9,14 +9,14 @@ use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deleti
 
 use super::answer::BackendSeen;
 use super::cause::ClaimCause;
-use super::halt::{Halt, Outcome, delete_secret};
+use super::credentials::{delete_secret, rewrite};
+use super::halt::{Halt, Outcome};
 use super::patch::Change;
 use super::secret::{Stored, is_record};
 use super::step::{Act, Look};
 use super::stop::Stop;
 use super::view::{Knowledge, View, wanted_bucket};
 use super::walk::tolerate;
-use super::write::rewrite;
 use super::{consent, moves, note, removal};
 
 /// Walks through the steps. `Ok` = nothing is left to do.
@@ -114,7 +114,7 @@ fn remove(view: &View, secret: &Stored) -> Halt {
     if secret.kept_by().is_some() && !view.is_live(secret.name()) {
         return Look::Internal(secret.name().to_owned()).into();
     }
-    delete_secret(secret)
+    delete_secret(view, secret)
 }
 
 /// Right before the finalizer goes: a mint or binding that was under way may have landed since its

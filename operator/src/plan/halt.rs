@@ -1,7 +1,5 @@
 //! How a walk through the steps of a claim ends.
 
-use super::cause::SecretCause;
-use super::secret::Stored;
 use super::step::{Act, Look, Step};
 use super::stop::Stop;
 use super::walk;
@@ -11,14 +9,6 @@ pub(super) type Outcome = walk::Outcome<Stop>;
 
 /// Why a walk halts, be it for its next step.
 pub(super) type Halt = walk::Halt<Step, Stop>;
-
-/// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
-pub(super) fn delete_secret(secret: &Stored) -> Halt {
-    match secret.kept_by() {
-        Some(finalizers) => Stop::new(SecretCause::Kept { secret: secret.name().to_owned(), finalizers }).into(),
-        None => Act::Delete(secret.reference()).into(),
-    }
-}
 
 impl From<Look> for Halt {
     fn from(look: Look) -> Self {

@@ -7,6 +7,7 @@ use crate::api::{BucketName, BucketRecord, Desired, Endpoint, Limits};
 use super::answer::{BackendSeen, Holder};
 use super::cause::{BackendCause, BucketCause, ClaimCause};
 use super::consent::closed;
+use super::credentials::rewrite;
 use super::halt::Halt;
 use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
 use super::patch::Change;
@@ -16,7 +17,6 @@ use super::step::Act;
 use super::stop::Stop;
 use super::target::Target;
 use super::view::View;
-use super::write::rewrite;
 
 /// The step that makes a claim the holder of its bucket that has no record of it: a new one, or one
 /// whose record is lost. `latest` is its latest credential, if it has any.

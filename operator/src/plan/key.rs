@@ -2,8 +2,9 @@
 
 use crate::api::{BucketRecord, Credential, CredentialFacts};
 
-use super::aim;
 use super::cause::SecretCause;
+use super::credentials::{Missing, is_rotation_requested, missing_key, repair};
+use super::current_generation::{bump, bump_lost};
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::place;
@@ -11,13 +12,12 @@ use super::secret::Stored;
 use super::step::Act;
 use super::stop::Stop;
 use super::view::View;
-use super::write::repair;
 
 /// Data keys of an internal Secret that go when the quota they come from goes.
 pub(super) const QUOTA_KEYS: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
 /// The credential of the record's generation. Created once, by the pass whose own write made it the
-/// target; a target that is gone raises the target, so that no id is ever given a second secret.
+/// target.
 pub(super) fn ensure_credential(
     view: &View,
     facts: &CredentialFacts,
@@ -27,19 +27,10 @@ pub(super) fn ensure_credential(
     if let Some(secret) = view.credential(record.generation) {
         return keep(view, facts, record, stored, secret);
     }
-    view.require_live_claim()?;
-    let name = facts.access_key_id().secret_name();
-    view.require_not_taken(&name)?;
-    if view.aimed_by_this_pass() == Some(record.generation) {
-        view.require_settled_if_in_doubt(record)?;
-        aim::require_revoked(view, record)?;
-        return Err(Act::Mint(facts.clone()).into());
-    }
-    view.require_absent(&name)?;
-    view.require_settled(record)?;
-    // The first read may have been of the server's past, and there would be two keys then.
-    view.require_absent_twice(&name)?;
-    Err(aim::raise_lost(view, record, stored))
+    Err(match missing_key(view, record, &facts.access_key_id().secret_name())? {
+        Missing::Mint => Act::Mint(facts.clone()).into(),
+        Missing::Lost => bump_lost(view, record, stored),
+    })
 }
 
 /// The credential that is there, brought up to date.
@@ -57,7 +48,7 @@ fn keep(
             repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Repair))?;
             Ok(credential)
         }
-        Err(_) if aim::is_requested(view, record) => Err(aim::raise(view, record, stored, Trigger::Request)),
+        Err(_) if is_rotation_requested(view, record) => Err(bump(view, record, stored, Trigger::Request)),
         Err(damage) => Err(Stop::new(SecretCause::CredentialDamaged { why: damage.to_string() }).into()),
     }
 }

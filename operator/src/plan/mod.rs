@@ -12,7 +12,6 @@
 //! - A refusal is a reason to stop (`Stop`), not an error.
 
 mod access;
-mod aim;
 mod announcements;
 mod answer;
 mod asking;
@@ -23,6 +22,8 @@ mod cause;
 mod consent;
 mod consumer;
 mod conversation;
+mod credentials;
+mod current_generation;
 mod delete;
 pub mod grant;
 mod halt;
@@ -58,7 +59,6 @@ mod tests;
 mod usage;
 mod view;
 mod walk;
-mod write;
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -189,7 +189,7 @@ impl Conversation for View {
 /// What the store did not do is told, and what the API server refuses for good. That the API server
 /// failed is no news, as the next pass shows what is so; it is told where it lasts, and of a claim
 /// that goes at once, so that nobody takes it for one that is left alone.
-fn told_of_failure(view: &View, step: &Step, failure: &Failure) -> Result<Then, Stop> {
+fn told_of_failure(view: &View, step: &Step, failure: &Failure) -> Result<Then, Box<Stop>> {
     let is_status_write = matches!(step, Step::Act(Act::WriteStatus(..)));
     after_failure(failure, is_status_write, || {
         Some(Stop::new(failure_cause(view, step, failure)?).about(concern(view, step)))

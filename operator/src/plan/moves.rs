@@ -10,12 +10,12 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{AccessKeyId, Backend, BucketRecord, CredentialFacts, Desired};
 
-use super::aim;
 use super::answer::{BucketSeen, Checked};
 use super::bucket;
 use super::cause::{BackendCause, Missing, NotTaken};
 use super::consent;
-use super::halt::{Halt, Outcome, delete_secret};
+use super::credentials::{delete_secret, record_patch, rewrite};
+use super::halt::{Halt, Outcome};
 use super::hold::{blank, hold};
 use super::ownership::exists;
 use super::patch::{Change, Trigger};
@@ -26,7 +26,6 @@ use super::stop::{Concern, Stop};
 use super::target::Target;
 use super::view::{StoredRecord, View, names_claim_uid};
 use super::walk::tolerate;
-use super::write::{record_patch, rewrite};
 
 /// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask
 /// for now, and no other. One that was made already under an earlier template stays.
@@ -104,7 +103,7 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     }
     view.require_not_taken(&name)?;
     if view.aimed_by_this_pass() == Some(to.generation) {
-        aim::require_revoked(view, to)?;
+        view.require_revoked(to)?;
         return Err(Act::Mint(facts).into());
     }
     view.require_absent(&name)?;
@@ -195,7 +194,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
     view.require_live_claim()?;
     match record_patch(view, &taken_over, made_in, Change::Follow) {
         Some(patch) => Err(Act::Patch(patch).into()),
-        None => Err(delete_secret(stored)),
+        None => Err(delete_secret(view, stored)),
     }
 }
 
@@ -264,5 +263,5 @@ fn let_go(view: &View, record: &BucketRecord, stored: &Stored, open: Option<&Sto
         // What the record opened ends before the record does.
         return Err(rewrite(view, &consent::closed(record), stored, Change::Consent));
     }
-    Err(delete_secret(open.unwrap_or(stored)))
+    Err(delete_secret(view, open.unwrap_or(stored)))
 }

@@ -12,9 +12,9 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{BucketRecord, Extra, SecretContent, wire};
 
-use super::aim::plus;
 use super::answer::{BackendSeen, BucketSeen, Checked};
 use super::cause::SecretCause;
+use super::credentials::{plus, repair};
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch};
 use super::secret::Stored;
@@ -22,7 +22,6 @@ use super::step::Look;
 use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
-use super::write::repair;
 
 /// What is to be written over a credential or binding that is there: of `content` all but an
 /// endpoint that is not to be written now.

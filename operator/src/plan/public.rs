@@ -3,7 +3,8 @@
 use crate::api::{AnonymousBinding, BucketRecord, Desired};
 
 use super::cause::{BucketCause, SecretCause};
-use super::halt::{Halt, delete_secret};
+use super::credentials::{delete_secret, repair, rewrite};
+use super::halt::Halt;
 use super::patch::{Change, SecretPatch};
 use super::place;
 use super::secret::Stored;
@@ -11,7 +12,6 @@ use super::step::Act;
 use super::stop::Stop;
 use super::target::Target;
 use super::view::View;
-use super::write::{repair, rewrite};
 
 /// Public access that is no longer asked for goes before anything else is looked at: no trouble
 /// keeps it. Read live: an operator that is behind would take away what was asked for since.
@@ -19,7 +19,7 @@ pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
     match view.binding() {
         Some(secret) if desired.anonymous.is_none() => {
             view.require_live_claim()?;
-            Err(delete_secret(secret))
+            Err(delete_secret(view, secret))
         }
         Some(_) | None => Ok(()),
     }

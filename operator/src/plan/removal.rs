@@ -9,7 +9,8 @@ use crate::api::{BucketRecord, ConditionType, Deletion};
 
 use super::answer::{BackendSeen, BucketSeen, PurgeEnd};
 use super::cause::{Cause, DeletionCause};
-use super::halt::{Halt, delete_secret};
+use super::credentials::delete_secret;
+use super::halt::Halt;
 use super::step::Act;
 use super::stop::Stop;
 use super::target::Target;
@@ -26,7 +27,7 @@ pub(super) fn walk(view: &View) -> Result<(), Halt> {
         see_to(view, record)?;
         if records.len() > 1 {
             // What this pass knows of a bucket is of one at a time.
-            return Err(delete_secret(stored));
+            return Err(delete_secret(view, stored));
         }
     }
     Ok(())

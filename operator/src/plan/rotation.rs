@@ -5,21 +5,20 @@
 //! has expired is deleted. So nothing has to be remembered of a rotation under way but what the
 //! Secrets say.
 
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired, Rotation, wire};
+use crate::api::{AccessKeyId, BucketName, BucketRecord, CredentialFacts, Desired, wire};
 
-use super::aim::{self, GRACE, plus};
 use super::cause::SecretCause;
-use super::halt::{Halt, Outcome, delete_secret};
+use super::credentials::{self, RetireDecision, delete_secret, is_rotation_requested, repair, stamp};
+use super::current_generation::bump_when_due;
+use super::halt::{Halt, Outcome};
 use super::key::QUOTA_KEYS;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::place;
 use super::secret::Stored;
-use super::step::Look;
 use super::stop::Stop;
 use super::view::View;
-use super::write::repair;
 
 /// Sees lower generations out, and starts a rotation that is due. None is stamped before the
 /// consumer Secret holds the target.
@@ -33,7 +32,7 @@ pub(super) fn walk(
     overtake(view, record, stored)?;
     let lower = retire_lower(view, desired, record, now)?;
     let has_lower = lower.wake.is_some() || lower.impaired.is_some();
-    let start = aim::raise_when_due(view, desired, record, stored, now, has_lower)?;
+    let start = bump_when_due(view, desired, record, stored, now, has_lower)?;
     Ok(Outcome { wake: lower.wake.into_iter().chain(start).min(), ..lower })
 }
 
@@ -43,11 +42,8 @@ pub(super) fn walk(
 fn overtake(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let is_above_target = |secret: &&Stored| view.labelled_generation(secret).is_some_and(|it| it > record.generation);
     let Some(stray) = view.credentials().find(is_above_target) else { return Ok(()) };
-    view.require_settled(record)?;
-    if !view.is_live(stray.name()) {
-        return Err(Look::Internal(stray.name().to_owned()).into());
-    }
-    Err(aim::raise(view, record, stored, Trigger::Repair))
+    let trigger = if is_rotation_requested(view, record) { Trigger::Request } else { Trigger::Repair };
+    Err(credentials::overtake(view, record, stored, stray, trigger))
 }
 
 /// Sees out all but the current one. What stands in the way of one of them doesn't in that of the
@@ -79,7 +75,7 @@ fn retire(
     }
     if view.is_revoked(secret) {
         // It was deleted before, and is there only where somebody's finalizer keeps it.
-        return Err(delete_secret(secret));
+        return Err(delete_secret(view, secret));
     }
     let opened = BucketRecord { generation, ..opens(view, secret, record) };
     let mut content = CredentialFacts::of(desired, &opened).content(&view.setting().operator_namespace, None);
@@ -87,44 +83,16 @@ fn retire(
     // The pass that wrote it doesn't stamp: a later one has to see it, and the overlap counts from
     // there.
     let is_published = !view.is_consumer_written() && published_everywhere(view, record);
-    let due = match Fate::of(expires_at(secret)?, is_published, desired.rotation, now) {
-        Fate::Over => return Err(delete_secret(secret)),
-        Fate::Waits(until) => until,
-        Fate::Stamped { at, until } => {
+    let due = match RetireDecision::of(expires_at(secret)?, is_published, desired.rotation, now) {
+        RetireDecision::Over => return Err(delete_secret(view, secret)),
+        RetireDecision::Waits(until) => until,
+        RetireDecision::Stamped { at, until } => {
             content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
             until
         }
     };
     repair(view, SecretPatch::between(&secret.0, &content, &QUOTA_KEYS, Change::Retire))?;
     Ok(Some(due))
-}
-
-/// What becomes of a key that another has replaced, whoever's it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// Its time has come.
-    Over,
-    /// It is looked at again then.
-    Waits(Timestamp),
-    /// It is stamped with this time, and looked at again then.
-    Stamped { at: Timestamp, until: Timestamp },
-}
-
-impl Fate {
-    /// By its stamp, and by whether the next key is what tenants read.
-    pub(super) fn of(expires_at: Option<Timestamp>, is_published: bool, rotation: Rotation, now: Timestamp) -> Self {
-        match expires_at {
-            Some(at) if now >= plus(at, GRACE) => Self::Over,
-            Some(at) => Self::Waits(plus(at, GRACE)),
-            None if !is_published => Self::Waits(plus(now, SignedDuration::from_secs(1))),
-            None => {
-                // The clock is read in whole seconds, and the switch may be later by part of one:
-                // late is allowed, early is not.
-                let at = plus(now, SignedDuration::from_secs(i64::from(rotation.overlap_seconds) + 1));
-                Self::Stamped { at, until: plus(at, GRACE) }
-            }
-        }
-    }
 }
 
 /// The record of the bucket that a credential is for: after a move the one that the claim left
@@ -166,11 +134,6 @@ fn expires_at(secret: &Stored) -> Result<Option<Timestamp>, Halt> {
         let secret = secret.name().to_owned();
         Stop::new(SecretCause::StampDamaged { secret }).into()
     })
-}
-
-/// The stamp of a key, if it has one that can be read.
-pub(super) fn stamp(secret: &Stored) -> Result<Option<Timestamp>, ()> {
-    secret.annotation(wire::EXPIRES_AT).map(str::parse).transpose().map_err(|_| ())
 }
 
 /// Whether every consumer Secret of this claim was observed at the target.

@@ -2,7 +2,7 @@
 
 use crate::api::{AccessKeyId, BucketRecord, Desired};
 
-use super::aim;
+use super::current_generation::bump;
 use super::halt::Halt;
 use super::hold::recall;
 use super::patch::Trigger;
@@ -31,6 +31,6 @@ pub(super) fn refuse(view: &View, desired: &Desired, record: &BucketRecord, stor
         Some(secret) if !view.records().any(|(record, _)| secret.opens(record)) => {
             Err(recall(view, desired, Some(secret))?.into())
         }
-        Some(_) => Err(aim::raise(view, record, stored, Trigger::Repair)),
+        Some(_) => Err(bump(view, record, stored, Trigger::Repair)),
     }
 }

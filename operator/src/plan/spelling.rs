@@ -9,7 +9,8 @@ use crate::api::{BucketRecord, RecordName};
 
 use super::answer::{BackendSeen, Holder};
 use super::cause::BucketCause;
-use super::halt::{Halt, delete_secret};
+use super::credentials::delete_secret;
+use super::halt::Halt;
 use super::secret::Stored;
 use super::step::Look;
 use super::stop::Stop;
@@ -37,7 +38,7 @@ pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Res
     }
     view.require_live_claim()?;
     view.require_list()?;
-    Err(delete_secret(stored))
+    Err(delete_secret(view, stored))
 }
 
 /// A record of the bucket that another claim has under another spelling, and what is told of it.

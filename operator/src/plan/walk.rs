@@ -62,8 +62,8 @@ impl<Step> Trouble<Step> {
     /// How the pass ends: without a word, or with what `after_failure` tells of a failed step.
     pub(super) fn end<Stop>(
         &self,
-        after_failure: impl FnOnce(&Step, &Failure) -> Result<Then, Stop>,
-    ) -> Result<Then, Stop> {
+        after_failure: impl FnOnce(&Step, &Failure) -> Result<Then, Box<Stop>>,
+    ) -> Result<Then, Box<Stop>> {
         match self {
             Self::Stale => Ok(Then::retry("what was read is not what there is")),
             Self::Failed(step, failure) => after_failure(step, failure),
@@ -77,7 +77,7 @@ pub(super) fn after_failure<Stop>(
     failure: &Failure,
     is_status_write: bool,
     tell: impl FnOnce() -> Option<Stop>,
-) -> Result<Then, Stop> {
+) -> Result<Then, Box<Stop>> {
     let then = match failure {
         // What would be done stands in the log.
         Failure::ReadOnly => return Ok(Then::AwaitChange),
@@ -93,7 +93,7 @@ pub(super) fn after_failure<Stop>(
         | Failure::UpstreamDenied(why) => Then::retry(why),
         Failure::Unsupported => Then::retry("that is not supported"),
     };
-    tell().map_or(Ok(then), Err)
+    tell().map_or(Ok(then), |stop| Err(Box::new(stop)))
 }
 
 /// What a pass comes to on what is known.
@@ -128,10 +128,10 @@ impl<Step, Stop> Judgement<Step, Stop> {
     }
 
     /// The judgement about a pass that is over.
-    pub(super) fn ended(end: Result<Then, Stop>) -> Self {
+    pub(super) fn ended(end: Result<Then, Box<Stop>>) -> Self {
         match end {
             Ok(then) => Self::Rest(then),
-            Err(stop) => Self::Conclude(Some(Box::new(stop)), None),
+            Err(stop) => Self::Conclude(Some(stop), None),
         }
     }
 }

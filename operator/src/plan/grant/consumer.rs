@@ -3,10 +3,10 @@
 use crate::api::{AccessConsumer, AccessCredential, AccessReason, AccessScope, BucketName, Shaped, wire};
 
 use super::super::consumer::foreign;
+use super::super::credentials::repair;
 use super::super::patch::{Change, SecretPatch};
 use super::super::secret::Stored;
 use super::super::view::Knowledge;
-use super::keys::repair;
 use super::step::{GrantAct, GrantLook};
 use super::view::{Grant, Halt, Stop};
 

@@ -8,14 +8,14 @@ use crate::api::{
     AccessCredential, AccessCredentialFacts, AccessReason, AccessRecord, AccessScope, Rotation, SecretContent, wire,
 };
 
-use super::super::aim::{GRACE, due, plus};
+use super::super::credentials::{
+    self, Due, Missing, RetireDecision, bump_generation, delete_secret, due, end_revoked, is_revocation_requested,
+    is_rotation_requested, lowest_left, missing_key, pause, plus, repair, rewrite, rotation_due, stamp,
+};
 use super::super::patch::{Change, SecretPatch, Trigger};
-use super::super::revocation::stamp_over;
-use super::super::rotation::{Fate, stamp};
 use super::super::secret::Stored;
 use super::super::step::Then;
 use super::super::view::Knowledge;
-use super::super::walk::tolerate;
 use super::entries;
 use super::step::{GrantAct, GrantLook};
 use super::view::{Grant, Halt, Outcome, Stop};
@@ -103,59 +103,38 @@ fn of_this_namespace(grant: &Grant, record: &AccessRecord, stored: &Stored) -> R
     grant.require_list()?;
     let keys = grant.keys();
     match keys.iter().find(|(_, key)| key.kept_by().is_none()).or_else(|| keys.first()) {
-        Some((_, key)) => Err(delete(key)),
-        None => Err(delete(stored)),
+        Some((_, key)) => Err(delete_secret(grant, key)),
+        None => Err(delete_secret(grant, stored)),
     }
 }
 
 /// Ends what is revoked, and starts a revocation that is asked for. It comes before all that may
 /// stop a pass.
 pub(super) fn revoke(grant: &Grant, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
-    for (_, key) in grant.keys().into_iter().filter(|(generation, _)| grant.is_revoked(*generation)) {
-        // One that somebody's finalizer keeps is over by its stamp, and keeps no other.
-        tolerate(end(grant, key))?;
-    }
+    end_revoked(grant)?;
     let Some((record, stored)) = grant.record() else { return Ok(None) };
-    let request = grant.access.revoke_request.clone();
-    if request.is_none() || request == record.handled_revoke_request {
+    if !is_revocation_requested(grant, &record) {
         return Ok(None);
     }
     if grant.held_off().is_some() && grant.keys().iter().all(|(generation, _)| grant.is_revoked(*generation)) {
         // There is nothing to end: a note waits as every other write does.
         return Ok(None);
     }
-    let of_revocation = record.revoked_through > 0 && record.revoked_through + 1 == record.generation;
-    let made = made(grant, record.generation).filter(|made| of_revocation && *made <= now);
-    if let Some(over) = made.map(|made| plus(made, GRACE)).filter(|over| now < *over) {
+    if let Some(over) = pause(grant, &record, now) {
         return Ok(Some(over));
     }
     grant.require_live()?;
     grant.require_settled()?;
     let generation = grant.highest() + 1;
-    let raised = AccessRecord {
+    let bumped = AccessRecord {
         generation,
         revoked_through: generation - 1,
-        lowest: record.lowest.max(lowest_left(grant, record.revoked_through, now)),
-        handled_revoke_request: request,
+        lowest: record.lowest.max(lowest_left(grant, &record, now)),
+        handled_revoke_request: grant.access.revoke_request.clone(),
         handled_rotate_request: grant.access.rotate_request.clone().or(record.handled_rotate_request.clone()),
         ..record
     };
-    Err(rewrite(grant, &raised, stored, Change::RaiseGeneration(Trigger::Revocation)))
-}
-
-/// Deletes a revoked key. One that somebody's finalizer keeps is stamped.
-fn end(grant: &Grant, key: &Stored) -> Result<(), Halt> {
-    repair(grant, stamp_over(key))?;
-    Err(delete(key))
-}
-
-/// The lowest generation that the revocation before left a key of: as of a claim.
-fn lowest_left(grant: &Grant, through: u64, now: Timestamp) -> u64 {
-    let keys = grant.keys();
-    let is_left = keys.iter().any(|(generation, _)| *generation <= through);
-    let is_later =
-        |generation: u64| generation > through && made(grant, generation).is_some_and(|made| plus(made, GRACE) <= now);
-    if !is_left && keys.iter().any(|(generation, _)| is_later(*generation)) { through + 1 } else { 1 }
+    Err(rewrite(grant, &bumped, stored, Change::RaiseGeneration(Trigger::Revocation)))
 }
 
 /// The credential that the record aims at. Made once, by the pass whose own write made it the
@@ -166,48 +145,35 @@ pub(super) fn ensure_key(grant: &Grant, held: &Held<'_>) -> Result<(AccessCreden
     if let Some(secret) = grant.internal.present(&name) {
         return match AccessCredential::read(&secret.0, &record.uid, record.generation) {
             Ok(credential) => Ok((credential, AccessCredentialFacts::scopes_of(&secret.0))),
-            Err(_) if is_requested(grant, record) => Err(raise(grant, record, stored, Trigger::Request)),
+            Err(_) if is_rotation_requested(grant, record) => {
+                Err(bump_generation(grant, record, stored, Trigger::Request))
+            }
             Err(damage) => Err(Stop::new(AccessReason::CreationInconsistent, damage.to_string()).into()),
         };
     }
-    grant.require_live()?;
-    if grant.internal.get(&name) == Knowledge::Taken {
-        return Err(GrantLook::Internal(name).into());
-    }
-    if grant.aimed == Some(record.generation) {
-        grant.require_settled_if_in_doubt()?;
-        for generation in record.lowest.max(record.revoked_through.saturating_sub(SEARCHED))..=record.revoked_through {
-            grant.require_revoked(&grant.key_name(generation))?;
+    match missing_key(grant, record, &name)? {
+        Missing::Mint => {
+            let scopes = entries::scopes_of_next(grant, &[])?;
+            if scopes.is_empty() {
+                return Err(nothing_opens(grant).into());
+            }
+            Err(GrantAct::Mint(facts(record, record.generation, scopes)).into())
         }
-        let scopes = entries::scopes_of_next(grant, &[])?;
-        if scopes.is_empty() {
-            return Err(nothing_opens(grant).into());
+        Missing::Lost => {
+            if entries::scopes_of_next(grant, &[])?.is_empty() {
+                return Err(nothing_opens(grant).into());
+            }
+            // Unlike of a claim: a request that stands there is handled with it.
+            Err(bump_generation(grant, record, stored, Trigger::Repair))
         }
-        return Err(GrantAct::Mint(facts(record, record.generation, scopes)).into());
     }
-    grant.require_absent(&name)?;
-    grant.require_settled()?;
-    grant.require_absent_twice(&name)?;
-    if entries::scopes_of_next(grant, &[])?.is_empty() {
-        return Err(nothing_opens(grant).into());
-    }
-    Err(raise(grant, record, stored, Trigger::Repair))
 }
 
-/// So many names of revoked keys are looked at before the next is made: more live at once only if
-/// somebody made them.
-const SEARCHED: u64 = 1000;
-
 /// Keeps the keys that are there as their entries are, each in its own place.
-pub(super) fn keep(grant: &Grant, record: &AccessRecord) -> Result<(), Halt> {
+pub(super) fn keep(grant: &Grant, (record, stored): &Held<'_>) -> Result<(), Halt> {
     for (generation, key) in grant.keys() {
         if generation > record.generation {
-            grant.require_settled()?;
-            if !grant.internal.is_live(key.name()) {
-                return Err(GrantLook::Internal(key.name().to_owned()).into());
-            }
-            let Some((record, stored)) = grant.record() else { return Ok(()) };
-            return Err(raise(grant, &record, stored, Trigger::Repair));
+            return Err(credentials::overtake(grant, record, stored, key, Trigger::Repair));
         }
         let scopes = entries::kept(grant, &AccessCredentialFacts::scopes_of(&key.0))?;
         let content = facts(record, generation, scopes).content(&grant.setting.operator_namespace, None);
@@ -251,10 +217,10 @@ pub(super) fn retire(
             outcome.impaired = Some(Stop::new(AccessReason::CreationInconsistent, why));
             continue;
         };
-        let due = match Fate::of(expires_at, is_published, rotation, now) {
-            Fate::Over => return Err(delete(key)),
-            Fate::Waits(until) => until,
-            Fate::Stamped { at, until } => {
+        let due = match RetireDecision::of(expires_at, is_published, rotation, now) {
+            RetireDecision::Over => return Err(delete_secret(grant, key)),
+            RetireDecision::Waits(until) => until,
+            RetireDecision::Stamped { at, until } => {
                 let scopes = AccessCredentialFacts::scopes_of(&key.0);
                 let content = facts(record, generation, scopes).content(&grant.setting.operator_namespace, None);
                 let stamped = [(wire::EXPIRES_AT.to_owned(), at.to_string())];
@@ -279,19 +245,17 @@ pub(super) fn rotate(
     rotation: Rotation,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Halt> {
-    let Some(made) = made(grant, record.generation) else { return Ok(None) };
     let has_new = |scopes: &[AccessScope]| scopes.iter().any(|it| !current.iter().any(|has| has.is_same_place(it)));
     let is_new = has_new(&entries::wanted(grant, current));
-    let requested = is_requested(grant, record);
-    let Some(due) = due(made, rotation, requested || is_new) else { return Ok(None) };
+    let requested = is_rotation_requested(grant, record);
     let has_lower = grant.keys().first().is_some_and(|(lowest, _)| *lowest < record.generation);
-    if has_lower || due > now {
-        return Ok((!has_lower).then_some(due));
-    }
-    grant.require_live()?;
+    let made = match rotation_due(grant, record, rotation, requested || is_new, has_lower, now)? {
+        Due::Later(due) => return Ok(due),
+        Due::Now(made) => made,
+    };
     let scopes = entries::scopes_of_next(grant, current)?;
     let is_timed = !requested && rotation.interval_days.is_some();
-    let its_time_has_come = is_timed && self::due(made, rotation, false).is_some_and(|due| due <= now);
+    let its_time_has_come = is_timed && due(made, rotation, false).is_some_and(|due| due <= now);
     if !(requested || has_new(&scopes) || its_time_has_come) {
         return Ok(None);
     }
@@ -307,58 +271,9 @@ pub(super) fn rotate(
     } else {
         Trigger::Interval
     };
-    Err(raise(grant, &noted, stored, trigger))
-}
-
-/// Whether the rotate annotation carries a value not yet handled.
-fn is_requested(grant: &Grant, record: &AccessRecord) -> bool {
-    let request = &grant.access.rotate_request;
-    request.is_some() && *request != record.handled_rotate_request
-}
-
-/// The step that aims at the next generation, and takes the request at hand as handled.
-fn raise(grant: &Grant, record: &AccessRecord, stored: &Stored, trigger: Trigger) -> Halt {
-    if let Err(halt) = grant.require_live().and_then(|()| grant.require_settled()) {
-        return halt;
-    }
-    let request = grant.access.rotate_request.clone();
-    let handled_rotate_request = request.or_else(|| record.handled_rotate_request.clone());
-    let raised = AccessRecord { generation: grant.highest() + 1, handled_rotate_request, ..record.clone() };
-    rewrite(grant, &raised, stored, Change::RaiseGeneration(trigger))
-}
-
-/// When the key of a generation was made.
-pub(super) fn made(grant: &Grant, generation: u64) -> Option<Timestamp> {
-    let key = grant.internal.present(&grant.key_name(generation))?;
-    key.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
+    Err(bump_generation(grant, &noted, stored, trigger))
 }
 
 fn facts(record: &AccessRecord, generation: u64, scopes: Vec<AccessScope>) -> AccessCredentialFacts {
     AccessCredentialFacts { access: record.access.clone(), uid: record.uid.clone(), generation, scopes }
-}
-
-fn rewrite(grant: &Grant, record: &AccessRecord, stored: &Stored, change: Change) -> Halt {
-    let content = record.content(&grant.setting.operator_namespace);
-    match SecretPatch::between(&stored.0, &content, &[], change) {
-        Some(patch) => GrantAct::Patch(patch).into(),
-        None => Halt::Stale("the record says so already"),
-    }
-}
-
-/// Halts with the patch, if there is one, on an access read live.
-pub(super) fn repair(grant: &Grant, patch: Option<SecretPatch>) -> Result<(), Halt> {
-    let Some(patch) = patch else { return Ok(()) };
-    grant.require_live()?;
-    Err(GrantAct::Patch(patch).into())
-}
-
-/// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
-pub(super) fn delete(secret: &Stored) -> Halt {
-    match secret.kept_by() {
-        Some(finalizers) => {
-            let why = format!("Secret {} is kept by finalizers of others: {finalizers}", secret.name());
-            Stop::new(AccessReason::DeletionBlocked, why).into()
-        }
-        None => GrantAct::Delete(secret.reference()).into(),
-    }
 }

@@ -6,6 +6,7 @@ mod consumer;
 mod entries;
 mod fingerprint;
 mod generations;
+mod holder;
 mod keys;
 mod outlook;
 mod purpose;
@@ -109,7 +110,7 @@ fn walk_ours(grant: &Grant, now: Timestamp) -> Result<Outcome, Halt> {
     }
     let held = keys::ensure_record(grant, now)?;
     let (credential, scopes) = keys::ensure_key(grant, &held)?;
-    keys::keep(grant, &held.0)?;
+    keys::keep(grant, &held)?;
     let conflict = tolerate(consumer::ensure(grant, &credential, &scopes))?;
     if conflict.is_none() {
         consumer::remove_renamed(grant)?;
@@ -156,7 +157,7 @@ fn left_behind(operator: &ServedBy) -> Stop {
 }
 
 /// Tells a refusal for good; retries all else, and tells of it where it lasts.
-fn told_of_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Stop> {
+fn told_of_failure(grant: &Grant, step: &GrantStep, failure: &Failure) -> Result<Then, Box<Stop>> {
     let is_status_write = matches!(step, GrantStep::Act(GrantAct::WriteStatus(..)));
     after_failure(failure, is_status_write, || match failure {
         Failure::Refused(why) => Some(not_done(grant, step, why)),

@@ -3,9 +3,9 @@
 
 use crate::api::{AccessReason, AccessRecord};
 
+use super::super::credentials::delete_secret;
 use super::super::secret::Stored;
 use super::consumer;
-use super::keys::delete;
 use super::step::{GrantAct, GrantLook};
 use super::view::{Grant, Halt, Stop};
 
@@ -28,7 +28,7 @@ pub(super) fn walk(grant: &Grant) -> Result<(), Halt> {
     }
     if let Some(stored) = record {
         take_back(grant)?;
-        return Err(delete(stored));
+        return Err(delete_secret(grant, stored));
     }
     // A mint that was under way may have landed since.
     grant.require_current_list()?;
@@ -68,7 +68,7 @@ fn end_keys(grant: &Grant) -> Result<(), Halt> {
     let keys = grant.keys();
     let is_kept = |(_, key): &&(u64, &Stored)| key.kept_by().is_some();
     if let Some((_, key)) = keys.iter().find(|key| !is_kept(key)).or_else(|| keys.first()) {
-        return Err(delete(key));
+        return Err(delete_secret(grant, key));
     }
     // No list shows a key that lost its labels: the record, or the status, leads to it.
     let (lowest, highest) = match grant.record() {
@@ -78,7 +78,7 @@ fn end_keys(grant: &Grant) -> Result<(), Halt> {
     for generation in lowest.max(highest.saturating_sub(MOST))..=highest {
         let name = grant.key_name(generation);
         match grant.internal.present(&name) {
-            Some(key) => return Err(delete(key)),
+            Some(key) => return Err(delete_secret(grant, key)),
             None => grant.require_absent(&name)?,
         }
     }

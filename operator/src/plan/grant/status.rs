@@ -8,14 +8,12 @@ use crate::api::{
     ConditionType, merge_conditions,
 };
 
-use super::super::aim::plus;
+use super::super::credentials::{made, plus, stamp};
 use super::super::note::Note;
-use super::super::rotation;
 use super::super::secret::Stored;
 use super::super::step::Announcement;
 use super::super::view::Knowledge;
 use super::entries;
-use super::keys::made;
 use super::view::{Grant, Stop};
 use super::words::words;
 
@@ -122,7 +120,7 @@ fn earlier(grant: &Grant, now: Timestamp) -> Option<(u64, &Stored, String)> {
         Knowledge::Present(_) | Knowledge::Absent | Knowledge::Unknown | Knowledge::Taken => None,
     })?;
     let (number, key) = grant.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
-    let works = rotation::stamp(key) == Ok(None) || rotation::stamp(key).ok().flatten().is_some_and(|end| end > now);
+    let works = stamp(key) == Ok(None) || stamp(key).ok().flatten().is_some_and(|end| end > now);
     works.then_some((number, key, read))
 }
 

@@ -81,7 +81,7 @@ pub(super) type Outcome = walk::Outcome<Stop>;
 
 /// What keeps an access from being Ready.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stop {
+pub(in super::super) struct Stop {
     pub(super) reason: AccessReason,
     pub(super) message: String,
     pub(super) then: Then,
@@ -216,12 +216,6 @@ impl Grant {
     /// That there is no internal Secret of this name.
     pub(super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
         if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
-    }
-
-    /// Notes that it looked for the revoked key of this name, which is gone or known to be kept:
-    /// one that a live read shows was deleted when this walk began.
-    pub(super) fn require_revoked(&self, name: &str) -> Result<(), Halt> {
-        if self.internal.is_live(name) { Ok(()) } else { self.require_absent(name) }
     }
 
     /// The same, as two live reads showed.

@@ -32,7 +32,7 @@ pub(super) fn ended(then: Then) -> ObcRest {
 }
 
 /// What refuses for good is told; all else is tried again.
-pub(super) fn told_of_failure(step: &ObcStep, failure: &Failure) -> Result<Then, Stop> {
+pub(super) fn told_of_failure(step: &ObcStep, failure: &Failure) -> Result<Then, Box<Stop>> {
     let is_status_write = matches!(step, ObcStep::Act(ObcAct::WritePhase(..)));
     after_failure(failure, is_status_write, || {
         let Failure::Refused(why) = failure else { return None };

@@ -77,6 +77,21 @@ impl View {
         if is_to_end { self.require_settled(record) } else { self.require_settled_if_in_doubt(record) }
     }
 
+    /// Before a key is minted: each that is revoked was looked for by its name, and is gone, or
+    /// known to be kept. Those that the view knows were deleted when the walk began.
+    pub(in super::super) fn require_revoked(&self, record: &BucketRecord) -> Result<(), Halt> {
+        if record.revoked_through < record.lowest_generation() {
+            return Ok(());
+        }
+        if !record.tells_all() {
+            self.require_list()?;
+        }
+        match self.unread_below(record.revoked_through.saturating_add(1)) {
+            Some((_, name)) => Err(Look::Internal(name).into()),
+            None => Ok(()),
+        }
+    }
+
     /// The backend of this name, as the cache has it.
     pub(in super::super) fn backend(&self, name: &str) -> Result<&BackendSeen, Halt> {
         self.backends.get(name).ok_or_else(|| Look::Backend(name.to_owned()).into())

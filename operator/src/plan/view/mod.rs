@@ -8,6 +8,7 @@ mod ask;
 mod bucket;
 mod fingerprint;
 mod generations;
+mod holder;
 mod internal;
 mod late;
 mod learn;
