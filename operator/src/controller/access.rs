@@ -20,7 +20,7 @@ use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantLook, GrantStep};
 use crate::plan::{Change, Failure, Rest, Then};
 
 use super::announcer::Announced;
-use super::converse::{CarryOut, converse};
+use super::drive::{CarryOut, drive};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::Access;
@@ -127,7 +127,7 @@ impl Context {
         let mut grant =
             self.shared.observer.begin_grant(raw).after_setbacks(setbacks).held_off_for(self.held_off(raw, &uid));
         self.shared.memory.begin_access(&grant.access().at);
-        let rest = converse(&mut grant, &self.shared.clock, &mut Hands { context: self, asked: false }).await;
+        let rest = drive(&mut grant, &self.shared.clock, &mut Hands { context: self, asked: false }).await;
         for event in &rest.events {
             let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
             if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {

@@ -28,7 +28,7 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::announcer::Announced;
 use super::backoff::Backoff;
-use super::converse::{CarryOut, converse};
+use super::drive::{CarryOut, drive};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::{Backend, Claim};
@@ -238,7 +238,7 @@ impl Context {
         let mut pass =
             BackendPass::new(operator, raw, memory, changed, self.shared.config.resync_interval, self.uptime());
         let mut hands = Hands { context: self, raw: raw.clone(), slot, client: None, looked: looked.flatten() };
-        let end = converse(&mut pass, &self.shared.clock, &mut hands).await;
+        let end = drive(&mut pass, &self.shared.clock, &mut hands).await;
         if pass.leaves_change() {
             self.shared.secret_watches.keep_change(&name);
         }

@@ -24,8 +24,8 @@ use crate::plan::{
 use crate::upstream::Caller;
 
 use super::announcer::Announced;
-use super::converse::{CarryOut, converse};
 use super::done::Done;
+use super::drive::{CarryOut, drive};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::Claim;
@@ -173,7 +173,7 @@ impl Context {
         let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
         let (began, done) = (Instant::now(), Done::default());
         let mut hands = Hands { context: self, caller, slot: &mut slot, asked: false, done };
-        let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
+        let rest = drive(&mut view, &self.shared.clock, &mut hands).await;
         hands.done.tell(began.elapsed());
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
         for announcement in &rest.events {

@@ -20,7 +20,7 @@ use crate::plan::Then;
 use crate::plan::obc::{ObcAnswer, ObcRest, ObcSetting, ObcStep, ObcView};
 
 use super::announcer::Announced;
-use super::converse::{CarryOut, converse};
+use super::drive::{CarryOut, drive};
 use super::feeds;
 use super::jitter::jittered;
 use super::objects::ObcObject;
@@ -128,7 +128,7 @@ impl Context {
         let obc = Obc::parse(raw);
         let cached = self.caches.around(&obc);
         let mut view = ObcView::new(self.setting.clone(), obc, cached);
-        let rest = converse(&mut view, &self.shared.clock, &mut Hands(self)).await;
+        let rest = drive(&mut view, &self.shared.clock, &mut Hands(self)).await;
         for event in &rest.events {
             let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
             if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
