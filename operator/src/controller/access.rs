@@ -10,12 +10,10 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use crate::api::BucketAccess;
-use crate::kubernetes;
 use crate::metrics::PassResult;
 use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantLook, GrantStep};
 use crate::plan::{Change, Failure, Then};
 
-use super::announcer::Announced;
 use super::drive::{CarryOut, drive};
 use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
@@ -56,12 +54,7 @@ impl Kind for Accesses {
             self.shared.observer.begin_grant(raw).after_setbacks(setbacks).held_off_for(self.held_off(raw, &uid));
         self.shared.memory.begin_access(&grant.access().at);
         let rest = drive(&mut grant, &self.shared.clock, &mut Hands { accesses: self, asked: false }).await;
-        for event in &rest.events {
-            let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
-            if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
-                tracing::debug!(reason = event.reason, why = kubernetes::describe(&error), "event not published");
-            }
-        }
+        self.shared.announcer.announce(&rest.events, &raw.object_ref(&())).await;
         rest.then
     }
 
@@ -98,12 +91,8 @@ impl Hands<'_> {
         if self.asked || !matches!(step, GrantStep::Look(GrantLook::Claim(_))) {
             return None;
         }
-        let (paces, uid) = (&self.accesses.shared.memory.asked, grant.access().uid.as_str());
-        let wait = paces.wait(uid, Instant::now());
-        if wait.is_none() {
-            self.asked = true;
-            paces.did(uid, Instant::now());
-        }
+        let wait = self.accesses.shared.memory.asked.take(grant.access().uid.as_str(), Instant::now());
+        self.asked = wait.is_none();
         wait
     }
 }

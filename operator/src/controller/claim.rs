@@ -12,15 +12,12 @@ use tracing::Span;
 
 use crate::api::BucketClaim;
 use crate::api::wire::Role;
-use crate::kubernetes;
 use crate::metrics::PassResult;
 use crate::plan::{
-    Act, Announcement, Answer, Change, Failure, Look, Posted, PurgeEnd, Purged, Remembered, Step, Then, View,
-    is_incomplete,
+    Act, Answer, Change, Failure, Look, Posted, PurgeEnd, Purged, Remembered, Step, Then, View, is_incomplete,
 };
 use crate::upstream::Caller;
 
-use super::announcer::Announced;
 use super::done::Done;
 use super::drive::{CarryOut, drive};
 use super::objects::Claim;
@@ -74,9 +71,7 @@ impl Kind for Claims {
         let rest = drive(&mut view, &self.shared.clock, &mut hands).await;
         hands.done.tell(began.elapsed());
         self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
-        for announcement in &rest.events {
-            self.announce(raw, announcement).await;
-        }
+        self.shared.announcer.announce(&rest.events, &raw.object_ref(&())).await;
         if let Some((record, _)) = view.holder().filter(|_| rest.waits_for.is_none()) {
             self.shared.wakes.stop_waiting(record.as_str(), &view.claim().at);
         }
@@ -136,12 +131,8 @@ impl Hands<'_, '_> {
         if self.asked || step.upstream().is_none() {
             return None;
         }
-        let (paces, uid) = (&self.claims.shared.memory.asked, view.claim().uid.as_str());
-        let wait = paces.wait(uid, Instant::now());
-        if wait.is_none() {
-            self.asked = true;
-            paces.did(uid, Instant::now());
-        }
+        let wait = self.claims.shared.memory.asked.take(view.claim().uid.as_str(), Instant::now());
+        self.asked = wait.is_none();
         wait
     }
 
@@ -268,15 +259,6 @@ impl Claims {
                 self.shared.metrics.rotated(*trigger);
             }
             _ => {}
-        }
-    }
-
-    /// Events are best effort, and never fail a pass (spec §3).
-    async fn announce(&self, raw: &BucketClaim, announcement: &Announcement) {
-        let Announcement { warning, reason, note } = announcement;
-        let announced = Announced { warning: *warning, reason, note };
-        if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
-            tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
     }
 }

@@ -11,12 +11,10 @@ use tracing::Span;
 
 use crate::api::{Obc, ObjectBucketClaim};
 use crate::cache::ObcCaches;
-use crate::kubernetes;
 use crate::metrics::PassResult;
 use crate::plan::Then;
 use crate::plan::obc::{ObcAnswer, ObcSetting, ObcStep, ObcView};
 
-use super::announcer::Announced;
 use super::drive::{CarryOut, drive};
 use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
@@ -56,8 +54,8 @@ impl Kind for Obcs {
         tracing::warn!(obc, %error, "this ObjectBucketClaim can't be decoded and is left alone");
     }
 
-    /// Unlike a claim, one over its pace has no pass at all: a request to revoke is passed on to its
-    /// access only when the pace lets it.
+    /// One over its pace has no pass at all, other than a claim: a request to revoke is passed on
+    /// late, when the pace lets it.
     fn hold_off(&self, obc: &ObjectBucketClaim) -> Option<Duration> {
         if obc.metadata.deletion_timestamp.is_some() {
             return None;
@@ -78,12 +76,7 @@ impl Kind for Obcs {
         let cached = self.caches.around(&obc);
         let mut view = ObcView::new(self.setting.clone(), obc, cached);
         let rest = drive(&mut view, &self.shared.clock, &mut Hands(self)).await;
-        for event in &rest.events {
-            let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
-            if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
-                tracing::debug!(reason = event.reason, why = kubernetes::describe(&error), "event not published");
-            }
-        }
+        self.shared.announcer.announce(&rest.events, &raw.object_ref(&())).await;
         if let Some(told) = &rest.told {
             self.caches.told(view.obc().uid(), told.clone());
         }
