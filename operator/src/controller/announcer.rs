@@ -20,7 +20,8 @@ use serde_json::json;
 
 use crate::Clock;
 use crate::api::shortened;
-use crate::kubernetes::CONTROLLER;
+use crate::kubernetes::{self, CONTROLLER};
+use crate::plan::Announcement;
 
 /// Longest that the API server lets the note of an Event be, in bytes.
 const LONGEST_NOTE: usize = 1024;
@@ -101,6 +102,16 @@ impl Announcer {
         api.create(&PostParams::default(), &event).await?;
         self.told.lock().put(kind, Last { event: name, times: 1, at: now });
         Ok(())
+    }
+
+    /// Publishes the Events of a pass. They are best effort, and never fail a pass (spec §3).
+    pub(super) async fn announce(&self, announcements: &[Announcement], about: &ObjectReference) {
+        for Announcement { warning, reason, note } in announcements {
+            let announced = Announced { warning: *warning, reason, note };
+            if let Err(error) = self.publish(&announced, about.clone()).await {
+                tracing::debug!(reason, why = kubernetes::describe(&error), "event not published");
+            }
+        }
     }
 
     fn first(&self, announced: &Announced<'_>, about: ObjectReference, now: Timestamp, count: u64) -> Event {

@@ -1,24 +1,21 @@
 //! Passes over backends.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::Arc;
 
-use futures::future::{BoxFuture, Shared as SharedFuture};
-use futures::stream::{self, StreamExt};
-use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::Span;
 
 use crate::act::note;
 use crate::api::{self, ConditionType, ObjectId, S3Backend, S3BackendStatus, ServedBy, kept, wire};
 use crate::kubernetes::{self, json_patch, patch_params};
-use crate::metrics::{ControllerMetrics, PassResult};
+use crate::metrics::PassResult;
 use crate::plan::backend::{
     BackendAnswer, BackendAnswered, BackendEnd, BackendMemory, BackendPass, BackendStep, Connected, Probed, Uptime,
     is_bound_on,
@@ -28,23 +25,21 @@ use crate::upstream::{AccessError, Class, Upstream, UpstreamError};
 
 use super::announcer::Announced;
 use super::backoff::Backoff;
-use super::converse::{CarryOut, converse};
-use super::feeds;
+use super::drive::{CarryOut, drive};
 use super::jitter::jittered;
 use super::objects::{Backend, Claim};
 use super::pace::WritePace;
+use super::reconcile::Kind;
 use super::secret_watches::SecretName;
 use super::shared::Shared;
-use super::slots::{Slot, Slots};
+use super::slots::Slot;
 
 /// How many backends are worked on at once, not counting those whose probe is under way.
 const CONCURRENCY: u16 = 16;
 
-struct Context {
+/// Backends.
+pub(super) struct Backends {
     shared: Arc<Shared>,
-    store: Store<Backend>,
-    slots: Slots,
-    metrics: ControllerMetrics,
     claims: Store<Claim>,
     backoff: Backoff,
     pace: WritePace,
@@ -65,74 +60,80 @@ struct Memory {
     client: Option<Arc<Upstream>>,
 }
 
-/// Runs passes until `shutdown`.
-pub(super) async fn run(
-    shared: Arc<Shared>,
-    store: Store<Backend>,
-    claims: Store<Claim>,
-    wakes: UnboundedReceiver<ObjectRef<Backend>>,
-    shutdown: SharedFuture<BoxFuture<'static, ()>>,
-) {
-    let metrics = shared.metrics.controller("s3backend", CONCURRENCY);
-    let context = Arc::new(Context {
-        shared,
-        metrics,
-        store: store.clone(),
-        slots: Slots::new(CONCURRENCY, shutdown.clone()),
-        claims,
-        backoff: Backoff::default(),
-        pace: WritePace::default(),
-        began: Instant::now(),
-        memory: Mutex::default(),
-        anothers: Mutex::default(),
-        kept: Mutex::default(),
-    });
-    Controller::for_stream(stream::pending(), store)
-        .with_config(controller::Config::default().concurrency(0))
-        .reconcile_on(feeds::receiver_stream(wakes))
-        .graceful_shutdown_on(shutdown)
-        .run(reconcile, |_, error: &Infallible, _| match *error {}, context.clone())
-        .for_each(|done| {
-            // What went wrong is in the log and in the status; that a backend whose pass is due is
-            // gone is no error at all.
-            if let Err(controller::Error::ObjectNotFound(_)) = done {
-                context.forget_gone();
-            }
-            std::future::ready(())
-        })
-        .await;
-}
+impl Kind for Backends {
+    type Object = S3Backend;
+    type End = (PassResult, Action);
 
-/// Waits for a slot, then runs a pass over the backend as it is by then.
-async fn reconcile(backend: Arc<Backend>, context: Arc<Context>) -> Result<Action, Infallible> {
-    let queued = context.metrics.queued();
-    let Some(slot) = context.slots.take("").await else { return Ok(Action::await_change()) };
-    let measured = queued.begin();
-    let Some(backend) = context.store.get(&ObjectRef::from_obj(backend.as_ref())) else {
-        return Ok(Action::await_change());
-    };
-    let raw = match &backend.0 {
-        Ok(raw) => context.shared.written_backends.latest(raw),
-        Err(error) => {
-            tracing::warn!(backend = backend.name_any(), %error, "this backend can't be decoded and is left alone");
-            return Ok(Action::await_change());
+    const CONTROLLER: &'static str = "s3backend";
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn concurrency(&self) -> u16 {
+        CONCURRENCY
+    }
+
+    fn latest(&self, seen: &S3Backend) -> Arc<S3Backend> {
+        self.shared.written_backends.latest(seen)
+    }
+
+    fn log_undecodable(&self, backend: &str, error: &dyn Display) {
+        tracing::warn!(backend, %error, "this backend can't be decoded and is left alone");
+    }
+
+    fn span(&self, backend: &S3Backend) -> Span {
+        tracing::info_span!("backend", name = backend.name_any(), generation = backend.metadata.generation)
+    }
+
+    async fn reconcile(&self, raw: &S3Backend, slot: Slot<'_>) -> (PassResult, Action) {
+        let (name, uid) = (raw.name_any(), raw.uid().unwrap_or_default());
+        let before = self.memory.lock().get(&uid).cloned();
+        let (memory, looked) = before.map(|memory| (memory.backend, memory.client)).unzip();
+        let changed = self.shared.secret_watches.take_change(&name);
+        let operator = self.shared.observer.setting.operator();
+        let mut pass =
+            BackendPass::new(operator, raw, memory, changed, self.shared.config.resync_interval, self.uptime());
+        let mut hands = Hands { backends: self, raw: raw.clone(), slot, client: None, looked: looked.flatten() };
+        let end = drive(&mut pass, &self.shared.clock, &mut hands).await;
+        if pass.leaves_change() {
+            self.shared.secret_watches.keep_change(&name);
         }
-    };
-    let span = tracing::info_span!("backend", name = raw.name_any(), generation = raw.metadata.generation);
-    let end = context.pass(&raw, slot).instrument(span.clone()).await;
-    let action = span.in_scope(|| context.schedule(&raw.uid().unwrap_or_default(), &end));
-    context.ended(&raw);
-    measured.end(match end {
-        BackendEnd::Rest { .. } | BackendEnd::LeftAlone(_) => PassResult::Success,
-        BackendEnd::Wait(_) => PassResult::RequeueAfter,
-        BackendEnd::Retry(_) => PassResult::Error,
-    });
-    Ok(action)
+        match &end {
+            BackendEnd::LeftAlone(by) => self.tell_whose(raw, by).await,
+            BackendEnd::Rest { .. } | BackendEnd::Wait(_) | BackendEnd::Retry(_) => {
+                self.anothers.lock().remove(&uid);
+            }
+        }
+        if let Some(backend) = pass.remembered() {
+            self.memory.lock().insert(uid.clone(), Memory { backend, client: hands.looked });
+        }
+        self.schedule(&uid, &end)
+    }
+
+    fn requeue(&self, _uid: &str, scheduled: (PassResult, Action)) -> (PassResult, Action) {
+        scheduled
+    }
+
+    /// What is gone is forgotten. If it is this very backend, the pass may have made anew what was
+    /// forgotten while it was under way: the client, the watches of its Secrets.
+    fn after(&self, _: &Backend, backend: &S3Backend, store: &Store<Backend>) {
+        self.kept.lock().insert(backend.uid().unwrap_or_default());
+        self.forget_gone(store);
+        let name = backend.name_any();
+        if store.get(&ObjectRef::new(&name)).is_none() {
+            self.shared.forget_backend(&name);
+        }
+    }
+
+    fn not_found(&self, store: &Store<Backend>) {
+        self.forget_gone(store);
+    }
 }
 
 /// Carries out the steps of one pass.
 struct Hands<'a, 'slot> {
-    context: &'a Context,
+    backends: &'a Backends,
     raw: S3Backend,
     slot: Slot<'slot>,
     /// The client that this pass made.
@@ -145,26 +146,26 @@ impl CarryOut<BackendPass> for Hands<'_, '_> {
     async fn carry_out(&mut self, _: &BackendPass, step: &BackendStep) -> BackendAnswered {
         let answer = self.try_carry_out(step).await;
         let answer = answer.unwrap_or_else(|why| BackendAnswer::Failed(step.clone(), why));
-        BackendAnswered { answer, at: self.context.uptime() }
+        BackendAnswered { answer, at: self.backends.uptime() }
     }
 }
 
 impl Hands<'_, '_> {
     async fn try_carry_out(&mut self, step: &BackendStep) -> Result<BackendAnswer, String> {
-        let (context, name) = (self.context, self.raw.name_any());
+        let (backends, name) = (self.backends, self.raw.name_any());
         Ok(match step {
             BackendStep::Serve(operator) => self.serve(operator).await?,
             BackendStep::Connect(backend) => BackendAnswer::Connected(self.connect(backend).await?),
             BackendStep::Probe => BackendAnswer::Probed(self.probe().await?),
             BackendStep::WakeClaims => {
-                context.shared.wakes.claims_on(&name);
+                backends.shared.wakes.claims_on(&name);
                 BackendAnswer::ClaimsWoken
             }
             BackendStep::Schedule(about) => {
                 self.looked = self.client.take();
                 BackendAnswer::Scheduled(*about, jittered(*about))
             }
-            BackendStep::Count => BackendAnswer::Counted(context.count_bound(&name)),
+            BackendStep::Count => BackendAnswer::Counted(backends.count_bound(&name)),
             BackendStep::WriteStatus(status) => self.write_status(status).await?,
         })
     }
@@ -174,16 +175,16 @@ impl Hands<'_, '_> {
         let annotated = self.raw.metadata.annotations.is_some();
         let mut operations = preconditions(&ObjectId::of(&self.raw));
         operations.push(note(annotated, operator));
-        let api: Api<S3Backend> = Api::all(self.context.shared.client.clone());
+        let api: Api<S3Backend> = Api::all(self.backends.shared.client.clone());
         let written = api.patch(&self.raw.name_any(), &patch_params(), &json_patch(operations)?).await;
         let written = kept::backend(&written.map_err(|error| kubernetes::describe(&error))?);
-        self.context.shared.written_backends.wrote(written.clone());
+        self.backends.shared.written_backends.wrote(written.clone());
         self.raw = written;
         Ok(BackendAnswer::Served(operator.clone()))
     }
 
     async fn connect(&mut self, backend: &api::Backend) -> Result<Connected, String> {
-        let shared = &self.context.shared;
+        let shared = &self.backends.shared;
         // One that is not trusted, or is not for stores, is nobody's business here.
         let mut secrets = secrets_of(backend);
         let is_read = |(namespace, name): &SecretName| {
@@ -207,51 +208,40 @@ impl Hands<'_, '_> {
     }
 
     async fn write_status(&self, status: &S3BackendStatus) -> Result<BackendAnswer, String> {
-        let (context, uid) = (self.context, self.raw.uid().unwrap_or_default());
-        if let Some(wait) = context.pace.wait(&uid, Instant::now()) {
+        let (backends, uid) = (self.backends, self.raw.uid().unwrap_or_default());
+        if let Some(wait) = backends.pace.wait(&uid, Instant::now()) {
             tracing::warn!(
                 seconds = wait.as_secs(),
                 "the status is written too often: does another operator write it?"
             );
             return Ok(BackendAnswer::TooOften(status.clone(), wait));
         }
-        context.pace.did(&uid, Instant::now());
+        backends.pace.did(&uid, Instant::now());
         let value = serde_json::to_value(status).map_err(|error| error.to_string())?;
         let mut operations = preconditions(&ObjectId::of(&self.raw));
         operations.push(json!({ "op": "add", "path": "/status", "value": value }));
-        let api: Api<S3Backend> = Api::all(context.shared.client.clone());
+        let api: Api<S3Backend> = Api::all(backends.shared.client.clone());
         let written = api.patch_status(&self.raw.name_any(), &patch_params(), &json_patch(operations)?).await;
         let written = written.map_err(|error| kubernetes::describe(&error))?;
-        context.shared.written_backends.wrote(kept::backend(&written));
+        backends.shared.written_backends.wrote(kept::backend(&written));
         log_change(self.raw.status.as_ref(), status);
         Ok(BackendAnswer::Written(status.clone()))
     }
 }
 
-impl Context {
-    async fn pass(&self, raw: &S3Backend, slot: Slot<'_>) -> BackendEnd {
-        let (name, uid) = (raw.name_any(), raw.uid().unwrap_or_default());
-        let before = self.memory.lock().get(&uid).cloned();
-        let (memory, looked) = before.map(|memory| (memory.backend, memory.client)).unzip();
-        let changed = self.shared.secret_watches.take_change(&name);
-        let operator = self.shared.observer.setting.operator();
-        let mut pass =
-            BackendPass::new(operator, raw, memory, changed, self.shared.config.resync_interval, self.uptime());
-        let mut hands = Hands { context: self, raw: raw.clone(), slot, client: None, looked: looked.flatten() };
-        let end = converse(&mut pass, &self.shared.clock, &mut hands).await;
-        if pass.leaves_change() {
-            self.shared.secret_watches.keep_change(&name);
+impl Backends {
+    /// None of which anything is known yet.
+    pub(super) fn new(shared: Arc<Shared>, claims: Store<Claim>) -> Self {
+        Self {
+            shared,
+            claims,
+            backoff: Backoff::default(),
+            pace: WritePace::default(),
+            began: Instant::now(),
+            memory: Mutex::default(),
+            anothers: Mutex::default(),
+            kept: Mutex::default(),
         }
-        match &end {
-            BackendEnd::LeftAlone(by) => self.tell_whose(raw, by).await,
-            BackendEnd::Rest { .. } | BackendEnd::Wait(_) | BackendEnd::Retry(_) => {
-                self.anothers.lock().remove(&uid);
-            }
-        }
-        if let Some(backend) = pass.remembered() {
-            self.memory.lock().insert(uid, Memory { backend, client: hands.looked });
-        }
-        end
     }
 
     /// Says once that another operator serves a backend: in the log and by an Event, as the status
@@ -274,19 +264,19 @@ impl Context {
         }
     }
 
-    fn schedule(&self, uid: &str, end: &BackendEnd) -> Action {
+    fn schedule(&self, uid: &str, end: &BackendEnd) -> (PassResult, Action) {
         match end {
-            BackendEnd::LeftAlone(_) => Action::await_change(),
+            BackendEnd::LeftAlone(_) => (PassResult::Success, Action::await_change()),
             BackendEnd::Rest { after, resets_backoff } => {
                 if *resets_backoff {
                     self.backoff.reset(uid);
                 }
-                Action::requeue(*after)
+                (PassResult::Success, Action::requeue(*after))
             }
-            BackendEnd::Wait(wait) => Action::requeue(*wait),
+            BackendEnd::Wait(wait) => (PassResult::RequeueAfter, Action::requeue(*wait)),
             BackendEnd::Retry(why) => {
                 tracing::warn!(why, "trying again");
-                Action::requeue(self.backoff.failed(uid))
+                (PassResult::Error, Action::requeue(self.backoff.failed(uid)))
             }
         }
     }
@@ -304,21 +294,10 @@ impl Context {
         i64::try_from(count).unwrap_or(i64::MAX)
     }
 
-    /// After a pass: what is gone is forgotten. If it is this very backend, the pass may have made
-    /// anew what was forgotten while it was under way: the client, the watches of its Secrets.
-    fn ended(&self, backend: &S3Backend) {
-        self.kept.lock().insert(backend.uid().unwrap_or_default());
-        self.forget_gone();
-        let name = backend.name_any();
-        if self.store.get(&ObjectRef::new(&name)).is_none() {
-            self.shared.forget_backend(&name);
-        }
-    }
-
     /// Nothing is kept of backends that are gone. Whatever is kept of one is what its own passes
     /// put by, and each of them is followed by this.
-    fn forget_gone(&self) {
-        let there: BTreeSet<String> = self.store.state().iter().filter_map(|backend| backend.uid()).collect();
+    fn forget_gone(&self, store: &Store<Backend>) {
+        let there: BTreeSet<String> = store.state().iter().filter_map(|backend| backend.uid()).collect();
         let mut kept = self.kept.lock();
         let gone: Vec<String> = kept.difference(&there).cloned().collect();
         for uid in &gone {

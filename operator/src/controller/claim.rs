@@ -1,109 +1,103 @@
 //! Passes over claims.
 
-use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, Shared as SharedFuture};
-use futures::stream::{self, StreamExt};
-use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::controller::Action;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Resource, ResourceExt};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::Span;
 
 use crate::api::BucketClaim;
 use crate::api::wire::Role;
-use crate::kubernetes;
-use crate::metrics::{ControllerMetrics, PassResult};
+use crate::metrics::PassResult;
 use crate::plan::{
-    Act, Announcement, Answer, Change, Failure, Look, Posted, PurgeEnd, Purged, Remembered, Step, Then, View,
-    is_incomplete,
+    Act, Answer, Change, Failure, Look, Posted, PurgeEnd, Purged, Remembered, Step, Then, View, is_incomplete,
 };
 use crate::upstream::Caller;
 
-use super::announcer::Announced;
-use super::converse::{CarryOut, converse};
 use super::done::Done;
-use super::feeds;
-use super::jitter::jittered;
+use super::drive::{CarryOut, drive};
 use super::objects::Claim;
+use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
-use super::slots::{Slot, Slots};
+use super::slots::Slot;
 
-struct Context {
-    shared: Arc<Shared>,
-    store: Store<Claim>,
-    slots: Slots,
-    metrics: ControllerMetrics,
+/// Claims.
+pub(super) struct Claims {
+    pub(super) shared: Arc<Shared>,
 }
 
-/// Runs passes until `shutdown`.
-pub(super) async fn run(
-    shared: Arc<Shared>,
-    store: Store<Claim>,
-    wakes: UnboundedReceiver<ObjectRef<Claim>>,
-    shutdown: SharedFuture<BoxFuture<'static, ()>>,
-) {
-    let most = shared.config.max_concurrent_reconciles;
-    let slots = Slots::new(most, shutdown.clone());
-    let metrics = shared.metrics.controller("bucketclaim", most);
-    let context = Arc::new(Context { shared, store: store.clone(), slots, metrics });
-    Controller::for_stream(stream::pending(), store)
-        // Without a bound: passes wait for a slot, see there.
-        .with_config(controller::Config::default().concurrency(0))
-        .reconcile_on(feeds::receiver_stream(wakes))
-        .graceful_shutdown_on(shutdown)
-        .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
-        // What went wrong is in the log and in the status; that a woken claim is gone is no error
-        // at all.
-        .for_each(|_| std::future::ready(()))
-        .await;
-}
+impl Kind for Claims {
+    type Object = BucketClaim;
+    type End = Then;
 
-/// Waits for a slot, then runs a pass over the claim as it is by then.
-async fn reconcile(claim: Arc<Claim>, context: Arc<Context>) -> Result<Action, Infallible> {
-    let queued = context.metrics.queued();
-    let Some(slot) = context.slots.take(&claim.namespace().unwrap_or_default()).await else {
-        return Ok(Action::await_change());
-    };
-    let measured = queued.begin();
-    let Some(claim) = context.store.get(&ObjectRef::from_obj(claim.as_ref())) else {
-        return Ok(Action::await_change());
-    };
-    let raw = match &claim.0 {
-        Ok(raw) => context.shared.written.latest(raw),
-        Err(error) => {
-            tracing::warn!(claim = claim.name_any(), %error, "this claim can't be decoded and is left alone");
-            return Ok(Action::await_change());
-        }
-    };
-    let span = tracing::info_span!(
-        "claim",
-        namespace = raw.namespace().unwrap_or_default(),
-        name = raw.name_any(),
-        generation = raw.metadata.generation
-    );
-    // Boxed, so that those who wait for a slot are small.
-    let then = Box::pin(context.pass(&raw, slot)).instrument(span).await;
-    measured.end(match then {
-        Then::AwaitChange => PassResult::Success,
-        Then::After(_) | Then::Wait(_) => PassResult::RequeueAfter,
-        Then::Retry(_) => PassResult::Error,
-    });
-    let action = context.schedule(&raw.uid().unwrap_or_default(), &then);
-    let there = context.store.get(&ObjectRef::from_obj(claim.as_ref()));
-    if there.is_none_or(|there| there.uid() != raw.uid()) {
-        // It went while its pass was under way, and the pass may have put something by since.
-        context.shared.forget_claim(&claim);
+    const CONTROLLER: &'static str = "bucketclaim";
+
+    fn shared(&self) -> &Shared {
+        &self.shared
     }
-    Ok(action)
+
+    fn latest(&self, seen: &BucketClaim) -> Arc<BucketClaim> {
+        self.shared.written.latest(seen)
+    }
+
+    fn log_undecodable(&self, claim: &str, error: &dyn Display) {
+        tracing::warn!(claim, %error, "this claim can't be decoded and is left alone");
+    }
+
+    fn span(&self, claim: &BucketClaim) -> Span {
+        let (namespace, name) = (claim.namespace().unwrap_or_default(), claim.name_any());
+        tracing::info_span!("claim", namespace, name, generation = claim.metadata.generation)
+    }
+
+    async fn reconcile(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
+        let uid = raw.uid().unwrap_or_default();
+        let view = self.shared.observer.begin(raw);
+        let _under_way = self.shared.memory.begin(&uid, &view.claim().at);
+        let has_turn = || self.shared.memory.completions.wait(&uid, Instant::now());
+        let remembered = Remembered {
+            held_off: self.held_off(raw, &uid),
+            setbacks: self.shared.memory.backoff.failures(&uid),
+            complete_after: if is_incomplete(&view) { has_turn() } else { None },
+            ..self.shared.memory.looks.recall(&uid, &view, &self.shared.config)
+        };
+        let mut view = view.begin(remembered);
+        let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
+        let (began, done) = (Instant::now(), Done::default());
+        let mut hands = Hands { claims: self, caller, slot: &mut slot, asked: false, done };
+        let rest = drive(&mut view, &self.shared.clock, &mut hands).await;
+        hands.done.tell(began.elapsed());
+        self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
+        self.shared.announcer.announce(&rest.events, &raw.object_ref(&())).await;
+        if let Some((record, _)) = view.holder().filter(|_| rest.waits_for.is_none()) {
+            self.shared.wakes.stop_waiting(record.as_str(), &view.claim().at);
+        }
+        if let Some(deleted) = raw.metadata.deletion_timestamp.as_ref().filter(|_| view.is_finalizer_removed()) {
+            let took = self.shared.clock.now().duration_since(deleted.0);
+            self.shared.metrics.finalized(view.claim().deletion, Duration::try_from(took).unwrap_or_default());
+        }
+        rest.then
+    }
+
+    fn requeue(&self, uid: &str, then: Then) -> (PassResult, Action) {
+        requeue(&self.shared, uid, then, self.shared.memory.looks.until_due(uid))
+    }
+
+    fn after(&self, claim: &Claim, latest: &BucketClaim, store: &Store<Claim>) {
+        let there = store.get(&ObjectRef::from_obj(claim));
+        if there.is_none_or(|there| there.uid() != latest.uid()) {
+            // It went while its pass was under way, and the pass may have put something by since.
+            self.shared.forget_claim(claim);
+        }
+    }
 }
 
 /// Carries out the steps of one pass.
 struct Hands<'a, 'slot> {
-    context: &'a Context,
+    claims: &'a Claims,
     caller: Arc<Caller>,
     slot: &'a mut Slot<'slot>,
     /// This pass has asked a store.
@@ -113,14 +107,14 @@ struct Hands<'a, 'slot> {
 
 impl CarryOut<View> for Hands<'_, '_> {
     async fn carry_out(&mut self, view: &View, step: &Step) -> Answer {
-        let (context, caller) = (self.context, self.caller.clone());
+        let (claims, caller) = (self.claims, self.caller.clone());
         self.done.take_in(step);
         let answer = match step {
             Step::Look(look) => match self.too_soon(view, step) {
                 Some(wait) => Answer::Failed(step.clone(), Failure::Paced(wait)),
-                None => self.waiting(step, context.look(&caller, view, look)).await,
+                None => self.waiting(step, claims.look(&caller, view, look)).await,
             },
-            Step::Act(act) => self.waiting(step, context.act(&caller, view, act)).await,
+            Step::Act(act) => self.waiting(step, claims.act(&caller, view, act)).await,
             Step::Rest(_) => unreachable!("a pass that is at rest has ended"),
         };
         if let Answer::Failed(step, failure) = &answer {
@@ -137,12 +131,8 @@ impl Hands<'_, '_> {
         if self.asked || step.upstream().is_none() {
             return None;
         }
-        let (paces, uid) = (&self.context.shared.memory.asked, view.claim().uid.as_str());
-        let wait = paces.wait(uid, Instant::now());
-        if wait.is_none() {
-            self.asked = true;
-            paces.did(uid, Instant::now());
-        }
+        let wait = self.claims.shared.memory.asked.take(view.claim().uid.as_str(), Instant::now());
+        self.asked = wait.is_none();
         wait
     }
 
@@ -150,45 +140,14 @@ impl Hands<'_, '_> {
     /// that may take calls to the API server.
     async fn waiting(&mut self, step: &Step, answer: impl Future<Output = Answer>) -> Answer {
         let Some(target) = step.upstream() else { return answer.await };
-        match self.context.shared.observer.upstream(&self.caller, target).await {
+        match self.claims.shared.observer.upstream(&self.caller, target).await {
             Ok(_) => self.slot.aside(answer).await,
             Err(failure) => Answer::Failed(step.clone(), failure),
         }
     }
 }
 
-impl Context {
-    async fn pass(&self, raw: &BucketClaim, mut slot: Slot<'_>) -> Then {
-        let uid = raw.uid().unwrap_or_default();
-        let view = self.shared.observer.begin(raw);
-        let _under_way = self.shared.memory.begin(&uid, &view.claim().at);
-        let has_turn = || self.shared.memory.completions.wait(&uid, Instant::now());
-        let remembered = Remembered {
-            held_off: self.held_off(raw, &uid),
-            setbacks: self.shared.memory.backoff.failures(&uid),
-            complete_after: if is_incomplete(&view) { has_turn() } else { None },
-            ..self.shared.memory.looks.recall(&uid, &view, &self.shared.config)
-        };
-        let mut view = view.begin(remembered);
-        let caller = Arc::new(Caller::new(&view.claim().at.namespace, &uid, slot.place()));
-        let (began, done) = (Instant::now(), Done::default());
-        let mut hands = Hands { context: self, caller, slot: &mut slot, asked: false, done };
-        let rest = converse(&mut view, &self.shared.clock, &mut hands).await;
-        hands.done.tell(began.elapsed());
-        self.shared.memory.looks.remember(&uid, &view, &rest, self.shared.config.resync_interval);
-        for announcement in &rest.events {
-            self.announce(raw, announcement).await;
-        }
-        if let Some((record, _)) = view.holder().filter(|_| rest.waits_for.is_none()) {
-            self.shared.wakes.stop_waiting(record.as_str(), &view.claim().at);
-        }
-        if let Some(deleted) = raw.metadata.deletion_timestamp.as_ref().filter(|_| view.is_finalizer_removed()) {
-            let took = self.shared.clock.now().duration_since(deleted.0);
-            self.shared.metrics.finalized(view.claim().deletion, Duration::try_from(took).unwrap_or_default());
-        }
-        rest.then
-    }
-
+impl Claims {
     /// Time until the claim is within its pace again; `None` where it is. One that goes makes as
     /// many steps as it has objects and keys, and comes to an end.
     fn held_off(&self, raw: &BucketClaim, uid: &str) -> Option<Duration> {
@@ -300,35 +259,6 @@ impl Context {
                 self.shared.metrics.rotated(*trigger);
             }
             _ => {}
-        }
-    }
-
-    fn schedule(&self, uid: &str, then: &Then) -> Action {
-        match then {
-            Then::AwaitChange => {
-                self.shared.memory.backoff.reset(uid);
-                let resync = jittered(self.shared.config.resync_interval);
-                Action::requeue(self.shared.memory.looks.until_due(uid).map_or(resync, |due| due.min(resync)))
-            }
-            Then::After(delay) => {
-                self.shared.memory.backoff.reset(uid);
-                Action::requeue((*delay).min(jittered(self.shared.config.resync_interval)))
-            }
-            Then::Wait(delay) => Action::requeue(*delay),
-            Then::Retry(why) => {
-                let delay = self.shared.memory.backoff.failed(uid);
-                tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");
-                Action::requeue(delay)
-            }
-        }
-    }
-
-    /// Events are best effort, and never fail a pass (spec §3).
-    async fn announce(&self, raw: &BucketClaim, announcement: &Announcement) {
-        let Announcement { warning, reason, note } = announcement;
-        let announced = Announced { warning: *warning, reason, note };
-        if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
-            tracing::debug!(reason = announcement.reason, why = kubernetes::describe(&error), "event not published");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures::future;
-use futures::stream::{self, Stream, StreamExt};
+use futures::stream::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::WatchStreamExt;
@@ -335,9 +335,4 @@ fn count_again(shared: &Shared, event: &Event<Claim>) {
     }
     let backend = claim.status.as_ref().and_then(|status| status.backend.as_ref()).map(|backend| &backend.name);
     left.iter().chain(backend).for_each(|backend| shared.wakes.backend(backend));
-}
-
-/// A channel as a stream; ends when every sender is gone.
-pub(super) fn receiver_stream<T: Send + 'static>(receiver: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send {
-    stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) })
 }

@@ -9,8 +9,8 @@ mod claim;
 mod clues;
 mod completions;
 mod config;
-pub(crate) mod converse;
 mod done;
+pub(crate) mod drive;
 mod feeds;
 mod gauges;
 mod jitter;
@@ -22,6 +22,7 @@ pub(crate) mod objects;
 pub(crate) mod orphans;
 mod pace;
 mod reached;
+mod reconcile;
 mod secret_watches;
 mod shared;
 mod shown;
@@ -46,9 +47,14 @@ use crate::mandate::Mandate;
 pub(crate) use backoff::Patience;
 pub use config::{Config, Parts};
 
+use access::Accesses;
+use backend::Backends;
 use backoff::Backoff;
+use claim::Claims;
 use clues::Orphans;
 use gauges::Gauges;
+use obc::Obcs;
+use reconcile::run_controller;
 use shared::{Shared, Told};
 use wakes::Wakes;
 
@@ -158,12 +164,15 @@ async fn work(
         obcs: obcs.clone(),
     });
     tracing::info!(installation = shared.observer.setting.installation, "caches are filled, work begins");
-    let claims = claim::run(shared.clone(), store.clone(), woken.claims, shutdown.clone());
+    let claims = run_controller(Claims { shared: shared.clone() }, store.clone(), woken.claims, shutdown.clone());
     let sweeps = orphans::run(shared.clone(), store.clone(), clues, shutdown.clone());
-    let backends = backend::run(shared.clone(), backends, store, woken.backends, shutdown.clone());
-    let accesses = accesses.map(|store| access::run(shared.clone(), store, woken.accesses, shutdown.clone()));
-    let obcs =
-        obcs.map(|(caches, provisioner)| obc::run(shared.clone(), provisioner, caches, woken.obcs, shutdown.clone()));
+    let backends = run_controller(Backends::new(shared.clone(), store), backends, woken.backends, shutdown.clone());
+    let kind = Accesses { shared: shared.clone() };
+    let accesses = accesses.map(|store| run_controller(kind, store, woken.accesses, shutdown.clone()));
+    let obcs = obcs.map(|(caches, provisioner)| {
+        let store = caches.obcs.clone();
+        run_controller(Obcs::new(shared.clone(), caches, provisioner), store, woken.obcs, shutdown.clone())
+    });
     let (accesses, obcs) = (OptionFuture::from(accesses), OptionFuture::from(obcs));
     let patience = async {
         shutdown.await;

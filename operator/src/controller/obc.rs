@@ -1,103 +1,95 @@
 //! Passes over ObjectBucketClaims.
 
-use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::future::{BoxFuture, Shared as SharedFuture};
-use futures::stream::{self, StreamExt};
-use kube::runtime::controller::{self, Action, Controller};
-use kube::runtime::reflector::ObjectRef;
+use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::Span;
 
 use crate::api::{Obc, ObjectBucketClaim};
 use crate::cache::ObcCaches;
-use crate::kubernetes;
-use crate::metrics::{ControllerMetrics, PassResult};
+use crate::metrics::PassResult;
 use crate::plan::Then;
-use crate::plan::obc::{ObcAnswer, ObcRest, ObcSetting, ObcStep, ObcView};
+use crate::plan::obc::{ObcAnswer, ObcSetting, ObcStep, ObcView};
 
-use super::announcer::Announced;
-use super::converse::{CarryOut, converse};
-use super::feeds;
-use super::jitter::jittered;
-use super::objects::ObcObject;
+use super::drive::{CarryOut, drive};
+use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
-use super::slots::Slots;
+use super::slots::Slot;
 
-struct Context {
+/// ObjectBucketClaims.
+pub(super) struct Obcs {
     shared: Arc<Shared>,
     caches: Arc<ObcCaches>,
     setting: Arc<ObcSetting>,
-    slots: Slots,
-    metrics: ControllerMetrics,
 }
 
-/// Runs passes until `shutdown`. Where the cluster has no such kind there is never anything to do.
-pub(super) async fn run(
-    shared: Arc<Shared>,
-    provisioner: String,
-    caches: Arc<ObcCaches>,
-    wakes: UnboundedReceiver<ObjectRef<ObcObject>>,
-    shutdown: SharedFuture<BoxFuture<'static, ()>>,
-) {
-    let most = shared.config.max_concurrent_reconciles;
-    let setting = Arc::new(ObcSetting {
-        provisioner,
-        gateway: shared.config.gateway.clone(),
-        operator: shared.observer.setting.operator(),
-    });
-    let slots = Slots::new(most, shutdown.clone());
-    let metrics = shared.metrics.controller("objectbucketclaim", most);
-    let store = caches.obcs.clone();
-    let context = Arc::new(Context { shared, caches, setting, slots, metrics });
-    Controller::for_stream(stream::pending(), store)
-        .with_config(controller::Config::default().concurrency(0))
-        .reconcile_on(feeds::receiver_stream(wakes))
-        .graceful_shutdown_on(shutdown)
-        .run(reconcile, |_, error: &Infallible, _| match *error {}, context)
-        .for_each(|_| std::future::ready(()))
-        .await;
-}
-
-async fn reconcile(obc: Arc<ObcObject>, context: Arc<Context>) -> Result<Action, Infallible> {
-    let queued = context.metrics.queued();
-    let Some(_slot) = context.slots.take(&obc.namespace().unwrap_or_default()).await else {
-        return Ok(Action::await_change());
-    };
-    let measured = queued.begin();
-    let Some(obc) = context.caches.obcs.get(&ObjectRef::from_obj(obc.as_ref())) else {
-        return Ok(Action::await_change());
-    };
-    let raw = match &obc.0 {
-        Ok(raw) => context.caches.written.obcs.latest(raw),
-        Err(error) => {
-            tracing::warn!(obc = obc.name_any(), %error, "this ObjectBucketClaim can't be decoded and is left alone");
-            return Ok(Action::await_change());
-        }
-    };
-    let uid = raw.uid().unwrap_or_default();
-    let (namespace, name) = (raw.namespace().unwrap_or_default(), raw.name_any());
-    if raw.metadata.deletion_timestamp.is_none()
-        && let Some(wait) = context.shared.memory.pace.wait(&uid, Instant::now())
-    {
-        tracing::warn!(namespace, name, "this ObjectBucketClaim is written about too often");
-        return Ok(Action::requeue(wait));
+impl Obcs {
+    /// Those that this provisioner serves.
+    pub(super) fn new(shared: Arc<Shared>, caches: Arc<ObcCaches>, provisioner: String) -> Self {
+        let gateway = shared.config.gateway.clone();
+        let operator = shared.observer.setting.operator();
+        Self { shared, caches, setting: Arc::new(ObcSetting { provisioner, gateway, operator }) }
     }
-    let span = tracing::info_span!("obc", namespace, name);
-    let rest = Box::pin(context.pass(&raw)).instrument(span).await;
-    measured.end(match rest.then {
-        Then::AwaitChange => PassResult::Success,
-        Then::After(_) | Then::Wait(_) => PassResult::RequeueAfter,
-        Then::Retry(_) => PassResult::Error,
-    });
-    Ok(context.schedule(&uid, &rest.then))
+}
+
+impl Kind for Obcs {
+    type Object = ObjectBucketClaim;
+    type End = Then;
+
+    const CONTROLLER: &'static str = "objectbucketclaim";
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn latest(&self, seen: &ObjectBucketClaim) -> Arc<ObjectBucketClaim> {
+        self.caches.written.obcs.latest(seen)
+    }
+
+    fn log_undecodable(&self, obc: &str, error: &dyn Display) {
+        tracing::warn!(obc, %error, "this ObjectBucketClaim can't be decoded and is left alone");
+    }
+
+    /// One over its pace has no pass at all, other than a claim: a request to revoke is passed on
+    /// late, when the pace lets it.
+    fn hold_off(&self, obc: &ObjectBucketClaim) -> Option<Duration> {
+        if obc.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let wait = self.shared.memory.pace.wait(&obc.uid().unwrap_or_default(), Instant::now())?;
+        let (namespace, name) = (obc.namespace().unwrap_or_default(), obc.name_any());
+        tracing::warn!(namespace, name, "this ObjectBucketClaim is written about too often");
+        Some(wait)
+    }
+
+    fn span(&self, obc: &ObjectBucketClaim) -> Span {
+        let (namespace, name) = (obc.namespace().unwrap_or_default(), obc.name_any());
+        tracing::info_span!("obc", namespace, name)
+    }
+
+    async fn reconcile(&self, raw: &ObjectBucketClaim, _slot: Slot<'_>) -> Then {
+        let obc = Obc::parse(raw);
+        let cached = self.caches.around(&obc);
+        let mut view = ObcView::new(self.setting.clone(), obc, cached);
+        let rest = drive(&mut view, &self.shared.clock, &mut Hands(self)).await;
+        self.shared.announcer.announce(&rest.events, &raw.object_ref(&())).await;
+        if let Some(told) = &rest.told {
+            self.caches.told(view.obc().uid(), told.clone());
+        }
+        rest.then
+    }
+
+    fn requeue(&self, uid: &str, then: Then) -> (PassResult, Action) {
+        requeue(&self.shared, uid, then, None)
+    }
 }
 
 /// Carries out the steps of one pass.
-struct Hands<'a>(&'a Context);
+struct Hands<'a>(&'a Obcs);
 
 impl CarryOut<ObcView> for Hands<'_> {
     async fn carry_out(&mut self, view: &ObcView, step: &ObcStep) -> ObcAnswer {
@@ -120,44 +112,5 @@ impl CarryOut<ObcView> for Hands<'_> {
             tracing::warn!(%step, ?failure, "step failed");
         }
         answer
-    }
-}
-
-impl Context {
-    async fn pass(&self, raw: &ObjectBucketClaim) -> ObcRest {
-        let obc = Obc::parse(raw);
-        let cached = self.caches.around(&obc);
-        let mut view = ObcView::new(self.setting.clone(), obc, cached);
-        let rest = converse(&mut view, &self.shared.clock, &mut Hands(self)).await;
-        for event in &rest.events {
-            let announced = Announced { warning: event.warning, reason: &event.reason, note: &event.note };
-            if let Err(error) = self.shared.announcer.publish(&announced, raw.object_ref(&())).await {
-                tracing::debug!(reason = event.reason, why = kubernetes::describe(&error), "event not published");
-            }
-        }
-        if let Some(told) = &rest.told {
-            self.caches.told(view.obc().uid(), told.clone());
-        }
-        rest
-    }
-
-    fn schedule(&self, uid: &str, then: &Then) -> Action {
-        let (backoff, resync) = (&self.shared.memory.backoff, self.shared.config.resync_interval);
-        match then {
-            Then::AwaitChange => {
-                backoff.reset(uid);
-                Action::requeue(jittered(resync))
-            }
-            Then::After(delay) => {
-                backoff.reset(uid);
-                Action::requeue((*delay).min(jittered(resync)))
-            }
-            Then::Wait(delay) => Action::requeue(*delay),
-            Then::Retry(why) => {
-                let delay = backoff.failed(uid);
-                tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");
-                Action::requeue(delay)
-            }
-        }
     }
 }

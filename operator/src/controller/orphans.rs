@@ -30,7 +30,7 @@ use crate::plan::{Failure, Reach, SecretRef, Stored};
 
 use super::backoff::Backoff;
 use super::clues::{Clue, Gone};
-use super::converse::{CarryOut, converse};
+use super::drive::{CarryOut, drive};
 use super::jitter::jittered;
 use super::objects::Claim;
 use super::shared::Shared;
@@ -280,7 +280,7 @@ impl Asked for OfAccess {
 }
 
 async fn sweep<K: Asked>(shared: Arc<Shared>, mut sweep: Sweep<K>) -> SweepEnd {
-    converse(&mut sweep, &shared.clock, &mut Hands { shared: &shared }).await
+    drive(&mut sweep, &shared.clock, &mut Hands { shared: &shared }).await
 }
 
 /// Carries out the steps of one sweep.

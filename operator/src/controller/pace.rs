@@ -57,6 +57,15 @@ impl<const EACH: u64, const BURST: u32> Pace<EACH, BURST> {
         ahead.checked_sub(Self::EACH * BURST).filter(|wait| !wait.is_zero())
     }
 
+    /// Counts something that is about to be done about the object, unless it has to wait: how long.
+    pub(super) fn take(&self, uid: &str, now: Instant) -> Option<Duration> {
+        let wait = self.wait(uid, now);
+        if wait.is_none() {
+            self.did(uid, now);
+        }
+        wait
+    }
+
     /// Forgets an object that is gone, or got on.
     pub(super) fn forget(&self, uid: &str) {
         self.0.lock().until.remove(uid);

@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::BucketAccess;
-use crate::controller::converse::{CarryOut, converse};
+use crate::controller::drive::{CarryOut, drive};
 use crate::controller::objects::Access;
 use crate::plan::grant::{Grant, GrantAnswer, GrantLook, GrantStep, Outlook, outlook, purpose};
 use crate::plan::{Failure, Rest, Then};
@@ -65,7 +65,7 @@ async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
     let grant = seen.observer.begin_grant(raw);
     let mut ahead = Ahead(grant);
     let mut eyes = Eyes { seen, unanswered: None };
-    let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
+    let end = drive(&mut ahead, &seen.clock, &mut eyes).await;
     let now = seen.clock.now();
     let stands = outlook(&ahead.0, now);
     let next = match (eyes.unanswered, end) {

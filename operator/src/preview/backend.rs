@@ -9,7 +9,7 @@ use kube::ResourceExt;
 
 use crate::api::{self, S3Backend, S3BackendStatus, wire};
 use crate::controller::backend::{probed, unconnected};
-use crate::controller::converse::{CarryOut, converse};
+use crate::controller::drive::{CarryOut, drive};
 use crate::controller::objects::Backend;
 use crate::plan::backend::{
     BackendAnswer, BackendAnswered, BackendEnd, BackendPass, BackendStep, Connected, Probed, Uptime, is_bound_on,
@@ -129,7 +129,7 @@ pub(super) async fn look_ahead(seen: &Seen, object: Object, backend: &Backend) -
     let operator = seen.observer.setting.operator();
     let mut ahead = Ahead(BackendPass::new(operator.clone(), raw, None, false, INTERVAL, Uptime(Duration::ZERO)));
     let mut eyes = Eyes { seen, name: raw.name_any(), began: Instant::now(), client: None, doubt: None };
-    let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
+    let end = drive(&mut ahead, &seen.clock, &mut eyes).await;
     let next = match end {
         End::Act(step) => Next::Act(Box::new(deed(&step))),
         End::Rest(BackendEnd::LeftAlone(by)) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::BucketClaim;
-use crate::controller::converse::{CarryOut, converse};
+use crate::controller::drive::{CarryOut, drive};
 use crate::controller::looks::first_sight;
 use crate::controller::objects::Claim;
 use crate::plan::{
@@ -137,7 +137,7 @@ async fn pass(seen: &Seen, place: u64, object: Object, raw: &BucketClaim, look: 
     let claim = ahead.0.claim();
     let caller = Arc::new(Caller::new(&claim.at.namespace, claim.uid.as_str(), place));
     let mut eyes = Eyes { seen, caller, heard: Vec::new(), doubt: None, unanswered: None };
-    let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
+    let end = drive(&mut ahead, &seen.clock, &mut eyes).await;
     let now = seen.clock.now();
     let obstacle = obstacle(&ahead.0, now);
     let next = match (eyes.unanswered, end) {

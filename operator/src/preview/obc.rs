@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{Obc, ObjectBucketClaim};
-use crate::controller::converse::{CarryOut, converse};
+use crate::controller::drive::{CarryOut, drive};
 use crate::controller::objects::ObcObject;
 use crate::plan::obc::{ObcAct, ObcAnswer, ObcLook, ObcOutlook, ObcRest, ObcStep, ObcView, outlook, shadow_name};
 use crate::plan::{Failure, Then};
@@ -67,7 +67,7 @@ async fn pass(seen: &Seen, obcs: &SeenObcs, object: Object, raw: &ObjectBucketCl
     let cached = obcs.caches.around(&obc);
     let mut ahead = Ahead(ObcView::new(obcs.setting.clone(), obc, cached));
     let mut eyes = Eyes { seen, unanswered: None };
-    let end = converse(&mut ahead, &seen.clock, &mut eyes).await;
+    let end = drive(&mut ahead, &seen.clock, &mut eyes).await;
     let stands = outlook(&ahead.0);
     let next = match (eyes.unanswered, end) {
         (Some(why), _) => Next::Unknown(why),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use crate::controller::converse::{CarryOut, converse};
+use crate::controller::drive::{CarryOut, drive};
 use crate::controller::orphans::{Asked, look};
 use crate::plan::orphans::{Kind, Sweep, SweepAnswer, SweepEnd, SweepStep};
 use crate::plan::{Arrival, Bound, Conversation, SecretRef, Stored};
@@ -91,7 +91,7 @@ pub(super) async fn look_ahead<K: Asked>(
     let noun = K::NOUN;
     let reach = seen.observer.setting.reach.clone();
     let mut ahead = Ahead(Sweep::<K>::new(uid, secrets, BTreeSet::new(), false, reach));
-    let next = match converse(&mut ahead, &seen.clock, &mut Eyes(seen)).await {
+    let next = match drive(&mut ahead, &seen.clock, &mut Eyes(seen)).await {
         End::Delete(secret) => {
             let words = format!("delete Secret {}, which is left of {} that is gone", secret.name, with_article(noun));
             Next::Act(Box::new(Deed { words, step: SweepStep::<K>::Delete(secret).to_string(), act: None }))

@@ -25,7 +25,7 @@ pub(crate) trait CarryOut<C: Conversation> {
 }
 
 /// Asks for the next step and has it carried out, until the conversation ends or reaches a bound.
-pub(crate) async fn converse<C: Conversation>(
+pub(crate) async fn drive<C: Conversation>(
     conversation: &mut C,
     clock: &Clock,
     hands: &mut impl CarryOut<C>,
