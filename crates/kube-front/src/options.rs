@@ -11,7 +11,7 @@ use super::webhooks::Webhooks;
 /// by others.
 pub type Random = Arc<dyn Fn() -> [u8; 32] + Send + Sync>;
 
-/// Who may do what at a [`Front`].
+/// Who may do what at a [`Front`](crate::Front).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
     /// Whoever is known may do everything.
@@ -22,7 +22,7 @@ pub enum Authorization {
     Rbac,
 }
 
-/// How a [`Front`] is set up.
+/// How a [`Front`](crate::Front) is set up.
 #[derive(Clone)]
 pub struct FrontOptions {
     /// Whose each bearer token is. Tokens of ServiceAccounts, which clients ask for, come on top.
