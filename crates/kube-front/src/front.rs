@@ -25,8 +25,8 @@ pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// An API server as clients other than `kube` know it, in front of a [`Cluster`]: a
 /// [`tower::Service`] over the same state.
 ///
-/// Never fails as a service. Each answer has the [`Identity`](crate::Identity) of its caller among its extensions,
-/// for a log. Clones share their tokens.
+/// Never fails as a service. Each answer has the [`Identity`](crate::Identity) of its caller among
+/// its extensions, for a log. Clones share their tokens.
 #[derive(Clone)]
 pub struct Front {
     inner: Arc<Pipeline>,
