@@ -1,5 +1,5 @@
-//! The definition of `Thing`, a kind of custom resources for tests. The tests of `kube-front` have it
-//! from here too.
+//! The definition of `Thing`, a kind of custom resources for tests. The tests of `kube-front` have
+//! it from here too.
 
 use serde_json::{Value, json};
 
