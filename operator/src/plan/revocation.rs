@@ -64,15 +64,16 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     Err(rewrite(view, &bumped, stored, Change::RaiseGeneration(Trigger::Revocation)))
 }
 
-/// Whether there may be a key that is not revoked yet. That there is none is read live, by name.
+/// Whether there may be a key that is not revoked yet, or a stranger's Secret has the name of the
+/// one to come, which then takes the next number. That there is none is read live, by name.
 fn may_have_key(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if view.credentials().any(|secret| !view.is_revoked(secret)) || !record.tells_all() {
         return Ok(true);
     }
     let lowest = record.lowest_generation().max(record.revoked_through.saturating_add(1));
     let names = (lowest..=record.generation).map(|it| AccessKeyId::of(&record.uid, it).secret_name());
-    match names.into_iter().find(|name| !view.is_absent(name)) {
+    match names.into_iter().find(|name| !view.is_absent(name) && !view.is_live(name)) {
         Some(name) => Err(Look::Internal(name).into()),
-        None => Ok(false),
+        None => Ok(view.credential(record.generation).is_some()),
     }
 }

@@ -109,6 +109,25 @@ fn where_a_key_may_be_that_is_not_seen_a_request_is_not_only_noted() {
     assert_eq!(change(&view), Change::NoteRevocation);
 }
 
+// covers: 3.3.revoke.taken
+#[rstest]
+#[case::of_the_key_to_come(3, Change::RaiseGeneration(Trigger::Revocation))]
+#[case::of_a_key_that_is_gone(2, Change::NoteRevocation)]
+fn a_strangers_secret_is_read_once_and_has_a_key_take_the_next_number_only_where_it_has_its_name(
+    #[case] taken: u64,
+    #[case] change_then: Change,
+) {
+    let mut given = leaked();
+    given.put(record_secret(&BucketRecord { generation: 3, ..record() }));
+    given.take(&key_name(2));
+    given.put(edited(&unlabelled(&key_secret(&facts(taken))), |secret| secret.data = None));
+    let mut view = given.claim_read();
+    for generation in [1, 2, 3] {
+        ask(&mut view, &Look::Internal(key_name(generation)), &given);
+    }
+    assert_eq!(change(&view), change_then);
+}
+
 // covers: 3.3.revoke.cost
 /// A mint of one of them that got no answer may land for a minute; and one that is kept is there.
 #[rstest]

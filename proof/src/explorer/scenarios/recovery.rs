@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
-use stowage_world::effects::{Edit, Fault, Feature, S3Fault, StowageFault};
+use stowage_world::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
 
@@ -176,7 +176,12 @@ pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
         ["Paused", "Bound"].contains(&facts.ready(NAMESPACE, CLAIM))
             && all.iter().flatten().all(|(_, secret)| field(secret, "endpoint").is_some())
     }),
-    otherwise: no_other,
+    // A record that somebody deleted is made again once the claim is resumed.
+    otherwise: |facts, faults| {
+        faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord)))
+            && facts.ready(NAMESPACE, CLAIM) == "Paused"
+            && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).is_empty()
+    },
     ends_alike: true,
     check: |_, _| Ok(()),
 };
