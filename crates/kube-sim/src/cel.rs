@@ -7,7 +7,7 @@
 //! remembered (`schema/rules.rs`). Not modelled: CEL's type checker and cost budget, so a server
 //! may refuse a rule that passes here. Otherwise than on a server, URLs are read as browsers read
 //! them, and quantities hold 38 digits; what that means for objects stands in
-//! `tests/object_table.rs`.
+//! `proof/tests/tables/object_table.rs`.
 
 use kube::core::cel::{ErrorKind, ValidationError, ValidationErrors};
 use serde_json::Value;

@@ -316,7 +316,7 @@ fn what_is_not_so_is_told() {
         "create 1 #3 losst",
         "stowage-proof exlore [SCENARIO…]",
         "sim/src/no.rs",
-        "proof/tests/rbac.rs::no",
+        "proof/tests/tables/rbac.rs::no",
     ];
     let right = [
         "just demo -f x",

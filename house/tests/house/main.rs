@@ -43,14 +43,16 @@ fn packages() -> Vec<(String, BTreeSet<String>)> {
 
 /// Each package of the workspace with its folder, from the root, and all that it depends on.
 fn manifests() -> Vec<(String, String, BTreeSet<String>)> {
-    let root = root().canonicalize().expect("there is a root");
-    let folder = |package: &Value| {
-        let manifest = Path::new(package["manifest_path"].as_str().expect("it has a manifest"));
-        let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&root).ok());
-        folder.expect("it is below the root").display().to_string()
-    };
     let packages = metadata();
     packages.iter().map(|package| (name(package), folder(package), dependencies(package, |_| true))).collect()
+}
+
+/// A package's folder, from the root.
+fn folder(package: &Value) -> String {
+    let root = root().canonicalize().expect("there is a root");
+    let manifest = Path::new(package["manifest_path"].as_str().expect("it has a manifest"));
+    let folder = manifest.parent().and_then(|folder| folder.strip_prefix(&root).ok());
+    folder.expect("it is below the root").display().to_string()
 }
 
 fn name(value: &Value) -> String {
@@ -202,6 +204,28 @@ const NAMED_OTHERWISE: [(&str, &str); 2] = [("md-5", "md5"), ("rustls-webpki", "
 
 /// Named without being used: it tells which version of Kubernetes the crate `kube` is built for.
 const CHOSEN: &str = "k8s-openapi";
+
+/// Where no documentation has an example to run, rustdoc isn't asked for any: that takes seconds
+/// for each crate.
+#[test]
+fn examples_in_documentation_are_run() {
+    let mut left_out = Vec::new();
+    let has_examples_left_out = |package: &Value| {
+        let targets = package["targets"].as_array().expect("it has targets");
+        targets.iter().any(|target| target["kind"][0] == "lib" && target["doctest"] == false)
+    };
+    for package in metadata().iter().filter(|package| has_examples_left_out(package)) {
+        let begins = |line: &&str| line.trim_start().starts_with("//! ```") || line.trim_start().starts_with("/// ```");
+        for (file, text) in code_and_tests(&[&format!("{}/src", folder(package))]) {
+            // A fence opens, the next one closes.
+            let mut opening = text.lines().filter(begins).step_by(2);
+            if opening.any(|fence| !fence.ends_with("```text")) {
+                left_out.push(file);
+            }
+        }
+    }
+    assert!(left_out.is_empty(), "doctest = false, and there is an example: {left_out:?}");
+}
 
 #[test]
 fn a_manifest_names_what_its_crate_uses() {

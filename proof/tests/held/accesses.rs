@@ -12,7 +12,7 @@ const ACCESSES: &str = "operator/tests/world/accesses.rs";
 const NAMESPACED: &str = "operator/tests/world/namespaced.rs";
 const INSTALLATIONS: &str = "operator/tests/world/installations.rs";
 const AHEAD: &str = "operator/tests/world/ahead_accesses.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 const SHARED: &str = "sim/tests/up/shared.rs";
 
 pub(super) static BUCKET_ACCESS: Row = Row {

@@ -12,7 +12,7 @@ const PROBES: &str = "operator/tests/world/probes.rs";
 const INSTALLATIONS: &str = "operator/tests/world/installations.rs";
 const METRICS: &str = "operator/tests/world/metrics.rs";
 const AHEAD: &str = "operator/tests/world/ahead.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 
 pub(super) static S3_BACKEND: Row = Row {
     memory: Exempt(

@@ -15,7 +15,7 @@ const REVOCATION: &str = "operator/tests/world/revocation.rs";
 const INSTALLATIONS: &str = "operator/tests/world/installations.rs";
 const METRICS: &str = "operator/tests/world/metrics.rs";
 const AHEAD: &str = "operator/tests/world/ahead.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 
 pub(super) static BUCKET_CLAIM: Row = Row {
     memory: Held(&[
@@ -89,7 +89,7 @@ pub(super) static BUCKET_CLAIM: Row = Row {
     rbac: Held(&[
         Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
         Test(RBAC, "one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else"),
-        Test("operator/tests/namespaced.rs", "nothing_is_asked_for_outside_of_the_namespaces_that_are_served"),
+        Test("operator/tests/program/namespaced.rs", "nothing_is_asked_for_outside_of_the_namespaces_that_are_served"),
         Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
     ]),
     threat: Held(&[

@@ -12,7 +12,7 @@ const QUOTAS: &str = "gateway/tests/front/quotas.rs";
 const LEDGER: &str = "gateway/src/quota/ledger_tests.rs";
 const OBC_TESTS: &str = "operator/tests/world/obc.rs";
 const CALLS: &str = "operator/src/plan/obc/tests/calls.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 
 pub(super) static USAGE: Row = Row {
     memory: Held(&[Test("gateway/tests/memory.rs", "what_is_known_of_an_object_takes_no_more_than_its_share")]),

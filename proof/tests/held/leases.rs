@@ -11,7 +11,7 @@ const CANDIDATE: &str = "operator/src/election/candidate_tests.rs";
 const QUOTAS: &str = "gateway/tests/front/quotas.rs";
 const PEERS: &str = "gateway/src/quota/peers.rs";
 const EXCHANGE: &str = "gateway/src/quota/exchange_tests.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 
 pub(super) static LEADER: Row = Row {
     memory: Exempt("There is one, of which the election keeps a name, a duration and two versions."),

@@ -12,7 +12,7 @@ const PLANNED: &str = "operator/src/plan/obc/tests/mod.rs";
 const CALLS: &str = "operator/src/plan/obc/tests/calls.rs";
 const OBC: &str = "operator/tests/world/obc.rs";
 const AHEAD: &str = "operator/tests/world/ahead_obcs.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 
 pub(super) static OBJECT_BUCKET_CLAIM: Row = Row {
     memory: Held(&[

@@ -23,7 +23,7 @@ const AHEAD: &str = "operator/tests/world/ahead.rs";
 const AHEAD_ACCESSES: &str = "operator/tests/world/ahead_accesses.rs";
 const WIRE: &str = "operator/tests/world/wire.rs";
 const REQUESTS: &str = "operator/tests/world/requests.rs";
-const RBAC: &str = "proof/tests/rbac.rs";
+const RBAC: &str = "proof/tests/tables/rbac.rs";
 
 /// Why a Secret has no note `served-by`.
 pub(super) const HAS_NO_NOTE: &str = "It has no such note: it is in the namespace of the operator that wrote it.";
@@ -268,7 +268,7 @@ pub(super) static CONSUMER_SECRET: Row = Row {
     rbac: Held(&[
         Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
         Test(RBAC, "one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else"),
-        Test("operator/tests/namespaced.rs", "nothing_is_asked_for_outside_of_the_namespaces_that_are_served"),
+        Test("operator/tests/program/namespaced.rs", "nothing_is_asked_for_outside_of_the_namespaces_that_are_served"),
         Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
     ]),
     threat: Held(&[Threat("2.consumer.owner"), Threat("2.labels.noProof"), Threat("3.5.memory.template")]),

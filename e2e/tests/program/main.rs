@@ -1,0 +1,4 @@
+//! The built binary: its command line, and how it ends.
+
+mod command_line;
+mod ending;
