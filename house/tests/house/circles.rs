@@ -9,11 +9,11 @@ use crate::graph::{Graph, arrow};
 /// ones alone, of its own floor or of one below. A room is a file, or a folder.
 const FLOORS: [&str; 4] = [
     // Words: what is asked and done, what is answered, why a pass stops.
-    "reach secret asking target patch step answer walk cause message remedy stop obstacle halt held conversation",
+    "reach secret asking target patch step answer walk cause message remedy stop obstacle halt held reconciliation",
     // What a pass knows, and the parts of a claim.
     "credentials view note current_generation consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
-    // Ways through the parts, and what is told of them; the other conversations.
-    "access bind removal delete usage announcements status purpose backend orphans grant obc",
+    // Ways through the parts, and what is told of them; the other reconciliations.
+    "keys bind removal delete usage announcements status purpose backend orphans access obc",
     // The planner, as others see it.
     "mod",
 ];
@@ -27,7 +27,7 @@ const WITHIN: [(&str, &str); 6] = [
     ("credentials", "holder record retire rotate revoke mod"),
     ("view", "setting secrets internal mod holder"),
     ("backend", "uptime step count health status mod"),
-    ("grant", "words step view holder fingerprint entries keys status outlook purpose consumer removal mod"),
+    ("access", "words step view holder fingerprint entries keys status outlook purpose consumer removal mod"),
     ("orphans", "kinds mod"),
     ("obc", "kinds words step halt view desired bucket shadow config_map deletion status mod"),
 ];

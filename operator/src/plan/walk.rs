@@ -1,4 +1,4 @@
-//! The end of a walk through the steps of a conversation, whichever kind of object it is about.
+//! The end of a walk through the steps of a reconciliation, whichever kind of object it is about.
 //!
 //! A walk asks one thing after another of what is known. `Ok` = that is as it should be, go on;
 //! `Err` = halt. Most halts are no failures: with [`Halt::Step`] the walk names the next step, and
@@ -72,7 +72,7 @@ impl<Step> Trouble<Step> {
 }
 
 /// The end of a pass whose last step failed: where nothing is told of it, when it is tried again.
-/// `tell` decides what is told of a failure that a conversation may have a word for.
+/// `tell` decides what is told of a failure that a reconciliation may have a word for.
 pub(super) fn after_failure<Stop>(
     failure: &Failure,
     is_status_write: bool,

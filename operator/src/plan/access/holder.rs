@@ -6,16 +6,16 @@ use super::super::credentials::{Handled, KeyHolder, Requests};
 use super::super::patch::SecretPatch;
 use super::super::secret::{SecretRef, Stored};
 use super::super::view::Knowledge;
-use super::step::{GrantAct, GrantLook, GrantStep};
-use super::view::{Grant, Halt, Stop};
+use super::step::{AccessAct, AccessLook, AccessStep};
+use super::view::{AccessView, Halt, Stop};
 
 /// So many names of revoked keys are looked at before the next is made: more live at once only if
 /// somebody made them.
 const SEARCHED: u64 = 1000;
 
-/// Each function that a grant has, too, is that one.
-impl KeyHolder for Grant {
-    type Step = GrantStep;
+/// Each function that a view has, too, is that one.
+impl KeyHolder for AccessView {
+    type Step = AccessStep;
     type Stop = Stop;
     type Record = AccessRecord;
 
@@ -101,7 +101,7 @@ impl KeyHolder for Grant {
 
     fn require_not_taken(&self, name: &str) -> Result<(), Halt> {
         let is_taken = self.internal.get(name) == Knowledge::Taken;
-        if is_taken { Err(GrantLook::Internal(name.to_owned()).into()) } else { Ok(()) }
+        if is_taken { Err(AccessLook::Internal(name.to_owned()).into()) } else { Ok(()) }
     }
 
     fn require_absent(&self, name: &str) -> Result<(), Halt> {
@@ -112,16 +112,16 @@ impl KeyHolder for Grant {
         Self::require_absent_twice(self, name)
     }
 
-    fn read_internal(name: String) -> GrantStep {
-        GrantLook::Internal(name).into()
+    fn read_internal(name: String) -> AccessStep {
+        AccessLook::Internal(name).into()
     }
 
-    fn patch(patch: SecretPatch) -> GrantStep {
-        GrantAct::Patch(patch).into()
+    fn patch(patch: SecretPatch) -> AccessStep {
+        AccessAct::Patch(patch).into()
     }
 
-    fn delete(secret: SecretRef) -> GrantStep {
-        GrantAct::Delete(secret).into()
+    fn delete(secret: SecretRef) -> AccessStep {
+        AccessAct::Delete(secret).into()
     }
 
     fn kept(secret: &Stored, finalizers: String) -> Stop {

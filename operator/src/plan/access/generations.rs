@@ -3,13 +3,13 @@
 use crate::api::{AccessKeyId, wire};
 
 use super::super::secret::Stored;
-use super::view::Grant;
+use super::view::AccessView;
 
 /// Depth to which the generation of a key is searched whose label somebody changed: more live at
 /// once only if somebody made them.
 const SEARCHED: usize = 1000;
 
-impl Grant {
+impl AccessView {
     /// Its keys, each with the generation that its name follows from, lowest first. Where the label
     /// gives another, or none, it is one up to the highest that is known.
     pub(super) fn keys(&self) -> Vec<(u64, &Stored)> {
