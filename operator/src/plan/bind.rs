@@ -11,7 +11,7 @@ use crate::api::{Backend, BucketRecord, Desired};
 
 use super::answer::BackendSeen;
 use super::cause::ClaimCause;
-use super::credentials::{record_patch, repair};
+use super::credentials::{KeyHolder, record_patch, repair};
 use super::halt::{Halt, Outcome};
 use super::hold::recall;
 use super::patch::Change;

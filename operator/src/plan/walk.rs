@@ -40,6 +40,18 @@ pub(super) enum Halt<Step, Stop> {
     LeaveAlone,
 }
 
+impl<Step, Stop> Halt<Step, Stop> {
+    /// The halt whose next step is this.
+    pub(super) fn step(step: impl Into<Step>) -> Self {
+        Self::Step(Box::new(step.into()))
+    }
+
+    /// The halt that the status tells of.
+    pub(super) fn stop(stop: impl Into<Stop>) -> Self {
+        Self::Stop(Box::new(stop.into()))
+    }
+}
+
 /// What goes on although something stands in its way: `Ok` carries what that is.
 pub(super) fn tolerate<Step, Stop>(outcome: Result<(), Halt<Step, Stop>>) -> Result<Option<Stop>, Halt<Step, Stop>> {
     match outcome {

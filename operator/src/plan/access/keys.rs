@@ -5,24 +5,45 @@ use std::time::Duration;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::api::{
-    AccessCredential, AccessCredentialFacts, AccessReason, AccessRecord, AccessScope, Rotation, SecretContent, wire,
+    AccessCredential, AccessCredentialFacts, AccessReason, AccessRecord, AccessScope, Rotation, SecretContent,
 };
 
 use super::super::credentials::{
-    self, Due, Missing, RetireDecision, bump_generation, delete_secret, due, end_revoked, is_revocation_requested,
-    is_rotation_requested, lowest_left, missing_key, pause, plus, repair, rewrite, rotation_due, stamp,
+    Due, KeyHolder, bump_generation, delete_secret, due, end_revoked, ensure_key, is_revocation_requested,
+    is_rotation_requested, overtake, pause, plus, repair, retire_lower, rotation_due,
 };
+use super::super::known::Knowledge;
 use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::secret::Stored;
 use super::super::step::Then;
-use super::super::view::Knowledge;
-use super::entries;
+use super::super::{credentials, walk::tolerate};
 use super::step::{AccessAct, AccessLook};
 use super::view::{AccessView, Halt, Outcome, Stop};
 use super::words::words;
+use super::{consumer, entries};
 
 /// A record, and the Secret that it was read from.
-pub(super) type Held<'a> = (AccessRecord, &'a Stored);
+type Held<'a> = (AccessRecord, &'a Stored);
+
+/// Makes sure that the key aimed at is there, published, and opens what the entries ask for; then
+/// sees to rotation.
+pub(super) fn walk(view: &AccessView, rotation: Rotation, now: Timestamp) -> Result<Outcome, Halt> {
+    let held = ensure_record(view, now)?;
+    let (record, stored) = &held;
+    let (credential, scopes) = ensure_credential(view, &held)?;
+    keep(view, record)?;
+    overtake(view, record, stored)?;
+    let conflict = tolerate(consumer::ensure(view, record, &credential, &scopes))?;
+    if conflict.is_none() {
+        consumer::remove_renamed(view)?;
+    }
+    let is_published = conflict.is_none() && !view.is_consumer_written && consumer::is_published(view, &credential);
+    let lower = retire_lower(view, rotation, is_published, now, |key| lower_key(view, record, key))?;
+    let has_lower = lower.wake.is_some() || lower.impaired.is_some();
+    let next = if conflict.is_none() { rotate(view, &held, &scopes, rotation, has_lower, now)? } else { None };
+    let wake = lower.wake.into_iter().chain(next).min();
+    Ok(Outcome { impaired: conflict.or(lower.impaired), wake })
+}
 
 /// The record. It is made once an entry opens, for the namespace as it is now.
 pub(super) fn ensure_record(view: &AccessView, now: Timestamp) -> Result<Held<'_>, Halt> {
@@ -49,7 +70,7 @@ pub(super) fn ensure_record(view: &AccessView, now: Timestamp) -> Result<Held<'_
     // What there is of keys tells which numbers are used.
     view.require_list()?;
     let namespace_uid = view.require_namespace()?.uid.clone();
-    let generation = view.highest() + 1;
+    let generation = view.next_generation();
     let revoke = view.access.revoke_request.clone();
     Err(AccessAct::CreateRecord(AccessRecord {
         access: view.access.at.clone(),
@@ -101,11 +122,16 @@ fn of_this_namespace(view: &AccessView, record: &AccessRecord, stored: &Stored) 
     }
     view.require_live()?;
     view.require_list()?;
+    end_next(view)?;
+    Err(delete_secret(view, stored))
+}
+
+/// Ends the keys, one after the other. One that a finalizer of others keeps is deleted already, and
+/// keeps no other from that.
+pub(super) fn end_next(view: &AccessView) -> Result<(), Halt> {
     let keys = view.keys();
-    match keys.iter().find(|(_, key)| key.kept_by().is_none()).or_else(|| keys.first()) {
-        Some((_, key)) => Err(delete_secret(view, key)),
-        None => Err(delete_secret(view, stored)),
-    }
+    let next = keys.iter().find(|key| key.kept_by().is_none()).or(keys.first());
+    next.map_or(Ok(()), |key| Err(delete_secret(view, key)))
 }
 
 /// Ends what is revoked, and starts a revocation that is asked for. It comes before all that may
@@ -116,68 +142,38 @@ pub(super) fn revoke(view: &AccessView, now: Timestamp) -> Result<Option<Timesta
     if !is_revocation_requested(view, &record) {
         return Ok(None);
     }
-    if view.held_off().is_some() && view.keys().iter().all(|(generation, _)| view.is_revoked(*generation)) {
+    if view.held_off().is_some() && view.keys().iter().all(|key| view.is_revoked(key)) {
         // There is nothing to end: a note waits as every other write does.
         return Ok(None);
     }
-    if let Some(over) = pause(view, &record, now) {
-        return Ok(Some(over));
+    match pause(view, &record, now) {
+        Some(over) => Ok(Some(over)),
+        None => Err(credentials::revoke(view, &record, stored, now)),
     }
-    view.require_live()?;
-    view.require_settled()?;
-    let generation = view.highest() + 1;
-    let bumped = AccessRecord {
-        generation,
-        revoked_through: generation - 1,
-        lowest: record.lowest.max(lowest_left(view, &record, now)),
-        handled_revoke_request: view.access.revoke_request.clone(),
-        handled_rotate_request: view.access.rotate_request.clone().or(record.handled_rotate_request.clone()),
-        ..record
-    };
-    Err(rewrite(view, &bumped, stored, Change::RaiseGeneration(Trigger::Revocation)))
 }
 
-/// The credential that the record aims at. Made once, by the pass whose own write made it the
-/// target.
-pub(super) fn ensure_key(view: &AccessView, held: &Held<'_>) -> Result<(AccessCredential, Vec<AccessScope>), Halt> {
-    let (record, stored) = held;
-    let name = view.key_name(record.generation);
-    if let Some(secret) = view.internal.present(&name) {
-        return match AccessCredential::read(&secret.0, &record.uid, record.generation) {
-            Ok(credential) => Ok((credential, AccessCredentialFacts::scopes_of(&secret.0))),
-            Err(_) if is_rotation_requested(view, record) => {
-                Err(bump_generation(view, record, stored, Trigger::Request))
-            }
-            Err(damage) => Err(Stop::new(AccessReason::CreationInconsistent, damage.to_string()).into()),
-        };
-    }
-    match missing_key(view, record, &name)? {
-        Missing::Mint => {
-            let scopes = entries::scopes_of_next(view, &[])?;
-            if scopes.is_empty() {
-                return Err(nothing_opens(view).into());
-            }
-            Err(AccessAct::Mint(facts(record, record.generation, scopes)).into())
+/// The key of the record's generation, and what it opens.
+fn ensure_credential(
+    view: &AccessView,
+    (record, stored): &Held<'_>,
+) -> Result<(AccessCredential, Vec<AccessScope>), Halt> {
+    let mint = || {
+        let scopes = entries::scopes_of_next(view, &[])?;
+        if scopes.is_empty() {
+            return Err(nothing_opens(view).into());
         }
-        Missing::Lost => {
-            if entries::scopes_of_next(view, &[])?.is_empty() {
-                return Err(nothing_opens(view).into());
-            }
-            // Unlike of a claim: a request that stands there is handled with it.
-            Err(bump_generation(view, record, stored, Trigger::Repair))
-        }
-    }
+        Ok(AccessAct::Mint(facts(record, record.generation, scopes)).into())
+    };
+    let (credential, secret) = ensure_key(view, record, stored, mint)?;
+    Ok((credential, AccessCredentialFacts::scopes_of(&secret.0)))
 }
 
 /// Keeps the keys that are there as their entries are, each in its own place.
-pub(super) fn keep(view: &AccessView, (record, stored): &Held<'_>) -> Result<(), Halt> {
-    for (generation, key) in view.keys() {
-        if generation > record.generation {
-            return Err(credentials::overtake(view, record, stored, key, Trigger::Repair));
-        }
+fn keep(view: &AccessView, record: &AccessRecord) -> Result<(), Halt> {
+    let keys = view.numbered_keys().into_iter();
+    for (generation, key) in keys.filter(|(generation, _)| *generation <= record.generation) {
         let scopes = entries::kept(view, &AccessCredentialFacts::scopes_of(&key.0))?;
-        let content = facts(record, generation, scopes).content(&view.setting.operator_namespace, None);
-        repair(view, SecretPatch::between(&key.0, &content, &[], Change::Repair))?;
+        repair(view, rescoped(view, record, generation, key, scopes))?;
     }
     Ok(())
 }
@@ -185,70 +181,54 @@ pub(super) fn keep(view: &AccessView, (record, stored): &Held<'_>) -> Result<(),
 /// Takes from the keys what their entries ask for no more, and opens nothing.
 pub(super) fn narrow(view: &AccessView) -> Result<(), Halt> {
     let Some((record, _)) = view.record() else { return Ok(()) };
-    for (generation, key) in view.keys() {
+    for (generation, key) in view.numbered_keys() {
         let now = AccessCredentialFacts::scopes_of(&key.0);
         let narrowed = entries::narrowed(view, &now)?;
         if narrowed != now {
-            let content = facts(&record, generation, narrowed).content(&view.setting.operator_namespace, None);
-            repair(view, SecretPatch::between(&key.0, &content, &[], Change::Repair))?;
+            repair(view, rescoped(view, &record, generation, key, narrowed))?;
         }
     }
     Ok(())
 }
 
-/// Sees lower keys out, none before the consumer Secret holds the current one. `Ok` = when the next
-/// is due, and what keeps the last of those that are kept.
-pub(super) fn retire(
+/// The patch that has a key open these scopes.
+fn rescoped(
     view: &AccessView,
     record: &AccessRecord,
-    rotation: Rotation,
-    is_published: bool,
-    now: Timestamp,
-) -> Result<Outcome, Halt> {
-    let mut outcome = Outcome::default();
-    for (generation, key) in view.keys().into_iter().filter(|(number, _)| *number < record.generation) {
-        if let Some(finalizers) = key.kept_by() {
-            let why = format!("Secret {} is deleted and kept by {finalizers}", key.name());
-            outcome.impaired = Some(Stop::new(AccessReason::CreationInconsistent, why));
-            continue;
-        }
-        let Ok(expires_at) = stamp(key) else {
-            let why = format!("the time in Secret {} can't be read", key.name());
-            outcome.impaired = Some(Stop::new(AccessReason::CreationInconsistent, why));
-            continue;
-        };
-        let due = match RetireDecision::of(expires_at, is_published, rotation, now) {
-            RetireDecision::Over => return Err(delete_secret(view, key)),
-            RetireDecision::Waits(until) => until,
-            RetireDecision::Stamped { at, until } => {
-                let scopes = AccessCredentialFacts::scopes_of(&key.0);
-                let content = facts(record, generation, scopes).content(&view.setting.operator_namespace, None);
-                let stamped = [(wire::EXPIRES_AT.to_owned(), at.to_string())];
-                let annotations = content.annotations.clone().into_iter().chain(stamped).collect();
-                let content = SecretContent { annotations, ..content };
-                repair(view, SecretPatch::between(&key.0, &content, &[], Change::Retire))?;
-                until
-            }
-        };
-        outcome.wake = outcome.wake.into_iter().chain([due]).min();
+    generation: u64,
+    key: &Stored,
+    scopes: Vec<AccessScope>,
+) -> Option<SecretPatch> {
+    let content = facts(record, generation, scopes).content(&view.setting.operator_namespace, None);
+    SecretPatch::between(&key.0, &content, AccessView::REMOVABLE_OF_KEYS, Change::Repair)
+}
+
+/// The Secret of a lower key as it should be; `None` = this is the current one.
+fn lower_key(view: &AccessView, record: &AccessRecord, key: &Stored) -> Result<Option<SecretContent>, Halt> {
+    let lower = view.generation(key).filter(|generation| *generation < record.generation);
+    let Some(generation) = lower else { return Ok(None) };
+    if let Some(finalizers) = key.kept_by() {
+        let why = format!("Secret {} is deleted and kept by {finalizers}", key.name());
+        return Err(Stop::new(AccessReason::CreationInconsistent, why).into());
     }
-    Ok(outcome)
+    let scopes = AccessCredentialFacts::scopes_of(&key.0);
+    Ok(Some(facts(record, generation, scopes).content(&view.setting.operator_namespace, None)))
 }
 
 /// Starts a rotation that is due, because of its time, of a request, or of an entry that leads to a
 /// bucket that the current key doesn't have: none while there is a lower key, none within a minute
 /// of the last. `Ok` = when one will be.
-pub(super) fn rotate(
+fn rotate(
     view: &AccessView,
     (record, stored): &Held<'_>,
     current: &[AccessScope],
     rotation: Rotation,
+    has_lower: bool,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Halt> {
     let has_new = |scopes: &[AccessScope]| scopes.iter().any(|it| !current.iter().any(|has| has.is_same_place(it)));
     let is_new = has_new(&entries::wanted(view, current));
     let requested = is_rotation_requested(view, record);
-    let has_lower = view.keys().first().is_some_and(|(lowest, _)| *lowest < record.generation);
     let made = match rotation_due(view, record, rotation, requested || is_new, has_lower, now)? {
         Due::Later(due) => return Ok(due),
         Due::Now(made) => made,

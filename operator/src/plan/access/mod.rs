@@ -5,7 +5,6 @@
 mod consumer;
 mod entries;
 mod fingerprint;
-mod generations;
 mod holder;
 mod keys;
 mod outlook;
@@ -28,7 +27,7 @@ use super::note::Note;
 use super::patch::Change;
 use super::reconciliation::{Arrival, Bound, Reconciliation};
 use super::step::{Rest, Then};
-use super::walk::{self, after_failure, then, tolerate};
+use super::walk::{self, after_failure, then};
 
 pub use outlook::{EntryOutlook, Outlook};
 pub use purpose::purpose;
@@ -108,18 +107,8 @@ fn walk_ours(view: &AccessView, now: Timestamp) -> Result<Outcome, Halt> {
         }
         return Err(AccessAct::AddFinalizer(view.access.id.clone()).into());
     }
-    let held = keys::ensure_record(view, now)?;
-    let (credential, scopes) = keys::ensure_key(view, &held)?;
-    keys::keep(view, &held)?;
-    let conflict = tolerate(consumer::ensure(view, &credential, &scopes))?;
-    if conflict.is_none() {
-        consumer::remove_renamed(view)?;
-    }
-    let is_published = conflict.is_none() && !view.is_consumer_written && consumer::is_published(view, &credential);
-    let lower = keys::retire(view, &held.0, rotation, is_published, now)?;
-    let next = if conflict.is_none() { keys::rotate(view, &held, &scopes, rotation, now)? } else { None };
-    let wake = [next_revocation, lower.wake, next].into_iter().flatten().min();
-    Ok(Outcome { impaired: conflict.or(lower.impaired), wake })
+    let outcome = keys::walk(view, rotation, now)?;
+    Ok(Outcome { wake: next_revocation.into_iter().chain(outcome.wake).min(), ..outcome })
 }
 
 /// The same for an access whose note of another operator is overruled.
@@ -184,15 +173,14 @@ fn is_told_of(view: &AccessView, step: &AccessStep) -> bool {
 
 /// The stop of a step that the API server refused or failed.
 fn not_done(view: &AccessView, step: &AccessStep, why: &str) -> Stop {
-    let is_revoked =
-        |name: &str| view.keys().iter().any(|(number, key)| key.name() == name && view.is_revoked(*number));
     let key = match step {
         AccessStep::Act(AccessAct::Delete(secret)) => Some(&secret.name),
         // One that somebody's finalizer keeps.
         AccessStep::Act(AccessAct::Patch(patch)) if patch.change == Change::Retire => Some(&patch.target.name),
         AccessStep::Look(_) | AccessStep::Act(_) => None,
     };
-    let works = if key.is_some_and(|name| is_revoked(name)) { "; the revoked key works until it is" } else { "" };
+    let works =
+        if key.is_some_and(|name| view.is_revoked_key(name)) { "; the revoked key works until it is" } else { "" };
     Stop::new(AccessReason::ServerError, format!("can't {step}: {why}{works}"))
 }
 

@@ -4,6 +4,7 @@
 use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
 use crate::api::{AccessCredentialFacts, AccessScope, BucketAccessStatus, ConditionType};
 
+use super::super::credentials::KeyHolder;
 use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::secret::SecretRef;
 use super::entries::wanted;
@@ -50,7 +51,7 @@ fn patched(view: &AccessView, patch: &SecretPatch) -> String {
     let name = &patch.target.name;
     match patch.change {
         Change::RaiseGeneration(trigger) => raised(view, trigger),
-        Change::Retire if is_revoked(view, name) => {
+        Change::Retire if view.is_revoked_key(name) => {
             format!("end {}, which somebody's finalizer keeps: annotation {REVOKE} asked for it", key(view, name))
         }
         Change::Retire => format!("let {} expire, once its overlap is over", key(view, name)),
@@ -82,7 +83,7 @@ fn raised(view: &AccessView, trigger: Trigger) -> String {
         Trigger::Repair => "replace the key: the current one is gone, or can't be told from a later one".to_owned(),
         Trigger::Entry | Trigger::Move => {
             let current = view.record().and_then(|(record, _)| {
-                let key = view.internal.present(&view.key_name(record.generation))?;
+                let key = view.key(record.generation)?;
                 Some(AccessCredentialFacts::scopes_of(&key.0))
             });
             let current = current.unwrap_or_default();
@@ -106,7 +107,10 @@ fn repaired(view: &AccessView, patch: &SecretPatch) -> String {
     let current = view.record().map(|(record, _)| record.generation);
     let held = view.consumers.present(name).and_then(|secret| {
         let id = secret.published_key()?;
-        view.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(id)).map(|(number, _)| number)
+        view.numbered_keys()
+            .into_iter()
+            .find(|(_, key)| key.text("access_key_id") == Some(id))
+            .map(|(number, _)| number)
     });
     match (held, current) {
         (Some(held), Some(current)) if held != current => {
@@ -126,7 +130,7 @@ fn deleted(view: &AccessView, secret: &SecretRef) -> String {
     let again = ": its namespace was made again, and is another one";
     match Role::of_internal(name) {
         Some(Role::AccessCredential) if view.access.deleting => format!("revoke {}{why}", key(view, name)),
-        Some(Role::AccessCredential) if is_revoked(view, name) => {
+        Some(Role::AccessCredential) if view.is_revoked_key(name) => {
             format!("revoke {}: annotation {REVOKE} asked for it", key(view, name))
         }
         Some(Role::AccessCredential) if is_of_another_namespace(view) => {
@@ -147,11 +151,7 @@ fn is_of_another_namespace(view: &AccessView) -> bool {
 }
 
 fn generation(view: &AccessView, name: &str) -> Option<u64> {
-    view.keys().into_iter().find(|(_, key)| key.name() == name).map(|(number, _)| number)
-}
-
-fn is_revoked(view: &AccessView, name: &str) -> bool {
-    generation(view, name).is_some_and(|number| view.is_revoked(number))
+    view.numbered_keys().into_iter().find(|(_, key)| key.name() == name).map(|(number, _)| number)
 }
 
 /// A key, by its generation.

@@ -3,9 +3,9 @@
 
 use crate::api::{AccessReason, AccessRecord};
 
-use super::super::credentials::delete_secret;
+use super::super::credentials::{KeyHolder, delete_secret, unpublish};
 use super::super::secret::Stored;
-use super::consumer;
+use super::keys;
 use super::step::{AccessAct, AccessLook};
 use super::view::{AccessView, Halt, Stop};
 
@@ -24,7 +24,7 @@ pub(super) fn walk(view: &AccessView) -> Result<(), Halt> {
         return Err(Stop::new(AccessReason::Paused, why).into());
     }
     for name in [Some(&view.access.consumer_secret), view.before.bound_secret_name.as_ref()].into_iter().flatten() {
-        consumer::remove(view, name)?;
+        unpublish(view, name)?;
     }
     if let Some(stored) = record {
         take_back(view)?;
@@ -64,22 +64,16 @@ fn take_back(view: &AccessView) -> Result<(), Halt> {
 
 /// Deletes its keys until none is left.
 fn end_keys(view: &AccessView) -> Result<(), Halt> {
-    // One that a finalizer of others keeps is deleted already, and keeps no other from that.
-    let keys = view.keys();
-    let is_kept = |(_, key): &&(u64, &Stored)| key.kept_by().is_some();
-    if let Some((_, key)) = keys.iter().find(|key| !is_kept(key)).or_else(|| keys.first()) {
-        return Err(delete_secret(view, key));
-    }
+    keys::end_next(view)?;
     // No list shows a key that lost its labels: the record, or the status, leads to it.
     let (lowest, highest) = match view.record() {
         Some((record, _)) => (record.lowest, record.generation),
-        None => (view.highest().saturating_sub(1).max(1), view.highest()),
+        None => (view.highest_generation().saturating_sub(1).max(1), view.highest_generation()),
     };
     for generation in lowest.max(highest.saturating_sub(MOST))..=highest {
-        let name = view.key_name(generation);
-        match view.internal.present(&name) {
+        match view.key(generation) {
             Some(key) => return Err(delete_secret(view, key)),
-            None => view.require_absent(&name)?,
+            None => view.require_absent(&view.key_name(generation))?,
         }
     }
     Ok(())

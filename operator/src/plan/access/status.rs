@@ -8,11 +8,11 @@ use crate::api::{
     ConditionType, merge_conditions,
 };
 
-use super::super::credentials::{made, plus, stamp};
+use super::super::credentials::{KeyHolder, made, plus, stamp};
+use super::super::known::Knowledge;
 use super::super::note::Note;
 use super::super::secret::Stored;
 use super::super::step::Announcement;
-use super::super::view::Knowledge;
 use super::entries;
 use super::view::{AccessView, Stop};
 use super::words::words;
@@ -67,7 +67,7 @@ fn of_anothers(view: &AccessView, stop: &Stop, now: Timestamp) -> BucketAccessSt
 /// The key that the record aims at, and what it opens.
 fn current(view: &AccessView) -> Option<(AccessCredential, Vec<AccessScope>)> {
     let (record, _) = view.record()?;
-    let secret = view.internal.present(&view.key_name(record.generation))?;
+    let secret = view.key(record.generation)?;
     let credential = AccessCredential::read(&secret.0, &record.uid, record.generation).ok()?;
     Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
 }
@@ -119,7 +119,8 @@ fn earlier(view: &AccessView, now: Timestamp) -> Option<(u64, &Stored, String)> 
         }
         Knowledge::Present(_) | Knowledge::Absent | Knowledge::Unknown | Knowledge::Taken => None,
     })?;
-    let (number, key) = view.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
+    let (number, key) =
+        view.numbered_keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
     let works = stamp(key) == Ok(None) || stamp(key).ok().flatten().is_some_and(|end| end > now);
     works.then_some((number, key, read))
 }

@@ -9,11 +9,13 @@ use crate::api::{Access, AccessReason, AccessRecord, BucketAccessStatus, ClaimRe
 
 use super::super::answer::{Failure, Posted};
 use super::super::asking::Asker;
+use super::super::credentials::KeyHolder;
+use super::super::known::{Knowledge, Secrets};
 use super::super::note::Note;
 use super::super::patch::{Change, Trigger};
 use super::super::secret::Stored;
 use super::super::step::Then;
-use super::super::view::{Knowledge, Secrets, Setting};
+use super::super::view::Setting;
 use super::super::walk;
 use super::step::{AccessAct, AccessAnswer, AccessLook, AccessStep};
 use super::words::{ClaimWord, EntrySeen, Lead};
@@ -198,11 +200,6 @@ impl AccessView {
         Some((record, stored))
     }
 
-    /// Before anything is written: this UID is there, and is not being deleted.
-    pub(super) fn require_live(&self) -> Result<(), Halt> {
-        if self.is_live { Ok(()) } else { Err(AccessLook::Access.into()) }
-    }
-
     /// A live list of its internal Secrets, made in this pass.
     pub(super) fn require_list(&self) -> Result<(), Halt> {
         if self.lists.0 > 0 { Ok(()) } else { Err(AccessLook::Own.into()) }
@@ -211,28 +208,6 @@ impl AccessView {
     /// The same, of which nothing was deleted since.
     pub(super) fn require_current_list(&self) -> Result<(), Halt> {
         if self.lists.1 { Ok(()) } else { Err(AccessLook::Own.into()) }
-    }
-
-    /// That there is no internal Secret of this name.
-    pub(super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
-        if self.internal.is_absent(name) { Ok(()) } else { Err(AccessLook::Internal(name.to_owned()).into()) }
-    }
-
-    /// The same, as two live reads showed.
-    pub(super) fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
-        if self.internal.is_absent_twice(name) { Ok(()) } else { Err(AccessLook::Internal(name.to_owned()).into()) }
-    }
-
-    /// That the record is as it was last read or written, since the last answer that took long:
-    /// whoever goes on writes it first.
-    pub(super) fn require_settled(&self) -> Result<(), Halt> {
-        let name = AccessRecord::name(&self.access.uid);
-        if self.internal.is_current(&name) { Ok(()) } else { Err(AccessLook::Internal(name).into()) }
-    }
-
-    /// The same, only where an answer took long.
-    pub(super) fn require_settled_if_in_doubt(&self) -> Result<(), Halt> {
-        if self.is_doubted { self.require_settled() } else { Ok(()) }
     }
 
     /// Its namespace, read live.
@@ -314,7 +289,7 @@ impl AccessView {
             AccessAnswer::Patched(change, secret) => self.patched(change, secret),
             AccessAnswer::Deleted(_, Some(kept)) => self.internal.found(kept, step),
             AccessAnswer::Deleted(secret, None) if secret.namespace == self.setting.operator_namespace => {
-                self.highest_gone = self.highest_gone.max(self.highest());
+                self.highest_gone = self.highest_gone.max(self.highest_generation());
                 self.internal.deleted(&secret.name, step);
                 self.lists.1 = false;
             }
