@@ -9,11 +9,11 @@ use crate::graph::{Graph, arrow};
 /// ones alone, of its own floor or of one below. A room is a file, or a folder.
 const FLOORS: [&str; 4] = [
     // Words: what is asked and done, what is answered, why a pass stops.
-    "reach secret asking target patch step answer walk cause message remedy stop obstacle halt held conversation",
+    "reach secret known asking target patch step answer walk cause message remedy stop obstacle halt held reconciliation",
     // What a pass knows, and the parts of a claim.
-    "credentials view note current_generation consent place ownership spelling hold key setback consumer renamed public bucket rotation moves revocation",
-    // Ways through the parts, and what is told of them; the other conversations.
-    "access bind removal delete usage announcements status purpose backend orphans grant obc",
+    "credentials view note consent place ownership spelling hold setback consumer public bucket moves revocation",
+    // Ways through the parts, and what is told of them; the other reconciliations.
+    "keys bind removal delete usage announcements status purpose backend orphans access obc",
     // The planner, as others see it.
     "mod",
 ];
@@ -24,10 +24,10 @@ fn floors() -> impl Iterator<Item = &'static str> {
 
 /// The same within the rooms that are folders, file by file.
 const WITHIN: [(&str, &str); 6] = [
-    ("credentials", "holder record retire rotate revoke mod"),
-    ("view", "setting secrets internal mod holder"),
+    ("credentials", "holder record publish retire rotate revoke mod"),
+    ("view", "setting internal mod holder"),
     ("backend", "uptime step count health status mod"),
-    ("grant", "words step view holder fingerprint entries keys status outlook purpose consumer removal mod"),
+    ("access", "words step view holder fingerprint entries consumer keys status outlook purpose removal mod"),
     ("orphans", "kinds mod"),
     ("obc", "kinds words step halt view desired bucket shadow config_map deletion status mod"),
 ];
@@ -154,8 +154,8 @@ fn an_arrow_that_runs_up_in_the_planner_is_seen() {
             ("plan/halt.rs", "pub struct Halt;"),
             ("plan/bind.rs", "use super::{bucket, halt::Halt}; pub fn walk() { bucket::obtain() }"),
             ("plan/bucket.rs", "use super::view::View; pub fn obtain() {}"),
-            ("plan/view/mod.rs", "mod secrets; mod learn; pub struct View(secrets::Secrets);"),
-            ("plan/view/secrets.rs", "pub struct Secrets;"),
+            ("plan/view/mod.rs", "mod setting; mod learn; pub struct View(setting::Setting);"),
+            ("plan/view/setting.rs", "pub struct Setting;"),
             ("plan/view/learn.rs", "use super::View; impl View {}"),
         ];
         let planted = files.map(|(name, before)| {
@@ -172,5 +172,5 @@ fn an_arrow_that_runs_up_in_the_planner_is_seen() {
         planted("plan/view/learn.rs", "use crate::plan::bucket::obtain;"),
         ["plan/view/learn.rs -> plan/bucket.rs: obtain"]
     );
-    assert_eq!(planted("plan/view/secrets.rs", "use super::View;"), ["plan/view/secrets.rs -> plan/view/mod.rs: View"]);
+    assert_eq!(planted("plan/view/setting.rs", "use super::View;"), ["plan/view/setting.rs -> plan/view/mod.rs: View"]);
 }

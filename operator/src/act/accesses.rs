@@ -5,44 +5,44 @@ use serde_json::{Value, json};
 
 use crate::api::{ACCESS_FINALIZER, Access, AccessRef, BucketAccess, ObjectId, kept};
 use crate::kubernetes::{self, json_patch, patch_params};
-use crate::plan::grant::{GrantAct, GrantAnswer, GrantStep};
+use crate::plan::access::{AccessAct, AccessAnswer, AccessStep};
 use crate::plan::{Failure, preconditions};
 
 use super::{Actor, finalizer_operations, new_secret_key, note};
 
 impl Actor {
     /// Carries out one effect of a pass over an access.
-    pub(crate) async fn perform_grant(&self, access: &Access, act: &GrantAct) -> GrantAnswer {
+    pub(crate) async fn perform_access(&self, access: &Access, act: &AccessAct) -> AccessAnswer {
         // In a box: it is as large as the largest of its arms.
-        let answer = Box::pin(self.try_perform_grant(access, act)).await;
-        answer.unwrap_or_else(|failure| GrantAnswer::Failed(GrantStep::Act(act.clone()), failure))
+        let answer = Box::pin(self.try_perform_access(access, act)).await;
+        answer.unwrap_or_else(|failure| AccessAnswer::Failed(AccessStep::Act(act.clone()), failure))
     }
 
-    async fn try_perform_grant(&self, access: &Access, act: &GrantAct) -> Result<GrantAnswer, Failure> {
+    async fn try_perform_access(&self, access: &Access, act: &AccessAct) -> Result<AccessAnswer, Failure> {
         let namespace = &self.observer.setting.operator_namespace;
         Ok(match act {
-            GrantAct::AddFinalizer(id) => {
-                GrantAnswer::FinalizerAdded(self.patch_access_finalizers(access, id, true).await?)
+            AccessAct::AddFinalizer(id) => {
+                AccessAnswer::FinalizerAdded(self.patch_access_finalizers(access, id, true).await?)
             }
-            GrantAct::RemoveFinalizer(id) => {
+            AccessAct::RemoveFinalizer(id) => {
                 self.patch_access_finalizers(access, id, false).await?;
-                GrantAnswer::FinalizerRemoved
+                AccessAnswer::FinalizerRemoved
             }
-            GrantAct::CreateRecord(record) => {
-                GrantAnswer::RecordPosted(record.clone(), self.create(&record.content(namespace)).await?)
+            AccessAct::CreateRecord(record) => {
+                AccessAnswer::RecordPosted(record.clone(), self.create(&record.content(namespace)).await?)
             }
-            GrantAct::Mint(facts) => {
+            AccessAct::Mint(facts) => {
                 let content = facts.content(namespace, Some(&new_secret_key()?));
-                GrantAnswer::CredentialPosted(facts.clone(), self.create(&content).await?)
+                AccessAnswer::CredentialPosted(facts.clone(), self.create(&content).await?)
             }
-            GrantAct::CreateConsumer(content) => {
-                GrantAnswer::ConsumerPosted(content.name.clone(), self.create(content).await?)
+            AccessAct::CreateConsumer(content) => {
+                AccessAnswer::ConsumerPosted(content.name.clone(), self.create(content).await?)
             }
-            GrantAct::Patch(patch) => GrantAnswer::Patched(patch.change, self.patch(patch).await?),
-            GrantAct::Delete(secret) => GrantAnswer::Deleted(secret.clone(), self.delete(secret).await?),
-            GrantAct::WriteStatus(id, status) => {
+            AccessAct::Patch(patch) => AccessAnswer::Patched(patch.change, self.patch(patch).await?),
+            AccessAct::Delete(secret) => AccessAnswer::Deleted(secret.clone(), self.delete(secret).await?),
+            AccessAct::WriteStatus(id, status) => {
                 let status = serde_json::to_value(status).map_err(|error| Failure::Refused(error.to_string()))?;
-                GrantAnswer::StatusWritten(self.patch_access_status(&access.at, id, status).await?)
+                AccessAnswer::StatusWritten(self.patch_access_status(&access.at, id, status).await?)
             }
         })
     }

@@ -11,7 +11,7 @@ use tracing::Span;
 
 use crate::api::BucketAccess;
 use crate::metrics::PassResult;
-use crate::plan::grant::{Grant, GrantAct, GrantAnswer, GrantLook, GrantStep};
+use crate::plan::access::{AccessAct, AccessAnswer, AccessLook, AccessStep, AccessView};
 use crate::plan::{Change, Failure, Then};
 
 use super::drive::{CarryOut, drive};
@@ -50,10 +50,10 @@ impl Kind for Accesses {
     async fn reconcile(&self, raw: &BucketAccess, _slot: Slot<'_>) -> Then {
         let uid = raw.uid().unwrap_or_default();
         let setbacks = self.shared.memory.backoff.failures(&uid);
-        let mut grant =
-            self.shared.observer.begin_grant(raw).after_setbacks(setbacks).held_off_for(self.held_off(raw, &uid));
-        self.shared.memory.begin_access(&grant.access().at);
-        let rest = drive(&mut grant, &self.shared.clock, &mut Hands { accesses: self, asked: false }).await;
+        let mut view =
+            self.shared.observer.begin_access(raw).after_setbacks(setbacks).held_off_for(self.held_off(raw, &uid));
+        self.shared.memory.begin_access(&view.access().at);
+        let rest = drive(&mut view, &self.shared.clock, &mut Hands { accesses: self, asked: false }).await;
         self.shared.announcer.announce(&rest.events, &raw.object_ref(&())).await;
         rest.then
     }
@@ -70,14 +70,14 @@ struct Hands<'a> {
     asked: bool,
 }
 
-impl CarryOut<Grant> for Hands<'_> {
-    async fn carry_out(&mut self, grant: &Grant, step: &GrantStep) -> GrantAnswer {
-        let answer = match (step, self.too_soon(grant, step)) {
-            (_, Some(wait)) => GrantAnswer::Failed(step.clone(), Failure::Paced(wait)),
-            (GrantStep::Look(look), None) => self.accesses.shared.observer.answer_grant(grant, look).await,
-            (GrantStep::Act(act), None) => self.accesses.act(grant, act).await,
+impl CarryOut<AccessView> for Hands<'_> {
+    async fn carry_out(&mut self, view: &AccessView, step: &AccessStep) -> AccessAnswer {
+        let answer = match (step, self.too_soon(view, step)) {
+            (_, Some(wait)) => AccessAnswer::Failed(step.clone(), Failure::Paced(wait)),
+            (AccessStep::Look(look), None) => self.accesses.shared.observer.answer_access(view, look).await,
+            (AccessStep::Act(act), None) => self.accesses.act(view, act).await,
         };
-        if let GrantAnswer::Failed(step, failure) = &answer {
+        if let AccessAnswer::Failed(step, failure) = &answer {
             tracing::warn!(%step, ?failure, "step failed");
         }
         answer
@@ -87,11 +87,11 @@ impl CarryOut<Grant> for Hands<'_> {
 impl Hands<'_> {
     /// The time to wait before this pass may read claims; `None` if it need not. A tenant
     /// has an access looked at as often as it likes, and each look may be at 64 claims.
-    fn too_soon(&mut self, grant: &Grant, step: &GrantStep) -> Option<Duration> {
-        if self.asked || !matches!(step, GrantStep::Look(GrantLook::Claim(_))) {
+    fn too_soon(&mut self, view: &AccessView, step: &AccessStep) -> Option<Duration> {
+        if self.asked || !matches!(step, AccessStep::Look(AccessLook::Claim(_))) {
             return None;
         }
-        let wait = self.accesses.shared.memory.asked.take(grant.access().uid.as_str(), Instant::now());
+        let wait = self.accesses.shared.memory.asked.take(view.access().uid.as_str(), Instant::now());
         self.asked = wait.is_none();
         wait
     }
@@ -108,16 +108,16 @@ impl Accesses {
         Some(wait)
     }
 
-    async fn act(&self, grant: &Grant, act: &GrantAct) -> GrantAnswer {
-        tracing::debug!(step = %GrantStep::Act(act.clone()), "acting");
-        let answer = self.shared.actor.perform_grant(grant.access(), act).await;
-        if grant.is_paced() {
-            self.shared.memory.pace.did(grant.access().uid.as_str(), Instant::now());
+    async fn act(&self, view: &AccessView, act: &AccessAct) -> AccessAnswer {
+        tracing::debug!(step = %AccessStep::Act(act.clone()), "acting");
+        let answer = self.shared.actor.perform_access(view.access(), act).await;
+        if view.is_paced() {
+            self.shared.memory.pace.did(view.access().uid.as_str(), Instant::now());
         }
         match &answer {
-            GrantAnswer::Patched(Change::RaiseGeneration(trigger), _) => self.shared.metrics.rotated(*trigger),
-            GrantAnswer::Failed(GrantStep::Act(GrantAct::Patch(_)), Failure::Kubernetes(_)) => {
-                self.shared.memory.access_patch_unanswered(grant.access().at.clone());
+            AccessAnswer::Patched(Change::RaiseGeneration(trigger), _) => self.shared.metrics.rotated(*trigger),
+            AccessAnswer::Failed(AccessStep::Act(AccessAct::Patch(_)), Failure::Kubernetes(_)) => {
+                self.shared.memory.access_patch_unanswered(view.access().at.clone());
             }
             _ => {}
         }

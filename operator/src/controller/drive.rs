@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
-use crate::plan::{Arrival, Bound, Conversation};
+use crate::plan::{Arrival, Bound, Reconciliation};
 
 /// A step that takes so long makes what was read before it old: users and other operators have gone
 /// on meanwhile.
@@ -18,22 +18,22 @@ const HESITATION: Duration = Duration::from_secs(1);
 /// So many late answers make a pass ask again for what it knew; so many slow ones, for the record.
 const MOST_LATE: u32 = 5;
 
-/// Carries out the steps of a conversation, and decides nothing.
-pub(crate) trait CarryOut<C: Conversation> {
+/// Carries out the steps of a reconciliation, and decides nothing.
+pub(crate) trait CarryOut<C: Reconciliation> {
     /// Carries out one step.
     fn carry_out(&mut self, known: &C, step: &C::Step) -> impl Future<Output = C::Answer> + Send;
 }
 
-/// Asks for the next step and has it carried out, until the conversation ends or reaches a bound.
-pub(crate) async fn drive<C: Conversation>(
-    conversation: &mut C,
+/// Asks for the next step and has it carried out, until the reconciliation ends or reaches a bound.
+pub(crate) async fn drive<C: Reconciliation>(
+    reconciliation: &mut C,
     clock: &Clock,
     hands: &mut impl CarryOut<C>,
 ) -> C::End {
     let (mut steps, mut reads) = (0, 0);
     let mut answers = Answers::begin();
     loop {
-        let step = match conversation.next(clock.now()) {
+        let step = match reconciliation.next(clock.now()) {
             ControlFlow::Break(end) => return end,
             ControlFlow::Continue(step) => step,
         };
@@ -44,15 +44,15 @@ pub(crate) async fn drive<C: Conversation>(
         };
         if *count >= C::most(bound) {
             tracing::warn!(steps, reads, "goes on another time: this has gone on for long");
-            return conversation.cut_short(bound);
+            return reconciliation.cut_short(bound);
         }
         *count += 1;
-        let answer = hands.carry_out(conversation, &step).await;
-        conversation.learn(answer, answers.came());
+        let answer = hands.carry_out(reconciliation, &step).await;
+        reconciliation.learn(answer, answers.came());
     }
 }
 
-/// When the answers of a conversation came.
+/// When the answers of a reconciliation came.
 struct Answers {
     last: Instant,
     late: u32,

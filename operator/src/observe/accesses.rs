@@ -14,8 +14,8 @@ use crate::api::{
     ClaimUid, Endpoint, Entry, EntryOf, NamespaceUid, S3Backend, kept, wire,
 };
 use crate::kubernetes;
-use crate::plan::grant::{
-    BucketWord, ClaimWord, EntrySeen, Grant, GrantAnswer, GrantCached, GrantLook, GrantStep, Lead, Place,
+use crate::plan::access::{
+    AccessAnswer, AccessCached, AccessLook, AccessStep, AccessView, BucketWord, ClaimWord, EntrySeen, Lead, Place,
 };
 use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored, Unasked, opened_record};
 
@@ -113,7 +113,7 @@ impl Observer {
     }
 
     /// What the caches know of an access.
-    pub(crate) fn begin_grant(&self, raw: &BucketAccess) -> Grant {
+    pub(crate) fn begin_access(&self, raw: &BucketAccess) -> AccessView {
         let access = Access::parse(raw);
         let internal = self.internal.of_access(&access.uid);
         let mut consumers = self.consumers.of_access(&access.uid);
@@ -126,7 +126,7 @@ impl Observer {
         let seen = access.entries.iter().map(|entry| self.entry(&access.at, namespace.as_ref(), entry));
         let entries: Vec<EntrySeen> = seen.collect();
         let lead = Lead::of(access.entries.iter().map(|entry| self.serves(entry)).zip(&entries));
-        Grant::new(self.setting.clone(), access, GrantCached { internal, consumers, namespace, entries, lead })
+        AccessView::new(self.setting.clone(), access, AccessCached { internal, consumers, namespace, entries, lead })
     }
 
     /// True where this operator serves the claim or the S3Backend of an entry; `None` where no
@@ -159,25 +159,25 @@ impl Observer {
     }
 
     /// Answers one question of a pass over an access.
-    pub(crate) async fn answer_grant(&self, grant: &Grant, look: &GrantLook) -> GrantAnswer {
-        let answer = self.try_answer_grant(grant, look).await;
-        answer.unwrap_or_else(|failure| GrantAnswer::Failed(GrantStep::Look(look.clone()), failure))
+    pub(crate) async fn answer_access(&self, view: &AccessView, look: &AccessLook) -> AccessAnswer {
+        let answer = self.try_answer_access(view, look).await;
+        answer.unwrap_or_else(|failure| AccessAnswer::Failed(AccessStep::Look(look.clone()), failure))
     }
 
-    async fn try_answer_grant(&self, grant: &Grant, look: &GrantLook) -> Result<GrantAnswer, Failure> {
-        let access = grant.access();
+    async fn try_answer_access(&self, view: &AccessView, look: &AccessLook) -> Result<AccessAnswer, Failure> {
+        let access = view.access();
         Ok(match look {
-            GrantLook::Access => GrantAnswer::Access(self.access(&access.at).await?),
-            GrantLook::Namespace => GrantAnswer::Namespace(self.namespace_live(&access.at.namespace).await?),
-            GrantLook::Own => GrantAnswer::Own(self.own_of_access(&access.uid).await?),
-            GrantLook::Internal(name) => GrantAnswer::Internal(name.clone(), self.internal_secret(name).await?),
-            GrantLook::Consumer(name) => {
+            AccessLook::Access => AccessAnswer::Access(self.access(&access.at).await?),
+            AccessLook::Namespace => AccessAnswer::Namespace(self.namespace_live(&access.at.namespace).await?),
+            AccessLook::Own => AccessAnswer::Own(self.own_of_access(&access.uid).await?),
+            AccessLook::Internal(name) => AccessAnswer::Internal(name.clone(), self.internal_secret(name).await?),
+            AccessLook::Consumer(name) => {
                 let found = self.secret(&access.at.namespace, name, &self.consumers).await?;
-                GrantAnswer::Consumer(name.clone(), found)
+                AccessAnswer::Consumer(name.clone(), found)
             }
-            GrantLook::Claim(claim) => {
-                let word = self.claim_word_live(&access.at, grant.namespace(), claim).await?;
-                GrantAnswer::Claim(claim.clone(), word)
+            AccessLook::Claim(claim) => {
+                let word = self.claim_word_live(&access.at, view.namespace(), claim).await?;
+                AccessAnswer::Claim(claim.clone(), word)
             }
         })
     }

@@ -11,7 +11,7 @@ use crate::api::{Backend, BucketRecord, Desired};
 
 use super::answer::BackendSeen;
 use super::cause::ClaimCause;
-use super::credentials::{record_patch, repair};
+use super::credentials::{KeyHolder, record_patch, repair};
 use super::halt::{Halt, Outcome};
 use super::hold::recall;
 use super::patch::Change;
@@ -20,7 +20,7 @@ use super::step::Act;
 use super::stop::{Stop, together};
 use super::view::View;
 use super::walk::tolerate;
-use super::{access, bucket, consent, moves, place, public, revocation};
+use super::{bucket, consent, keys, moves, place, public, revocation};
 
 /// Walks through the steps. What leaked ends before anything that may stop the walk; what an older
 /// version left out is written whatever stops it. Over the claim's pace all else waits.
@@ -74,7 +74,7 @@ fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     } else {
         moves::choose(view, desired, record, stored)?;
         bucket::obtain(view, desired, record, stored)?;
-        access::walk(view, desired, record, stored, now)?
+        keys::walk(view, desired, record, stored, now)?
     };
     Ok(Outcome { impaired: together([open, outcome.impaired]), ..outcome })
 }
@@ -104,7 +104,7 @@ fn keep(
 ) -> Result<Outcome, Halt> {
     moves::mark_left(view, record)?;
     let impaired = tolerate(check(view, record, stored))?;
-    let keys = access::walk(view, desired, record, stored, now)?;
+    let keys = keys::walk(view, desired, record, stored, now)?;
     let edited = if desired.backend != record.backend {
         tolerate(moves::walk(view, desired, record, stored))?
     } else if impaired.is_none() {

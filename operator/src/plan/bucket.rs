@@ -6,7 +6,7 @@ use crate::api::{AccessKeyId, AdoptionPolicy, AdoptionProof, BucketRecord, Condi
 
 use super::answer::{BucketSeen, Checked, CreateAnswer, OwnerSeen, VersioningSeen};
 use super::cause::{BucketCause, Missing, NotTaken};
-use super::credentials::rewrite;
+use super::credentials::{KeyHolder, rewrite};
 use super::halt::Halt;
 use super::hold::refuse_shared;
 use super::ownership::{BucketTags, exists, refuse_another_claims, refuse_others_credentials};
@@ -37,7 +37,7 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
     match desired.versioning.filter(|_| !record.adopted) {
         Some(versioning) if view.versioning(&at) != Some(VersioningSeen::Set(versioning)) => {
-            view.require_live_claim()?;
+            view.require_live()?;
             Err(Act::SetVersioning(at, versioning).into())
         }
         Some(_) | None => Ok(()),
@@ -102,7 +102,7 @@ pub(super) fn keep_versioning(view: &View, desired: &Desired, record: &BucketRec
     match view.versioning(&at) {
         Some(VersioningSeen::Set(set)) if set == wanted => Ok(()),
         Some(_) => {
-            view.require_live_claim()?;
+            view.require_live()?;
             Err(Act::SetVersioning(at, wanted).into())
         }
         None if edited || !ready || view.checked() == Checked::Seen => Err(Look::Versioning(at).into()),
@@ -118,7 +118,7 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
     if matches!(view.bucket_created(), Some(CreateAnswer::AlreadyOwned | CreateAnswer::Created)) {
         return Err(Stop::new(BucketCause::Contradictory { bucket: record.bucket.clone() }).into());
     }
-    view.require_live_claim()?;
+    view.require_live()?;
     // A record that this pass found may be one of a claim that was bound, whose key lost its labels
     // with it. A key that is there is one to another bucket, or the claim would be bound.
     let is_unknown = |key: &String| !view.is_absent(key) && !view.is_live(key);
@@ -210,7 +210,7 @@ fn take(
     let untagged = tags.is_none_or(BTreeMap::is_empty);
     if untagged && record.absence && view.is_empty(&Target::of(record))? {
         refuse_another_accounts(view, record, AdoptionProof::SoleAccount)?;
-        view.require_live_claim()?;
+        view.require_live()?;
         require_current(view, record)?;
         return tag(view, record, &BTreeMap::new());
     }
@@ -244,7 +244,7 @@ fn refuse_another_accounts(view: &View, record: &BucketRecord, proof: AdoptionPr
 
 /// `origin: Adopted` is in the record before anything else is done with the bucket.
 fn take_over(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
-    if let Err(halt) = view.require_live_claim().and_then(|()| refuse_others_credentials(view, record)) {
+    if let Err(halt) = view.require_live().and_then(|()| refuse_others_credentials(view, record)) {
         return halt;
     }
     let adopted = BucketRecord { adopted: true, ..record.clone() };

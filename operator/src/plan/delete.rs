@@ -9,13 +9,13 @@ use crate::api::{AccessKeyId, AnonymousBinding, BucketName, BucketRecord, Deleti
 
 use super::answer::BackendSeen;
 use super::cause::ClaimCause;
-use super::credentials::{delete_secret, rewrite};
+use super::credentials::{KeyHolder, delete_secret, rewrite, unpublish};
 use super::halt::{Halt, Outcome};
 use super::patch::Change;
 use super::secret::{Stored, is_record};
 use super::step::{Act, Look};
 use super::stop::Stop;
-use super::view::{Knowledge, View, wanted_bucket};
+use super::view::{View, wanted_bucket};
 use super::walk::tolerate;
 use super::{consent, moves, note, removal};
 
@@ -59,7 +59,7 @@ fn end_access(view: &View) -> Result<(), Halt> {
 /// a deletion twice. That a record could be written in the version that the cache has is a live
 /// read of it too.
 fn read_live(view: &View) -> Result<(), Halt> {
-    view.require_live_claim()?;
+    view.require_live()?;
     if let Some(binding) = view.binding() {
         // First of all, and whatever stands in the way of the rest.
         tolerate(Err(remove(view, binding)))?;
@@ -238,14 +238,7 @@ fn note_end(view: &View) -> Result<(), Halt> {
 fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
     let names = [Some(&view.claim().consumer_secret), view.status_before().bound_secret_name.as_ref()];
     for name in names.into_iter().flatten() {
-        match view.consumer(name) {
-            Knowledge::Unknown | Knowledge::Taken => return Err(Look::Consumer(name.clone()).into()),
-            Knowledge::Present(secret) if secret.is_controlled_by(&view.claim().uid) => {
-                return Err(Act::Delete(secret.reference()).into());
-            }
-            Knowledge::Present(_) if !view.is_consumer_live(name) => return Err(Look::Consumer(name.clone()).into()),
-            Knowledge::Present(_) | Knowledge::Absent => {}
-        }
+        unpublish(view, name)?;
     }
     Ok(())
 }

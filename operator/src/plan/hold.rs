@@ -7,7 +7,7 @@ use crate::api::{BucketName, BucketRecord, Desired, Endpoint, Limits};
 use super::answer::{BackendSeen, Holder};
 use super::cause::{BackendCause, BucketCause, ClaimCause};
 use super::consent::closed;
-use super::credentials::rewrite;
+use super::credentials::{KeyHolder, rewrite};
 use super::halt::Halt;
 use super::ownership::{carries_our_tags, refuse_another_claims, refuse_others_credentials};
 use super::patch::Change;
@@ -79,7 +79,7 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     if is_suspicious(view, &record)? {
         refuse_others_credentials(view, &record)?;
     }
-    view.require_live_claim()?;
+    view.require_live()?;
     note_another(view)?;
     let record = BucketRecord { another: true, ending: false, ..closed(&record) };
     Err(Act::CreateRecord(Box::new(record)).into())
@@ -131,7 +131,7 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if !view.is_newborn() {
         // The finalizer was there before this pass: a record may be too, and a cache is no proof
         // that it is not.
-        view.require_live_claim()?;
+        view.require_live()?;
         view.require_list()?;
     }
     view.require_not_taken(record.name().as_str())?;

@@ -1,6 +1,6 @@
 //! What to do next, as a pure function of what was observed and the time.
 //!
-//! A pass is a conversation: [`next`] looks at the [`View`] and names one [`Step`]; the step is
+//! A pass is a reconciliation: [`next`] looks at the [`View`] and names one [`Step`]; the step is
 //! carried out; the view learns the answer; and so on until the step is to rest. So every decision
 //! is made on what is known at that moment, a pass that was cut short anywhere is simply begun
 //! again, and the same function serves the operator, tests and model checkers.
@@ -11,7 +11,7 @@
 //! - Planning again right after resting gives rest again.
 //! - A refusal is a reason to stop (`Stop`), not an error.
 
-mod access;
+pub mod access;
 mod announcements;
 mod answer;
 mod asking;
@@ -21,15 +21,13 @@ mod bucket;
 mod cause;
 mod consent;
 mod consumer;
-mod conversation;
 mod credentials;
-mod current_generation;
 mod delete;
-pub mod grant;
 mod halt;
 mod held;
 mod hold;
-mod key;
+mod keys;
+mod known;
 mod message;
 mod moves;
 mod note;
@@ -42,11 +40,10 @@ mod place;
 mod public;
 mod purpose;
 mod reach;
+mod reconciliation;
 mod remedy;
 mod removal;
-mod renamed;
 mod revocation;
-mod rotation;
 mod secret;
 mod setback;
 mod spelling;
@@ -71,7 +68,6 @@ pub use answer::{
     Purged, VersioningSeen,
 };
 pub use asking::{Asker, Asking, ConsentQuestion, ConsentSeen, Unasked};
-pub use conversation::{Arrival, Bound, Conversation};
 pub use held::Held;
 pub use obstacle::Obstacle;
 pub(crate) use patch::preconditions;
@@ -79,6 +75,7 @@ pub use patch::{Change, SecretPatch, Trigger};
 pub(crate) use place::is_incomplete;
 pub use purpose::purpose;
 pub use reach::{Part, Reach};
+pub use reconciliation::{Arrival, Bound, Reconciliation};
 pub(crate) use secret::opened_record;
 pub use secret::{SecretRef, Stored};
 pub use step::{Act, Announcement, Look, Rest, Step, Then};
@@ -146,7 +143,7 @@ fn walk_by(view: &View, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
     walk.map(|outcome| Outcome { impaired: together([outcome.impaired, told]), ..outcome })
 }
 
-impl Conversation for View {
+impl Reconciliation for View {
     type Step = Step;
     type Answer = Answer;
     type End = Rest;

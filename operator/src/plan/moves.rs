@@ -14,7 +14,7 @@ use super::answer::{BucketSeen, Checked};
 use super::bucket;
 use super::cause::{BackendCause, Missing, NotTaken};
 use super::consent;
-use super::credentials::{delete_secret, record_patch, rewrite};
+use super::credentials::{KeyHolder, delete_secret, record_patch, rewrite};
 use super::halt::{Halt, Outcome};
 use super::hold::{blank, hold};
 use super::ownership::exists;
@@ -91,7 +91,7 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
 
 /// The first credential for the new bucket, unless a live list shows a key besides the current one.
 fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
-    view.require_live_claim()?;
+    view.require_live()?;
     view.require_list()?;
     if has_other_key(view, from) {
         return Err(wait_for_expiry(&Target::of(to)).into());
@@ -191,7 +191,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         public: record.public || made.public,
         ..made.clone()
     };
-    view.require_live_claim()?;
+    view.require_live()?;
     match record_patch(view, &taken_over, made_in, Change::Follow) {
         Some(patch) => Err(Act::Patch(patch).into()),
         None => Err(delete_secret(view, stored)),
@@ -257,7 +257,7 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
 /// A live list has shown that there is no key to its bucket. Nor may the public get to it (`open`),
 /// which what stops the way to the next bucket would leave as it is.
 fn let_go(view: &View, record: &BucketRecord, stored: &Stored, open: Option<&Stored>) -> Result<(), Halt> {
-    view.require_live_claim()?;
+    view.require_live()?;
     view.require_list()?;
     if !record.accesses.is_empty() {
         // What the record opened ends before the record does.

@@ -3,7 +3,7 @@
 use crate::api::{AnonymousBinding, BucketRecord, Desired};
 
 use super::cause::{BucketCause, SecretCause};
-use super::credentials::{delete_secret, repair, rewrite};
+use super::credentials::{KeyHolder, delete_secret, repair, rewrite};
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch};
 use super::place;
@@ -18,7 +18,7 @@ use super::view::View;
 pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
     match view.binding() {
         Some(secret) if desired.anonymous.is_none() => {
-            view.require_live_claim()?;
+            view.require_live()?;
             Err(delete_secret(view, secret))
         }
         Some(_) | None => Ok(()),
@@ -52,7 +52,7 @@ pub(super) fn ensure_binding(
         per_source_ip_rps,
     };
     let Some(secret) = view.binding() else {
-        view.require_live_claim()?;
+        view.require_live()?;
         view.require_settled_if_in_doubt(record)?;
         view.require_not_taken(&AnonymousBinding::name(&record.uid))?;
         return Err(Act::CreateBinding(wanted).into());

@@ -4,6 +4,7 @@
 use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
 use crate::api::{BucketClaimStatus, BucketRecord, ConditionType};
 
+use super::credentials::KeyHolder;
 use super::halt::Halt;
 use super::patch::{Change, SecretPatch, Trigger};
 use super::secret::{SecretRef, Stored};

@@ -2,12 +2,12 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::api::{AccessKeyId, BucketRecord};
+use crate::api::BucketRecord;
 
-use super::credentials::{end_revoked, is_over, is_revocation_requested, lowest_left, pause, rewrite};
+use super::credentials::{KeyHolder, end_revoked, is_over, is_revocation_requested, pause, revoke, rewrite};
 use super::halt::{Halt, Outcome};
 use super::moves;
-use super::patch::{Change, Trigger};
+use super::patch::Change;
 use super::step::Look;
 use super::view::View;
 
@@ -35,33 +35,19 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     if let Some(over) = pause(view, record, now) {
         return Ok(Some(over));
     }
-    view.require_live_claim()?;
-    let handled_revoke_request = view.claim().revoke_request.clone();
+    view.require_live()?;
     if !may_have_key(view, record)? {
         if view.held_off().is_some() {
             // There is nothing to end: a note waits as every other write does.
             return Ok(None);
         }
+        let handled_revoke_request = view.claim().revoke_request.clone();
         let noted = BucketRecord { handled_revoke_request, ..record.clone() };
         return Err(rewrite(view, &noted, stored, Change::NoteRevocation));
     }
     // Once the keys are gone nothing else tells which bucket the claim has left.
     moves::mark_left(view, record)?;
-    view.require_wanted_record(&record.name())?;
-    let generation = view.next_generation();
-    let rotate_request = view.claim().rotate_request.clone();
-    let bumped = BucketRecord {
-        generation,
-        revoked_through: generation.saturating_sub(1),
-        handled_revoke_request,
-        lowest: record.lowest.map(|lowest| lowest.max(lowest_left(view, record, now))),
-        // Whoever asked for another key has it by this one.
-        handled_rotate_request: rotate_request.or_else(|| record.handled_rotate_request.clone()),
-        // Nor that it was bound.
-        settled: record.settled || view.is_bound_by(record),
-        ..record.clone()
-    };
-    Err(rewrite(view, &bumped, stored, Change::RaiseGeneration(Trigger::Revocation)))
+    Err(revoke(view, record, stored, now))
 }
 
 /// Whether there may be a key that is not revoked yet, or a stranger's Secret has the name of the
@@ -71,7 +57,7 @@ fn may_have_key(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
         return Ok(true);
     }
     let lowest = record.lowest_generation().max(record.revoked_through.saturating_add(1));
-    let names = (lowest..=record.generation).map(|it| AccessKeyId::of(&record.uid, it).secret_name());
+    let names = (lowest..=record.generation).map(|it| view.key_name(it));
     match names.into_iter().find(|name| !view.is_absent(name) && !view.is_live(name)) {
         Some(name) => Err(Look::Internal(name).into()),
         None => Ok(view.credential(record.generation).is_some()),

@@ -37,6 +37,12 @@ impl Stored {
         self.0.metadata.annotations.as_ref()?.get(key).map(String::as_str)
     }
 
+    /// The generation that the label of a key gives, if its name is the one that follows from it.
+    pub(super) fn labelled_generation(&self, name: impl FnOnce(u64) -> String) -> Option<u64> {
+        let generation = self.label(wire::ROTATION_GENERATION)?.parse().ok()?;
+        (name(generation) == self.name()).then_some(generation)
+    }
+
     /// The claim that labels and annotations name: enough to wake that claim or to ask for it, and
     /// no more. An annotation counts only as what its label was shortened from.
     pub fn claim(&self) -> Option<ClaimRef> {
@@ -121,13 +127,10 @@ impl fmt::Debug for Stored {
 /// The newest key of a claim that is not to end, among its internal Secrets, and its generation:
 /// one whose name follows from both.
 pub(super) fn newest_key<'a>(uid: &ClaimUid, own: &'a [Stored]) -> Option<(u64, &'a Stored)> {
-    let generation = |secret: &Stored| -> Option<u64> {
-        let number = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
-        let is_its = AccessKeyId::of(uid, number).secret_name() == secret.name();
-        let stays = secret.annotation(wire::EXPIRES_AT).is_none() && secret.kept_by().is_none();
-        (is_its && stays).then_some(number)
-    };
-    own.iter().filter_map(|secret| Some((generation(secret)?, secret))).max_by_key(|(number, _)| *number)
+    let stays = |secret: &&Stored| secret.annotation(wire::EXPIRES_AT).is_none() && secret.kept_by().is_none();
+    let generation = |secret: &Stored| secret.labelled_generation(|it| AccessKeyId::of(uid, it).secret_name());
+    let staying = own.iter().filter(stays);
+    staying.filter_map(|secret| Some((generation(secret)?, secret))).max_by_key(|(number, _)| *number)
 }
 
 /// The record of the bucket that a claim's newest key opens, among its internal Secrets.

@@ -2,13 +2,14 @@
 
 use crate::api::{AccessKeyId, BucketRecord, Desired};
 
-use super::current_generation::bump;
+use super::credentials::{KeyHolder, bump_generation};
 use super::halt::Halt;
 use super::hold::recall;
+use super::known::Knowledge;
 use super::patch::Trigger;
 use super::secret::Stored;
 use super::step::Look;
-use super::view::{Knowledge, View};
+use super::view::View;
 
 /// A consumer Secret never goes back to an earlier credential. Where it holds a later one than the
 /// record aims at, what was read of the record is old, mostly. Where live reads say the same,
@@ -24,13 +25,13 @@ pub(super) fn refuse(view: &View, desired: &Desired, record: &BucketRecord, stor
     if !view.is_consumer_live(name) {
         return Err(Look::Consumer(name.clone()).into());
     }
-    view.require_live_claim()?;
+    view.require_live()?;
     view.require_settled(record)?;
     match view.credential(published) {
         None => view.require_absent(&AccessKeyId::of(&record.uid, published).secret_name()),
         Some(secret) if !view.records().any(|(record, _)| secret.opens(record)) => {
             Err(recall(view, desired, Some(secret))?.into())
         }
-        Some(_) => Err(bump(view, record, stored, Trigger::Repair)),
+        Some(_) => Err(bump_generation(view, record, stored, Trigger::Repair)),
     }
 }

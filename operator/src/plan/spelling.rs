@@ -9,7 +9,7 @@ use crate::api::{BucketRecord, RecordName};
 
 use super::answer::{BackendSeen, Holder};
 use super::cause::BucketCause;
-use super::credentials::delete_secret;
+use super::credentials::{KeyHolder, delete_secret};
 use super::halt::Halt;
 use super::secret::Stored;
 use super::step::Look;
@@ -36,7 +36,7 @@ pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Res
     if let Some(time) = view.unanswered() {
         return Err(Halt::Wait(time));
     }
-    view.require_live_claim()?;
+    view.require_live()?;
     view.require_list()?;
     Err(delete_secret(view, stored))
 }

@@ -16,12 +16,13 @@ use crate::api::{
 use super::announcements;
 use super::consent;
 use super::delete;
+use super::known::Knowledge;
 use super::revocation;
 use super::secret::Stored;
 use super::step::{Act, Rest, Step};
 use super::stop::{Concern, Stop};
 use super::usage;
-use super::view::{Knowledge, View};
+use super::view::View;
 use super::walk::then;
 
 /// Ends a pass: writes the status if it should be another one, then rests. `stop` is what keeps the

@@ -1,4 +1,4 @@
-//! The end of a walk through the steps of a conversation, whichever kind of object it is about.
+//! The end of a walk through the steps of a reconciliation, whichever kind of object it is about.
 //!
 //! A walk asks one thing after another of what is known. `Ok` = that is as it should be, go on;
 //! `Err` = halt. Most halts are no failures: with [`Halt::Step`] the walk names the next step, and
@@ -40,6 +40,18 @@ pub(super) enum Halt<Step, Stop> {
     LeaveAlone,
 }
 
+impl<Step, Stop> Halt<Step, Stop> {
+    /// The halt whose next step is this.
+    pub(super) fn step(step: impl Into<Step>) -> Self {
+        Self::Step(Box::new(step.into()))
+    }
+
+    /// The halt that the status tells of.
+    pub(super) fn stop(stop: impl Into<Stop>) -> Self {
+        Self::Stop(Box::new(stop.into()))
+    }
+}
+
 /// What goes on although something stands in its way: `Ok` carries what that is.
 pub(super) fn tolerate<Step, Stop>(outcome: Result<(), Halt<Step, Stop>>) -> Result<Option<Stop>, Halt<Step, Stop>> {
     match outcome {
@@ -72,7 +84,7 @@ impl<Step> Trouble<Step> {
 }
 
 /// The end of a pass whose last step failed: where nothing is told of it, when it is tried again.
-/// `tell` decides what is told of a failure that a conversation may have a word for.
+/// `tell` decides what is told of a failure that a reconciliation may have a word for.
 pub(super) fn after_failure<Stop>(
     failure: &Failure,
     is_status_write: bool,

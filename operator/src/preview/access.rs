@@ -5,7 +5,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use crate::api::BucketAccess;
 use crate::controller::drive::{CarryOut, drive};
 use crate::controller::objects::Access;
-use crate::plan::grant::{Grant, GrantAnswer, GrantLook, GrantStep, Outlook, outlook, purpose};
+use crate::plan::access::{AccessAnswer, AccessLook, AccessStep, AccessView, Outlook, outlook, purpose};
 use crate::plan::{Failure, Rest, Then};
 
 use super::ahead::{Ahead, End};
@@ -22,10 +22,10 @@ struct Eyes<'a> {
     unanswered: Option<String>,
 }
 
-impl CarryOut<Ahead<Grant>> for Eyes<'_> {
-    async fn carry_out(&mut self, ahead: &Ahead<Grant>, look: &GrantLook) -> GrantAnswer {
-        let answer = self.seen.observer.answer_grant(&ahead.0, look).await;
-        if let GrantAnswer::Failed(step, Failure::Kubernetes(why) | Failure::Refused(why)) = &answer {
+impl CarryOut<Ahead<AccessView>> for Eyes<'_> {
+    async fn carry_out(&mut self, ahead: &Ahead<AccessView>, look: &AccessLook) -> AccessAnswer {
+        let answer = self.seen.observer.answer_access(&ahead.0, look).await;
+        if let AccessAnswer::Failed(step, Failure::Kubernetes(why) | Failure::Refused(why)) = &answer {
             self.unanswered.get_or_insert_with(|| format!("can't {step}: {why}"));
         }
         answer
@@ -62,8 +62,8 @@ pub(super) async fn look_ahead(seen: &Seen, object: Object, access: &Access) -> 
 }
 
 async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
-    let grant = seen.observer.begin_grant(raw);
-    let mut ahead = Ahead(grant);
+    let view = seen.observer.begin_access(raw);
+    let mut ahead = Ahead(view);
     let mut eyes = Eyes { seen, unanswered: None };
     let end = drive(&mut ahead, &seen.clock, &mut eyes).await;
     let now = seen.clock.now();
@@ -72,7 +72,7 @@ async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
         (Some(why), _) => Next::Unknown(why),
         (None, End::Act(act)) => {
             let words = purpose(&ahead.0, &act);
-            Next::Act(Box::new(Deed { words, step: GrantStep::Act(act).to_string(), act: None }))
+            Next::Act(Box::new(Deed { words, step: AccessStep::Act(act).to_string(), act: None }))
         }
         (None, End::Rest(rest)) => match (ahead.0.served_by_another(), &stands.obstacle) {
             (Some(by), None) => {

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::plan::grant::{Grant, GrantAct, GrantLook, GrantStep};
+use crate::plan::access::{AccessAct, AccessLook, AccessStep, AccessView};
 use crate::plan::obc::{ObcAct, ObcLook, ObcStep, ObcView};
-use crate::plan::{Arrival, Bound, Conversation};
+use crate::plan::{Arrival, Bound, Reconciliation};
 
 /// A pass whose steps are questions and effects.
-pub(super) trait Pass: Conversation {
+pub(super) trait Pass: Reconciliation {
     /// A question.
     type Look: Clone + Send;
     /// An effect.
@@ -37,7 +37,7 @@ pub(super) enum End<P: Pass> {
     Rest(P::End),
 }
 
-impl<P: Pass> Conversation for Ahead<P> {
+impl<P: Pass> Reconciliation for Ahead<P> {
     type Step = P::Look;
     type Answer = P::Answer;
     type End = End<P>;
@@ -69,18 +69,18 @@ impl<P: Pass> Conversation for Ahead<P> {
     }
 }
 
-impl Pass for Grant {
-    type Look = GrantLook;
-    type Act = GrantAct;
+impl Pass for AccessView {
+    type Look = AccessLook;
+    type Act = AccessAct;
 
-    fn parted(step: GrantStep) -> Parted<GrantLook, GrantAct> {
+    fn parted(step: AccessStep) -> Parted<AccessLook, AccessAct> {
         match step {
-            GrantStep::Look(look) => Parted::Look(look),
-            GrantStep::Act(act) => Parted::Act(act),
+            AccessStep::Look(look) => Parted::Look(look),
+            AccessStep::Act(act) => Parted::Act(act),
         }
     }
 
-    fn asking(look: &GrantLook) -> GrantStep {
+    fn asking(look: &AccessLook) -> AccessStep {
         look.clone().into()
     }
 }

@@ -14,7 +14,7 @@ use crate::controller::objects::Backend;
 use crate::plan::backend::{
     BackendAnswer, BackendAnswered, BackendEnd, BackendPass, BackendStep, Connected, Probed, Uptime, is_bound_on,
 };
-use crate::plan::{Arrival, Bound, Conversation};
+use crate::plan::{Arrival, Bound, Reconciliation};
 use crate::upstream::{AccessError, Upstream};
 
 use super::line::{Deed, Line, Next, Object};
@@ -32,7 +32,7 @@ enum End {
     Rest(BackendEnd),
 }
 
-impl Conversation for Ahead {
+impl Reconciliation for Ahead {
     type Step = BackendStep;
     type Answer = BackendAnswered;
     type End = End;

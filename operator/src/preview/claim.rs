@@ -10,7 +10,7 @@ use crate::controller::drive::{CarryOut, drive};
 use crate::controller::looks::first_sight;
 use crate::controller::objects::Claim;
 use crate::plan::{
-    Act, Answer, Arrival, Bound, Conversation, Failure, Look, Obstacle, Rest, Step, Then, View, obstacle, purpose,
+    Act, Answer, Arrival, Bound, Failure, Look, Obstacle, Reconciliation, Rest, Step, Then, View, obstacle, purpose,
 };
 use crate::upstream::{AccessError, Caller};
 
@@ -30,7 +30,7 @@ enum End {
     Rest(Rest),
 }
 
-impl Conversation for Ahead {
+impl Reconciliation for Ahead {
     type Step = Look;
     type Answer = Answer;
     type End = End;
@@ -44,7 +44,7 @@ impl Conversation for Ahead {
     }
 
     fn next(&self, now: Timestamp) -> ControlFlow<End, Look> {
-        match Conversation::next(&self.0, now) {
+        match Reconciliation::next(&self.0, now) {
             ControlFlow::Break(rest) | ControlFlow::Continue(Step::Rest(rest)) => ControlFlow::Break(End::Rest(rest)),
             ControlFlow::Continue(Step::Act(act)) => ControlFlow::Break(End::Act(act)),
             ControlFlow::Continue(Step::Look(look)) => ControlFlow::Continue(look),
@@ -52,7 +52,7 @@ impl Conversation for Ahead {
     }
 
     fn learn(&mut self, answer: Answer, arrival: Arrival) {
-        Conversation::learn(&mut self.0, answer, arrival);
+        Reconciliation::learn(&mut self.0, answer, arrival);
     }
 
     fn cut_short(&self, bound: Bound) -> End {

@@ -1,7 +1,7 @@
 //! What the operator would do next, told and not done: `plan` and `why` (spec §5).
 //!
 //! The planner is asked as in a pass, its questions are answered by the same observer, and at the
-//! first effect the conversation is over: that is what comes next. There is nobody here who could
+//! first effect the reconciliation is over: that is what comes next. There is nobody here who could
 //! carry it out, and the clients of API server and stores are those of `--read-only`.
 //!
 //! What a running operator has in memory is not known here: what of it matters stands in the status

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use crate::controller::drive::{CarryOut, drive};
 use crate::controller::orphans::{Asked, look};
 use crate::plan::orphans::{Kind, Sweep, SweepAnswer, SweepEnd, SweepStep};
-use crate::plan::{Arrival, Bound, Conversation, SecretRef, Stored};
+use crate::plan::{Arrival, Bound, Reconciliation, SecretRef, Stored};
 use k8s_openapi::jiff::Timestamp;
 
 use super::line::{Deed, Line, Next, Object};
@@ -23,7 +23,7 @@ enum End {
     Rest(SweepEnd),
 }
 
-impl<K: Kind> Conversation for Ahead<K> {
+impl<K: Kind> Reconciliation for Ahead<K> {
     type Step = SweepStep<K>;
     type Answer = SweepAnswer<K>;
     type End = End;

@@ -4,7 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api::{AccessRef, BucketAccessStatus};
-use crate::plan::grant::EntryOutlook;
+use crate::plan::access::EntryOutlook;
 
 use super::access;
 use super::line::{Next, Object};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use crate::plan::grant::EntryOutlook;
+use crate::plan::access::EntryOutlook;
 
 use super::line::Next;
 use super::text::{Paint, plain};

@@ -129,7 +129,7 @@ impl ModelWorld {
     /// Judges an effect of a pass over the access right before it is carried out.
     pub(super) fn object_to_visit(&self, state: &mut State, plan: u32, visit: Visit) {
         let alone = self.is_undisturbed(state);
-        let objection = match &self.talks.grants.planned(plan).call {
+        let objection = match &self.talks.access.planned(plan).call {
             Call::Create(name) => self.making(state, *name, visit),
             Call::Finalizer(access, false) if state.access == Some(*access) => {
                 let left = self.secrets(state).any(is_of_access);
@@ -149,7 +149,7 @@ impl ModelWorld {
     /// I12: record and finalizer stand before a key is made, and the access was read since.
     fn making(&self, state: &State, name: u32, visit: Visit) -> Option<Promise> {
         let (_, name) = self.talks.objects.named(name);
-        let access = state.access.map(|number| self.talks.grants.accesses.facts(number));
+        let access = state.access.map(|number| self.talks.access.accesses.facts(number));
         let is_held = access.is_some_and(|access| access.finalizer);
         let is_key = name.starts_with(stowage_operator::api::wire::ACCESS_CREDENTIAL_PREFIX);
         let recorded = self.secrets(state).any(|secret| secret.kind == Kind::AccessRecord);
@@ -174,12 +174,12 @@ impl ModelWorld {
             return None;
         }
         let ghost = &state.ghost.access;
-        if let Call::Delete(_) = self.talks.grants.planned(plan).call {
+        if let Call::Delete(_) = self.talks.access.planned(plan).call {
             let published = ghost.published & (1 << its.generation.min(15)) != 0;
             let over = facts.expires.is_some_and(|at| state.now >= at);
             return (published && !over && self.asks(state.access)).then_some(Promise::I6);
         }
-        let after = self.talks.grants.patch(&self.talks.objects, plan, facts.number);
+        let after = self.talks.access.patch(&self.talks.objects, plan, facts.number);
         let after = self.talks.objects.secret_of(after?);
         let earliest = ghost.switched + OVERLAP;
         match (facts.expires, after.expires) {

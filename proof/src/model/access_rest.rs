@@ -32,7 +32,7 @@ impl ModelWorld {
     /// What the access tells that isn't so.
     fn untold(&self, state: &State, number: u32) -> Trouble {
         let (facts, status) =
-            (self.talks.grants.accesses.facts(number), &self.talks.grants.accesses.shown(number).status);
+            (self.talks.access.accesses.facts(number), &self.talks.access.accesses.shown(number).status);
         let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
         let told = ready.map_or("", |condition| condition.reason.as_str());
         let says = format!("access {} says {told:?}", access_ref());

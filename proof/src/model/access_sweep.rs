@@ -21,13 +21,13 @@ impl ModelWorld {
         }
         let left = self.all_cached(state, operator).filter(|secret| is_of_access(secret));
         let left: Vec<u32> = left.map(|secret| secret.number).collect();
-        (!left.is_empty()).then(|| self.talks.grants.sweeps.begin(&self.talks.objects, &left))
+        (!left.is_empty()).then(|| self.talks.access.sweeps.begin(&self.talks.objects, &left))
     }
 
     /// It takes its next step.
     pub(super) fn access_stride(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some(sweep) = state.operators[operator].access_sweep else { return };
-        let reply = match (self.talks.grants.sweeps.stretch_of(sweep), fate) {
+        let reply = match (self.talks.access.sweeps.stretch_of(sweep), fate) {
             (Stretch::Over, _) => {
                 state.operators[operator].access_sweep = None;
                 return;
@@ -52,7 +52,7 @@ impl ModelWorld {
                 }
             }
         };
-        let next = self.talks.grants.sweeps.learn(&self.talks.objects, sweep, reply);
+        let next = self.talks.access.sweeps.learn(&self.talks.objects, sweep, reply);
         state.operators[operator].access_sweep = Some(next);
     }
 

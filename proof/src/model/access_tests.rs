@@ -10,9 +10,9 @@ use rstest::rstest;
 use stowage_operator::api::{
     AccessKeyId, BucketName, BucketRecord, ClaimRef, Consent, Limits, SharedWith, Sharing, SharingRule,
 };
-use stowage_operator::plan::grant::{ClaimWord, Grant, GrantAct, GrantAnswer, GrantStep, Place};
+use stowage_operator::plan::access::{AccessAct, AccessAnswer, AccessStep, AccessView, ClaimWord, Place};
 use stowage_operator::plan::{
-    self, Answer, Arrival, BackendSeen, Change, ConsentQuestion, ConsentSeen, Conversation, Look, Rest, Step, Stored,
+    self, Answer, Arrival, BackendSeen, Change, ConsentQuestion, ConsentSeen, Look, Reconciliation, Rest, Step, Stored,
     Unasked, View,
 };
 
@@ -63,7 +63,7 @@ fn of_claims(claims: fn(&View, Timestamp) -> Step) -> Planners {
     Planners { claims, ..Planners::PRODUCTION }
 }
 
-fn of_accesses(accesses: fn(&Grant, Timestamp) -> ControlFlow<Rest, GrantStep>) -> Planners {
+fn of_accesses(accesses: fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessStep>) -> Planners {
     Planners { accesses, ..Planners::PRODUCTION }
 }
 
@@ -166,26 +166,30 @@ fn ends_no_access(view: &View, now: Timestamp) -> Step {
 }
 
 /// The planner of accesses, after the pass was told something that is not so.
-fn misled(grant: &Grant, now: Timestamp, lies: impl IntoIterator<Item = GrantAnswer>) -> ControlFlow<Rest, GrantStep> {
-    let mut grant = grant.clone();
-    lies.into_iter().for_each(|lie| grant.learn(lie, Arrival::Prompt));
-    grant.next(now)
+fn misled(
+    view: &AccessView,
+    now: Timestamp,
+    lies: impl IntoIterator<Item = AccessAnswer>,
+) -> ControlFlow<Rest, AccessStep> {
+    let mut view = view.clone();
+    lies.into_iter().for_each(|lie| view.learn(lie, Arrival::Prompt));
+    view.next(now)
 }
 
 /// Starts a rotation as if no lower key were there.
-fn forgets_lower_keys(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
-    let step = grant.next(now);
-    let told = grant.access().status.rotation_generation.and_then(|told| u64::try_from(told).ok());
+fn forgets_lower_keys(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
+    let step = view.next(now);
+    let told = view.access().status.rotation_generation.and_then(|told| u64::try_from(told).ok());
     let name = |generation: u64| AccessKeyId::of_access(&access_uid(), generation).access_secret_name();
-    let gone = (1..told.unwrap_or(1)).map(|generation| GrantAnswer::Internal(name(generation), None));
-    match misled(grant, now, gone) {
-        ControlFlow::Continue(GrantStep::Act(GrantAct::WriteStatus(..))) | ControlFlow::Break(_) => step,
+    let gone = (1..told.unwrap_or(1)).map(|generation| AccessAnswer::Internal(name(generation), None));
+    match misled(view, now, gone) {
+        ControlFlow::Continue(AccessStep::Act(AccessAct::WriteStatus(..))) | ControlFlow::Break(_) => step,
         misled if step.is_break() => misled,
         ControlFlow::Continue(_) => step,
     }
 }
 
-fn believes_in_consent(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
+fn believes_in_consent(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     let place = Place {
         bucket: BucketName::parse(bucket_name(0)).unwrap(),
         backend: backend_name(0).to_owned(),
@@ -200,34 +204,34 @@ fn believes_in_consent(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, Grant
         place: Some(place),
         opened: Some(Consent::full()),
     };
-    misled(grant, now, [GrantAnswer::Claim(claim, word)])
+    misled(view, now, [AccessAnswer::Claim(claim, word)])
 }
 
-fn deletes_what_it_stamps(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
-    match grant.next(now) {
-        ControlFlow::Continue(GrantStep::Act(GrantAct::Patch(patch))) if patch.change == Change::Retire => {
-            ControlFlow::Continue(GrantAct::Delete(patch.target).into())
+fn deletes_what_it_stamps(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
+    match view.next(now) {
+        ControlFlow::Continue(AccessStep::Act(AccessAct::Patch(patch))) if patch.change == Change::Retire => {
+            ControlFlow::Continue(AccessAct::Delete(patch.target).into())
         }
         step => step,
     }
 }
 
-fn reads_no_access_again(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
-    misled(grant, now, [GrantAnswer::Access(Some(Box::new(grant.access().clone())))])
+fn reads_no_access_again(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
+    misled(view, now, [AccessAnswer::Access(Some(Box::new(view.access().clone())))])
 }
 
-fn lets_go_at_once(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
-    match grant.next(now) {
-        ControlFlow::Continue(GrantStep::Act(GrantAct::Delete(_))) if grant.access().deleting => {
-            ControlFlow::Continue(GrantAct::RemoveFinalizer(grant.access().id.clone()).into())
+fn lets_go_at_once(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
+    match view.next(now) {
+        ControlFlow::Continue(AccessStep::Act(AccessAct::Delete(_))) if view.access().deleting => {
+            ControlFlow::Continue(AccessAct::RemoveFinalizer(view.access().id.clone()).into())
         }
         step => step,
     }
 }
 
-fn never_goes(grant: &Grant, now: Timestamp) -> ControlFlow<Rest, GrantStep> {
-    match grant.next(now) {
-        ControlFlow::Continue(_) if grant.access().deleting => {
+fn never_goes(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
+    match view.next(now) {
+        ControlFlow::Continue(_) if view.access().deleting => {
             let then = plan::Then::AwaitChange;
             ControlFlow::Break(Rest { then, events: Vec::new(), waits_for: None })
         }

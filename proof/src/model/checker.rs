@@ -95,14 +95,14 @@ impl ModelWorld {
     /// What an operator may do about the access.
     fn visits(&self, state: &State, operator: usize, actions: &mut Vec<Action>) {
         let process = &state.operators[operator];
-        let (grants, visit) = (&self.talks.grants, |fate| Action::Visit { operator, fate });
-        match process.visit.map(|visit| &grants.planned(self.visit_plan(state, visit)).call) {
+        let (access, visit) = (&self.talks.access, |fate| Action::Visit { operator, fate });
+        match process.visit.map(|visit| &access.planned(self.visit_plan(state, visit)).call) {
             Some(call) => actions.extend(fates(state, call).iter().map(|fate| visit(*fate))),
             None if self.visit_would_act(state, operator) => actions.push(Action::BeginVisit { operator }),
             None => {}
         }
         let stride = |fate| Action::StrideAccess { operator, fate };
-        match process.access_sweep.map(|sweep| grants.sweeps.stretch_of(sweep)) {
+        match process.access_sweep.map(|sweep| access.sweeps.stretch_of(sweep)) {
             Some(stretch) => {
                 actions.push(stride(Fate::Answered));
                 if state.left.losses > 0 && !matches!(stretch, Stretch::Over) {
@@ -343,7 +343,7 @@ impl ModelWorld {
             }
             Action::SweepAccess { operator } => format!("{}: begins a sweep of the access", who(operator)),
             Action::StrideAccess { operator, fate } => {
-                let text = state.operators[operator].access_sweep.map(|sweep| self.talks.grants.sweeps.text(sweep));
+                let text = state.operators[operator].access_sweep.map(|sweep| self.talks.access.sweeps.text(sweep));
                 format!("{}: {}{fate}", who(operator), text.unwrap_or_default())
             }
             Action::Sweep { operator, uid } => format!("{}: begins a sweep of {}", who(operator), uid.text()),

@@ -15,7 +15,7 @@
 //! | `talks`, `shelf` | the conversations with the planner: it is asked once for each view that comes up |
 //! | `caches`, `turn` | how a pass begins; how its steps are answered and carried out |
 //! | `people` | what everybody else does |
-//! | `access`, `grants`, `visit` | the access: its objects, its planner and the passes over it |
+//! | `access`, `access_talks`, `visit` | the access: its objects, its planner, the passes |
 //! | `sweeps`, `access_sweep` | the sweeps of what it left: their conversations, and how their steps are carried out |
 //! | `checker` | what can happen in a state: the model as stateright explores it |
 //! | `promise`, `oracle`, `rest`, `access_oracle`, `access_rest` | what must never be, and what must be at rest |
@@ -24,13 +24,13 @@ mod access;
 mod access_oracle;
 mod access_rest;
 mod access_sweep;
+mod access_talks;
 #[cfg(test)]
 mod access_tests;
 mod access_worlds;
 mod caches;
 mod checker;
 mod facts;
-mod grants;
 mod names;
 mod objects;
 mod oracle;

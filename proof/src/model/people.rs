@@ -28,7 +28,7 @@ impl ModelWorld {
             | Event::Public(slot, _) => alive(slot).is_some(),
             Event::Share(slot, mode) => alive(slot).is_some_and(|facts| facts.spec.shares != mode),
             Event::RotateAccess | Event::DeleteAccess => self.asks(state.access),
-            Event::StripAccess => state.access.is_some_and(|number| self.talks.grants.accesses.facts(number).finalizer),
+            Event::StripAccess => state.access.is_some_and(|number| self.talks.access.accesses.facts(number).finalizer),
             Event::Policy(slot, policy) => claim(slot).is_some_and(|facts| facts.spec.deletion != policy),
             Event::Pause(slot) => claim(slot).is_some_and(|facts| !facts.paused),
             Event::Resume(slot) => claim(slot).is_some_and(|facts| facts.paused),

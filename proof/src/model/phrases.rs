@@ -212,7 +212,7 @@ pub(super) struct Heard {
 
 /// What a pass over the access begins with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct GrantBeginning {
+pub(super) struct AccessBeginning {
     pub(super) access: u32,
     pub(super) own: Vec<u32>,
     pub(super) consumers: Vec<u32>,

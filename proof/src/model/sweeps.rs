@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use k8s_openapi::jiff::Timestamp;
 use stowage_operator::plan::orphans::{OfAccess, Sweep, SweepAnswer, SweepEnd, SweepStep};
-use stowage_operator::plan::{Arrival, Conversation, Reach, Stored};
+use stowage_operator::plan::{Arrival, Reach, Reconciliation, Stored};
 
 use super::access::access_uid;
 use super::facts::OPERATOR_NAMESPACE;

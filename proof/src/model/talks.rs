@@ -10,14 +10,14 @@ use k8s_openapi::jiff::Timestamp;
 use stowage_operator::api::Claim;
 use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{
-    self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentQuestion, ConsentSeen, Conversation,
-    CreateAnswer, DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Remembered, Step, Stored,
+    self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentQuestion, ConsentSeen, CreateAnswer,
+    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Reconciliation, Remembered, Step, Stored,
     Unasked, View,
 };
 
 use super::access::{access_ref, asker};
+use super::access_talks::{self, AccessPlanner, AccessTalks};
 use super::facts::{CLAIMS, OPERATOR_NAMESPACE, Uid};
-use super::grants::{self, GrantPlanner, Grants};
 use super::names::{backend_number, claim_ref, number_of};
 use super::objects::{Objects, patched, stored_first, timestamp};
 use super::phrases::{
@@ -32,12 +32,12 @@ pub(super) type Planner = fn(&View, Timestamp) -> Step;
 #[derive(Clone, Copy)]
 pub(super) struct Planners {
     pub(super) claims: Planner,
-    pub(super) accesses: GrantPlanner,
+    pub(super) accesses: AccessPlanner,
 }
 
 impl Planners {
     /// Those that ship.
-    pub(super) const PRODUCTION: Self = Self { claims: plan::next, accesses: grants::next };
+    pub(super) const PRODUCTION: Self = Self { claims: plan::next, accesses: access_talks::next };
 }
 
 struct Pass {
@@ -50,7 +50,7 @@ struct Pass {
 pub(super) struct Talks {
     pub(super) objects: Objects,
     /// What was said to the planner of accesses.
-    pub(super) grants: Grants,
+    pub(super) access: AccessTalks,
     planner: Planner,
     views: Known<String, Pass>,
     plans: Known<(u32, u32), Planned>,
@@ -66,7 +66,7 @@ impl Talks {
     pub(super) fn new(purge_slice: u32, planners: Planners) -> Self {
         Self {
             objects: Objects::new(purge_slice),
-            grants: Grants::new(planners.accesses),
+            access: AccessTalks::new(planners.accesses),
             planner: planners.claims,
             views: Known::new(),
             plans: Known::new(),
@@ -81,7 +81,7 @@ impl Talks {
 
     /// How many views the planners were shown.
     pub(super) fn views(&self) -> usize {
-        self.views.len() + self.grants.views()
+        self.views.len() + self.access.views()
     }
 
     /// The view of a pass that begins, as the operator's `Observer::begin` and `Looks::recall` make

@@ -6,7 +6,7 @@ use super::access::{AccessFacts, NAMED, access_consumer, access_ref};
 use super::access_sweep::is_of_access;
 use super::facts::Uid;
 use super::objects::{Kind, SecretFacts};
-use super::phrases::{Asks, Call, Ending, GrantBeginning, Heard, Reply};
+use super::phrases::{AccessBeginning, Asks, Call, Ending, Heard, Reply};
 use super::state::{State, Visit};
 use super::turn::Fate;
 use super::world::{Lag, ModelWorld};
@@ -20,7 +20,7 @@ impl ModelWorld {
         }
         let operator = &state.operators[operator];
         let seen = operator.seen.access?;
-        let version = |number: u32| self.talks.grants.accesses.facts(number).version;
+        let version = |number: u32| self.talks.access.accesses.facts(number).version;
         Some(operator.wrote_access.filter(|wrote| version(*wrote) > version(seen)).unwrap_or(seen))
     }
 
@@ -41,7 +41,7 @@ impl ModelWorld {
 
     /// Whether this version of the access asks for anything.
     pub(super) fn asks(&self, access: Option<u32>) -> bool {
-        access.is_some_and(|number| !self.talks.grants.accesses.facts(number).deleting)
+        access.is_some_and(|number| !self.talks.access.accesses.facts(number).deleting)
     }
 
     /// What the operator knows when a pass over the access begins; `None` = it knows of none.
@@ -60,13 +60,13 @@ impl ModelWorld {
             own: cached().filter(|secret| uid.is_some() && of_claim(secret)).map(number).collect(),
             backends: self.cached_backends(state, operator),
         };
-        let beginning = GrantBeginning {
+        let beginning = AccessBeginning {
             access,
             own: cached().filter(|secret| is_of_access(secret)).map(number).collect(),
             consumers: cached().filter(published).map(number).collect(),
             heard,
         };
-        let view = self.talks.grants.begin(&self.talks.objects, beginning);
+        let view = self.talks.access.begin(&self.talks.objects, beginning);
         Some(Visit { view, is_live: false })
     }
 
@@ -78,17 +78,17 @@ impl ModelWorld {
     /// Whether a pass that begins now does more than to look into its caches.
     pub(super) fn visit_would_act(&self, state: &State, operator: usize) -> bool {
         let plan = self.begin_visit(state, operator).map(|visit| self.visit_plan(state, visit));
-        plan.is_some_and(|plan| !matches!(self.talks.grants.planned(plan).call, Call::Rest(_)))
+        plan.is_some_and(|plan| !matches!(self.talks.access.planned(plan).call, Call::Rest(_)))
     }
 
     /// The next step of a pass.
     pub(super) fn visit_plan(&self, state: &State, visit: Visit) -> u32 {
-        self.talks.grants.plan(&self.talks.objects, visit.view, state.now)
+        self.talks.access.plan(&self.talks.objects, visit.view, state.now)
     }
 
     /// The next step of a pass in words.
     pub(super) fn visit_text(&self, state: &State, visit: Visit) -> String {
-        match &self.talks.grants.planned(self.visit_plan(state, visit)).step {
+        match &self.talks.access.planned(self.visit_plan(state, visit)).step {
             ControlFlow::Continue(step) => step.to_string(),
             ControlFlow::Break(rest) => format!("rest: {}", rest.then),
         }
@@ -97,7 +97,7 @@ impl ModelWorld {
     /// When the access is looked at again, if the next step is to rest.
     pub(super) fn visit_ending(&self, state: &State, operator: usize) -> Option<Ending> {
         let plan = self.visit_plan(state, state.operators[operator].visit?);
-        match self.talks.grants.planned(plan).call {
+        match self.talks.access.planned(plan).call {
             Call::Rest(ending) => Some(ending),
             _ => None,
         }
@@ -107,7 +107,7 @@ impl ModelWorld {
     pub(super) fn visit_step(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some(mut visit) = state.operators[operator].visit else { return };
         let plan = self.visit_plan(state, visit);
-        let call = &self.talks.grants.planned(plan).call;
+        let call = &self.talks.access.planned(plan).call;
         if let Call::Rest(_) = call {
             state.operators[operator].visit = None;
             return;
@@ -133,7 +133,7 @@ impl ModelWorld {
             }
             _ => {}
         }
-        visit.view = self.talks.grants.learn(&self.talks.objects, plan, reply);
+        visit.view = self.talks.access.learn(&self.talks.objects, plan, reply);
         state.operators[operator].visit = Some(visit);
     }
 
@@ -157,8 +157,8 @@ impl ModelWorld {
     }
 
     fn visit_carries_out(&self, state: &mut State, operator: Option<usize>, plan: u32) -> Reply {
-        let (grants, objects) = (&self.talks.grants, &self.talks.objects);
-        match &grants.planned(plan).call {
+        let (access, objects) = (&self.talks.access, &self.talks.objects);
+        match &access.planned(plan).call {
             Call::Finalizer(access, present) => self.write_access(state, operator, *access, |facts| {
                 facts.finalizer = *present;
             }),
@@ -167,10 +167,10 @@ impl ModelWorld {
             }),
             Call::Create(name) => {
                 let now = state.now;
-                self.create_secret(state, operator, *name, |version| grants.create(objects, plan, version, now))
+                self.create_secret(state, operator, *name, |version| access.create(objects, plan, version, now))
             }
             Call::Patch(secret) => {
-                self.patch_secret(state, operator, *secret, |secret| grants.patch(objects, plan, secret))
+                self.patch_secret(state, operator, *secret, |secret| access.patch(objects, plan, secret))
             }
             Call::Delete(secret) => self.delete_secret(state, operator, *secret),
             _ => Reply::Unsupported,
@@ -197,7 +197,7 @@ impl ModelWorld {
 
     /// Edits the access. One that is being deleted goes with its finalizer.
     pub(super) fn edit_access(&self, state: &mut State, edit: impl FnOnce(&mut AccessFacts)) -> Option<u32> {
-        let accesses = &self.talks.grants.accesses;
+        let accesses = &self.talks.access.accesses;
         let mut facts = accesses.facts(state.access?).clone();
         edit(&mut facts);
         facts.version += 1;
@@ -208,7 +208,7 @@ impl ModelWorld {
 
     /// The access is made.
     pub(super) fn make_access(&self, state: &mut State) {
-        let accesses = &self.talks.grants.accesses;
+        let accesses = &self.talks.access.accesses;
         let status = accesses
             .status(&stowage_operator::api::BucketAccessStatus { observed_generation: Some(-1), ..Default::default() });
         let facts = AccessFacts { deleting: false, finalizer: false, rotate: 0, status, version: 1 };

@@ -1,7 +1,7 @@
 //! Backends: when they are probed, what that says about them, and the status that follows (spec
 //! §1).
 //!
-//! A pass over a backend is a conversation, as one over a claim is: it is noted who serves it, it
+//! A pass over a backend is a reconciliation, as one over a claim is: it is noted who serves it, it
 //! is looked at where that is due, then the claims on it are counted where that is due, then the
 //! status is written where it says something else.
 
@@ -23,7 +23,7 @@ use kube::ResourceExt;
 
 use crate::api::{Backend, InvalidSpec, S3Backend, S3BackendStatus, ServedBy};
 
-use super::conversation::{Arrival, Bound, Conversation};
+use super::reconciliation::{Arrival, Bound, Reconciliation};
 
 use count::BucketCount;
 use health::{Health, Verdict};
@@ -266,7 +266,7 @@ impl BackendPass {
     }
 }
 
-impl Conversation for BackendPass {
+impl Reconciliation for BackendPass {
     type Step = BackendStep;
     type Answer = BackendAnswered;
     type End = BackendEnd;

@@ -5,13 +5,15 @@
 //! and an access have of their own is behind [`KeyHolder`].
 
 mod holder;
+mod publish;
 mod record;
 mod retire;
 mod revoke;
 mod rotate;
 
-pub(super) use holder::{Handled, KeyHolder, Requests};
-pub(super) use record::{bump_generation, delete_secret, is_rotation_requested, record_patch, repair, rewrite};
-pub(super) use retire::{RetireDecision, plus, stamp};
-pub(super) use revoke::{end_revoked, is_over, is_revocation_requested, lowest_left, pause};
-pub(super) use rotate::{Due, Missing, due, made, missing_key, overtake, rotation_due};
+pub(super) use holder::{Handled, KeyHolder, KeyStep, KeyStop};
+pub(super) use publish::{Publisher, publish, unpublish};
+pub(super) use record::{delete_secret, record_patch, repair, rewrite};
+pub(super) use retire::{plus, retire_lower, stamp};
+pub(super) use revoke::{end_revoked, is_over, is_revocation_requested, pause, revoke};
+pub(super) use rotate::{Due, bump_generation, due, ensure_key, is_rotation_requested, made, overtake, rotation_due};

@@ -1,31 +1,9 @@
 //! Writes to a holder's record and to its other Secrets.
 
-use super::super::patch::{Change, SecretPatch, Trigger};
+use super::super::patch::{Change, SecretPatch};
 use super::super::secret::Stored;
 use super::super::walk::Halt;
-use super::holder::{HaltOf, KeyHolder};
-
-/// Whether the rotate annotation carries a value not yet handled.
-pub(in super::super) fn is_rotation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
-    let request = holder.requests().rotate;
-    request.is_some() && request != H::handled(record).requests.rotate
-}
-
-/// The step that aims at the next generation and takes the request at hand as handled. Planned on
-/// an object read live: an old list would ask twice.
-pub(in super::super) fn bump_generation<H: KeyHolder>(
-    holder: &H,
-    record: &H::Record,
-    stored: &Stored,
-    trigger: Trigger,
-) -> HaltOf<H> {
-    if let Err(halt) = holder.require_live().and_then(|()| holder.require_highest(record)) {
-        return halt;
-    }
-    let handled = holder.requests().rotate.or(H::handled(record).requests.rotate).cloned();
-    let bumped = holder.bumped(record, holder.next_generation(), handled);
-    rewrite(holder, &bumped, stored, Change::RaiseGeneration(trigger))
-}
+use super::holder::{HaltOf, KeyHolder, KeyStep, KeyStop};
 
 /// The patch that makes the stored record say what `record` says, labels and annotations included.
 pub(in super::super) fn record_patch<H: KeyHolder>(
@@ -58,13 +36,13 @@ pub(in super::super) fn repair<H: KeyHolder>(holder: &H, patch: Option<SecretPat
 /// The step that patches, planned on an object read live. It is bound to the version that was read,
 /// so an old cache can't make it undo what somebody did since.
 fn patched<H: KeyHolder>(holder: &H, patch: SecretPatch) -> HaltOf<H> {
-    holder.require_live().err().unwrap_or_else(|| Halt::Step(Box::new(H::patch(patch))))
+    holder.require_live().err().unwrap_or_else(|| Halt::step(KeyStep::Patch(patch)))
 }
 
 /// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
 pub(in super::super) fn delete_secret<H: KeyHolder>(_: &H, secret: &Stored) -> HaltOf<H> {
     match secret.kept_by() {
-        Some(finalizers) => Halt::Stop(Box::new(H::kept(secret, finalizers))),
-        None => Halt::Step(Box::new(H::delete(secret.reference()))),
+        Some(finalizers) => Halt::stop(KeyStop::Kept { secret: secret.name().to_owned(), finalizers }),
+        None => Halt::step(KeyStep::Delete(secret.reference())),
     }
 }

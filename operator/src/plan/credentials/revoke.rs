@@ -10,28 +10,41 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::api::{Extra, SecretContent, wire};
 
-use super::super::patch::{Change, SecretPatch};
+use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::secret::Stored;
 use super::super::walk::tolerate;
 use super::holder::{HaltOf, KeyHolder};
 use super::record::{delete_secret, repair};
 use super::retire::{GRACE, plus};
-use super::rotate::made;
+use super::rotate::{aim_higher, made};
 
 /// Whether the revoke annotation carries a value not yet handled.
 pub(in super::super) fn is_revocation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
-    let request = holder.requests().revoke;
-    request.is_some() && request != H::handled(record).requests.revoke
+    let request = holder.revoke_request();
+    request.is_some() && request != H::handled(record).revoke_request
 }
 
 /// Sees to every key that is revoked, and says what keeps the first of those that are kept.
 pub(in super::super) fn end_revoked<H: KeyHolder>(holder: &H) -> Result<Option<H::Stop>, HaltOf<H>> {
     let mut kept = None;
-    for key in holder.revoked_keys() {
+    for key in holder.keys().into_iter().filter(|key| holder.is_revoked(key)) {
         // One that somebody's finalizer keeps is over by its stamp, and keeps no other.
         kept = kept.or(tolerate(end(holder, key))?);
     }
     Ok(kept)
+}
+
+/// The step that starts a revocation: it aims above every key that there is, and takes a rotate
+/// request as handled too, as whoever asked for another key has it by this one.
+pub(in super::super) fn revoke<H: KeyHolder>(
+    holder: &H,
+    record: &H::Record,
+    stored: &Stored,
+    now: Timestamp,
+) -> HaltOf<H> {
+    let through = holder.next_generation().saturating_sub(1);
+    let revoked = holder.revoked(record, through, lowest_left(holder, record, now));
+    aim_higher(holder, &revoked, stored, Trigger::Revocation, true)
 }
 
 /// Deletes a key. One that somebody's finalizer keeps is still accepted, so it is stamped as well.
@@ -79,12 +92,14 @@ pub(in super::super) fn pause<H: KeyHolder>(holder: &H, record: &H::Record, now:
 /// The lowest generation that the revocation before left a key of. Those that it ended were looked
 /// for by their names before the next key was made, and a mint of theirs that got no answer has
 /// landed before that key was a minute old.
-pub(in super::super) fn lowest_left<H: KeyHolder>(holder: &H, record: &H::Record, now: Timestamp) -> u64 {
+fn lowest_left<H: KeyHolder>(holder: &H, record: &H::Record, now: Timestamp) -> u64 {
     let through = H::handled(record).revoked_through;
-    let is_later = |(generation, key): &(u64, &Stored)| {
+    let is_later = |key: &&Stored| {
         let made = key.0.metadata.creation_timestamp.as_ref();
-        *generation > through && made.is_some_and(|made| plus(made.0, GRACE) <= now)
+        made.is_some_and(|made| plus(made.0, GRACE) <= now)
+            && holder.generation(key).is_some_and(|generation| generation > through)
     };
-    let is_left = !holder.revoked_keys().is_empty();
-    if !is_left && holder.numbered_keys().iter().any(is_later) { through.saturating_add(1) } else { 1 }
+    let keys = holder.keys();
+    let is_left = keys.iter().any(|key| holder.is_revoked(key));
+    if !is_left && keys.iter().any(is_later) { through.saturating_add(1) } else { 1 }
 }

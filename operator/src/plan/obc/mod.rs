@@ -1,4 +1,4 @@
-//! The conversation of an ObjectBucketClaim (spec §9): what it asks for becomes a BucketClaim in
+//! The reconciliation of an ObjectBucketClaim (spec §9): what it asks for becomes a BucketClaim in
 //! its namespace, or a BucketAccess where its class names a bucket that is there, and all that is
 //! about buckets and keys is that one's business. Here the one is made of the other, and what
 //! consumers of such claims expect is told: an ObjectBucket, a ConfigMap, a phase.
@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::conversation::{Arrival, Bound, Conversation};
+use super::reconciliation::{Arrival, Bound, Reconciliation};
 use super::step::Then;
 use super::walk::{Judgement, Outcome};
 
@@ -145,7 +145,7 @@ pub fn outlook(view: &ObcView) -> ObcOutlook {
     }
 }
 
-impl Conversation for ObcView {
+impl Reconciliation for ObcView {
     type Step = ObcStep;
     type Answer = ObcAnswer;
     type End = ObcRest;

@@ -1,7 +1,7 @@
 //! Internal Secrets whose claim or access is no more: finalizer stripped by hand, a late second
 //! operator, a restored backup (spec §3.4).
 //!
-//! A sweep is a conversation about one UID, as a pass is about a claim. A UID that is gone never
+//! A sweep is a reconciliation about one UID, as a pass is about a claim. A UID that is gone never
 //! comes back, so what was proved once stays true. Buckets are not spoken of: they are retained.
 
 mod kinds;
@@ -16,9 +16,9 @@ use crate::api::is_object_name;
 use crate::api::wire::Role;
 
 use super::cause::SecretCause;
-use super::conversation::{Arrival, Bound, Conversation};
 use super::patch::SecretPatch;
 use super::reach::Reach;
+use super::reconciliation::{Arrival, Bound, Reconciliation};
 use super::secret::{SecretRef, Stored};
 
 pub use kinds::{Kind, OfAccess, OfClaim};
@@ -280,7 +280,7 @@ fn can_be_asked_for<K: Kind>(owner: &K::At) -> bool {
     is_object_name(namespace) && is_object_name(own)
 }
 
-impl<K: Kind> Conversation for Sweep<K> {
+impl<K: Kind> Reconciliation for Sweep<K> {
     type Step = SweepStep<K>;
     type Answer = SweepAnswer<K>;
     type End = SweepEnd;

@@ -16,7 +16,7 @@ use crate::api::{
 
 use super::super::reach::Reach;
 use super::super::secret::Stored;
-use super::{Arrival, Conversation, Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
+use super::{Arrival, Kind, OfAccess, OfClaim, Reconciliation, Sweep, SweepAnswer, SweepEnd, SweepStep};
 
 const NAMESPACE: &str = "stowage-system";
 

@@ -4,6 +4,7 @@ use k8s_openapi::ByteString;
 
 use crate::api::{AccessKeyId, AnonymousBinding};
 
+use super::super::credentials::KeyHolder;
 use super::*;
 
 /// A consumer Secret of this name that the claim does not control.

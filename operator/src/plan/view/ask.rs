@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Backend, BucketName, BucketRecord, Claim, ClaimRef, Credential, Desired, RecordName, wire};
+use crate::api::{Backend, BucketName, Claim, ClaimRef, Desired, RecordName};
 
 use super::super::answer::{BackendSeen, BucketSeen, Holder, OwnerSeen};
 use super::super::cause::{BackendCause, ClaimCause};
@@ -10,7 +10,7 @@ use super::super::halt::Halt;
 use super::super::step::Look;
 use super::super::stop::Stop;
 use super::super::target::Target;
-use super::{Freshness, Knowledge, View};
+use super::{Freshness, View};
 
 impl View {
     /// What the spec asks for, if it can be read.
@@ -19,12 +19,6 @@ impl View {
             // Every error of a spec has the reason that an unreadable template has (spec §1).
             Stop::new(ClaimCause::SpecInvalid { why: error.to_string() }).into()
         })
-    }
-
-    /// Before a pass that did not itself just write the claim creates or repairs a Secret: this UID
-    /// exists and isn't being deleted (spec §3).
-    pub(in super::super) fn require_live_claim(&self) -> Result<(), Halt> {
-        if self.claim.freshness >= Freshness::Live { Ok(()) } else { Err(Look::Claim.into()) }
     }
 
     /// Before anything is destroyed: the claim is read once more, so that an edit to `Retain` is
@@ -43,53 +37,6 @@ impl View {
     pub(in super::super) fn require_last_list(&self) -> Result<(), Halt> {
         let is_last = self.internal.lists() >= 2 && self.internal.is_list_current();
         if is_last { Ok(()) } else { Err(Look::Own.into()) }
-    }
-
-    /// Before a key is made, or tenants are given one, or the public a bucket: where an answer was
-    /// slow or late, another operator may have moved the claim meanwhile, or aimed at another key.
-    pub(in super::super) fn require_settled_if_in_doubt(&self, record: &BucketRecord) -> Result<(), Halt> {
-        if self.internal.is_doubted() { self.require_settled(record) } else { Ok(()) }
-    }
-
-    /// A POST that found this name taken showed nothing of what is there: it is read.
-    pub(in super::super) fn require_not_taken(&self, name: &str) -> Result<(), Halt> {
-        if self.internal(name) == Knowledge::Taken { Err(Look::Internal(name.to_owned()).into()) } else { Ok(()) }
-    }
-
-    /// That there is no internal Secret of this claim at this name.
-    pub(in super::super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
-        if self.is_absent(name) { Ok(()) } else { Err(Look::Internal(name.to_owned()).into()) }
-    }
-
-    /// Before a key is published: this pass made it or read it live. A cache may show one that is
-    /// long gone, and the Secret that the tenant reads as it is now. One that is to end has a
-    /// successor, mostly, which a cache that is behind doesn't show.
-    pub(in super::super) fn require_live_key(
-        &self,
-        record: &BucketRecord,
-        credential: &Credential,
-    ) -> Result<(), Halt> {
-        let name = credential.id.secret_name();
-        if !self.is_live(&name) {
-            return Err(Look::Internal(name).into());
-        }
-        let is_to_end = self.own(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
-        if is_to_end { self.require_settled(record) } else { self.require_settled_if_in_doubt(record) }
-    }
-
-    /// Before a key is minted: each that is revoked was looked for by its name, and is gone, or
-    /// known to be kept. Those that the view knows were deleted when the walk began.
-    pub(in super::super) fn require_revoked(&self, record: &BucketRecord) -> Result<(), Halt> {
-        if record.revoked_through < record.lowest_generation() {
-            return Ok(());
-        }
-        if !record.tells_all() {
-            self.require_list()?;
-        }
-        match self.unread_below(record.revoked_through.saturating_add(1)) {
-            Some((_, name)) => Err(Look::Internal(name).into()),
-            None => Ok(()),
-        }
     }
 
     /// The backend of this name, as the cache has it.
@@ -128,24 +75,6 @@ impl View {
         let backend = self.usable_backend(&desired.backend)?;
         let bucket = wanted_bucket(self.claim(), desired, &backend)?;
         Ok(Target { backend: backend.name.clone(), endpoint: backend.endpoint.clone(), bucket })
-    }
-
-    /// The same, as two live reads showed: one may have been of the server's past.
-    pub(in super::super) fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
-        let is_absent = self.internal.known().is_absent_twice(name);
-        if is_absent { Ok(()) } else { Err(Look::Internal(name.to_owned()).into()) }
-    }
-
-    /// Before what must not be decided by a record that is old. Whoever aims at another key, or is
-    /// to hold another bucket, writes the record first: so one that was read or written since the
-    /// last answer that took long tells that nobody did. One that does not tell everything has the
-    /// claim's internal Secrets listed.
-    pub(in super::super) fn require_settled(&self, record: &BucketRecord) -> Result<(), Halt> {
-        let name = record.name().to_string();
-        if !self.internal.known().is_current(&name) {
-            return Err(Look::Internal(name).into());
-        }
-        if record.tells_all() { Ok(()) } else { self.require_list() }
     }
 
     /// Before the record that the claim is bound by aims at another generation: that of a move

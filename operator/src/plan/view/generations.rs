@@ -3,6 +3,7 @@
 use crate::api::wire::{self, Role};
 use crate::api::{AccessKeyId, AnonymousBinding, ClaimUid};
 
+use super::super::credentials::KeyHolder;
 use super::super::secret::{Stored, is_credential};
 use super::View;
 
@@ -10,21 +11,12 @@ use super::View;
 /// rotations whose traces somebody deleted. A tenant may write any number there.
 const AHEAD: u64 = 16;
 
-/// How far down the generation of a credential is searched whose label somebody changed: more live
-/// at once only if somebody made them.
-const SEARCHED: usize = 1000;
-
 /// Whether an internal Secret that carries this claim's label is another's all the same: its data
 /// say so, and its name does not follow from this claim's UID. Labels prove nothing (spec §2).
 pub(super) fn is_anothers(uid: &ClaimUid, secret: &Stored) -> bool {
-    let follows = secret.name() == AnonymousBinding::name(uid) || labelled_generation(uid, secret).is_some();
+    let is_numbered = secret.labelled_generation(|it| AccessKeyId::of(uid, it).secret_name()).is_some();
+    let follows = is_numbered || secret.name() == AnonymousBinding::name(uid);
     secret.text("claim_uid").is_some_and(|owner| owner != uid.as_str()) && !follows
-}
-
-/// The generation that a credential's label gives, if its name is the one that follows from it.
-fn labelled_generation(uid: &ClaimUid, secret: &Stored) -> Option<u64> {
-    let generation = secret.label(wire::ROTATION_GENERATION)?.parse().ok()?;
-    (AccessKeyId::of(uid, generation).secret_name() == secret.name()).then_some(generation)
 }
 
 impl View {
@@ -40,25 +32,7 @@ impl View {
 
     /// The claim's internal Secret of this generation.
     pub fn credential(&self, generation: u64) -> Option<&Stored> {
-        self.own(&AccessKeyId::of(&self.claim().uid, generation).secret_name())
-    }
-
-    /// The generation that a credential's label gives, if its name is the one that follows from it.
-    pub(in super::super) fn labelled_generation(&self, secret: &Stored) -> Option<u64> {
-        labelled_generation(&self.claim().uid, secret)
-    }
-
-    /// The generation of a credential, proved by its name: the one that its label gives, or one up
-    /// to this.
-    pub(in super::super) fn proved_generation(&self, secret: &Stored, most: u64) -> Option<u64> {
-        let named = |generation: &u64| AccessKeyId::of(&self.claim().uid, *generation).secret_name() == secret.name();
-        self.labelled_generation(secret).or_else(|| (1..=most).rev().take(SEARCHED).find(named))
-    }
-
-    /// Whether a credential is revoked, as a record of the claim tells (spec §3.3).
-    pub(in super::super) fn is_revoked(&self, secret: &Stored) -> bool {
-        let through = self.records().map(|(record, _)| record.revoked_through).max().unwrap_or(0);
-        through > 0 && self.proved_generation(secret, through).is_some_and(|generation| generation <= through)
+        self.key(generation)
     }
 
     /// The generation of the credential in a consumer Secret. The label is a tenant's to change, so
@@ -69,16 +43,11 @@ impl View {
         (secret.published_key() == Some(id.as_str())).then_some(generation)
     }
 
-    /// A generation above any that was aimed at or used, as far as this pass knows.
-    pub(in super::super) fn next_generation(&self) -> u64 {
-        self.known_generation().saturating_add(1)
-    }
-
-    /// The same for a record that is made again, of which consumer Secrets may tell more than
-    /// anything else does. Nowhere else do they count: a tenant would have its generations raised
-    /// as often as it writes there.
+    /// The next generation for a record that is made again, of which consumer Secrets may tell more
+    /// than anything else does. Nowhere else do they count: a tenant would have its generations
+    /// raised as often as it writes there.
     pub(in super::super) fn remade_generation(&self) -> u64 {
-        let known = self.known_generation();
+        let known = self.highest_generation();
         let published = self.own_consumers().filter_map(|secret| self.published_generation(secret));
         let credible = published.filter(|published| *published <= known.saturating_add(AHEAD));
         credible.max().unwrap_or(0).max(known).saturating_add(1)
@@ -97,17 +66,8 @@ impl View {
 
     /// The first generation below this one whose name no live read of this pass has shown.
     pub(in super::super) fn unread_below(&self, generation: u64) -> Option<(u64, String)> {
-        let named = |generation| (generation, AccessKeyId::of(&self.claim().uid, generation).secret_name());
+        let named = |generation| (generation, self.key_name(generation));
         let is_read = |name: &str| self.is_absent(name) || self.is_live(name);
         (self.first_unread()..generation).map(named).find(|(_, name)| !is_read(name))
-    }
-
-    /// The highest generation that credentials, records or the status tell of; 0 if none does.
-    fn known_generation(&self) -> u64 {
-        let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
-        // The status is no memory, but a number that it shows was used.
-        let shown = self.claim().status.shown_generation();
-        let targets = self.records().map(|(record, _)| record.generation);
-        used.chain(shown).chain(targets).max().unwrap_or(0)
     }
 }

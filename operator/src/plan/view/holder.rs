@@ -1,32 +1,36 @@
 //! A claim as a holder of keys.
 
-use crate::api::{BucketRecord, SecretContent};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::api::{AccessKeyId, BucketRecord, Credential, DamagedSecret, SecretContent, wire};
 
 use super::super::cause::SecretCause;
-use super::super::credentials::{Handled, KeyHolder, Requests};
+use super::super::credentials::{Handled, KeyHolder, KeyStep, KeyStop, Publisher};
 use super::super::halt::Halt;
-use super::super::patch::SecretPatch;
-use super::super::secret::{SecretRef, Stored};
+use super::super::known::Secrets;
+use super::super::secret::Stored;
 use super::super::step::{Act, Look, Step};
 use super::super::stop::Stop;
-use super::View;
+use super::{Freshness, View};
 
-/// Each function that a view has, too, is that one.
 impl KeyHolder for View {
     type Step = Step;
     type Stop = Stop;
     type Record = BucketRecord;
+    type Key = Credential;
 
     const REMOVABLE: &'static [&'static str] = &BucketRecord::REMOVABLE;
+    const REMOVABLE_OF_KEYS: &'static [&'static str] = &["quota_soft_bytes", "quota_hard_bytes"];
+    const REQUEST_IS_TOLD: bool = true;
+    const LOST_KEY_HANDLES_REQUEST: bool = false;
+    const FIRST_IS_TOLD: bool = true;
 
     fn handled(record: &BucketRecord) -> Handled<'_> {
         Handled {
             generation: record.generation,
             revoked_through: record.revoked_through,
-            requests: Requests {
-                rotate: record.handled_rotate_request.as_ref(),
-                revoke: record.handled_revoke_request.as_ref(),
-            },
+            rotate_request: record.handled_rotate_request.as_ref(),
+            revoke_request: record.handled_revoke_request.as_ref(),
         }
     }
 
@@ -35,43 +39,75 @@ impl KeyHolder for View {
         BucketRecord { generation, handled_rotate_request, ..self.keep_bound(record) }
     }
 
+    /// Once the keys are gone nothing else tells that the claim was bound.
+    fn revoked(&self, record: &BucketRecord, revoked_through: u64, lowest: u64) -> BucketRecord {
+        BucketRecord {
+            revoked_through,
+            handled_revoke_request: self.claim().revoke_request.clone(),
+            lowest: record.lowest.map(|known| known.max(lowest)),
+            settled: record.settled || self.is_bound_by(record),
+            ..record.clone()
+        }
+    }
+
     fn content(&self, record: &BucketRecord) -> SecretContent {
         record.content(&self.setting().operator_namespace)
     }
 
-    fn requests(&self) -> Requests<'_> {
-        let claim = self.claim();
-        Requests { rotate: claim.rotate_request.as_ref(), revoke: claim.revoke_request.as_ref() }
+    fn read_key(record: &BucketRecord, key: &Stored) -> Result<Credential, DamagedSecret> {
+        Credential::read(&key.0, &record.uid, record.generation)
     }
 
-    fn next_generation(&self) -> u64 {
-        Self::next_generation(self)
+    fn rotate_request(&self) -> Option<&String> {
+        self.claim().rotate_request.as_ref()
+    }
+
+    fn revoke_request(&self) -> Option<&String> {
+        self.claim().revoke_request.as_ref()
+    }
+
+    fn highest_generation(&self) -> u64 {
+        let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
+        // The status is no memory, but a number that it shows was used.
+        let shown = self.claim().status.shown_generation();
+        let targets = self.records().map(|(record, _)| record.generation);
+        used.chain(shown).chain(targets).max().unwrap_or(0)
     }
 
     fn aimed_by_this_pass(&self) -> Option<u64> {
-        Self::aimed_by_this_pass(self)
+        self.deeds.aimed_by_this_pass
     }
 
-    fn key(&self, generation: u64) -> Option<&Stored> {
-        self.credential(generation)
+    fn secrets(&self) -> &Secrets {
+        self.internal.known()
     }
 
-    /// By their labels alone: any number of Secrets may have the name of a credential, and a search
+    fn is_doubted(&self) -> bool {
+        self.internal.is_doubted()
+    }
+
+    fn key_name(&self, generation: u64) -> String {
+        AccessKeyId::of(&self.claim().uid, generation).secret_name()
+    }
+
+    fn keys(&self) -> Vec<&Stored> {
+        self.credentials().collect()
+    }
+
+    /// By its label alone: any number of Secrets may have the name of a credential, and a search
     /// for each one's generation costs as much as there were keys.
-    fn numbered_keys(&self) -> Vec<(u64, &Stored)> {
-        self.credentials().filter_map(|secret| Some((self.labelled_generation(secret)?, secret))).collect()
+    fn generation(&self, key: &Stored) -> Option<u64> {
+        self.labelled_generation(key)
     }
 
-    fn revoked_keys(&self) -> Vec<&Stored> {
-        self.credentials().filter(|secret| self.is_revoked(secret)).collect()
-    }
-
-    fn is_live(&self, name: &str) -> bool {
-        Self::is_live(self, name)
+    /// As one of the claim's records tells.
+    fn is_revoked(&self, key: &Stored) -> bool {
+        let through = self.records().map(|(record, _)| record.revoked_through).max().unwrap_or(0);
+        through > 0 && self.proved_generation(key, through).is_some_and(|generation| generation <= through)
     }
 
     fn require_live(&self) -> Result<(), Halt> {
-        self.require_live_claim()
+        if self.claim.freshness >= Freshness::Live { Ok(()) } else { Err(Look::Claim.into()) }
     }
 
     /// A claim that moves has two records.
@@ -79,43 +115,75 @@ impl KeyHolder for View {
         self.require_wanted_record(&record.name())
     }
 
+    /// Whoever aims at another key, or is to hold another bucket, writes the record first: so one
+    /// that was read or written since tells that nobody did. One that does not tell everything has
+    /// the claim's internal Secrets listed.
     fn require_settled(&self, record: &BucketRecord) -> Result<(), Halt> {
-        Self::require_settled(self, record)
+        let name = record.name().to_string();
+        self.read_unless(self.secrets().is_current(&name), &name)?;
+        if record.tells_all() { Ok(()) } else { self.require_list() }
     }
 
-    fn require_settled_if_in_doubt(&self, record: &BucketRecord) -> Result<(), Halt> {
-        Self::require_settled_if_in_doubt(self, record)
-    }
-
+    /// Those that the view knows were deleted when the walk began.
     fn require_revoked(&self, record: &BucketRecord) -> Result<(), Halt> {
-        Self::require_revoked(self, record)
+        if record.revoked_through < record.lowest_generation() {
+            return Ok(());
+        }
+        if !record.tells_all() {
+            self.require_list()?;
+        }
+        match self.unread_below(record.revoked_through.saturating_add(1)) {
+            Some((_, name)) => Err(Look::Internal(name).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Publisher for View {
+    fn uid(&self) -> &str {
+        self.claim().uid.as_str()
     }
 
-    fn require_not_taken(&self, name: &str) -> Result<(), Halt> {
-        Self::require_not_taken(self, name)
+    fn consumer_secrets(&self) -> &Secrets {
+        &self.consumers
     }
 
-    fn require_absent(&self, name: &str) -> Result<(), Halt> {
-        Self::require_absent(self, name)
+    fn conditions_before(&self) -> &[Condition] {
+        &self.status_before().conditions
     }
 
-    fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
-        Self::require_absent_twice(self, name)
+    fn id(key: &Credential) -> &str {
+        key.id.as_str()
     }
 
-    fn read_internal(name: String) -> Step {
-        Step::Look(Look::Internal(name))
+    /// One that is to end has a successor, mostly.
+    fn require_live_key(&self, record: &BucketRecord, key: &Credential) -> Result<(), Halt> {
+        let name = key.id.secret_name();
+        self.read_unless(self.is_live(&name), &name)?;
+        let is_to_end = self.own(&name).is_some_and(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
+        if is_to_end { self.require_settled(record) } else { self.require_settled_if_in_doubt(record) }
     }
+}
 
-    fn patch(patch: SecretPatch) -> Step {
-        Step::Act(Act::Patch(patch))
+impl From<KeyStep> for Step {
+    fn from(step: KeyStep) -> Self {
+        match step {
+            KeyStep::Read(name) => Self::Look(Look::Internal(name)),
+            KeyStep::ReadConsumer(name) => Self::Look(Look::Consumer(name)),
+            KeyStep::CreateConsumer(content) => Self::Act(Act::CreateConsumer(content)),
+            KeyStep::Patch(patch) => Self::Act(Act::Patch(patch)),
+            KeyStep::Delete(secret) => Self::Act(Act::Delete(secret)),
+        }
     }
+}
 
-    fn delete(secret: SecretRef) -> Step {
-        Step::Act(Act::Delete(secret))
-    }
-
-    fn kept(secret: &Stored, finalizers: String) -> Stop {
-        Stop::new(SecretCause::Kept { secret: secret.name().to_owned(), finalizers })
+impl From<KeyStop> for Stop {
+    fn from(stop: KeyStop) -> Self {
+        Self::new(match stop {
+            KeyStop::Kept { secret, finalizers } => SecretCause::Kept { secret, finalizers },
+            KeyStop::Damaged(damage) => SecretCause::CredentialDamaged { why: damage.to_string() },
+            KeyStop::StampDamaged { secret } => SecretCause::StampDamaged { secret },
+            KeyStop::Conflict { secret, why } => SecretCause::Conflict { secret, why },
+        })
     }
 }

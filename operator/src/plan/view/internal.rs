@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::api::BucketRecord;
 
+use super::super::known::Secrets;
 use super::super::secret::{Stored, is_record};
-use super::secrets::Secrets;
 
 /// A record, and the Secret that it was read from.
 pub(in super::super) type StoredRecord = (BucketRecord, Stored);
@@ -138,7 +138,7 @@ impl Internal {
 mod tests {
     use k8s_openapi::api::core::v1::Secret;
 
-    use super::super::Knowledge;
+    use super::super::super::known::Knowledge;
     use super::*;
 
     fn secret(name: &str) -> Stored {

@@ -7,11 +7,12 @@ use crate::api::{AccessKeyId, AnonymousBinding, BucketRecord, Claim};
 use super::super::answer::{
     Answer, BucketSeen, Checked, CreateAnswer, DeleteAnswer, Failure, Holder, Posted, PurgeEnd, Purged, VersioningSeen,
 };
+use super::super::known::Knowledge;
 use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::secret::{SecretRef, Stored, is_credential, is_record};
 use super::super::step::{Act, Look, Step};
 use super::super::target::Target;
-use super::{Freshness, Knowledge, LetGo, Trouble, View, generations};
+use super::{Freshness, LetGo, Trouble, View, generations};
 
 impl View {
     /// Takes in what a step found out or did.

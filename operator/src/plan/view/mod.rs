@@ -14,7 +14,7 @@ mod late;
 mod learn;
 mod records;
 mod remembered;
-mod secrets;
+
 mod setting;
 
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ use crate::api::{AnonymousBinding, BucketClaimStatus, BucketRecord, Claim, Claim
 use super::answer::{BackendSeen, Checked, Holder};
 use super::asking::{Asking, ConsentSeen};
 use super::held::Held;
+use super::known::{Knowledge, Secrets};
 use super::secret::Stored;
 use super::step::{Look, Step};
 use super::target::Target;
@@ -38,7 +39,6 @@ pub(super) use ask::wanted_bucket;
 pub(super) use bucket::names_claim_uid;
 pub(super) use internal::StoredRecord;
 pub use remembered::{LetGo, Remembered};
-pub(super) use secrets::{Knowledge, Secrets};
 pub use setting::Setting;
 
 /// What the caches hold of a claim.
@@ -279,11 +279,6 @@ impl View {
         self.internal.is_absent_since_held(name)
     }
 
-    /// What is known of an internal Secret.
-    pub(super) fn internal(&self, name: &str) -> Knowledge<'_> {
-        self.internal.known().get(name)
-    }
-
     /// The internal Secret of this name, be it from the cache.
     pub(super) fn own(&self, name: &str) -> Option<&Stored> {
         self.internal.known().present(name)
@@ -292,11 +287,6 @@ impl View {
     /// The claim's internal Secrets, by name, be it from the cache.
     pub fn all_own(&self) -> impl Iterator<Item = &Stored> {
         self.internal.known().all()
-    }
-
-    /// Whether this pass wrote the internal Secret of this name, or read it live.
-    pub(super) fn is_live(&self, name: &str) -> bool {
-        self.internal.known().is_live(name)
     }
 
     /// Whether there is no internal Secret of this claim at this name: a live read found none or
@@ -344,11 +334,6 @@ impl View {
     /// Whether a consumer Secret was written in this pass.
     pub(super) fn is_consumer_written(&self) -> bool {
         self.deeds.consumer_written
-    }
-
-    /// The generation that this pass's own write had a record aim at.
-    pub(super) fn aimed_by_this_pass(&self) -> Option<u64> {
-        self.deeds.aimed_by_this_pass
     }
 
     /// Whether the record was made again after somebody deleted it.

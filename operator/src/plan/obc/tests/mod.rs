@@ -1,4 +1,4 @@
-//! The conversation of an ObjectBucketClaim among objects in memory.
+//! The reconciliation of an ObjectBucketClaim among objects in memory.
 
 mod brownfield;
 mod calls;

@@ -2,6 +2,7 @@
 //! have used it.
 
 use super::super::super::OwnerSeen;
+use super::super::super::credentials::KeyHolder;
 use super::*;
 
 /// The new bucket is there and tagged.

@@ -8,13 +8,13 @@
 //! a POST finds out that the name is taken, and one that was made meanwhile goes with its claim,
 //! which controls it.
 
-use super::super::secret::Stored;
+use super::secret::Stored;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// What is known of the Secret of one name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in super::super) enum Knowledge<'a> {
+pub(super) enum Knowledge<'a> {
     /// Nothing.
     Unknown,
     /// A POST found the name taken: it must be read live.
@@ -47,7 +47,7 @@ enum State {
 
 /// What is known of the Secrets of one namespace.
 #[derive(Clone, Default)]
-pub(in super::super) struct Secrets {
+pub(super) struct Secrets {
     facts: BTreeMap<String, Fact>,
     /// What was learnt up to this step is no longer live: a late answer came after it.
     aged: u32,
@@ -58,13 +58,13 @@ pub(in super::super) struct Secrets {
 
 impl Secrets {
     /// What the caches hold.
-    pub(in super::super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
+    pub(super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
         let fact = |secret: Stored| (secret.name().to_owned(), Fact { state: State::Present(secret), since: 0 });
         Self { facts: secrets.into_iter().map(fact).collect(), aged: 0, doubted: 0 }
     }
 
     /// What is known of a name.
-    pub(in super::super) fn get(&self, name: &str) -> Knowledge<'_> {
+    pub(super) fn get(&self, name: &str) -> Knowledge<'_> {
         match self.facts.get(name).map(|fact| &fact.state) {
             None => Knowledge::Unknown,
             Some(State::Taken) => Knowledge::Taken,
@@ -74,65 +74,65 @@ impl Secrets {
     }
 
     /// The Secret of this name, be it from a cache.
-    pub(in super::super) fn present(&self, name: &str) -> Option<&Stored> {
+    pub(super) fn present(&self, name: &str) -> Option<&Stored> {
         self.facts.get(name).and_then(Fact::present)
     }
 
     /// Those that are there, by name, be it from a cache.
-    pub(in super::super) fn all(&self) -> impl Iterator<Item = &Stored> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Stored> {
         self.facts.values().filter_map(Fact::present)
     }
 
     /// Every name of which anything is known.
-    pub(in super::super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.facts.keys().map(String::as_str)
     }
 
     /// Names that must be read live.
-    pub(in super::super) fn all_taken(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn all_taken(&self) -> impl Iterator<Item = &str> {
         self.facts.iter().filter(|(_, fact)| matches!(fact.state, State::Taken)).map(|(name, _)| name.as_str())
     }
 
     /// Whether a cache shows it, and no answer of this pass.
-    pub(in super::super) fn is_cached(&self, name: &str) -> bool {
+    pub(super) fn is_cached(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since == 0)
     }
 
     /// Whether this pass wrote it or read it live, and it is there.
-    pub(in super::super) fn is_live(&self, name: &str) -> bool {
+    pub(super) fn is_live(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since > self.aged && fact.present().is_some())
     }
 
     /// Whether this pass saw live that there is none, or deleted it.
-    pub(in super::super) fn is_absent(&self, name: &str) -> bool {
+    pub(super) fn is_absent(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.is_absent() && fact.since > self.aged)
     }
 
     /// Whether a live read since this step found none.
-    pub(in super::super) fn is_absent_since(&self, name: &str, step: u32) -> bool {
+    pub(super) fn is_absent_since(&self, name: &str, step: u32) -> bool {
         self.is_absent(name) && self.facts.get(name).is_some_and(|fact| fact.since > step)
     }
 
     /// Whether two live reads of this pass found none, or this pass deleted it and a read since
     /// found none.
-    pub(in super::super) fn is_absent_twice(&self, name: &str) -> bool {
+    pub(super) fn is_absent_twice(&self, name: &str) -> bool {
         let is_twice = |fact: &Fact| matches!(fact.state, State::AbsentTwice | State::Deleted);
         self.is_absent(name) && self.facts.get(name).is_some_and(is_twice)
     }
 
     /// Whether this pass wrote it or read it live since the last answer that took long.
-    pub(in super::super) fn is_current(&self, name: &str) -> bool {
+    pub(super) fn is_current(&self, name: &str) -> bool {
         let since = self.aged.max(self.doubted);
         self.facts.get(name).is_some_and(|fact| fact.since > since && fact.present().is_some())
     }
 
     /// Takes in that it is there.
-    pub(in super::super) fn found(&mut self, secret: Stored, step: u32) {
+    pub(super) fn found(&mut self, secret: Stored, step: u32) {
         self.facts.insert(secret.name().to_owned(), Fact { state: State::Present(secret), since: step });
     }
 
     /// Takes in that a live read found none. Of one that this pass deleted, that stays known.
-    pub(in super::super) fn missed(&mut self, name: &str, step: u32) {
+    pub(super) fn missed(&mut self, name: &str, step: u32) {
         let state = match self.facts.get(name).map(|fact| &fact.state) {
             Some(State::Deleted) => State::Deleted,
             Some(State::Absent | State::AbsentTwice) => State::AbsentTwice,
@@ -142,39 +142,39 @@ impl Secrets {
     }
 
     /// Takes in that this pass deleted it.
-    pub(in super::super) fn deleted(&mut self, name: &str, step: u32) {
+    pub(super) fn deleted(&mut self, name: &str, step: u32) {
         self.facts.insert(name.to_owned(), Fact { state: State::Deleted, since: step });
     }
 
     /// Takes in that a POST found the name taken.
-    pub(in super::super) fn taken(&mut self, name: &str, step: u32) {
+    pub(super) fn taken(&mut self, name: &str, step: u32) {
         self.facts.insert(name.to_owned(), Fact { state: State::Taken, since: step });
     }
 
     /// What a list doesn't show is unknown: labels may have been taken off.
-    pub(in super::super) fn forget_present(&mut self) {
+    pub(super) fn forget_present(&mut self) {
         self.facts.retain(|_, fact| fact.present().is_none());
     }
 
     /// What one read did not show is unknown again, where `matters`; unless this pass deleted it.
-    pub(in super::super) fn forget_absent(&mut self, matters: impl Fn(&str) -> bool) {
+    pub(super) fn forget_absent(&mut self, matters: impl Fn(&str) -> bool) {
         let is_of_one_read = |fact: &Fact| fact.is_absent() && !matches!(fact.state, State::Deleted);
         self.facts.retain(|name, fact| !is_of_one_read(fact) || !matters(name));
     }
 
     /// What was learnt up to this step is of the past: it counts as what a cache shows.
-    pub(in super::super) fn age(&mut self, step: u32) {
+    pub(super) fn age(&mut self, step: u32) {
         self.aged = step;
     }
 
     /// What was learnt up to this step may be otherwise by now: who goes by a record reads it
     /// again.
-    pub(in super::super) fn doubt(&mut self, step: u32) {
+    pub(super) fn doubt(&mut self, step: u32) {
         self.doubted = step;
     }
 
     /// All that is known, in a few bytes.
-    pub(in super::super) fn fingerprint(&self) -> String {
+    pub(super) fn fingerprint(&self) -> String {
         let fact = |(name, fact): (&String, &Fact)| {
             let version = |secret: &Stored| secret.reference().id.resource_version;
             let state = match &fact.state {

@@ -8,37 +8,37 @@ use crate::api::{
     ConditionType, merge_conditions,
 };
 
-use super::super::credentials::{made, plus, stamp};
+use super::super::credentials::{KeyHolder, made, plus, stamp};
+use super::super::known::Knowledge;
 use super::super::note::Note;
 use super::super::secret::Stored;
 use super::super::step::Announcement;
-use super::super::view::Knowledge;
 use super::entries;
-use super::view::{Grant, Stop};
+use super::view::{AccessView, Stop};
 use super::words::words;
 
 /// The status. `stop` is what keeps the access from being Ready besides its entries.
-pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
-    if let (Note::Anothers(_), Some(stop)) = (grant.note(), stop) {
-        return of_anothers(grant, stop, now);
+pub(super) fn derive(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
+    if let (Note::Anothers(_), Some(stop)) = (view.note(), stop) {
+        return of_anothers(view, stop, now);
     }
-    let current = current(grant).map(|(credential, _)| credential);
-    let bound = current.as_ref().and_then(|credential| published(grant, credential));
+    let current = current(view).map(|(credential, _)| credential);
+    let bound = current.as_ref().and_then(|credential| published(view, credential));
     let generation = current.as_ref().map(|credential| credential.generation);
     let key = current.map(|credential| (credential.generation, credential.id.to_string()));
-    let key = key.or_else(|| earlier(grant, now).map(|(generation, _, id)| (generation, id)));
-    let told = told(grant, now);
+    let key = key.or_else(|| earlier(view, now).map(|(generation, _, id)| (generation, id)));
+    let told = told(view, now);
     let (reason, message) = verdict(stop, &told);
-    let made = key.as_ref().and_then(|(generation, _)| made(grant, *generation));
-    let interval = grant.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
+    let made = key.as_ref().and_then(|(generation, _)| made(view, *generation));
+    let interval = view.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
     let next = interval.zip(made).map(|(days, made)| plus(made, SignedDuration::from_hours(24 * i64::from(days))));
     let now = Time(now);
-    let before = &grant.access.status;
+    let before = &view.access.status;
     let number = |generation: u64| i64::try_from(generation).ok();
     let earlier = key.as_ref().and_then(|(generation, _)| number(*generation));
-    let secret = bound.or_else(|| meanwhile(grant));
+    let secret = bound.or_else(|| meanwhile(view));
     BucketAccessStatus {
-        observed_generation: Some(grant.access.generation),
+        observed_generation: Some(view.access.generation),
         binding: secret.clone().map(|name| Binding { name }),
         bound_secret_name: secret,
         access_key_id: key.map(|(_, id)| id),
@@ -47,41 +47,41 @@ pub(super) fn derive(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Buck
         rotated_at: made.map(Time),
         next_rotation_at: next.map(Time),
         buckets: told.into_iter().map(|(status, _)| status).collect::<Vec<_>>().into(),
-        conditions: merge_conditions(&before.conditions, conditions(grant, reason, message, &now), &now),
+        conditions: merge_conditions(&before.conditions, conditions(view, reason, message, &now), &now),
     }
 }
 
 /// The status of an access with another operator's note and no Secret here: but for the conditions
 /// it stays as that operator wrote it. Several operators may tell this of one access, and what they
 /// know of its entries differs.
-fn of_anothers(grant: &Grant, stop: &Stop, now: Timestamp) -> BucketAccessStatus {
-    let (before, now) = (&grant.access.status, Time(now));
-    let own = conditions(grant, stop.reason, stop.message.clone(), &now);
+fn of_anothers(view: &AccessView, stop: &Stop, now: Timestamp) -> BucketAccessStatus {
+    let (before, now) = (&view.access.status, Time(now));
+    let own = conditions(view, stop.reason, stop.message.clone(), &now);
     BucketAccessStatus {
-        observed_generation: Some(grant.access.generation),
+        observed_generation: Some(view.access.generation),
         conditions: merge_conditions(&before.conditions, own, &now),
         ..before.clone()
     }
 }
 
 /// The key that the record aims at, and what it opens.
-fn current(grant: &Grant) -> Option<(AccessCredential, Vec<AccessScope>)> {
-    let (record, _) = grant.record()?;
-    let secret = grant.internal.present(&grant.key_name(record.generation))?;
+fn current(view: &AccessView) -> Option<(AccessCredential, Vec<AccessScope>)> {
+    let (record, _) = view.record()?;
+    let secret = view.key(record.generation)?;
     let credential = AccessCredential::read(&secret.0, &record.uid, record.generation).ok()?;
     Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
 }
 
 /// What is told of each entry, and why one is closed. Of an access that goes it is nothing.
-pub(super) fn told(grant: &Grant, now: Timestamp) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
-    if grant.access.deleting {
+pub(super) fn told(view: &AccessView, now: Timestamp) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
+    if view.access.deleting {
         return Vec::new();
     }
-    let opened = match current(grant) {
-        Some((credential, scopes)) if published(grant, &credential).is_some() => Some(scopes),
-        Some(_) | None => opened_meanwhile(grant, now),
+    let opened = match current(view) {
+        Some((credential, scopes)) if published(view, &credential).is_some() => Some(scopes),
+        Some(_) | None => opened_meanwhile(view, now),
     };
-    entries::told(grant, opened.as_deref())
+    entries::told(view, opened.as_deref())
 }
 
 /// Reason and message of `Ready`.
@@ -98,49 +98,50 @@ pub(super) fn verdict(
 }
 
 /// Name of the consumer Secret, if it holds this key.
-fn published(grant: &Grant, credential: &AccessCredential) -> Option<String> {
-    let Knowledge::Present(secret) = grant.consumers.get(&grant.access.consumer_secret) else { return None };
-    let ours = secret.is_controlled_by_uid(grant.access.uid.as_str());
+fn published(view: &AccessView, credential: &AccessCredential) -> Option<String> {
+    let Knowledge::Present(secret) = view.consumers.get(&view.access.consumer_secret) else { return None };
+    let ours = secret.is_controlled_by_uid(view.access.uid.as_str());
     (ours && secret.published_key() == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
 /// Buckets that the key opens which tenants have as long as the current one is not published.
-fn opened_meanwhile(grant: &Grant, now: Timestamp) -> Option<Vec<AccessScope>> {
-    earlier(grant, now).map(|(_, key, _)| AccessCredentialFacts::scopes_of(&key.0))
+fn opened_meanwhile(view: &AccessView, now: Timestamp) -> Option<Vec<AccessScope>> {
+    earlier(view, now).map(|(_, key, _)| AccessCredentialFacts::scopes_of(&key.0))
 }
 
 /// The key that tenants have as long as the current one is not published: an earlier one, which has
 /// not ended. Its generation, its Secret and its id.
-fn earlier(grant: &Grant, now: Timestamp) -> Option<(u64, &Stored, String)> {
-    let names = [Some(&grant.access.consumer_secret), grant.access.status.bound_secret_name.as_ref()];
-    let read = names.into_iter().flatten().find_map(|name| match grant.consumers.get(name) {
-        Knowledge::Present(secret) if secret.is_controlled_by_uid(grant.access.uid.as_str()) => {
+fn earlier(view: &AccessView, now: Timestamp) -> Option<(u64, &Stored, String)> {
+    let names = [Some(&view.access.consumer_secret), view.access.status.bound_secret_name.as_ref()];
+    let read = names.into_iter().flatten().find_map(|name| match view.consumers.get(name) {
+        Knowledge::Present(secret) if secret.is_controlled_by_uid(view.access.uid.as_str()) => {
             Some(secret.published_key()?.to_owned())
         }
         Knowledge::Present(_) | Knowledge::Absent | Knowledge::Unknown | Knowledge::Taken => None,
     })?;
-    let (number, key) = grant.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
+    let (number, key) =
+        view.numbered_keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(read.as_str()))?;
     let works = stamp(key) == Ok(None) || stamp(key).ok().flatten().is_some_and(|end| end > now);
     works.then_some((number, key, read))
 }
 
 /// The one that tenants have as long as the current key is not published: by it alone an edit of
 /// the name finds it again.
-fn meanwhile(grant: &Grant) -> Option<String> {
-    let shown = grant.access.status.bound_secret_name.as_ref()?;
-    match grant.consumers.get(shown) {
+fn meanwhile(view: &AccessView) -> Option<String> {
+    let shown = view.access.status.bound_secret_name.as_ref()?;
+    match view.consumers.get(shown) {
         Knowledge::Absent => None,
         Knowledge::Present(_) | Knowledge::Unknown | Knowledge::Taken => Some(shown.clone()),
     }
 }
 
-fn conditions(grant: &Grant, reason: AccessReason, message: String, now: &Time) -> Vec<Condition> {
+fn conditions(view: &AccessView, reason: AccessReason, message: String, now: &Time) -> Vec<Condition> {
     let condition = |type_: ConditionType, status: bool, message: &str| Condition {
         type_: type_.as_str().to_owned(),
         status: if status { "True" } else { "False" }.to_owned(),
         reason: reason.to_string(),
         message: message.to_owned(),
-        observed_generation: Some(grant.access.generation),
+        observed_generation: Some(view.access.generation),
         last_transition_time: now.clone(),
     };
     let ready = condition(ConditionType::Ready, reason == AccessReason::Open, &message);
@@ -150,18 +151,18 @@ fn conditions(grant: &Grant, reason: AccessReason, message: String, now: &Time) 
 }
 
 /// One event for each change of `Ready`, and of the key.
-pub(super) fn transitions(grant: &Grant, after: &BucketAccessStatus) -> Vec<Announcement> {
+pub(super) fn transitions(view: &AccessView, after: &BucketAccessStatus) -> Vec<Announcement> {
     let ready = |status: &BucketAccessStatus| {
         status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str()).cloned()
     };
     let mut events = Vec::new();
-    if let (Some(then), Some(now)) = (grant.before.rotation_generation, after.rotation_generation)
+    if let (Some(then), Some(now)) = (view.before.rotation_generation, after.rotation_generation)
         && now > then
     {
         let note = format!("the credential is replaced, generation {now} is current");
         events.push(Announcement { warning: false, reason: "Rotated".to_owned(), note });
     }
-    let (before, Some(now)) = (ready(&grant.before), ready(after)) else { return events };
+    let (before, Some(now)) = (ready(&view.before), ready(after)) else { return events };
     let is_same = before.is_some_and(|it| (&it.status, &it.reason) == (&now.status, &now.reason));
     if !is_same && now.reason != AccessReason::Paused.to_string() {
         let warning = now.status != "True";

@@ -2,8 +2,8 @@
 
 use crate::api::{AccessEntryStatus, AccessMode, AccessReason, AccessScope, ClaimUid, Consent, Entry, EntryOf, Prefix};
 
-use super::step::GrantLook;
-use super::view::{Grant, Halt};
+use super::step::AccessLook;
+use super::view::{AccessView, Halt};
 use super::words::{BucketWord, ClaimWord, EntrySeen, Place};
 
 /// What an entry comes to.
@@ -22,9 +22,9 @@ impl Resolved {
 }
 
 /// What each entry comes to, by live reads where there are some.
-pub(super) fn resolved(grant: &Grant) -> Vec<Resolved> {
-    let entries = grant.access.entries.iter().zip(&grant.entries);
-    let mut all: Vec<Resolved> = entries.map(|(entry, seen)| resolve(grant, entry, seen)).collect();
+pub(super) fn resolved(view: &AccessView) -> Vec<Resolved> {
+    let entries = view.access.entries.iter().zip(&view.entries);
+    let mut all: Vec<Resolved> = entries.map(|(entry, seen)| resolve(view, entry, seen)).collect();
     let names: Vec<_> = all.iter().map(|it| it.scope.as_ref().map(|scope| scope.bucket.clone())).collect();
     for (at, name) in names.iter().enumerate().filter(|(_, name)| name.is_some()) {
         if names.iter().enumerate().any(|(other, it)| other != at && it == name) {
@@ -34,13 +34,13 @@ pub(super) fn resolved(grant: &Grant) -> Vec<Resolved> {
     all
 }
 
-fn resolve(grant: &Grant, entry: &Entry, seen: &EntrySeen) -> Resolved {
+fn resolve(view: &AccessView, entry: &Entry, seen: &EntrySeen) -> Resolved {
     let Ok((mode, prefix)) = &entry.wants else { return Resolved::closed(AccessReason::SpecInvalid) };
     let wants = (*mode, prefix.as_ref());
     match (&entry.of, seen) {
         (Ok(EntryOf::Claim(claim)), EntrySeen::Claim(cached)) => {
-            let word = grant.words.get(claim).unwrap_or(cached);
-            let is_own = claim.namespace == grant.access.at.namespace;
+            let word = view.words.get(claim).unwrap_or(cached);
+            let is_own = claim.namespace == view.access.at.namespace;
             of_claim(word, wants, is_own)
         }
         (Ok(EntryOf::Bucket(..)), EntrySeen::Bucket(BucketWord::Shared { place, consent })) => {
@@ -94,21 +94,21 @@ fn open(
 /// The scopes that a new key gets, in the order of the entries: of those that open now, and of
 /// those that the current one has and that are still consented to. Of each claim among these live
 /// reads say so; no other is read, so that whom nobody consents to costs nothing.
-pub(super) fn scopes_of_next(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
-    for (entry, resolved) in grant.access.entries.iter().zip(resolved(grant)) {
+pub(super) fn scopes_of_next(view: &AccessView, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
+    for (entry, resolved) in view.access.entries.iter().zip(resolved(view)) {
         if let Some(claim) = entry.claim()
             && scope_of_next(resolved, current).is_some()
-            && !grant.words.contains_key(claim)
+            && !view.words.contains_key(claim)
         {
-            return Err(GrantLook::Claim(claim.clone()).into());
+            return Err(AccessLook::Claim(claim.clone()).into());
         }
     }
-    Ok(wanted(grant, current))
+    Ok(wanted(view, current))
 }
 
 /// The same, as far as it is known without a question.
-pub(super) fn wanted(grant: &Grant, current: &[AccessScope]) -> Vec<AccessScope> {
-    resolved(grant).into_iter().filter_map(|resolved| scope_of_next(resolved, current)).collect()
+pub(super) fn wanted(view: &AccessView, current: &[AccessScope]) -> Vec<AccessScope> {
+    resolved(view).into_iter().filter_map(|resolved| scope_of_next(resolved, current)).collect()
 }
 
 fn scope_of_next(resolved: Resolved, current: &[AccessScope]) -> Option<AccessScope> {
@@ -118,27 +118,27 @@ fn scope_of_next(resolved: Resolved, current: &[AccessScope]) -> Option<AccessSc
 
 /// What becomes of the scopes of a key that is there: each follows its entry in mode and prefix,
 /// and goes with it. Where its bucket is, it never changes.
-pub(super) fn kept(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
+pub(super) fn kept(view: &AccessView, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut kept = Vec::new();
     for scope in current {
-        kept.extend(follow(grant, scope)?);
+        kept.extend(follow(view, scope)?);
     }
     Ok(kept)
 }
 
 /// The same, but for what opens more than the key does now.
-pub(super) fn narrowed(grant: &Grant, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
+pub(super) fn narrowed(view: &AccessView, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut narrowed = Vec::new();
     for scope in current {
-        let followed = follow(grant, scope)?;
+        let followed = follow(view, scope)?;
         narrowed.extend(followed.map(|it| if it.is_within(scope) { it } else { scope.clone() }));
     }
     Ok(narrowed)
 }
 
-fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Halt> {
-    let refused: Vec<bool> = resolved(grant).into_iter().map(|it| it.open == Err(AccessReason::SameBucket)).collect();
-    let entries = grant.access.entries.iter().zip(&grant.entries).zip(refused).filter(|(_, refused)| !refused);
+fn follow(view: &AccessView, scope: &AccessScope) -> Result<Option<AccessScope>, Halt> {
+    let refused: Vec<bool> = resolved(view).into_iter().map(|it| it.open == Err(AccessReason::SameBucket)).collect();
+    let entries = view.access.entries.iter().zip(&view.entries).zip(refused).filter(|(_, refused)| !refused);
     for ((entry, seen), _) in entries {
         let (Ok(of), Ok((mode, prefix))) = (&entry.of, &entry.wants) else { continue };
         let followed = AccessScope { mode: *mode, prefix: prefix.clone(), ..scope.clone() };
@@ -154,15 +154,15 @@ fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Hal
                     // Its owner can't be asked, so nothing says that this is over.
                     return word.uid.as_ref().is_none_or(|known| known == uid);
                 }
-                let is_own = claim.namespace == grant.access.at.namespace;
+                let is_own = claim.namespace == view.access.at.namespace;
                 word.uid.as_ref() == Some(uid) && (is_own || word.shared)
             };
-            if grant.words.get(claim).map_or_else(|| is_its(cached), is_its) {
+            if view.words.get(claim).map_or_else(|| is_its(cached), is_its) {
                 return Ok(Some(followed));
             }
             // A cache that is behind takes nothing away.
-            if !grant.words.contains_key(claim) {
-                return Err(GrantLook::Claim(claim.clone()).into());
+            if !view.words.contains_key(claim) {
+                return Err(AccessLook::Claim(claim.clone()).into());
             }
         }
     }
@@ -171,7 +171,10 @@ fn follow(grant: &Grant, scope: &AccessScope) -> Result<Option<AccessScope>, Hal
 
 /// What is told of each entry. `current` are the scopes of the key that tenants have, if they have
 /// one.
-pub(super) fn told(grant: &Grant, current: Option<&[AccessScope]>) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
+pub(super) fn told(
+    view: &AccessView,
+    current: Option<&[AccessScope]>,
+) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
     let entry = |it: Resolved| {
         let has = |scope: &AccessScope| current.is_some_and(|all| all.iter().any(|it| it.is_same_place(scope)));
         let open = match (&it.scope, it.open) {
@@ -188,5 +191,5 @@ pub(super) fn told(grant: &Grant, current: Option<&[AccessScope]>) -> Vec<(Acces
         };
         (status, open.err())
     };
-    resolved(grant).into_iter().map(entry).collect()
+    resolved(view).into_iter().map(entry).collect()
 }

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use super::view::Grant;
+use super::view::AccessView;
 
-impl Grant {
+impl AccessView {
     /// All that this pass knows, in a few bytes. Objects stand for themselves by their
     /// resourceVersion; of the status when the pass began nothing is told, nor of the setting.
     pub fn fingerprint(&self) -> String {

@@ -4,38 +4,39 @@
 use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
 use crate::api::{AccessCredentialFacts, AccessScope, BucketAccessStatus, ConditionType};
 
+use super::super::credentials::KeyHolder;
 use super::super::patch::{Change, SecretPatch, Trigger};
 use super::super::secret::SecretRef;
 use super::entries::wanted;
 use super::keys::nothing_opens;
-use super::step::GrantAct;
-use super::view::Grant;
+use super::step::AccessAct;
+use super::view::AccessView;
 
 /// What an effect that is next for an access is for, and why it is due.
-pub fn purpose(grant: &Grant, act: &GrantAct) -> String {
+pub fn purpose(view: &AccessView, act: &AccessAct) -> String {
     match act {
-        GrantAct::AddFinalizer(_) if grant.access.has_finalizer() => {
+        AccessAct::AddFinalizer(_) if view.access.has_finalizer() => {
             format!("note in annotation {SERVED_BY} that this operator serves the access, which names another")
         }
-        GrantAct::AddFinalizer(_) => match places(&wanted(grant, &[])) {
+        AccessAct::AddFinalizer(_) => match places(&wanted(view, &[])) {
             Some(places) => format!("begin to serve the access: {places}"),
-            None => format!("begin to serve the access, and wait: {}", nothing_opens(grant).message),
+            None => format!("begin to serve the access, and wait: {}", nothing_opens(view).message),
         },
-        GrantAct::RemoveFinalizer(_) => "let the access go: nothing is left to do for it".to_owned(),
-        GrantAct::CreateRecord(record) if record.generation > 1 => {
+        AccessAct::RemoveFinalizer(_) => "let the access go: nothing is left to do for it".to_owned(),
+        AccessAct::CreateRecord(record) if record.generation > 1 => {
             "note the access, whose record is gone, before its next key".to_owned()
         }
-        GrantAct::CreateRecord(_) => "note the access, before its first key".to_owned(),
-        GrantAct::Mint(facts) => {
+        AccessAct::CreateRecord(_) => "note the access, before its first key".to_owned(),
+        AccessAct::Mint(facts) => {
             let places = places(&facts.scopes).unwrap_or_else(|| "no bucket".to_owned());
             format!("make a key to {places} (generation {})", facts.generation)
         }
-        GrantAct::CreateConsumer(content) => {
+        AccessAct::CreateConsumer(content) => {
             format!("write the connection into Secret {}, which is not there", content.name)
         }
-        GrantAct::Patch(patch) => patched(grant, patch),
-        GrantAct::Delete(secret) => deleted(grant, secret),
-        GrantAct::WriteStatus(_, status) => told(&grant.access.status, status),
+        AccessAct::Patch(patch) => patched(view, patch),
+        AccessAct::Delete(secret) => deleted(view, secret),
+        AccessAct::WriteStatus(_, status) => told(&view.access.status, status),
     }
 }
 
@@ -46,15 +47,15 @@ fn places(scopes: &[AccessScope]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-fn patched(grant: &Grant, patch: &SecretPatch) -> String {
+fn patched(view: &AccessView, patch: &SecretPatch) -> String {
     let name = &patch.target.name;
     match patch.change {
-        Change::RaiseGeneration(trigger) => raised(grant, trigger),
-        Change::Retire if is_revoked(grant, name) => {
-            format!("end {}, which somebody's finalizer keeps: annotation {REVOKE} asked for it", key(grant, name))
+        Change::RaiseGeneration(trigger) => raised(view, trigger),
+        Change::Retire if view.is_revoked_key(name) => {
+            format!("end {}, which somebody's finalizer keeps: annotation {REVOKE} asked for it", key(view, name))
         }
-        Change::Retire => format!("let {} expire, once its overlap is over", key(grant, name)),
-        Change::Repair => repaired(grant, patch),
+        Change::Retire => format!("let {} expire, once its overlap is over", key(view, name)),
+        Change::Repair => repaired(view, patch),
         Change::NoteAbsence
         | Change::ForgetAbsence
         | Change::Adopt
@@ -71,22 +72,22 @@ fn patched(grant: &Grant, patch: &SecretPatch) -> String {
     }
 }
 
-fn raised(grant: &Grant, trigger: Trigger) -> String {
+fn raised(view: &AccessView, trigger: Trigger) -> String {
     match trigger {
         Trigger::Interval => {
-            let interval = grant.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
+            let interval = view.access.rotation.as_ref().ok().and_then(|rotation| rotation.interval_days);
             let days = interval.map_or_else(String::new, |days| format!(", {days}"));
             format!("rotate the key: it is older than rotationPolicy.intervalDays{days}")
         }
         Trigger::Request => format!("rotate the key: annotation {ROTATE} asks for it"),
         Trigger::Repair => "replace the key: the current one is gone, or can't be told from a later one".to_owned(),
         Trigger::Entry | Trigger::Move => {
-            let current = grant.record().and_then(|(record, _)| {
-                let key = grant.internal.present(&grant.key_name(record.generation))?;
+            let current = view.record().and_then(|(record, _)| {
+                let key = view.key(record.generation)?;
                 Some(AccessCredentialFacts::scopes_of(&key.0))
             });
             let current = current.unwrap_or_default();
-            let mut new = wanted(grant, &current);
+            let mut new = wanted(view, &current);
             new.retain(|scope| !current.iter().any(|has| has.is_same_place(scope)));
             let places = places(&new).unwrap_or_else(|| "another bucket".to_owned());
             format!("make a key that opens {places} as well: an entry leads there")
@@ -95,18 +96,21 @@ fn raised(grant: &Grant, trigger: Trigger) -> String {
     }
 }
 
-fn repaired(grant: &Grant, patch: &SecretPatch) -> String {
+fn repaired(view: &AccessView, patch: &SecretPatch) -> String {
     let name = &patch.target.name;
-    if patch.target.namespace == grant.setting.operator_namespace {
+    if patch.target.namespace == view.setting.operator_namespace {
         return match Role::of_internal(name) {
-            Some(Role::AccessCredential) => format!("bring {} up to date with the entries", key(grant, name)),
+            Some(Role::AccessCredential) => format!("bring {} up to date with the entries", key(view, name)),
             Some(_) | None => format!("bring Secret {name} up to date"),
         };
     }
-    let current = grant.record().map(|(record, _)| record.generation);
-    let held = grant.consumers.present(name).and_then(|secret| {
+    let current = view.record().map(|(record, _)| record.generation);
+    let held = view.consumers.present(name).and_then(|secret| {
         let id = secret.published_key()?;
-        grant.keys().into_iter().find(|(_, key)| key.text("access_key_id") == Some(id)).map(|(number, _)| number)
+        view.numbered_keys()
+            .into_iter()
+            .find(|(_, key)| key.text("access_key_id") == Some(id))
+            .map(|(number, _)| number)
     });
     match (held, current) {
         (Some(held), Some(current)) if held != current => {
@@ -116,23 +120,23 @@ fn repaired(grant: &Grant, patch: &SecretPatch) -> String {
     }
 }
 
-fn deleted(grant: &Grant, secret: &SecretRef) -> String {
+fn deleted(view: &AccessView, secret: &SecretRef) -> String {
     let name = &secret.name;
-    let why = if grant.access.deleting { ": the access is deleted" } else { "" };
-    if secret.namespace != grant.setting.operator_namespace {
-        let elsewhere = format!(": the connection is in Secret {}", grant.access.consumer_secret);
+    let why = if view.access.deleting { ": the access is deleted" } else { "" };
+    if secret.namespace != view.setting.operator_namespace {
+        let elsewhere = format!(": the connection is in Secret {}", view.access.consumer_secret);
         return format!("delete Secret {name}{}", if why.is_empty() { &elsewhere } else { why });
     }
     let again = ": its namespace was made again, and is another one";
     match Role::of_internal(name) {
-        Some(Role::AccessCredential) if grant.access.deleting => format!("revoke {}{why}", key(grant, name)),
-        Some(Role::AccessCredential) if is_revoked(grant, name) => {
-            format!("revoke {}: annotation {REVOKE} asked for it", key(grant, name))
+        Some(Role::AccessCredential) if view.access.deleting => format!("revoke {}{why}", key(view, name)),
+        Some(Role::AccessCredential) if view.is_revoked_key(name) => {
+            format!("revoke {}: annotation {REVOKE} asked for it", key(view, name))
         }
-        Some(Role::AccessCredential) if is_of_another_namespace(grant) => {
-            format!("revoke {}{again}", key(grant, name))
+        Some(Role::AccessCredential) if is_of_another_namespace(view) => {
+            format!("revoke {}{again}", key(view, name))
         }
-        Some(Role::AccessCredential) => format!("delete {}, which has expired", key(grant, name)),
+        Some(Role::AccessCredential) => format!("delete {}, which has expired", key(view, name)),
         Some(Role::AccessRecord) => {
             format!("delete the access's record{}", if why.is_empty() { again } else { why })
         }
@@ -141,22 +145,18 @@ fn deleted(grant: &Grant, secret: &SecretRef) -> String {
 }
 
 /// Whether the record is of an earlier namespace of this name.
-fn is_of_another_namespace(grant: &Grant) -> bool {
-    let namespace = grant.namespace().map(|namespace| &namespace.uid);
-    grant.record().zip(namespace).is_some_and(|((record, _), uid)| record.namespace_uid != *uid)
+fn is_of_another_namespace(view: &AccessView) -> bool {
+    let namespace = view.namespace().map(|namespace| &namespace.uid);
+    view.record().zip(namespace).is_some_and(|((record, _), uid)| record.namespace_uid != *uid)
 }
 
-fn generation(grant: &Grant, name: &str) -> Option<u64> {
-    grant.keys().into_iter().find(|(_, key)| key.name() == name).map(|(number, _)| number)
-}
-
-fn is_revoked(grant: &Grant, name: &str) -> bool {
-    generation(grant, name).is_some_and(|number| grant.is_revoked(number))
+fn generation(view: &AccessView, name: &str) -> Option<u64> {
+    view.numbered_keys().into_iter().find(|(_, key)| key.name() == name).map(|(number, _)| number)
 }
 
 /// A key, by its generation.
-fn key(grant: &Grant, name: &str) -> String {
-    match generation(grant, name) {
+fn key(view: &AccessView, name: &str) -> String {
+    match generation(view, name) {
         Some(generation) => format!("the key of generation {generation}"),
         None => format!("key {name}"),
     }

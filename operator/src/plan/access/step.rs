@@ -12,16 +12,16 @@ use super::words::ClaimWord;
 
 /// The next step of a pass over an access.
 #[derive(Clone, Debug, PartialEq)]
-pub enum GrantStep {
+pub enum AccessStep {
     /// Find something out; changes nothing.
-    Look(GrantLook),
+    Look(AccessLook),
     /// Change something.
-    Act(GrantAct),
+    Act(AccessAct),
 }
 
 /// A question. All are asked live.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GrantLook {
+pub enum AccessLook {
     /// GET the access.
     Access,
     /// GET its namespace.
@@ -38,7 +38,7 @@ pub enum GrantLook {
 
 /// An effect.
 #[derive(Clone, Debug, PartialEq)]
-pub enum GrantAct {
+pub enum AccessAct {
     /// PATCH the access: put our finalizer on, and note this operator.
     AddFinalizer(ObjectId),
     /// PATCH the access: take our finalizer off.
@@ -59,7 +59,7 @@ pub enum GrantAct {
 
 /// What came of a step.
 #[derive(Clone, Debug, PartialEq)]
-pub enum GrantAnswer {
+pub enum AccessAnswer {
     /// The access as it is now; `None` = there is none.
     Access(Option<Box<Access>>),
     /// Its namespace; `None` = there is none, or it is on its way out.
@@ -89,38 +89,38 @@ pub enum GrantAnswer {
     /// The status is written, and the access is this.
     StatusWritten(Box<Access>),
     /// The step was not done, or whether it was done is unknown.
-    Failed(GrantStep, Failure),
+    Failed(AccessStep, Failure),
 }
 
-impl From<GrantLook> for GrantStep {
-    fn from(look: GrantLook) -> Self {
+impl From<AccessLook> for AccessStep {
+    fn from(look: AccessLook) -> Self {
         Self::Look(look)
     }
 }
 
-impl From<GrantAct> for GrantStep {
-    fn from(act: GrantAct) -> Self {
+impl From<AccessAct> for AccessStep {
+    fn from(act: AccessAct) -> Self {
         Self::Act(act)
     }
 }
 
-impl fmt::Display for GrantStep {
+impl fmt::Display for AccessStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Look(GrantLook::Access) => f.write_str("read the access"),
-            Self::Look(GrantLook::Namespace) => f.write_str("read the namespace of the access"),
-            Self::Look(GrantLook::Own) => f.write_str("list the access's internal Secrets"),
-            Self::Look(GrantLook::Internal(name)) => write!(f, "read internal Secret {name}"),
-            Self::Look(GrantLook::Consumer(name)) => write!(f, "read Secret {name}"),
-            Self::Look(GrantLook::Claim(claim)) => write!(f, "read claim {claim} and the record of its bucket"),
-            Self::Act(GrantAct::AddFinalizer(_)) => f.write_str("put the finalizer on"),
-            Self::Act(GrantAct::RemoveFinalizer(_)) => f.write_str("take the finalizer off"),
-            Self::Act(GrantAct::CreateRecord(_)) => f.write_str("make the access's record"),
-            Self::Act(GrantAct::Mint(facts)) => write!(f, "make credential {}", facts.access_key_id()),
-            Self::Act(GrantAct::CreateConsumer(content)) => write!(f, "make Secret {}", content.name),
-            Self::Act(GrantAct::Patch(patch)) => write!(f, "patch Secret {}: {}", patch.target.name, patch.change),
-            Self::Act(GrantAct::Delete(secret)) => write!(f, "delete Secret {}", secret.name),
-            Self::Act(GrantAct::WriteStatus(..)) => f.write_str("write the status"),
+            Self::Look(AccessLook::Access) => f.write_str("read the access"),
+            Self::Look(AccessLook::Namespace) => f.write_str("read the namespace of the access"),
+            Self::Look(AccessLook::Own) => f.write_str("list the access's internal Secrets"),
+            Self::Look(AccessLook::Internal(name)) => write!(f, "read internal Secret {name}"),
+            Self::Look(AccessLook::Consumer(name)) => write!(f, "read Secret {name}"),
+            Self::Look(AccessLook::Claim(claim)) => write!(f, "read claim {claim} and the record of its bucket"),
+            Self::Act(AccessAct::AddFinalizer(_)) => f.write_str("put the finalizer on"),
+            Self::Act(AccessAct::RemoveFinalizer(_)) => f.write_str("take the finalizer off"),
+            Self::Act(AccessAct::CreateRecord(_)) => f.write_str("make the access's record"),
+            Self::Act(AccessAct::Mint(facts)) => write!(f, "make credential {}", facts.access_key_id()),
+            Self::Act(AccessAct::CreateConsumer(content)) => write!(f, "make Secret {}", content.name),
+            Self::Act(AccessAct::Patch(patch)) => write!(f, "patch Secret {}: {}", patch.target.name, patch.change),
+            Self::Act(AccessAct::Delete(secret)) => write!(f, "delete Secret {}", secret.name),
+            Self::Act(AccessAct::WriteStatus(..)) => f.write_str("write the status"),
         }
     }
 }

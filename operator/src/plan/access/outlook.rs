@@ -7,7 +7,7 @@ use crate::api::{AccessEntryStatus, AccessReason, ClaimRef, Entry, EntryOf};
 
 use super::keys::nothing_opens;
 use super::status::{told, verdict};
-use super::view::{Grant, Stop};
+use super::view::{AccessView, Stop};
 use super::words::words;
 
 /// What nobody tells of when it changes.
@@ -41,27 +41,27 @@ pub struct EntryOutlook {
 
 impl Outlook {
     /// Of an access whose pass ends with this stop, or without one.
-    pub(super) fn of(grant: &Grant, stop: Option<&Stop>, now: Timestamp) -> Self {
-        let (reason, message) = verdict(stop, &told(grant, now));
+    pub(super) fn of(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> Self {
+        let (reason, message) = verdict(stop, &told(view, now));
         Self {
             obstacle: (reason != AccessReason::Open).then_some((reason, message)),
             // Where no entry opens, the entries tell.
             remedies: stop
-                .filter(|stop| **stop != nothing_opens(grant))
-                .map(|stop| of_stop(grant, stop.reason))
+                .filter(|stop| **stop != nothing_opens(view))
+                .map(|stop| of_stop(view, stop.reason))
                 .unwrap_or_default(),
-            ..Self::of_entries(grant, now)
+            ..Self::of_entries(view, now)
         }
     }
 
     /// Of an access whose pass has something to do first: of its entries alone.
-    pub(super) fn of_entries(grant: &Grant, now: Timestamp) -> Self {
-        let all = grant.access.entries.iter().zip(told(grant, now));
+    pub(super) fn of_entries(view: &AccessView, now: Timestamp) -> Self {
+        let all = view.access.entries.iter().zip(told(view, now));
         let entries = all.map(|(entry, (status, why))| EntryOutlook {
             asks: asks(entry),
             status,
             why: why.map(words),
-            remedies: why.map(|why| of_entry(grant, entry, why)).unwrap_or_default(),
+            remedies: why.map(|why| of_entry(view, entry, why)).unwrap_or_default(),
         });
         Self { obstacle: None, remedies: Vec::new(), entries: entries.collect() }
     }
@@ -82,8 +82,8 @@ fn asks(entry: &Entry) -> String {
 }
 
 /// What would open an entry that is closed.
-fn of_entry(grant: &Grant, entry: &Entry, why: AccessReason) -> Vec<String> {
-    let namespace = &grant.access.at.namespace;
+fn of_entry(view: &AccessView, entry: &Entry, why: AccessReason) -> Vec<String> {
+    let namespace = &view.access.at.namespace;
     match &entry.of {
         Err(error) => vec![format!("the entry is mended: {error}")],
         Ok(EntryOf::Claim(claim)) => of_claim(namespace, claim, entry, why),
@@ -197,13 +197,13 @@ fn of_any(entry: &Entry, why: AccessReason) -> Vec<String> {
 }
 
 /// What would let a pass go on.
-fn of_stop(grant: &Grant, why: AccessReason) -> Vec<String> {
+fn of_stop(view: &AccessView, why: AccessReason) -> Vec<String> {
     match why {
         AccessReason::Paused => vec![format!("annotation {PAUSED} is taken off the access")],
         AccessReason::OperatorNamespace => vec!["the access is made in another namespace".to_owned()],
         AccessReason::SpecInvalid => vec!["the spec of the access is mended".to_owned()],
         AccessReason::SecretConflict => vec![
-            format!("Secret {} is deleted", grant.access.consumer_secret),
+            format!("Secret {} is deleted", view.access.consumer_secret),
             "spec.writeConnectionSecretToRef names another".to_owned(),
         ],
         AccessReason::CreationInconsistent => vec![
@@ -211,7 +211,7 @@ fn of_stop(grant: &Grant, why: AccessReason) -> Vec<String> {
             format!("annotation {ROTATE} of the access asks for another key, where it is a key that is damaged"),
         ],
         AccessReason::ServedByAnother => {
-            vec![format!("annotation {SERVED_BY} of the access names this operator, {}", grant.setting.operator())]
+            vec![format!("annotation {SERVED_BY} of the access names this operator, {}", view.setting.operator())]
         }
         AccessReason::DeletionBlocked => {
             vec!["the finalizers that the message names are taken off by those who put them on".to_owned()]

@@ -9,18 +9,20 @@ use crate::api::{Access, AccessReason, AccessRecord, BucketAccessStatus, ClaimRe
 
 use super::super::answer::{Failure, Posted};
 use super::super::asking::Asker;
+use super::super::credentials::KeyHolder;
+use super::super::known::{Knowledge, Secrets};
 use super::super::note::Note;
 use super::super::patch::{Change, Trigger};
 use super::super::secret::Stored;
 use super::super::step::Then;
-use super::super::view::{Knowledge, Secrets, Setting};
+use super::super::view::Setting;
 use super::super::walk;
-use super::step::{GrantAct, GrantAnswer, GrantLook, GrantStep};
+use super::step::{AccessAct, AccessAnswer, AccessLook, AccessStep};
 use super::words::{ClaimWord, EntrySeen, Lead};
 
 /// What the caches hold of an access.
 #[derive(Clone, Debug)]
-pub struct GrantCached {
+pub struct AccessCached {
     /// Its internal Secrets.
     pub internal: Vec<Stored>,
     /// Secrets in its namespace that it controls, or that have the name of its own.
@@ -35,7 +37,7 @@ pub struct GrantCached {
 
 /// What a pass over an access knows so far.
 #[derive(Clone, Debug)]
-pub struct Grant {
+pub struct AccessView {
     pub(super) setting: Arc<Setting>,
     pub(super) access: Access,
     /// The status when the pass began.
@@ -71,10 +73,10 @@ pub struct Grant {
 }
 
 /// Why a pass over an access is over.
-pub(super) type Trouble = walk::Trouble<GrantStep>;
+pub(super) type Trouble = walk::Trouble<AccessStep>;
 
 /// Why a walk halts, be it for its next step.
-pub(super) type Halt = walk::Halt<GrantStep, Stop>;
+pub(super) type Halt = walk::Halt<AccessStep, Stop>;
 
 /// End of a walk that came through.
 pub(super) type Outcome = walk::Outcome<Stop>;
@@ -105,22 +107,22 @@ impl From<Stop> for Halt {
     }
 }
 
-impl From<GrantLook> for Halt {
-    fn from(look: GrantLook) -> Self {
+impl From<AccessLook> for Halt {
+    fn from(look: AccessLook) -> Self {
         Self::Step(Box::new(look.into()))
     }
 }
 
-impl From<GrantAct> for Halt {
-    fn from(act: GrantAct) -> Self {
+impl From<AccessAct> for Halt {
+    fn from(act: AccessAct) -> Self {
         Self::Step(Box::new(act.into()))
     }
 }
 
-impl Grant {
+impl AccessView {
     /// What the caches tell of an access.
-    pub fn new(setting: Arc<Setting>, access: Access, cached: GrantCached) -> Self {
-        let GrantCached { internal, consumers, namespace, entries, lead } = cached;
+    pub fn new(setting: Arc<Setting>, access: Access, cached: AccessCached) -> Self {
+        let AccessCached { internal, consumers, namespace, entries, lead } = cached;
         Self {
             setting,
             before: access.status.clone(),
@@ -198,47 +200,20 @@ impl Grant {
         Some((record, stored))
     }
 
-    /// Before anything is written: this UID is there, and is not being deleted.
-    pub(super) fn require_live(&self) -> Result<(), Halt> {
-        if self.is_live { Ok(()) } else { Err(GrantLook::Access.into()) }
-    }
-
     /// A live list of its internal Secrets, made in this pass.
     pub(super) fn require_list(&self) -> Result<(), Halt> {
-        if self.lists.0 > 0 { Ok(()) } else { Err(GrantLook::Own.into()) }
+        if self.lists.0 > 0 { Ok(()) } else { Err(AccessLook::Own.into()) }
     }
 
     /// The same, of which nothing was deleted since.
     pub(super) fn require_current_list(&self) -> Result<(), Halt> {
-        if self.lists.1 { Ok(()) } else { Err(GrantLook::Own.into()) }
-    }
-
-    /// That there is no internal Secret of this name.
-    pub(super) fn require_absent(&self, name: &str) -> Result<(), Halt> {
-        if self.internal.is_absent(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
-    }
-
-    /// The same, as two live reads showed.
-    pub(super) fn require_absent_twice(&self, name: &str) -> Result<(), Halt> {
-        if self.internal.is_absent_twice(name) { Ok(()) } else { Err(GrantLook::Internal(name.to_owned()).into()) }
-    }
-
-    /// That the record is as it was last read or written, since the last answer that took long:
-    /// whoever goes on writes it first.
-    pub(super) fn require_settled(&self) -> Result<(), Halt> {
-        let name = AccessRecord::name(&self.access.uid);
-        if self.internal.is_current(&name) { Ok(()) } else { Err(GrantLook::Internal(name).into()) }
-    }
-
-    /// The same, only where an answer took long.
-    pub(super) fn require_settled_if_in_doubt(&self) -> Result<(), Halt> {
-        if self.is_doubted { self.require_settled() } else { Ok(()) }
+        if self.lists.1 { Ok(()) } else { Err(AccessLook::Own.into()) }
     }
 
     /// Its namespace, read live.
     pub(super) fn require_namespace(&self) -> Result<&Asker, Halt> {
         match &self.namespace_live {
-            None => Err(GrantLook::Namespace.into()),
+            None => Err(AccessLook::Namespace.into()),
             Some(None) => {
                 let why = format!("namespace {} is on its way out", self.access.at.namespace);
                 Err(Stop::new(AccessReason::ServerError, why).into())
@@ -249,7 +224,7 @@ impl Grant {
 
     /// Takes in an answer that came late: what was read before is of the past, the access is read
     /// again, and an aim that came late may not be minted.
-    pub(super) fn take_late(&mut self, answer: GrantAnswer) {
+    pub(super) fn take_late(&mut self, answer: AccessAnswer) {
         self.internal.age(self.step);
         self.consumers.age(self.step);
         self.namespace_live = None;
@@ -261,65 +236,65 @@ impl Grant {
     }
 
     /// Takes in an answer that came slowly: another operator may have gone on meanwhile.
-    pub(super) fn take_slow(&mut self, answer: GrantAnswer) {
+    pub(super) fn take_slow(&mut self, answer: AccessAnswer) {
         self.internal.doubt(self.step);
         self.is_doubted = true;
         self.take(answer);
     }
 
     /// Takes in what a step found out or did.
-    pub(super) fn take(&mut self, answer: GrantAnswer) {
+    pub(super) fn take(&mut self, answer: AccessAnswer) {
         self.step += 1;
         let step = self.step;
         match answer {
-            GrantAnswer::Access(live) => self.found_access(live),
-            GrantAnswer::Namespace(namespace) => self.namespace_live = Some(namespace),
-            GrantAnswer::Own(secrets) => {
+            AccessAnswer::Access(live) => self.found_access(live),
+            AccessAnswer::Namespace(namespace) => self.namespace_live = Some(namespace),
+            AccessAnswer::Own(secrets) => {
                 self.internal.forget_present();
                 secrets.into_iter().for_each(|secret| self.internal.found(secret, step));
                 self.lists = (self.lists.0 + 1, true);
             }
-            GrantAnswer::Internal(_, Some(secret)) => self.internal.found(secret, step),
-            GrantAnswer::Internal(name, None) => self.internal.missed(&name, step),
-            GrantAnswer::Consumer(_, Some(secret)) => self.consumers.found(secret, step),
-            GrantAnswer::Consumer(name, None) => self.consumers.missed(&name, step),
-            GrantAnswer::Claim(claim, word) => drop(self.words.insert(claim, word)),
-            GrantAnswer::FinalizerAdded(access) => {
+            AccessAnswer::Internal(_, Some(secret)) => self.internal.found(secret, step),
+            AccessAnswer::Internal(name, None) => self.internal.missed(&name, step),
+            AccessAnswer::Consumer(_, Some(secret)) => self.consumers.found(secret, step),
+            AccessAnswer::Consumer(name, None) => self.consumers.missed(&name, step),
+            AccessAnswer::Claim(claim, word) => drop(self.words.insert(claim, word)),
+            AccessAnswer::FinalizerAdded(access) => {
                 self.access = *access;
                 self.is_live = true;
             }
-            GrantAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
-            GrantAnswer::StatusWritten(access) => self.access = *access,
-            GrantAnswer::RecordPosted(record, posted) => {
+            AccessAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
+            AccessAnswer::StatusWritten(access) => self.access = *access,
+            AccessAnswer::RecordPosted(record, posted) => {
                 // A POST that comes late must not outlive its access: it is read again before
                 // anything is minted.
                 self.is_live = false;
                 self.aimed = matches!(posted, Posted::Stored(_)).then_some(record.generation);
                 self.posted(AccessRecord::name(&record.uid), posted);
             }
-            GrantAnswer::CredentialPosted(facts, posted) => {
+            AccessAnswer::CredentialPosted(facts, posted) => {
                 self.aimed = None;
                 self.posted(facts.access_key_id().access_secret_name(), posted);
             }
-            GrantAnswer::ConsumerPosted(_, Posted::Stored(secret)) => {
+            AccessAnswer::ConsumerPosted(_, Posted::Stored(secret)) => {
                 self.consumers.found(secret, step);
                 self.is_consumer_written = true;
             }
-            GrantAnswer::ConsumerPosted(name, Posted::NameTaken) => {
+            AccessAnswer::ConsumerPosted(name, Posted::NameTaken) => {
                 if self.consumers.get(&name) == Knowledge::Absent {
                     self.trouble = Some(Trouble::Stale);
                 }
                 self.consumers.taken(&name, step);
             }
-            GrantAnswer::Patched(change, secret) => self.patched(change, secret),
-            GrantAnswer::Deleted(_, Some(kept)) => self.internal.found(kept, step),
-            GrantAnswer::Deleted(secret, None) if secret.namespace == self.setting.operator_namespace => {
-                self.highest_gone = self.highest_gone.max(self.highest());
+            AccessAnswer::Patched(change, secret) => self.patched(change, secret),
+            AccessAnswer::Deleted(_, Some(kept)) => self.internal.found(kept, step),
+            AccessAnswer::Deleted(secret, None) if secret.namespace == self.setting.operator_namespace => {
+                self.highest_gone = self.highest_gone.max(self.highest_generation());
                 self.internal.deleted(&secret.name, step);
                 self.lists.1 = false;
             }
-            GrantAnswer::Deleted(secret, None) => self.consumers.deleted(&secret.name, step),
-            GrantAnswer::Failed(failed, failure) => self.failed(failed, failure),
+            AccessAnswer::Deleted(secret, None) => self.consumers.deleted(&secret.name, step),
+            AccessAnswer::Failed(failed, failure) => self.failed(failed, failure),
         }
     }
 
@@ -365,8 +340,8 @@ impl Grant {
     }
 
     /// A write that a stale cache was the reason of is made again by what there is.
-    fn failed(&mut self, step: GrantStep, failure: Failure) {
-        if let (GrantStep::Act(GrantAct::Delete(secret)), Failure::Conflict) = (&step, &failure)
+    fn failed(&mut self, step: AccessStep, failure: Failure) {
+        if let (AccessStep::Act(AccessAct::Delete(secret)), Failure::Conflict) = (&step, &failure)
             && self.internal.is_cached(&secret.name)
             && secret.namespace == self.setting.operator_namespace
         {

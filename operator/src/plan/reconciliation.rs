@@ -1,4 +1,4 @@
-//! The form that every kind's plan has: a conversation between what decides and what carries out.
+//! The form that every kind's plan has: a reconciliation between what decides and what carries out.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ pub enum Arrival {
     Late,
 }
 
-/// What bounds a conversation, so that a store or API server that contradicts itself can't keep it
+/// Bounds of a reconciliation, so that a store or API server that contradicts itself can't keep it
 /// going for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
@@ -25,10 +25,10 @@ pub enum Bound {
     ReadsByName,
 }
 
-/// A conversation: it names a step, the step is carried out, it learns the answer; and so on until
-/// it comes to an end. Every decision is made on what is known at that moment, and one that was cut
+/// A reconciliation: it names a step, the step is carried out, it learns the answer; and so on to
+/// its end. Every decision is made on what is known at that moment, and one that was cut
 /// short anywhere is simply begun again.
-pub trait Conversation {
+pub trait Reconciliation {
     /// What is to be found out or done.
     type Step;
     /// What came of a step, together with what was asked or done.
