@@ -11,6 +11,7 @@ use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{BucketVersioningStatus, Tag, Tagging, VersioningConfiguration};
+use s3_sim::BucketSnapshot;
 use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 use thiserror::Error;
 
@@ -109,7 +110,12 @@ impl Store {
 
     /// Puts a small object whose key tells this number.
     pub async fn put(&self, bucket: &str, number: usize) -> Result<(), StoreError> {
-        let put = self.client.put_object().bucket(bucket).key(format!("objects/{number:05}"));
+        self.put_object(bucket, &format!("objects/{number:05}")).await
+    }
+
+    /// Puts a small object.
+    pub async fn put_object(&self, bucket: &str, key: &str) -> Result<(), StoreError> {
+        let put = self.client.put_object().bucket(bucket).key(key);
         let answer = put.body(ByteStream::from_static(b"data")).send().await;
         answer.map(|_| ()).map_err(failed(format!("can't put into bucket {bucket}")))
     }
@@ -207,14 +213,31 @@ impl Store {
         answer.map(|_| ()).map_err(failed(format!("can't delete bucket {bucket}")))
     }
 
+    /// The names of the buckets that begin like this.
+    async fn names(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let answer = self.client.list_buckets().send().await;
+        let buckets = answer.map_err(failed("can't list the buckets"))?.buckets.unwrap_or_default();
+        Ok(buckets.into_iter().filter_map(|bucket| bucket.name).filter(|name| name.starts_with(prefix)).collect())
+    }
+
+    /// The buckets whose names begin like this: their tags, and how many objects are in them, if
+    /// these are no more than fit on a page.
+    pub async fn buckets(&self, prefix: &str) -> Result<BTreeMap<String, BucketSnapshot>, StoreError> {
+        let mut buckets = BTreeMap::new();
+        for name in self.names(prefix).await? {
+            if let Some(tags) = self.tags(&name).await? {
+                let objects = self.keys(&name).await?.len();
+                let tags = Some(tags).filter(|tags| !tags.is_empty());
+                buckets.insert(name, BucketSnapshot { tags, objects, ..BucketSnapshot::default() });
+            }
+        }
+        Ok(buckets)
+    }
+
     /// Deletes the buckets whose names begin like this.
     pub async fn remove_all(&self, prefix: &str) -> Result<(), StoreError> {
-        let answer = self.client.list_buckets().send().await;
-        let answer = answer.map_err(failed("can't list the buckets"))?;
-        for name in answer.buckets.unwrap_or_default().into_iter().filter_map(|bucket| bucket.name) {
-            if name.starts_with(prefix) {
-                self.remove(&name).await?;
-            }
+        for name in self.names(prefix).await? {
+            self.remove(&name).await?;
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ mod installation;
 mod manifests;
 mod operator;
 mod options;
+pub mod scenes;
 pub mod serve;
 mod third_parties;
 mod transport;

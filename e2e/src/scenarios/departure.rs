@@ -40,30 +40,6 @@ pub(super) async fn forced(environment: &Environment) -> Result<String> {
     Ok(seen)
 }
 
-/// A bucket that is not empty keeps its claim, until the claim is let go as its condition says.
-pub(super) async fn refused(environment: &Environment) -> Result<String> {
-    let setup = environment.setup("refused").await?;
-    let mut operator = setup.start_operator(&[]).await?;
-    let seen = setup.under(&mut operator, async {
-        let claim = setup.claim("data", json!({"deletionPolicy": "Delete"})).await?;
-        setup.ready("data").await?;
-        let bucket = format!("{}-data", setup.tenant);
-        setup.environment.store.put(&bucket, 1).await?;
-        setup.ask_to_delete("data").await?;
-        setup.shows("data", "BucketNotEmpty").await?;
-        ensure!(setup.internal(&claim, Role::VirtualCredential).await?.is_empty(), "a key is left");
-        setup.patch("data", json!({"spec": {"deletionPolicy": "Retain", "forceDelete": false}})).await?;
-        setup.gone(&claim).await?;
-        setup.nothing_left(&claim).await?;
-        let kept = setup.environment.store.tags(&bucket).await?;
-        ensure!(kept.is_some(), "bucket {bucket} is gone");
-        Ok(format!("bucket {bucket} kept its claim until that was let go"))
-    });
-    let seen = seen.await?;
-    operator.terminate().await?;
-    Ok(seen)
-}
-
 /// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for
 /// what.
 pub(super) async fn kept(environment: &Environment) -> Result<String> {

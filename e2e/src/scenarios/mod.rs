@@ -1,14 +1,10 @@
 //! The scenarios: each makes its own setup, plays, and checks what can be seen from outside.
 
 mod access;
-mod adoption;
 mod backend;
-mod bind;
-mod conflicts;
 mod crashes;
 mod crds;
 mod departure;
-mod edits;
 mod election;
 mod faults;
 mod gateway;
@@ -20,6 +16,7 @@ mod plan;
 mod restart;
 mod rollout;
 mod rotation;
+mod scene;
 mod schedule;
 mod two;
 mod unreadable;
@@ -35,6 +32,7 @@ use stowage_testbed::clock::FakeClock;
 use stowage_testbed::environment::Environment;
 use stowage_testbed::failure::sentence;
 use stowage_world::effects::Plan as Faults;
+use stowage_world::scenes::{names, removal};
 
 use crate::artefacts;
 use crate::cluster_kind::ClusterKind;
@@ -208,6 +206,7 @@ impl Scenario {
             Self::ForcedDeletion => Some("purge-slices"),
             Self::RefusedDeletion => Some("delete-full"),
             Self::NameConflict => Some("conflict"),
+            Self::SecretConflict => Some("delete-refused"),
             _ => None,
         }
     }
@@ -262,16 +261,16 @@ impl Scenario {
             Self::NamespaceDeleted => namespace::deleted(environment).await,
             Self::Namespaced => namespaced::play(environment).await,
             Self::Upgrade => upgrade::play(environment).await,
-            Self::BindAndDelete => bind::play(environment).await,
-            Self::Adoption => adoption::play(environment).await,
+            Self::BindAndDelete => scene::play(environment, "bind", &names::taken_back()).await,
+            Self::Adoption => scene::adoption(environment).await,
             Self::BackendFirst => backend::first(environment).await,
-            Self::PolicyEdits => edits::policy(environment).await,
+            Self::PolicyEdits => scene::play(environment, "policy", &removal::edited()).await,
             Self::ForcedDeletion => departure::forced(environment).await,
-            Self::RefusedDeletion => departure::refused(environment).await,
+            Self::RefusedDeletion => scene::play(environment, "refused", &removal::let_go()).await,
             Self::StrippedFinalizer => departure::stripped(environment).await,
             Self::KeptSecret => departure::kept(environment).await,
-            Self::NameConflict => conflicts::name(environment).await,
-            Self::SecretConflict => conflicts::secret(environment).await,
+            Self::NameConflict => scene::play(environment, "name", &names::one_name()).await,
+            Self::SecretConflict => scene::play(environment, "secret", &names::secret_refused()).await,
             Self::Unreadable => unreadable::play(environment).await,
             Self::Plan => plan::play(environment).await,
             Self::Restart => restart::play(environment).await,

@@ -7,10 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use stowage_operator::api::wire::{self, Role};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::label;
+use stowage_world::scenes::Stage as _;
 
 use super::others;
 use super::outlast::outlast;
-use super::scenario::{Scenario, ScenarioStep};
+use super::scenario::{Scenario, ScenarioStep, WorldStep};
 use super::stage::{NeverCame, PATIENCE, Stage};
 use crate::oracles::{Promise, Violation};
 
@@ -46,14 +47,18 @@ pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<
         }
         let goal = match (taken, step) {
             (Err(NeverCame), ScenarioStep::Until(goal)) => goal,
-            (Err(NeverCame), ScenarioStep::Soon(goal, _)) if stage.world.effects.fired().is_empty() => {
+            (Err(NeverCame), ScenarioStep::More(WorldStep::Soon(goal, _)))
+                if stage.world.effects.fired().is_empty() =>
+            {
                 return Err(never(Promise::L5, goal.what, stage));
             }
             // A watch of before may have met its fault by now.
-            (Err(NeverCame), ScenarioStep::Soon(goal, _)) if stage.take(&ScenarioStep::Until(goal)).await.is_err() => {
+            (Err(NeverCame), ScenarioStep::More(WorldStep::Soon(goal, _)))
+                if stage.take(&ScenarioStep::Until(goal)).await.is_err() =>
+            {
                 goal
             }
-            (Ok(()), _) | (Err(NeverCame), ScenarioStep::Soon(..)) => continue,
+            (Ok(()), _) | (Err(NeverCame), ScenarioStep::More(WorldStep::Soon(..))) => continue,
             (Err(NeverCame), step) => return Err(never(stage.unreached(), &step.to_string(), stage)),
         };
         if others::may_rest(scenario, &stage.world.facts(), &stage.world.effects.fired()) {
@@ -79,15 +84,7 @@ pub(super) fn rests(scenario: &Scenario, stage: &Stage, facts: &Facts) -> bool {
 
 fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
     let facts = stage.world.facts();
-    let claims: Vec<String> = facts
-        .all("bucketclaims")
-        .map(|(namespace, name, claim)| {
-            let ready = claim["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Ready");
-            let message = ready.and_then(|ready| ready["message"].as_str()).unwrap_or_default();
-            format!("{namespace}/{name} is {} ({message})", facts.ready(namespace, name))
-        })
-        .collect();
-    let message = format!("it never came to be that {what}; {}", claims.join("; "));
+    let message = format!("it never came to be that {what}; {}", facts.claims());
     Violation { promise, message, event: None }
 }
 
@@ -171,12 +168,12 @@ mod tests {
     use stowage_operator::api::FINALIZER;
     use stowage_world::Options;
     use stowage_world::effects::{CallFault, Fault, GatewayPlan, Outage, Plan};
+    use stowage_world::scenes::{Goal, Target, TargetKind};
 
     use super::super::run::run;
-    use super::super::scenario::{Goal, ScenarioPhase};
+    use super::super::scenario::ScenarioPhase;
     use super::super::scenarios;
     use super::super::schedule::Schedule;
-    use super::super::target::{Target, TargetKind};
     use super::*;
 
     /// Who waits for a store that answers nothing is starved, in whichever way.
@@ -189,8 +186,8 @@ mod tests {
             let hangs =
                 Outage { host: "s3.example:9000".to_owned(), operation: None, fault: Fault::Call(CallFault::Hang) };
             let create = (scenarios::named("create").expect("there is one").script)();
-            let soon = ScenarioStep::Soon(Goal::new("the claim is bound", |_| false), Duration::from_secs(30));
-            [ScenarioStep::Outage(hangs)].into_iter().chain(create).chain([soon]).collect()
+            let soon = WorldStep::Soon(Goal::new("the claim is bound", |_| false), Duration::from_secs(30));
+            [WorldStep::Outage(hangs).into()].into_iter().chain(create).chain([soon.into()]).collect()
         },
         goal: Goal::new("anything", |_| true),
         otherwise: |_, _| false,

@@ -23,11 +23,8 @@ pub mod schedule;
 pub mod script;
 pub mod shrink;
 mod stage;
-mod subject;
-pub mod target;
 mod tenants;
 pub mod timeline;
-mod told;
 pub mod transcript;
 
 pub use campaign::{Campaign, Order, Profile, Progress, explore};

@@ -11,9 +11,9 @@ use stowage_world::effects::{
     Actor, ClockFault, Edit, Effects, Fault, Feature, KubeFault, ProcessFault, Rival, S3Fault, StowageFault, Tampering,
 };
 use stowage_world::history::Facts;
+use stowage_world::scenes::{CLAIM, NAMESPACE};
 
 use super::scenario::{Scenario, ScenarioPhase};
-use super::subject::{CLAIM, NAMESPACE};
 
 /// By when a drift check comes, jitter included.
 const DRIFT: Duration = Duration::from_secs(700);
@@ -232,8 +232,8 @@ mod tests {
     use serde_json::json;
     use stowage_world::effects::CallFault;
 
-    use super::super::subject::BUCKET;
     use super::*;
+    use stowage_world::scenes::BUCKET;
 
     fn rests(fault: Fault, claim: &Value, reason: &str) -> bool {
         reasons(fault, claim, &Facts::default()).contains(&reason)

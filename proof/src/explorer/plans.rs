@@ -9,7 +9,7 @@ use stowage_world::effects::{
 };
 
 use super::outcome::Outcome;
-use super::subject::CLAIM;
+use stowage_world::scenes::CLAIM;
 
 /// Every single fault at every effect of an undisturbed run.
 #[derive(Clone, Debug, Default)]

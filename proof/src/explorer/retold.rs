@@ -15,6 +15,7 @@ use stowage_world::determinism::seeded_run;
 use stowage_world::effects::{EffectPattern, Line, Plan};
 use stowage_world::history::facts::condition;
 use stowage_world::history::{Facts, What};
+use stowage_world::scenes::Stage as _;
 use stowage_world::{ADMIN_ACCOUNT, Accesses, BackendStore, Document, Foreign, OPERATOR_NAMESPACE, Options};
 use tokio::time::{Instant, advance, sleep_until, timeout_at};
 
@@ -23,7 +24,7 @@ use super::log::Log;
 use super::others;
 use super::outcome::Outcome;
 use super::play::{goes_round, setting, shown, touch, untimely_ends};
-use super::scenario::ScenarioStep;
+use super::scenario::WorldStep;
 use super::stage::{PATIENCE, Stage};
 use super::timeline::Timeline;
 use crate::oracles::{Case, Judgement, Promise, Setting, Violation, judge};
@@ -206,11 +207,11 @@ async fn steps(deeds: &Deeds, stage: &mut Stage) -> Vec<String> {
             }
             Deed::Operator(shift) => {
                 let taken = match shift {
-                    Shift::Starts => ScenarioStep::StartOperator,
-                    Shift::Stops => ScenarioStep::StopOperator,
+                    Shift::Starts => WorldStep::StartOperator,
+                    Shift::Stops => WorldStep::StopOperator,
                 };
                 // Neither waits for anything.
-                let _ = stage.take(&taken).await;
+                let _ = stage.take(&taken.into()).await;
             }
             _ => {
                 stage.world.note(What::Acted(step.to_string()));

@@ -52,9 +52,10 @@ mod tests {
     use rstest::rstest;
     use stowage_world::Options;
     use stowage_world::effects::{GatewayPlan, Plan};
+    use stowage_world::scenes::Goal;
 
     use super::super::play::play_apart;
-    use super::super::scenario::{Goal, Scenario, ScenarioPhase};
+    use super::super::scenario::{Scenario, ScenarioPhase};
     use super::super::scenarios;
     use super::*;
 

@@ -1,19 +1,16 @@
-//! A scenario: what people do, step by step, and what is to come of it.
+//! A scenario: what people do in a simulated world, step by step, and what is to come of it.
 //!
-//! Plain data, so that one scenario can be played on any stage: in the simulated world, and against
-//! a real API server.
+//! Plain data. Those that are made of a scene are played against a real API server, too.
 
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::Value;
 use stowage_world::Options;
 use stowage_world::effects::{Fault, Outage};
 use stowage_world::history::Facts;
+use stowage_world::scenes::{Goal, Step, Target};
 
 use super::script::Attempt;
-use super::target::Target;
-use super::told;
 
 /// What people do, and what is to come of it.
 #[derive(Debug)]
@@ -44,12 +41,12 @@ pub struct Scenario {
 impl Scenario {
     /// Whether it has acts whose order the seed decides.
     pub fn has_orders(&self) -> bool {
-        (self.script)().iter().any(|step| matches!(step, ScenarioStep::AnyOrder(_)))
+        (self.script)().iter().any(|step| matches!(step, ScenarioStep::More(WorldStep::AnyOrder(_))))
     }
 
     /// Whether it has something that must come soon, whatever ails others (L5).
     pub fn has_haste(&self) -> bool {
-        (self.script)().iter().any(|step| matches!(step, ScenarioStep::Soon(..)))
+        (self.script)().iter().any(|step| matches!(step, ScenarioStep::More(WorldStep::Soon(..))))
     }
 }
 
@@ -87,46 +84,17 @@ impl fmt::Display for ScenarioPhase {
     }
 }
 
-/// Something that is to come to hold.
-#[derive(Clone, Copy)]
-pub struct Goal {
-    /// In words: `the claim is bound`.
-    pub what: &'static str,
-    /// Whether it holds.
-    pub holds: fn(&Facts) -> bool,
-}
+/// One step of a scenario.
+pub type ScenarioStep = Step<WorldStep>;
 
-impl Goal {
-    /// A goal in words and as a question.
-    pub const fn new(what: &'static str, holds: fn(&Facts) -> bool) -> Self {
-        Self { what, holds }
-    }
-}
-
-impl fmt::Debug for Goal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)
-    }
-}
-
-/// One thing that somebody does, or waits for.
+/// A step that only a simulated world can take.
 #[derive(Clone, Debug)]
-pub enum ScenarioStep {
-    /// A user applies manifests.
-    Apply(String),
-    /// A user merges a patch into an object.
-    Patch(Target, Value),
-    /// A user deletes an object.
-    Delete(Target),
-    /// Somebody does something at the store.
-    Store(StoreStep),
+pub enum WorldStep {
     /// An object comes back from a backup, under a new UID.
     Restore(Target),
     /// The internal Secrets are made to be those of an older version of the operator.
     Age,
-    /// A tenant begins to work with the consumer Secret of a claim: namespace and name.
-    Tenant(&'static str, &'static str),
-    /// The same with the consumer Secret of an access.
+    /// A tenant begins to work with the consumer Secret of an access: namespace and name.
     AccessTenant(&'static str, &'static str),
     /// A tenant of a claim begins to work at another gateway than the first, counted from 0.
     TenantAt(&'static str, &'static str, usize),
@@ -155,138 +123,18 @@ pub enum ScenarioStep {
     Outage(Outage),
     /// What ails the stores of a host is over.
     Recovery(&'static str),
-    /// From here on the plan's faults meet calls.
-    Begin,
-    /// Nothing is done until this holds.
-    Until(Goal),
-    /// The same, and it has to come within this time, whatever ails others (L5). For times when no
-    /// faults happen.
+    /// Nothing is done until this holds, which has to come within this time, whatever ails others
+    /// (L5). For times when no faults happen.
     Soon(Goal, Duration),
-    /// Nothing is done for this long.
-    Pass(Duration),
     /// The clock jumps this far: as when all machines were off.
     Leap(Duration),
 }
 
-/// What somebody does at the store, past the operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreStep {
-    /// Makes a bucket for an account.
-    PutBucket {
-        /// The account.
-        account: &'static str,
-        /// The bucket.
-        bucket: &'static str,
-    },
-    /// Has a bucket let another account in, as its owner may by a policy.
-    LetIn {
-        /// The bucket.
-        bucket: &'static str,
-        /// The account.
-        account: &'static str,
-    },
-    /// Writes an object.
-    PutObject {
-        /// The bucket.
-        bucket: &'static str,
-        /// The key.
-        key: &'static str,
-    },
-    /// Turns versioning on.
-    EnableVersioning {
-        /// The bucket.
-        bucket: &'static str,
-    },
-    /// Begins an upload in parts and leaves it.
-    StartUpload {
-        /// The bucket.
-        bucket: &'static str,
-        /// The key.
-        key: &'static str,
-    },
-    /// Puts a legal hold on an object.
-    Hold {
-        /// The bucket.
-        bucket: &'static str,
-        /// The key.
-        key: &'static str,
-    },
-    /// Takes it off again.
-    Release {
-        /// The bucket.
-        bucket: &'static str,
-        /// The key.
-        key: &'static str,
-    },
-    /// Deletes a bucket with all that is in it.
-    RemoveBucket {
-        /// The bucket.
-        bucket: &'static str,
-    },
-    /// Makes a bucket in the store at this endpoint what it is in the usual one: tags and newest
-    /// objects.
-    CopyBucket {
-        /// The bucket.
-        bucket: &'static str,
-        /// The other store's endpoint.
-        endpoint: &'static str,
-    },
-    /// Makes a bucket in the store at this endpoint, with nothing in it and no tags.
-    PutBucketAt {
-        /// The account that it is of.
-        account: &'static str,
-        /// The bucket.
-        bucket: &'static str,
-        /// The other store's endpoint.
-        endpoint: &'static str,
-    },
-    /// Gives an account another pair of keys.
-    AddKey {
-        /// The account.
-        account: &'static str,
-        /// The access key id.
-        id: &'static str,
-        /// The secret key.
-        key: &'static str,
-    },
-    /// Withdraws a key.
-    RevokeKey {
-        /// The access key id.
-        id: &'static str,
-    },
-}
-
-impl fmt::Display for StoreStep {
+impl fmt::Display for WorldStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PutBucket { account, bucket } => write!(f, "{account} makes bucket {bucket}"),
-            Self::LetIn { bucket, account } => write!(f, "{bucket} lets {account} in"),
-            Self::PutObject { bucket, key } => write!(f, "somebody writes {bucket}/{key}"),
-            Self::EnableVersioning { bucket } => write!(f, "somebody turns versioning of {bucket} on"),
-            Self::StartUpload { bucket, key } => write!(f, "somebody begins an upload of {bucket}/{key}"),
-            Self::Hold { bucket, key } => write!(f, "somebody puts a legal hold on {bucket}/{key}"),
-            Self::Release { bucket, key } => write!(f, "somebody takes the legal hold off {bucket}/{key}"),
-            Self::RemoveBucket { bucket } => write!(f, "somebody deletes bucket {bucket} and all in it"),
-            Self::CopyBucket { bucket, endpoint } => write!(f, "somebody copies bucket {bucket} to {endpoint}"),
-            Self::PutBucketAt { account, bucket, endpoint } => {
-                write!(f, "{account} makes bucket {bucket} at {endpoint}")
-            }
-            Self::AddKey { account, id, .. } => write!(f, "{account} is given the key {id}"),
-            Self::RevokeKey { id } => write!(f, "the key {id} is withdrawn"),
-        }
-    }
-}
-
-impl fmt::Display for ScenarioStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Apply(yaml) => f.write_str(&told::applied(yaml)),
-            Self::Patch(target, patch) => f.write_str(&told::patched(*target, patch)),
-            Self::Delete(target) => write!(f, "a user deletes {target}"),
-            Self::Store(step) => step.fmt(f),
             Self::Restore(target) => write!(f, "{target} comes back from a backup"),
             Self::Age => f.write_str("the internal Secrets are an older version's"),
-            Self::Tenant(namespace, name) => write!(f, "a tenant of {namespace}/{name} begins to work"),
             Self::AccessTenant(namespace, name) => {
                 write!(f, "a tenant of the access {namespace}/{name} begins to work")
             }
@@ -305,10 +153,7 @@ impl fmt::Display for ScenarioStep {
                 None => write!(f, "{} begins to fail: {}", outage.host, outage.fault),
             },
             Self::Recovery(host) => write!(f, "{host} recovers"),
-            Self::Begin => f.write_str("from here on faults happen"),
-            Self::Until(goal) => write!(f, "until {}", goal.what),
             Self::Soon(goal, time) => write!(f, "within {} s {}", time.as_secs(), goal.what),
-            Self::Pass(time) => write!(f, "{} s pass", time.as_secs()),
             Self::Leap(time) => write!(f, "{} days later", time.as_secs() / 86_400),
         }
     }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams};
-use kube::core::GroupVersionKind;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use s3_sim::{Protection, Store, Versioning};
 use serde_json::Value;
 use stowage_operator::api::Endpoint;
@@ -12,13 +11,13 @@ use stowage_operator::api::wire::{self, Role};
 use stowage_world::effects::{GatewayCalls, GatewayPlan, Plan};
 use stowage_world::history::facts::label;
 use stowage_world::history::{Facts, What};
+use stowage_world::scenes::{self, Stage as _, StoreStep, Target};
 use stowage_world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Operator, Options, World};
 use tokio::time::{Instant, timeout};
 
 use super::others;
-use super::scenario::{Scenario, ScenarioStep, StoreStep};
+use super::scenario::{Scenario, ScenarioStep, WorldStep};
 use super::script::{self, HeldKey};
-use super::target::{Target, TargetKind};
 use super::tenants::Tenant;
 use crate::oracles::Promise;
 
@@ -53,6 +52,8 @@ pub(super) struct Stage {
     pub(super) before: u64,
     /// Calls of gateways before faults could happen.
     gateways_before: u64,
+    /// Whether the plans have no fault: then each step comes to what it is to come to.
+    is_undisturbed: bool,
     /// How far each gateway has fallen behind.
     pub(super) further_lags: Vec<Duration>,
     /// The key that a tenant has put aside.
@@ -73,12 +74,13 @@ impl Stage {
         (plan, gateway_plan): (Plan, GatewayPlan),
         most_calls: u64,
     ) -> Self {
+        let is_undisturbed = plan.is_empty() && gateway_plan.is_empty();
         let (lasting, plan) = plan.lasting_and_once();
         let (lasting_at_gateways, gateway_plan) = gateway_plan.lasting_and_once();
         let options = (scenario.world)();
         let gateway_plan = options.gateway_plan.is_some().then_some(gateway_plan);
         let options = Options { seed, plan, history: true, gateway_plan, ..options };
-        Self { lasting, lasting_at_gateways, ..Self::within(options, most_calls) }
+        Self { is_undisturbed, lasting, lasting_at_gateways, ..Self::within(options, most_calls) }
     }
 
     /// The world of these options, in which operators make no more than so many calls.
@@ -96,6 +98,7 @@ impl Stage {
             elects,
             before: 0,
             gateways_before: 0,
+            is_undisturbed: false,
             further_lags,
             kept: None,
             lasting: Plan::default(),
@@ -105,49 +108,38 @@ impl Stage {
         }
     }
 
-    /// Takes a step.
-    pub(super) async fn take(&mut self, step: &ScenarioStep) -> Result<(), NeverCame> {
-        if !matches!(step, ScenarioStep::Until(_) | ScenarioStep::Soon(..) | ScenarioStep::Pass(_)) {
-            self.world.note(What::Acted(step.to_string()));
-        }
+    /// Takes a step that no other stage can take.
+    async fn take_own(&mut self, step: &WorldStep) -> Result<(), NeverCame> {
         match step {
-            ScenarioStep::Apply(yaml) => self.world.apply(&self.world.kube(), yaml).await,
-            ScenarioStep::Patch(target, patch) => self.patch(*target, patch).await,
-            ScenarioStep::Delete(target) => self.delete(*target).await,
-            ScenarioStep::Store(step) => self.at_store(step),
-            ScenarioStep::Restore(target) => self.restore(*target),
-            ScenarioStep::Age => self.age(),
-            ScenarioStep::Tenant(namespace, claim) => self.hire(("bucketclaims", namespace, claim), 0),
-            ScenarioStep::TenantAt(namespace, claim, gateway) => {
+            WorldStep::Restore(target) => self.restore(*target),
+            WorldStep::Age => self.age(),
+            WorldStep::TenantAt(namespace, claim, gateway) => {
                 self.hire(("bucketclaims", namespace, claim), *gateway);
             }
-            ScenarioStep::AccessTenant(namespace, access) => self.hire(("bucketaccesses", namespace, access), 0),
-            ScenarioStep::Keep(namespace, claim) => self.kept = script::read_key(&self.world, namespace, claim),
-            ScenarioStep::FallBehind(gateway, lag) => self.fall_behind(*gateway, *lag),
-            ScenarioStep::Requests { gateway, attempts, .. } => {
+            WorldStep::AccessTenant(namespace, access) => self.hire(("bucketaccesses", namespace, access), 0),
+            WorldStep::Keep(namespace, claim) => self.kept = script::read_key(&self.world, namespace, claim),
+            WorldStep::FallBehind(gateway, lag) => self.fall_behind(*gateway, *lag),
+            WorldStep::Requests { gateway, attempts, .. } => {
                 script::play(&self.world, *gateway, self.kept.as_ref(), attempts()).await;
             }
-            ScenarioStep::StartOperator => {
+            WorldStep::StartOperator => {
                 let operator = self.world.start_operator();
                 self.operators.push(operator);
                 self.most_operators = self.most_operators.max(self.operators.len());
             }
-            ScenarioStep::StopOperator => {
+            WorldStep::StopOperator => {
                 let last = self.operators.pop();
                 self.stop(last);
             }
-            ScenarioStep::StopFirstOperator => {
+            WorldStep::StopFirstOperator => {
                 let first = (!self.operators.is_empty()).then(|| self.operators.remove(0));
                 self.stop(first);
             }
-            ScenarioStep::Begin => self.begin(),
-            ScenarioStep::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
-            ScenarioStep::Outage(outage) => self.world.effects.begin_outage(outage.clone()),
-            ScenarioStep::Recovery(host) => self.world.effects.end_outages(host),
-            ScenarioStep::Until(goal) => return self.until(PATIENCE, |facts| (goal.holds)(facts)).await,
-            ScenarioStep::Soon(goal, time) => return self.until(*time, |facts| (goal.holds)(facts)).await,
-            ScenarioStep::Pass(time) => self.pass(*time).await,
-            ScenarioStep::Leap(time) => tokio::time::advance(*time).await,
+            WorldStep::AnyOrder(steps) => return Box::pin(self.in_any_order(steps)).await,
+            WorldStep::Outage(outage) => self.world.effects.begin_outage(outage.clone()),
+            WorldStep::Recovery(host) => self.world.effects.end_outages(host),
+            WorldStep::Soon(goal, time) => return self.until(*time, |facts| (goal.holds)(facts)).await,
+            WorldStep::Leap(time) => tokio::time::advance(*time).await,
         }
         Ok(())
     }
@@ -256,29 +248,13 @@ impl Stage {
     }
 
     fn api(&self, target: Target) -> Api<DynamicObject> {
-        let (group, version, kind) = match target.kind {
-            TargetKind::Claim => ("broker.stowage.io", "v1alpha1", "BucketClaim"),
-            TargetKind::Backend => ("broker.stowage.io", "v1alpha1", "S3Backend"),
-            TargetKind::Secret => ("", "v1", "Secret"),
-            TargetKind::Namespace => ("", "v1", "Namespace"),
-            TargetKind::Lease => ("coordination.k8s.io", "v1", "Lease"),
-            TargetKind::Access => ("broker.stowage.io", "v1alpha1", "BucketAccess"),
-            TargetKind::Obc => ("objectbucket.io", "v1alpha1", "ObjectBucketClaim"),
-            TargetKind::ConfigMap => ("", "v1", "ConfigMap"),
-            TargetKind::StorageClass => ("storage.k8s.io", "v1", "StorageClass"),
-        };
-        let resource =
-            ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural(target.kind));
-        match target.namespace {
-            "" => Api::all_with(self.world.kube(), &resource),
-            namespace => Api::namespaced_with(self.world.kube(), namespace, &resource),
-        }
+        target.kind.api(self.world.kube(), target.namespace)
     }
 
     /// What a restore from a backup makes of an object: the same, but for its UID, its status and
     /// its finalizers.
     fn restore(&self, target: Target) {
-        self.world.cluster.recreate(plural(target.kind), target.namespace, target.name);
+        self.world.cluster.recreate(target.kind.plural(), target.namespace, target.name);
     }
 
     /// Leaves of the internal Secrets what an older version would have written: nothing that can be
@@ -391,16 +367,38 @@ impl Stage {
     }
 }
 
-fn plural(kind: TargetKind) -> &'static str {
-    match kind {
-        TargetKind::Claim => "bucketclaims",
-        TargetKind::Backend => "s3backends",
-        TargetKind::Secret => "secrets",
-        TargetKind::Namespace => "namespaces",
-        TargetKind::Lease => "leases",
-        TargetKind::Access => "bucketaccesses",
-        TargetKind::Obc => "objectbucketclaims",
-        TargetKind::ConfigMap => "configmaps",
-        TargetKind::StorageClass => "storageclasses",
+impl scenes::Stage for Stage {
+    type More = WorldStep;
+    type Failed = NeverCame;
+
+    async fn take(&mut self, step: &ScenarioStep) -> Result<(), NeverCame> {
+        let waits = matches!(
+            step,
+            ScenarioStep::Until(_)
+                | ScenarioStep::Settle(..)
+                | ScenarioStep::Pass(_)
+                | ScenarioStep::More(WorldStep::Soon(..))
+        );
+        if !waits {
+            self.world.note(What::Acted(step.to_string()));
+        }
+        match step {
+            ScenarioStep::Apply(yaml) => self.world.apply(&self.world.kube(), yaml).await,
+            ScenarioStep::Patch(target, patch) => self.patch(*target, patch).await,
+            ScenarioStep::Delete(target) => self.delete(*target).await,
+            ScenarioStep::Store(step) => self.at_store(step),
+            ScenarioStep::Tenant(namespace, claim) => self.hire(("bucketclaims", namespace, claim), 0),
+            ScenarioStep::Begin => self.begin(),
+            ScenarioStep::Until(goal) => return self.until(PATIENCE, |facts| (goal.holds)(facts)).await,
+            ScenarioStep::Settle(time, goal) => {
+                self.pass(*time).await;
+                if self.is_undisturbed && !(goal.holds)(&self.world.facts()) {
+                    return Err(NeverCame);
+                }
+            }
+            ScenarioStep::Pass(time) => self.pass(*time).await,
+            ScenarioStep::More(step) => return self.take_own(step).await,
+        }
+        Ok(())
     }
 }

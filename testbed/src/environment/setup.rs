@@ -84,7 +84,7 @@ impl Environment {
     fn setup_names(&self, scenario: &str) -> Setup<'_> {
         let base = format!("{}-{scenario}", self.prefix);
         let system = self.home().map_or_else(|| format!("{base}-system"), str::to_owned);
-        let tenant = format!("{base}-tenant");
+        let tenant = format!("{base}-a");
         Setup { environment: self, system, tenant, backend: base }
     }
 }

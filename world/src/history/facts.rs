@@ -47,6 +47,16 @@ impl Facts {
         self.object("bucketclaims", namespace, name)
     }
 
+    /// How all claims are, in words.
+    pub fn claims(&self) -> String {
+        let told = self.all("bucketclaims").map(|(namespace, name, claim)| {
+            let ready = claim["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Ready");
+            let message = ready.and_then(|ready| ready["message"].as_str()).unwrap_or_default();
+            format!("{namespace}/{name} is {} ({message})", self.ready(namespace, name))
+        });
+        told.collect::<Vec<_>>().join("; ")
+    }
+
     /// Reason of a claim's `Ready`; empty if it has none.
     pub fn ready(&self, namespace: &str, name: &str) -> &str {
         condition(self.claim(namespace, name), "Ready")

@@ -16,7 +16,7 @@ use crate::state::{AccountKey, Bucket, Content, Object, Upload, Version, Version
 use crate::touched::Touched;
 
 /// A bucket as it was when asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketSnapshot {
     /// The account that owns it.
     pub owner: String,

@@ -401,8 +401,9 @@ mod tests {
 
     use explore::Shard;
     use stowage_world::Options;
+    use stowage_world::scenes::Goal;
 
-    use super::super::scenario::{Goal, Scenario, ScenarioPhase};
+    use super::super::scenario::{Scenario, ScenarioPhase};
     use super::super::scenarios;
     use super::{Campaign, Order, Profile, explore, shares};
 

@@ -7,12 +7,11 @@ use stowage_world::effects::Fault;
 use stowage_world::fixtures::access_with;
 use stowage_world::history::Facts;
 use stowage_world::history::facts::{condition, field};
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, Target, TargetKind};
 use stowage_world::{Accesses, Options};
 
 use super::super::others::is_somebodys_doing;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{PHOTOS, bound, nothing_more, pass, patch};
 
 /// The namespace of the consumer.
@@ -50,7 +49,7 @@ pub(in super::super) static MADE: Scenario = Scenario {
         let access = vec![
             reader(NAMESPACE),
             ScenarioStep::Until(OPEN),
-            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            WorldStep::AccessTenant(NAMESPACE, READER).into(),
             pass(90),
             ScenarioStep::Patch(OWN, rotate("now")),
             pass(70),
@@ -80,7 +79,7 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
         let opened = vec![
             reader(NAMESPACE),
             ScenarioStep::Until(OPEN),
-            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            WorldStep::AccessTenant(NAMESPACE, READER).into(),
             pass(30),
             ScenarioStep::Delete(OWN),
         ];
@@ -111,7 +110,7 @@ pub(in super::super) static WITHDRAWN: Scenario = Scenario {
         let opened = vec![
             reader(READERS),
             ScenarioStep::Until(OPEN_TO_READERS),
-            ScenarioStep::AccessTenant(READERS, READER),
+            WorldStep::AccessTenant(READERS, READER).into(),
             pass(30),
         ];
         let withdrawn = vec![patch(json!({"spec": {"sharing": Value::Null}}))];
@@ -144,7 +143,7 @@ pub(in super::super) static NARROWED: Scenario = Scenario {
         let narrowed = vec![
             access_of(NAMESPACE, "ReadWrite"),
             ScenarioStep::Until(OPEN),
-            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            WorldStep::AccessTenant(NAMESPACE, READER).into(),
             pass(30),
             ScenarioStep::Patch(OWN, json!({"spec": {"buckets": less}})),
         ];
@@ -175,7 +174,7 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
         let revoked = vec![
             reader(NAMESPACE),
             ScenarioStep::Until(OPEN),
-            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            WorldStep::AccessTenant(NAMESPACE, READER).into(),
             pass(30),
             ScenarioStep::Patch(OWN, json!({"metadata": {"annotations": {REVOKE: "leaked"}}})),
         ];
@@ -209,7 +208,7 @@ pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
         let opened = vec![
             reader(NAMESPACE),
             ScenarioStep::Until(OPEN),
-            ScenarioStep::AccessTenant(NAMESPACE, READER),
+            WorldStep::AccessTenant(NAMESPACE, READER).into(),
             pass(30),
             ScenarioStep::Delete(PHOTOS),
         ];

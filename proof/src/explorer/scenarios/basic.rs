@@ -6,9 +6,9 @@ use stowage_world::ADMIN_ACCOUNT;
 use stowage_world::effects::{Edit, Fault, S3Fault, StowageFault};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep};
 
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, base_with, bound, check_bound, check_keys, claim_with, consumers, give_claim,
     no_other, pass, patch, usual,
@@ -26,7 +26,7 @@ pub(in super::super) static CREATE: Scenario = Scenario {
             ScenarioStep::Apply(manifests),
             ScenarioStep::Tenant(NAMESPACE, CLAIM),
             ScenarioStep::Begin,
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
         ]
     },
     goal: BOUND,
@@ -44,7 +44,7 @@ pub(in super::super) static ADOPT: Scenario = Scenario {
     script: || {
         vec![
             ScenarioStep::Apply(base_with("adoptionPolicy: Any")),
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET }),
             ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
             pass(5),

@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 use stowage_world::history::Facts;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, Target, TargetKind};
 use stowage_world::{OPERATOR_NAMESPACE, Options};
 
 use super::super::others::any_may_rest;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_other, pass, usual};
 
 /// The Lease by which operators elect one.
@@ -24,9 +23,9 @@ fn electing() -> Options {
 fn two_candidates() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),
-        ScenarioStep::StartOperator,
+        WorldStep::StartOperator.into(),
         pass(5),
-        ScenarioStep::StartOperator,
+        WorldStep::StartOperator.into(),
         pass(5),
         ScenarioStep::Begin,
         give_claim("rotationPolicy: {overlapSeconds: 30}"),
@@ -57,7 +56,7 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
             // Where a call of it is slow, it is at work on it when it is told to end.
             ScenarioStep::Apply(claim_with(NAMESPACE, SECOND, "")),
             pass(1),
-            ScenarioStep::StopFirstOperator,
+            WorldStep::StopFirstOperator.into(),
             ask_to_rotate("two"),
             pass(120),
         ];

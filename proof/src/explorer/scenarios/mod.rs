@@ -116,3 +116,43 @@ pub fn named(name: &str) -> Option<&'static Scenario> {
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|scenario| scenario.name).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use stowage_world::effects::{GatewayPlan, Plan};
+    use stowage_world::scenes::Scene;
+    use stowage_world::scenes::names::taken_over;
+    use stowage_world::scenes::removal::edited;
+
+    use super::super::run;
+    use super::super::scenario::{ScenarioPhase, WorldStep};
+    use super::super::schedule::Schedule;
+    use super::words::{no_other, played, usual};
+    use super::*;
+
+    const fn of(scene: &Scene<WorldStep>) -> Scenario {
+        Scenario {
+            name: "scene",
+            about: scene.about,
+            phase: ScenarioPhase::Edit,
+            world: usual,
+            script: Vec::new,
+            goal: scene.goal,
+            otherwise: no_other,
+            ends_alike: true,
+            check: scene.check,
+        }
+    }
+
+    static TAKEN_OVER: Scenario = Scenario { script: || played(&taken_over()), ..of(&taken_over()) };
+    static EDITED: Scenario = Scenario { script: || played(&edited()), ..of(&edited()) };
+
+    #[rstest]
+    #[case::taken_over(&TAKEN_OVER)]
+    #[case::edited(&EDITED)]
+    fn a_scene_that_no_campaign_plays_comes_to_its_goal(#[case] scenario: &'static Scenario) {
+        let schedule = Schedule { scenario, seed: 1, plan: Plan::default(), gateway: GatewayPlan::default() };
+        assert_eq!(run(&schedule).violations, []);
+    }
+}

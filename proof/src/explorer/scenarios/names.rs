@@ -5,31 +5,17 @@ use stowage_operator::api::wire::Role;
 use stowage_world::ADMIN_ACCOUNT;
 use stowage_world::effects::{Edit, Fault, KubeFault, S3Fault, StowageFault, Tampering};
 use stowage_world::history::Facts;
+use stowage_world::scenes::names::{RIVAL, TEAM, check_untouched, left_behind, one_name, taken_back};
+use stowage_world::scenes::{BUCKET, CLAIM, Goal, NAMESPACE, Scene, StoreStep, Target, TargetKind};
 
 use super::super::others::any_may_rest;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
-    BASE, BOUND, PHOTOS, at_work, base_with, check_bound, check_keys, claim_with, give_claim, nothing_more, pass,
-    patch, usual,
+    BASE, BOUND, PHOTOS, at_work, base_with, check_keys, claim_with, give_claim, nothing_more, pass, patch, played,
+    usual,
 };
 
-/// A namespace whose claims can come to the same names.
-const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}";
-
-/// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and
-/// `photos`.
-pub(super) const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
-
-/// An operator at work, and the name of the claim to come taken by a claim that is bound; from
-/// there on faults happen.
-pub(super) fn beside_a_rival() -> Vec<ScenarioStep> {
-    let holds = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
-    let rival = ScenarioStep::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
-    [at_work(&format!("{BASE}\n---\n{TEAM}")), vec![rival, ScenarioStep::Until(holds), pass(30), ScenarioStep::Begin]]
-        .concat()
-}
+const ONE_NAME: Scene<WorldStep> = one_name();
 
 /// A name that is taken, and let go of.
 pub(in super::super) static CONFLICT: Scenario = Scenario {
@@ -37,10 +23,8 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
     about: "another claim holds the name, until it goes",
     phase: ScenarioPhase::Create,
     world: usual,
-    script: || [beside_a_rival(), vec![give_claim(""), pass(60), ScenarioStep::Delete(RIVAL)]].concat(),
-    goal: Goal::new("the other claim is gone and the claim is bound", |facts| {
-        facts.claim(RIVAL.namespace, RIVAL.name).is_null() && facts.is_bound(NAMESPACE, CLAIM)
-    }),
+    script: || played(&ONE_NAME),
+    goal: ONE_NAME.goal,
     otherwise: |facts, faults| {
         let other = facts.claim(RIVAL.namespace, RIVAL.name);
         let kept = |fault: &Fault| match fault {
@@ -63,7 +47,7 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
         faults.iter().any(kept) || (facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults))
     },
     ends_alike: true,
-    check: check_bound,
+    check: ONE_NAME.check,
 };
 
 /// Two claims want one name in the same second.
@@ -175,17 +159,7 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     },
 };
 
-/// A claim goes, and leaves its bucket with data in it.
-fn left_behind() -> Vec<ScenarioStep> {
-    vec![
-        give_claim(""),
-        ScenarioStep::Until(BOUND),
-        ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
-        ScenarioStep::Delete(PHOTOS),
-        ScenarioStep::Until(Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null())),
-        pass(60),
-    ]
-}
+const TAKEN_BACK: Scene<WorldStep> = taken_back();
 
 /// A bucket that was retained comes back to the claim of its name.
 pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
@@ -193,23 +167,11 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     about: "a claim is made again, and gets its retained bucket back by adoptionPolicy Owned",
     phase: ScenarioPhase::Adopt,
     world: usual,
-    script: || {
-        [
-            at_work(BASE),
-            left_behind(),
-            vec![
-                ScenarioStep::Begin,
-                give_claim("deletionPolicy: Delete, forceDelete: true"),
-                pass(60),
-                ScenarioStep::Delete(PHOTOS),
-            ],
-        ]
-        .concat()
-    },
-    goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
+    script: || played(&TAKEN_BACK),
+    goal: TAKEN_BACK.goal,
     otherwise: |facts, faults| faults.contains(&Fault::Project(StowageFault::Recreate)) && is_no_ones_to_delete(facts),
     ends_alike: true,
-    check: check_untouched,
+    check: TAKEN_BACK.check,
 };
 
 /// What tells a cluster's buckets from another's is the UID of this namespace.
@@ -224,8 +186,8 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     script: || {
         // An administrator gives the backend to the operator of this cluster.
         let given = ScenarioStep::Apply(BASE.to_owned());
-        let moved = vec![ScenarioStep::StopOperator, pass(5), ScenarioStep::Restore(KUBE_SYSTEM), given];
-        let in_another = vec![ScenarioStep::Begin, ScenarioStep::StartOperator, pass(5), give_claim("")];
+        let moved = vec![WorldStep::StopOperator.into(), pass(5), WorldStep::Restore(KUBE_SYSTEM).into(), given];
+        let in_another = vec![ScenarioStep::Begin, WorldStep::StartOperator.into(), pass(5), give_claim("")];
         [at_work(BASE), left_behind(), moved, in_another].concat()
     },
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
@@ -275,17 +237,6 @@ fn is_no_ones_to_delete(facts: &Facts) -> bool {
     !claim.is_null() && claim["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// The bucket is there with its data: nobody had the right to empty it.
-fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    let others =
-        |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
-    if faults.iter().any(others) || facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0) {
-        Ok(())
-    } else {
-        Err("the bucket that was there before, or its data, is gone".to_owned())
-    }
-}
-
 /// Four claims that have nothing to do with each other, whose users act in any order.
 pub(in super::super) static ANY_ORDER: Scenario = Scenario {
     name: "any-order",
@@ -306,14 +257,15 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
                 ScenarioStep::Until(BOUND),
                 pass(60),
                 ScenarioStep::Begin,
-                ScenarioStep::AnyOrder(vec![
+                WorldStep::AnyOrder(vec![
                     patch(quota),
                     patch(public.clone()),
                     patch(json!({"spec": {"writeConnectionSecretToRef": {"name": "photos-new"}}})),
                     ScenarioStep::Patch(other("music"), public),
                     ScenarioStep::Delete(other("films")),
                     ScenarioStep::Apply(claim_with("team-b", "books", "")),
-                ]),
+                ])
+                .into(),
             ],
         ]
         .concat()

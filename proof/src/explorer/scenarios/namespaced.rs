@@ -5,9 +5,9 @@ use stowage_operator::plan::Reach;
 use stowage_world::Options;
 use stowage_world::effects::Fault;
 use stowage_world::history::Facts;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep};
 
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass};
 
 /// The namespace and the name of a claim that nobody serves any more.
@@ -40,10 +40,10 @@ pub(in super::super) static NAMESPACED: Scenario = Scenario {
             ScenarioStep::Store(StoreStep::PutObject { bucket: BUCKET, key: "data" }),
             ScenarioStep::Store(StoreStep::PutObject { bucket: OTHERS_BUCKET, key: "data" }),
             pass(90),
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(15),
         ];
-        let narrowed = vec![ScenarioStep::StartOperator, ScenarioStep::Begin, ask_to_rotate("now")];
+        let narrowed = vec![WorldStep::StartOperator.into(), ScenarioStep::Begin, ask_to_rotate("now")];
         [at_work(BASE), bound, narrowed].concat()
     },
     goal: Goal::new("the key is replaced, and the other claim has all that it had", |facts| {

@@ -7,12 +7,11 @@ use stowage_world::effects::{Edit, Fault, StowageFault, Tampering};
 use stowage_world::fixtures::access_with;
 use stowage_world::history::Facts;
 use stowage_world::history::facts::condition;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, Target, TargetKind};
 use stowage_world::{Accesses, Options};
 
 use super::super::others::is_somebodys_doing;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{PHOTOS, bound, check_keys, nothing_more, pass, patch, usual};
 
 /// Name of the access.
@@ -96,11 +95,11 @@ pub(in super::super) static LEFT_BEHIND: Scenario = Scenario {
         steps.extend([
             ScenarioStep::Apply(access_with(NAMESPACE, READER, &entry)),
             ScenarioStep::Until(Goal::new("the access is open", |facts| is(facts, "Open"))),
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             ScenarioStep::Patch(ACCESS, noted()),
-            ScenarioStep::Restore(ACCESS),
+            WorldStep::Restore(ACCESS).into(),
             ScenarioStep::Begin,
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             ScenarioStep::Until(Goal::new("the access tells of the note", |facts| is(facts, "ServedByAnother"))),
             ScenarioStep::Patch(ACCESS, json!({"metadata": {"annotations": {SERVED_BY: null}}})),
         ]);

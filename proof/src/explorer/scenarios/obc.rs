@@ -6,12 +6,11 @@ use stowage_operator::api::wire::Role;
 use stowage_world::effects::Fault;
 use stowage_world::history::Facts;
 use stowage_world::history::facts::condition;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep, Target, TargetKind};
 use stowage_world::{ADMIN_ACCOUNT, Accesses, Foreign, Options};
 
 use super::super::others::is_somebodys_doing;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{BASE, BUCKET, base_with, nothing_more, pass};
 
 /// The BucketClaim that does the work.
@@ -29,7 +28,7 @@ fn world() -> Options {
 fn asked(policy: &str) -> Vec<ScenarioStep> {
     let manifests = format!("{BASE}\n---\n{}", class(policy, "emptyBucket: 'true'"));
     let claim = claim(&format!("bucketName: {BUCKET}"));
-    vec![ScenarioStep::Apply(manifests), ScenarioStep::StartOperator, pass(5), ScenarioStep::Apply(claim)]
+    vec![ScenarioStep::Apply(manifests), WorldStep::StartOperator.into(), pass(5), ScenarioStep::Apply(claim)]
 }
 
 /// A class of ours with these parameters besides its backend.
@@ -180,12 +179,12 @@ pub(in super::super) static BROWNFIELD: Scenario = Scenario {
             ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: ARCHIVE }),
             ScenarioStep::Store(StoreStep::PutObject { bucket: ARCHIVE, key: "data" }),
             ScenarioStep::Apply(format!("{}\n---\n{class}", base_with(&shared))),
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             pass(5),
             ScenarioStep::Begin,
             ScenarioStep::Apply(claim("")),
             ScenarioStep::Until(OPEN),
-            ScenarioStep::AccessTenant(NAMESPACE, SHADOW),
+            WorldStep::AccessTenant(NAMESPACE, SHADOW).into(),
             pass(60),
             ScenarioStep::Delete(CLASS),
             pass(30),

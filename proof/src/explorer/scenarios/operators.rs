@@ -6,12 +6,11 @@ use serde_json::json;
 use stowage_operator::api::wire::{Role, SERVED_BY};
 use stowage_world::effects::{CallFault, Fault, KubeFault, Outage, ProcessFault, S3Operation, StowageFault, Tampering};
 use stowage_world::history::Facts;
+use stowage_world::scenes::{BUCKET, CLAIM, Goal, NAMESPACE, StoreStep, Target, TargetKind};
 use stowage_world::{OPERATOR_NAMESPACE, Options};
 
 use super::super::others;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, bound, check_bound, check_keys, give_claim, no_other, nothing_more,
     pass, usual, was_not_lost,
@@ -21,8 +20,8 @@ use super::words::{
 fn two_at_work() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),
-        ScenarioStep::StartOperator,
-        ScenarioStep::StartOperator,
+        WorldStep::StartOperator.into(),
+        WorldStep::StartOperator.into(),
         pass(10),
         ScenarioStep::Begin,
     ]
@@ -41,7 +40,7 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
             pass(120),
             ask_to_rotate("now"),
             pass(300),
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             // One sweep.
             pass(800),
         ];
@@ -71,14 +70,14 @@ pub(in super::super) static SLOW_TWINS: Scenario = Scenario {
         };
         vec![
             ScenarioStep::Apply(BASE.to_owned()),
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             pass(10),
             ScenarioStep::Begin,
-            ScenarioStep::Outage(slow),
+            WorldStep::Outage(slow).into(),
             give_claim("rotationPolicy: {overlapSeconds: 3600}"),
             pass(2),
-            ScenarioStep::Recovery(STORE),
-            ScenarioStep::StartOperator,
+            WorldStep::Recovery(STORE).into(),
+            WorldStep::StartOperator.into(),
             pass(60),
         ]
     },
@@ -134,7 +133,7 @@ pub(in super::super) static FIRST_SERVED: Scenario = Scenario {
             ScenarioStep::Apply(BASE.to_owned()),
             ScenarioStep::Patch(main, unnoted),
             ScenarioStep::Begin,
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             give_claim(""),
         ]
     },
@@ -160,10 +159,10 @@ pub(in super::super) static RESTART: Scenario = Scenario {
         let rotated = [ask_to_rotate("one"), pass(180), ask_to_rotate("two"), pass(180)];
         steps.extend(rotated);
         steps.extend([
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(5),
             ScenarioStep::Begin,
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             pass(120),
         ]);
         steps
@@ -204,13 +203,14 @@ pub(in super::super) static TEN_YEARS: Scenario = Scenario {
     world: usual,
     script: || {
         let quarterly = "rotationPolicy: {mode: TimeBased, intervalDays: 90, overlapSeconds: 60}";
-        let away = ScenarioStep::Leap(Duration::from_secs(QUARTER - 600));
-        let quarter = || [ScenarioStep::StopOperator, pass(60), away.clone(), ScenarioStep::StartOperator, pass(540)];
+        let away: ScenarioStep = WorldStep::Leap(Duration::from_secs(QUARTER - 600)).into();
+        let quarter =
+            || [WorldStep::StopOperator.into(), pass(60), away.clone(), WorldStep::StartOperator.into(), pass(540)];
         let last = vec![
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(60),
             away.clone(),
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             pass(20),
             ScenarioStep::Tenant(NAMESPACE, CLAIM),
         ];

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 use stowage_world::history::Facts;
+use stowage_world::scenes::removal::{GONE, check_retained, internal};
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep};
 
 use super::super::others::any_may_rest;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::removal::{GONE, check_retained, internal};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep};
 use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, ask_to_rotate, at_work, claim_with, give_claim, pass, patch, pause, usual,
 };

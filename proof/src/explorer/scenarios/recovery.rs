@@ -5,11 +5,11 @@ use stowage_operator::api::wire::Role;
 use stowage_world::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
+use stowage_world::scenes::names::CONSUMER_TAKEN;
+use stowage_world::scenes::{BUCKET, CLAIM, Goal, NAMESPACE, StoreStep, Target, TargetKind};
 
 use super::super::others::any_may_rest;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
     BASE, BOUND, PHOTOS, ask_to_rotate, at_work, base_with, bound, check_bound, check_keys, claim_on, give_claim,
     no_other, nothing_more, pass, pause, usual, was_not_lost,
@@ -18,10 +18,6 @@ use super::words::{
 const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
 const NAMESPACE_OBJECT: Target = Target { kind: TargetKind::Namespace, namespace: "", name: NAMESPACE };
 const CONSUMER: Target = Target { kind: TargetKind::Secret, namespace: NAMESPACE, name: "photos-s3" };
-
-/// Somebody's Secret under the name of the claim's consumer Secret.
-pub(super) const CONSUMER_TAKEN: &str =
-    "{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {stranger: x}}";
 
 /// Who gives a claim while the old one goes has given none.
 const NOT_GOING: Goal = Goal::new("the claim is not on its way out", |facts| {
@@ -74,9 +70,9 @@ pub(in super::super) static RESTORE: Scenario = Scenario {
     world: usual,
     script: || {
         let mut steps = bound("");
-        steps.insert(steps.len() - 1, ScenarioStep::StopOperator);
-        steps.push(ScenarioStep::Restore(PHOTOS));
-        steps.push(ScenarioStep::StartOperator);
+        steps.insert(steps.len() - 1, WorldStep::StopOperator.into());
+        steps.push(WorldStep::Restore(PHOTOS).into());
+        steps.push(WorldStep::StartOperator.into());
         steps
     },
     goal: BOUND,
@@ -129,11 +125,11 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
         let mut steps = bound("quota: {hard: 1Gi}");
         steps.pop();
         steps.extend([
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(5),
-            ScenarioStep::Age,
+            WorldStep::Age.into(),
             ScenarioStep::Begin,
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             pass(30),
         ]);
         steps
@@ -160,11 +156,11 @@ pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
         steps.extend([
             pause("true".into()),
             pass(10),
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(5),
-            ScenarioStep::Age,
+            WorldStep::Age.into(),
             ScenarioStep::Begin,
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             pass(30),
         ]);
         steps

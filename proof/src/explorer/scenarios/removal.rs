@@ -4,20 +4,14 @@ use s3_sim::Dialect;
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
 use stowage_world::Options;
-use stowage_world::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
-use stowage_world::history::Facts;
+use stowage_world::effects::{Fault, S3Fault, StowageFault};
+use stowage_world::scenes::removal::{GONE, check_gone, check_retained, let_go};
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, Scene, StoreStep};
 
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
-    BASE, BOUND, BUCKET, PHOTOS, at_work, bound, consumers, give_claim, no_other, nothing_more, pass, patch, pause,
-    usual,
+    BASE, BOUND, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, patch, pause, played, usual,
 };
-
-/// Nothing is left of the claim where users see it.
-pub(super) const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
-    facts.claim(NAMESPACE, CLAIM).is_null() && consumers(facts).is_empty()
-});
 
 /// The claim's status says what keeps it from going; or there is nothing that has to go.
 const TOLD_WHY_NOT: Goal = Goal::new("the user is told why the claim can't go", |facts| {
@@ -148,20 +142,19 @@ pub(in super::super) static PURGE_VERSIONS: Scenario = Scenario {
     check: check_gone,
 };
 
+const LET_GO: Scene<WorldStep> = let_go();
+
 /// The deletion of a claim whose bucket is not empty; the user lets go of it.
 pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     name: "delete-full",
     about: "a claim can't go with its bucket, which is not empty, until the user lets the bucket stay",
     phase: ScenarioPhase::Delete,
     world: usual,
-    script: || {
-        let let_go = patch(json!({"spec": {"forceDelete": false, "deletionPolicy": "Retain"}}));
-        [bound("deletionPolicy: Delete"), vec![ScenarioStep::Delete(PHOTOS), pass(60), let_go]].concat()
-    },
-    goal: GONE,
+    script: || played(&LET_GO),
+    goal: LET_GO.goal,
     otherwise: no_other,
     ends_alike: true,
-    check: check_retained,
+    check: LET_GO.check,
 };
 
 /// The deletion of a bucket in which an object is locked, until it isn't.
@@ -244,62 +237,4 @@ pub(in super::super) static MISSING_UNTAGGED: Scenario = Scenario {
 fn bound_to_delete(spec: &str) -> Vec<ScenarioStep> {
     let bound = vec![give_claim(spec), ScenarioStep::Until(BOUND), ScenarioStep::Tenant(NAMESPACE, CLAIM), pass(120)];
     [at_work(BASE), bound].concat()
-}
-
-/// The internal Secrets of the claim, of whichever role.
-pub(super) fn internal(facts: &Facts) -> Vec<&str> {
-    let roles = [Role::BucketRecord, Role::VirtualCredential, Role::AnonymousBinding];
-    let all = roles.into_iter().flat_map(|role| facts.internal(role, NAMESPACE, CLAIM));
-    all.map(|(name, _)| name).collect()
-}
-
-/// Nothing of the claim is left but its bucket with the data in it.
-pub(super) fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    let any = |of: fn(&Fault) -> bool| faults.iter().any(of);
-    let by_hand = any(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))));
-    let left = internal(facts);
-    if !by_hand && !left.is_empty() {
-        return Err(format!("the claim is gone, but {left:?} are left"));
-    }
-    let deleted = any(|fault| {
-        matches!(
-            fault,
-            Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. } | StowageFault::Edit(Edit::Force))
-        )
-    });
-    if !deleted && facts.bucket(BUCKET).is_none_or(|bucket| bucket.objects == 0) {
-        return Err("the bucket was to be retained with its data, and is not".to_owned());
-    }
-    Ok(())
-}
-
-/// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the
-/// claim let go of it.
-pub(super) fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
-    let left = internal(facts);
-    if !left.is_empty() {
-        return Err(format!("the claim is gone, but {left:?} are left"));
-    }
-    let untagged = || facts.bucket(BUCKET).is_some_and(|bucket| bucket.tags.iter().flatten().next().is_none());
-    let keeps = |fault: &Fault| match fault {
-        // What nobody came to tag is ours only as long as it is empty.
-        Fault::S3(S3Fault::LateWrite) => untagged(),
-        // A claim that was made again has adopted it.
-        Fault::Project(StowageFault::Usurp { .. } | StowageFault::Recreate | StowageFault::Edit(Edit::Retain)) => true,
-        // It is a stranger's.
-        Fault::S3(S3Fault::BucketExists) => true,
-        // Where tags can't be had its key was the last proof that it was bound.
-        Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)) => {
-            faults.contains(&Fault::S3(S3Fault::NotImplemented(Feature::Tagging)))
-        }
-        // Without a record, or with tags that don't show, nothing proves it ours.
-        Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
-        | Fault::S3(S3Fault::StaleRead) => true,
-        _ => false,
-    };
-    if faults.iter().any(keeps) || facts.bucket(BUCKET).is_none() {
-        Ok(())
-    } else {
-        Err("the bucket was to be deleted, and is still there".to_owned())
-    }
 }

@@ -10,10 +10,10 @@ use stowage_world::Options;
 use stowage_world::effects::GatewayPlan;
 use stowage_world::history::facts::expires_at;
 use stowage_world::history::{Facts, Right};
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep};
 
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::super::script::{Attempt, Holder, beyond_quota, looks, of_length, public, tricks, uploads, with};
-use super::super::subject::{CLAIM, NAMESPACE};
 use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass, patch, revoke,
 };
@@ -43,13 +43,13 @@ fn two_tenants(spec: &str) -> Vec<ScenarioStep> {
         ScenarioStep::Store(StoreStep::PutObject { bucket: OTHERS_BUCKET, key: "data" }),
         pass(HEARD),
         ScenarioStep::Begin,
-        ScenarioStep::Keep(NAMESPACE, CLAIM),
+        WorldStep::Keep(NAMESPACE, CLAIM).into(),
     ];
     [at_work(BASE), bound].concat()
 }
 
 fn requests(what: &'static str, gateway: usize, attempts: fn() -> Vec<Attempt>) -> ScenarioStep {
-    ScenarioStep::Requests { what, gateway, attempts }
+    WorldStep::Requests { what, gateway, attempts }.into()
 }
 
 fn now() -> Vec<Attempt> {
@@ -161,8 +161,8 @@ pub(in super::super) static TWO_GATEWAYS: Scenario = Scenario {
                 && facts.claim(NAMESPACE, CLAIM)["status"]["handledRotateRequest"].is_string()
         });
         let asked = vec![
-            ScenarioStep::FallBehind(1, BEHIND),
-            ScenarioStep::TenantAt(NAMESPACE, CLAIM, 1),
+            WorldStep::FallBehind(1, BEHIND).into(),
+            WorldStep::TenantAt(NAMESPACE, CLAIM, 1).into(),
             ask_to_rotate("now"),
             ScenarioStep::Until(rotated),
             requests("the next key is used at once", 0, now),
@@ -198,7 +198,7 @@ pub(in super::super) static OBJECTS_QUOTA: Scenario = Scenario {
     script: || {
         let asked = vec![
             requests("what fits is written", 0, || of_length("first", 2000, Right::Good)),
-            ScenarioStep::FallBehind(1, BEHIND),
+            WorldStep::FallBehind(1, BEHIND).into(),
             requests("more than fits is written", 0, || of_length("second", 3000, Right::TooMuch)),
             requests("what nearly fills it is written", 0, || of_length("third", 1900, Right::Good)),
             requests("much is written at once at the late one", 1, || of_length("fourth", 3000, Right::TooMuch)),

@@ -5,9 +5,9 @@ use serde_json::json;
 use stowage_operator::api::wire::Role;
 use stowage_world::effects::{Edit, Fault, ProcessFault, StowageFault};
 use stowage_world::history::Facts;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE};
 
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep};
-use super::super::subject::{CLAIM, NAMESPACE};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
     BASE, BOUND, ask_to_rotate, at_work, bound, check_bound, give_claim, no_other, pass, patch, revoke, usual,
 };
@@ -35,9 +35,9 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
         let week = vec![
             give_claim("rotationPolicy: {overlapSeconds: 60}"),
             ScenarioStep::Until(BOUND),
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(WEEK - 300),
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             ScenarioStep::Tenant(NAMESPACE, CLAIM),
             patch(weekly),
             pass(30),
@@ -105,9 +105,9 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
             pass(90),
             ask_to_rotate("now"),
             pass(30),
-            ScenarioStep::StopOperator,
+            WorldStep::StopOperator.into(),
             pass(WEEK - 180),
-            ScenarioStep::StartOperator,
+            WorldStep::StartOperator.into(),
             ScenarioStep::Tenant(NAMESPACE, CLAIM),
             patch(json!({"spec": {"rotationPolicy": {"mode": "TimeBased"}}})),
             pass(60),

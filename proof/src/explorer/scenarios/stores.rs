@@ -8,12 +8,11 @@ use stowage_operator::api::wire::Role;
 use stowage_world::effects::{CallFault, Fault, Feature, Outage, S3Fault, StowageFault};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::field;
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep, Target, TargetKind};
 use stowage_world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, BackendStore, OPERATOR_NAMESPACE, Options, STORE_ENDPOINT};
 
 use super::super::others::{any_may_rest, is_somebodys_doing};
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::super::target::{Target, TargetKind};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{
     BASE, BOUND, BUCKET, at_work, backend, bound_in, check_bound, check_keys, claim_on, give_claim, no_other, pass,
     patch, usual,
@@ -233,17 +232,17 @@ pub(in super::super) static HANGING_STORE: Scenario = Scenario {
     world: || Options { max_concurrent_reconciles: 2, ..two_stores() },
     script: || {
         let hangs = Outage { host: SECOND_HOST.to_owned(), operation: None, fault: Fault::Call(CallFault::Hang) };
-        let soon = |goal| ScenarioStep::Soon(goal, Duration::from_secs(30));
+        let soon = |goal| WorldStep::Soon(goal, Duration::from_secs(30)).into();
         [
             at_work(&with_second()),
-            vec![ScenarioStep::Outage(hangs)],
+            vec![WorldStep::Outage(hangs).into()],
             WAITING.iter().map(|name| on_second(name)).collect(),
             vec![
                 pass(10),
                 give_claim(""),
                 soon(BOUND),
                 pass(120),
-                ScenarioStep::Recovery(SECOND_HOST),
+                WorldStep::Recovery(SECOND_HOST).into(),
                 ScenarioStep::Until(Goal::new("every claim is bound", |facts| {
                     WAITING.iter().all(|name| facts.is_bound("team-b", name))
                 })),

@@ -3,16 +3,18 @@
 
 use serde_json::Value;
 use stowage_operator::api::wire::Role;
-use stowage_world::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
+use stowage_world::effects::{Fault, S3Fault, StowageFault};
 use stowage_world::history::facts::condition;
+use stowage_world::scenes::names::{RIVAL, TEAM, beside_a_rival, secret_refused};
+use stowage_world::scenes::removal::{GONE, check_gone};
+use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, Scene, StoreStep};
 
 use super::super::others::any_may_rest;
-use super::super::scenario::{Goal, Scenario, ScenarioPhase, ScenarioStep, StoreStep};
-use super::super::subject::{CLAIM, NAMESPACE};
-use super::names::{RIVAL, beside_a_rival};
-use super::recovery::{CONSUMER_TAKEN, allowed_for};
-use super::removal::{GONE, check_gone};
-use super::words::{BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, usual};
+use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
+use super::recovery::allowed_for;
+use super::words::{
+    BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, played, usual,
+};
 
 /// The backend's own looks at its store may meet what lasts of a plan, and come right later than
 /// the claim goes.
@@ -48,7 +50,14 @@ pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
     about: "a claim that waits for a name which another one holds is deleted",
     phase: ScenarioPhase::Delete,
     world: usual,
-    script: || [beside_a_rival(), vec![give_claim(FORCED), pass(60), ScenarioStep::Delete(PHOTOS)]].concat(),
+    script: || {
+        [
+            at_work(&format!("{BASE}\n---\n{TEAM}")),
+            beside_a_rival(),
+            vec![give_claim(FORCED), pass(60), ScenarioStep::Delete(PHOTOS)],
+        ]
+        .concat()
+    },
     goal: Goal::new("the claim is gone, and the other one bound", |facts| {
         facts.claim(NAMESPACE, CLAIM).is_null() && facts.is_bound(RIVAL.namespace, RIVAL.name)
     }),
@@ -58,17 +67,16 @@ pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
     check: nothing_more,
 };
 
+const SECRET_REFUSED: Scene<WorldStep> = secret_refused();
+
 /// What was refused a place for its key leaves what is in that place.
 pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     name: "delete-refused",
     about: "a claim is deleted whose consumer Secret's name is taken by somebody's Secret",
     phase: ScenarioPhase::Delete,
     world: usual,
-    script: || {
-        let taken = [ScenarioStep::Apply(CONSUMER_TAKEN.to_owned()), ScenarioStep::Begin, give_claim(FORCED), pass(30)];
-        [at_work(BASE), taken.into(), vec![ScenarioStep::Delete(PHOTOS)]].concat()
-    },
-    goal: GONE,
+    script: || played(&SECRET_REFUSED),
+    goal: SECRET_REFUSED.goal,
     otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
         // One that is made again is refused again.
         "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Recreate)),
@@ -78,22 +86,7 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
         _ => false,
     },
     ends_alike: true,
-    check: |facts, faults| {
-        if facts.object("secrets", NAMESPACE, "photos-s3")["data"]["stranger"].is_null() {
-            return Err("somebody's Secret is gone or was written to".to_owned());
-        }
-        // Before a status speaks of the bucket, nothing tells of a record and a key that have lost
-        // their labels; and a bucket without tags is nobody's to a store that has got tagging
-        // since.
-        let hides = |fault: &Fault| {
-            matches!(
-                fault,
-                Fault::Project(StowageFault::Tamper(Tampering::RelabelInternal))
-                    | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
-            )
-        };
-        if faults.len() > 1 && faults.iter().any(hides) { Ok(()) } else { check_gone(facts, faults) }
-    },
+    check: SECRET_REFUSED.check,
 };
 
 /// A backend that is no longer for a namespace takes its buckets back nevertheless.

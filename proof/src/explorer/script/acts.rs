@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use stowage_world::history::{Act, Answer, Meant, Right};
 
-use super::super::subject::{BUCKET, CLAIM, NAMESPACE};
+use stowage_world::scenes::{BUCKET, CLAIM, NAMESPACE};
 
 /// Another tenant's bucket, and the claim that has it.
 const OTHERS_BUCKET: &str = "team-b-films";

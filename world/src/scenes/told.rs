@@ -7,7 +7,7 @@ use super::target::{Target, TargetKind};
 /// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for,
 /// of others the name.
 pub(super) fn applied(yaml: &str) -> String {
-    let read = stowage_world::read_once(yaml);
+    let read = crate::read_once(yaml);
     let Ok(documents) = read.as_ref() else {
         return "a user applies what can't be read".to_owned();
     };
@@ -20,7 +20,7 @@ pub(super) fn applied(yaml: &str) -> String {
     format!("a user applies {}", told.collect::<Vec<_>>().join(", "))
 }
 
-/// What a claim asks for besides its backend.
+/// Wishes of a claim besides its backend.
 fn wish(spec: &Value) -> String {
     let mut spec = spec.as_object().cloned().unwrap_or_default();
     spec.remove("backendRef");
@@ -38,7 +38,8 @@ pub(super) fn patched(target: Target, patch: &Value) -> String {
         | TargetKind::Access
         | TargetKind::Obc
         | TargetKind::ConfigMap
-        | TargetKind::StorageClass => {
+        | TargetKind::StorageClass
+        | TargetKind::Event => {
             format!("a user patches {target}: {patch}")
         }
     }

@@ -1,0 +1,125 @@
+//! What scenes say again and again.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use stowage_operator::api::wire::Role;
+
+use super::{BUCKET, CLAIM, Goal, NAMESPACE, Step, StoreStep, Target, TargetKind};
+use crate::effects::{Fault, Feature, S3Fault, StowageFault, Tampering};
+use crate::fixtures::claim_with;
+use crate::history::Facts;
+use crate::history::facts::field;
+
+/// The claim that every scene is about.
+pub const PHOTOS: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: CLAIM };
+
+/// The claim is bound, and its status speaks of the spec as it is.
+pub const BOUND: Goal = Goal::new("the claim is bound", |facts| facts.is_bound(NAMESPACE, CLAIM));
+
+/// A user gives the claim of the scene, with this in its spec.
+pub fn give_claim<More>(spec: &str) -> Step<More> {
+    Step::Apply(claim_with(NAMESPACE, CLAIM, spec))
+}
+
+/// Seconds pass.
+pub fn pass<More>(seconds: u64) -> Step<More> {
+    Step::Pass(Duration::from_secs(seconds))
+}
+
+/// A user merges this into the claim.
+pub fn patch<More>(patch: Value) -> Step<More> {
+    Step::Patch(PHOTOS, patch)
+}
+
+/// Somebody writes an object into the claim's bucket.
+pub fn put<More>(key: &'static str) -> Step<More> {
+    Step::Store(StoreStep::PutObject { bucket: BUCKET, key })
+}
+
+/// Requires a goal to hold already.
+pub fn holds<More>(goal: Goal) -> Step<More> {
+    Step::Settle(Duration::ZERO, goal)
+}
+
+/// Requires a goal to hold within these seconds.
+pub fn within<More>(seconds: u64, goal: Goal) -> Step<More> {
+    Step::Settle(Duration::from_secs(seconds), goal)
+}
+
+/// The claim is bound for two minutes, with data in its bucket and a tenant at work; from there on
+/// faults happen.
+pub fn bound<More>(spec: &str) -> Vec<Step<More>> {
+    let tenant = Step::Tenant(NAMESPACE, CLAIM);
+    vec![give_claim(spec), Step::Until(BOUND), tenant, put("data"), within(120, BOUND), Step::Begin]
+}
+
+/// The claim is bound to a bucket that was made for it.
+pub const CREATED: Goal = Goal::new("the claim is bound to a bucket that was created", |facts| {
+    is_from(facts, "Created") && check_bound(facts, &[]).is_ok()
+});
+
+/// The claim is bound to a bucket that was there before.
+pub const ADOPTED: Goal = Goal::new("the claim is bound to a bucket that was adopted", |facts| {
+    is_from(facts, "Adopted") && check_keys(facts).is_ok()
+});
+
+/// Status and record tell this origin of the claim's bucket.
+fn is_from(facts: &Facts, origin: &str) -> bool {
+    let status = &facts.claim(NAMESPACE, CLAIM)["status"];
+    let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
+    let of_records: Vec<bool> =
+        records.iter().map(|(_, it)| field(it, "origin").is_some_and(|it| it == "Adopted")).collect();
+    status["bucketOrigin"] == origin && status["bucketName"] == BUCKET && of_records == [origin == "Adopted"]
+}
+
+/// One bucket, tagged for this claim; one record; one consumer Secret; one key, in both places.
+pub fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let bucket = facts.bucket(BUCKET).ok_or("the claim is bound, but there is no bucket")?;
+    let others = |fault: &Fault| {
+        matches!(
+            fault,
+            Fault::Project(StowageFault::Recreate | StowageFault::Usurp { .. })
+                | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
+        )
+    };
+    let tag = bucket.tags.as_ref().and_then(|tags| tags.get("broker.stowage.io/claim-uid"));
+    if !faults.iter().any(others) && tag.map(String::as_str) != claim["metadata"]["uid"].as_str() {
+        return Err(format!("the claim is bound, but its bucket has the tags {:?}", bucket.tags));
+    }
+    check_keys(facts)?;
+    let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
+    let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();
+    let disowned = faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)));
+    let consumers: Vec<&str> = consumers(facts).into_iter().filter(|name| !disowned || *name == bound).collect();
+    if records.len() == 1 && consumers == [bound] {
+        Ok(())
+    } else {
+        Err(format!("the claim is bound with {} records and the consumer Secrets {consumers:?}", records.len()))
+    }
+}
+
+/// The consumer Secrets in the claim's namespace.
+pub fn consumers(facts: &Facts) -> Vec<&str> {
+    let all = facts.secrets(Role::ConsumerSecret).filter(|(namespace, ..)| *namespace == NAMESPACE);
+    all.map(|(_, name, _)| name).collect()
+}
+
+/// A bound claim has one key without an end, and it is the one that is published.
+pub fn check_keys(facts: &Facts) -> Result<(), String> {
+    let claim = facts.claim(NAMESPACE, CLAIM);
+    let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();
+    let published = facts.object("secrets", NAMESPACE, bound);
+    let keys = facts.current_keys(NAMESPACE, CLAIM);
+    let [key] = keys.as_slice() else {
+        return Err(format!("the claim is bound with {} keys that have no end", keys.len()));
+    };
+    let same =
+        |internal, consumer| field(key, internal).is_some() && field(key, internal) == field(published, consumer);
+    if same("access_key_id", "AWS_ACCESS_KEY_ID") && same("secret_access_key", "AWS_SECRET_ACCESS_KEY") {
+        Ok(())
+    } else {
+        Err(format!("the consumer Secret {bound} does not hold the key that counts"))
+    }
+}
