@@ -84,8 +84,16 @@ pub fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
                 | Fault::S3(S3Fault::NotImplemented(Feature::Tagging))
         )
     };
-    let tag = bucket.tags.as_ref().and_then(|tags| tags.get("broker.stowage.io/claim-uid"));
-    if !faults.iter().any(others) && tag.map(String::as_str) != claim["metadata"]["uid"].as_str() {
+    let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    let tags = [
+        ("installation", uid(facts.object("namespaces", "", "kube-system"))),
+        ("claim", format!("{NAMESPACE}/{CLAIM}")),
+        ("claim-uid", uid(claim)),
+    ];
+    let has = |(tag, value): (&str, String)| {
+        bucket.tags.as_ref().and_then(|tags| tags.get(&format!("broker.stowage.io/{tag}"))) == Some(&value)
+    };
+    if !faults.iter().any(others) && !tags.into_iter().all(has) {
         return Err(format!("the claim is bound, but its bucket has the tags {:?}", bucket.tags));
     }
     check_keys(facts)?;
