@@ -23,9 +23,9 @@ use kube::client::Body;
 use kube::runtime::watcher;
 use serde_json::{Value, json};
 use stowage_api::{
-    AccessCredentialFacts, AccessMode, AccessRef, AccessScope, AccessUid, BucketName, BucketRecord, ClaimRef, ClaimUid,
-    Consent, Counters, CredentialFacts, Endpoint, Figures, Limits, Measured, NamespaceUid, Prefix, Quantity,
-    RecordName, Scanning, SecretKey, Snapshot, Unlabelled,
+    AccessCredentialFacts, AccessMode, AccessRef, AccessScope, AccessUid, BucketName, BucketRecord, ClaimUid, Consent,
+    Counters, CredentialFacts, Endpoint, Figures, Measured, NamespaceUid, Prefix, Quantity, RecordName, Scanning,
+    SecretKey, Snapshot, Unlabelled,
 };
 use stowage_gateway::front::{Config, Gateway, Gears, Proxies};
 use stowage_gateway::head::Domains;
@@ -155,24 +155,12 @@ fn consents() -> &'static BTreeMap<NamespaceUid, Consent> {
 
 fn record(number: usize) -> Value {
     let record = BucketRecord {
-        claim: ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() },
         uid: ClaimUid::new(format!("u-{number}")),
-        backend: "main".to_owned(),
         endpoint: endpoint(),
         bucket: bucket(number),
         absence: true,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
         accesses: consents().clone(),
-        limits: Limits::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     };
     internal(number, record.content(SYSTEM).to_secret())
 }
@@ -199,16 +187,9 @@ fn access_key(number: usize) -> Value {
 
 /// A key to a bucket with a limit: without one gateways tell each other nothing.
 fn limited() -> Value {
-    let facts = CredentialFacts {
-        claim: ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() },
-        uid: ClaimUid::new("u"),
-        backend: "main".to_owned(),
-        endpoint: endpoint(),
-        bucket: BucketName::parse("photos").expect("a name"),
-        generation: 1,
-        quota_soft: None,
-        quota_hard: Quantity::Text("1000".to_owned()).bytes().ok(),
-    };
+    let record = BucketRecord { uid: ClaimUid::new("u"), endpoint: endpoint(), ..BucketRecord::fixture() };
+    let quota_hard = Quantity::Text("1000".to_owned()).bytes().ok();
+    let facts = CredentialFacts { quota_hard, ..record.key_fixture(1) };
     internal(MANY, facts.content(SYSTEM, Some(&secret_key())).to_secret())
 }
 

@@ -4,7 +4,7 @@
 //! asked for and keeps none: what is allocated here is the operator's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -21,7 +21,7 @@ use kube::client::Body;
 use serde_json::{Map, Value, json};
 use stowage_operator::api::{
     AccessCredentialFacts, AccessMode, AccessRef, AccessScope, AccessUid, AddressingStyle, BucketName, BucketRecord,
-    ClaimRef, ClaimUid, Consent, Endpoint, Gateway, Limits as Quota, NamespaceUid, Prefix, SecretKey, Unlabelled,
+    ClaimUid, Consent, Endpoint, Gateway, NamespaceUid, Prefix, SecretKey, Unlabelled,
 };
 use stowage_operator::upstream::{Limits, RustlsConnect};
 use stowage_operator::{Clock, Config, Metrics, Parts, Uptime};
@@ -257,24 +257,10 @@ const DIGITS: &[u8] = b"0123456789abcdef";
 fn record(number: usize) -> String {
     static ACCESSES: OnceLock<String> = OnceLock::new();
     let record = BucketRecord {
-        claim: ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() },
         uid: ClaimUid::new(format!("u-{number}")),
-        backend: "main".to_owned(),
-        endpoint: Endpoint::parse("http://s3.example").expect("a URL"),
         bucket: BucketName::parse(&noise(number, 63, DIGITS)).expect("a name"),
         absence: true,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
-        accesses: BTreeMap::new(),
-        limits: Quota::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     };
     let mut secret = serde_json::to_value(record.content("stowage-system").to_secret()).expect("a Secret");
     secret["data"]["accesses"] = "ACCESSES".into();

@@ -36,6 +36,8 @@ mod claim;
 mod condition;
 mod consent;
 mod crd;
+#[cfg(any(test, feature = "fixtures"))]
+mod fixtures;
 mod grant;
 mod identity;
 mod invalid;

@@ -14,6 +14,7 @@
 #![warn(clippy::too_many_lines)]
 
 pub mod admin;
+pub mod backoff;
 pub mod cluster;
 pub mod descriptors;
 pub mod log;

@@ -63,18 +63,10 @@ impl Home {
         self.dropped.lock().push(blob);
     }
 
-    pub(super) fn take_dropped(&self) -> Vec<u64> {
-        std::mem::take(&mut *self.dropped.lock())
-    }
-
-    pub(super) fn set_dropped(&self, blobs: Vec<u64>) {
-        *self.dropped.lock() = blobs;
-    }
-
     /// Lets blobs go that nothing refers to. Called under the store's lock, after the change that
     /// has let go of them was kept.
     pub(super) fn sweep(&self) {
-        let dropped = self.take_dropped();
+        let dropped = std::mem::take(&mut *self.dropped.lock());
         if !dropped.is_empty() {
             self.keeper.forget(dropped);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::blob::Home;
 use super::keeper::Keeper;
-use super::record::{Change, document, whole};
+use super::record::{all, entries};
 use super::restore::restore;
 use super::state::State;
 use super::touched::Before;
@@ -26,17 +26,16 @@ impl Journal {
 
     /// Tells what has become of places that were looked at before.
     pub(super) fn tell(&self, state: &State, before: &Before) {
-        let changes = before.changes(state);
-        if !changes.is_empty() {
-            self.home.keeper.keep(document(state.sequence(), changes));
+        let (gone, changes) = before.changes(state);
+        if !gone.is_empty() || !changes.is_empty() {
+            self.home.keeper.keep(entries(state.sequence(), gone, changes));
         }
         self.home.sweep();
     }
 
-    /// Tells of everything that a store holds, and of what is gone.
-    pub(super) fn tell_all(&self, state: &State, gone: Vec<Change>) {
-        self.home.keeper.keep(document(state.sequence(), gone));
-        whole(state, 0).documents.into_iter().for_each(|document| self.home.keeper.keep(document));
+    /// Tells of everything that a store holds, and of places where nothing is left.
+    pub(super) fn tell_all(&self, state: &State, gone: Vec<Vec<u8>>) {
+        self.home.keeper.keep(entries(state.sequence(), gone, all(state)));
         self.home.sweep();
     }
 
@@ -49,10 +48,6 @@ impl Journal {
         state: &mut State,
         documents: impl IntoIterator<Item = &'d [u8]>,
     ) -> Result<(), String> {
-        // What was let go of on the way may be referred to again.
-        let dropped = self.home.take_dropped();
-        let read = restore(state, documents, &self.home);
-        self.home.set_dropped(dropped);
-        read
+        restore(state, documents, &self.home)
     }
 }

@@ -8,11 +8,21 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+/// A place in a store, and what stands there from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Begins with the bytes of the place that it is within, if it is within one.
+    pub place: Vec<u8>,
+    /// A document that [`Store::restore`](super::Store::restore) reads, in the order of places.
+    /// Absent where nothing stands there any more, nor within it.
+    pub document: Option<Vec<u8>>,
+}
+
 /// Keeps what a store holds.
 pub trait Keeper: Send + Sync {
-    /// The store is changed so: a document that [`Store::restore`](super::Store::restore) reads.
-    /// Told in order and while it happens, so it has to be quick and must not call the store.
-    fn keep(&self, change: Vec<u8>);
+    /// The store is changed so, by all of these or none. Told in order and while it happens, so it
+    /// has to be quick and must not call the store.
+    fn keep(&self, changes: Vec<Entry>);
 
     /// Comes to an end once everything that was told so far outlives the process.
     fn kept(&self) -> BoxFuture<'static, ()>;

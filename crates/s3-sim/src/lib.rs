@@ -76,7 +76,7 @@ mod touched;
 pub use self::connector::InProcess;
 pub use self::dialect::{Dialect, ExistingOwnBucket};
 pub use self::disturbance::Disturbance;
-pub use self::keeper::{BlobReader, BlobWriter, Keeper};
+pub use self::keeper::{BlobReader, BlobWriter, Entry, Keeper};
 pub use self::lock::{Protection, Retention, RetentionMode};
 pub use self::record::{KeptBlob, Whole};
 pub use self::restore::{Contents, Sources};

@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::blob::Blob;
 use super::data::Data;
+use super::keeper::Entry;
 use super::lock::{LockConfiguration, Protection};
 use super::state::{Attributes, Bucket, Object, Part, State, Upload, Version, Versioning};
 
 /// Most changes in one document of a whole store.
 const AT_ONCE: usize = 200;
 
-/// Everything that one operation has changed.
+/// What stands at some places.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     pub(super) sequence: u64,
@@ -29,18 +30,42 @@ pub(super) struct Document {
 pub(super) enum Change {
     /// A bucket is there with these settings.
     Bucket(String, BucketRecord),
-    /// A bucket is gone with all that is in it.
-    NoBucket(String),
     /// A version of a key of a bucket.
     Version(String, String, VersionRecord),
-    /// The version of this number is gone.
-    NoVersion(String, String, u64),
-    /// An upload to a key; its parts stay.
+    /// An upload to a key, without its parts.
     Upload(String, String, u64, UploadRecord),
-    /// An upload is over.
-    NoUpload(String, String, u64),
     /// A part of an upload.
     Part(String, String, u64, i32, PartRecord),
+}
+
+/// The place of what these parts name, which begin with a bucket: text in which no other place
+/// begins but of what is within it.
+pub(super) fn place(parts: &impl Serialize) -> Vec<u8> {
+    let array = serde_json::to_vec(parts).expect("it is JSON");
+    [&array[1..array.len() - 1], b","].concat()
+}
+
+/// What is within a bucket, and has a key and a number.
+pub(super) const VERSION: &str = "version";
+pub(super) const UPLOAD: &str = "upload";
+
+impl Change {
+    fn place(&self) -> Vec<u8> {
+        match self {
+            Self::Bucket(name, _) => place(&[name]),
+            Self::Version(name, key, record) => place(&(name, VERSION, key, record.sequence)),
+            Self::Upload(name, key, sequence, _) => place(&(name, UPLOAD, key, sequence)),
+            Self::Part(name, key, sequence, number, _) => place(&(name, UPLOAD, key, sequence, number)),
+        }
+    }
+}
+
+/// What a keeper is told of changes, in this order, with the number of the last one.
+pub(super) fn entries(sequence: u64, gone: Vec<Vec<u8>>, changes: Vec<Change>) -> Vec<Entry> {
+    let last = Entry { place: place(&["", "last"]), document: Some(document(sequence, Vec::new())) };
+    let gone = gone.into_iter().map(|place| Entry { place, document: None });
+    let changed = |change: Change| Entry { place: change.place(), document: Some(document(sequence, vec![change])) };
+    [last].into_iter().chain(gone).chain(changes.into_iter().map(changed)).collect()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -211,6 +236,13 @@ pub struct Whole {
     pub blobs: BTreeMap<u64, KeptBlob>,
     /// The bytes of blobs that nobody keeps, by number: from the one that was asked for on.
     pub loose: Vec<(u64, Bytes)>,
+}
+
+/// Everything that a store with a keeper holds.
+pub(super) fn all(state: &State) -> Vec<Change> {
+    // It has no loose bytes.
+    let mut numbers = Numbers { loose: &mut Vec::new(), next: 0 };
+    state.buckets.iter().flat_map(|(name, bucket)| everything(name, bucket, &mut numbers)).collect()
 }
 
 /// Everything that a store holds.

@@ -150,15 +150,6 @@ fn read<'d>(
 }
 
 fn apply(state: &mut State, change: Change, blobs: &mut Blobs<'_>) -> Result<(), String> {
-    // A change of what is gone by now, and will be told to be, has no place any more.
-    let place = match &change {
-        Change::Bucket(..) | Change::NoBucket(..) => None,
-        Change::Version(name, ..) | Change::NoVersion(name, ..) | Change::Upload(name, ..) => Some(name),
-        Change::NoUpload(name, ..) | Change::Part(name, ..) => Some(name),
-    };
-    if place.is_some_and(|name| !state.buckets.contains_key(name)) {
-        return Ok(());
-    }
     match change {
         Change::Bucket(name, record) => {
             let new = || Bucket::new(&record.owner, &record.region, record.created);
@@ -167,7 +158,6 @@ fn apply(state: &mut State, change: Change, blobs: &mut Blobs<'_>) -> Result<(),
             (bucket.created, bucket.tags) = (record.created, record.tags);
             (bucket.versioning, bucket.lock) = (record.versioning, record.lock);
         }
-        Change::NoBucket(name) => drop(state.buckets.remove(&name)),
         Change::Version(name, key, record) => {
             let content = match record.object {
                 Some(object) => Content::Object(Box::new(blobs.object(object)?)),
@@ -181,20 +171,11 @@ fn apply(state: &mut State, change: Change, blobs: &mut Blobs<'_>) -> Result<(),
                 Err(place) => versions.insert(place, version),
             }
         }
-        Change::NoVersion(name, key, sequence) => {
-            let keys = &mut bucket_of(state, &name)?.keys;
-            let Some(versions) = keys.get_mut(&key) else { return Ok(()) };
-            versions.retain(|version| version.sequence != sequence);
-            if versions.is_empty() {
-                keys.remove(&key);
-            }
-        }
         Change::Upload(name, key, sequence, record) => {
             let template = blobs.object(record.template)?;
             let upload = Upload { initiated: record.initiated, template, parts: BTreeMap::new() };
             bucket_of(state, &name)?.uploads.entry((key, sequence)).or_insert(upload);
         }
-        Change::NoUpload(name, key, sequence) => drop(bucket_of(state, &name)?.uploads.remove(&(key, sequence))),
         Change::Part(name, key, sequence, number, record) => {
             let data = blobs.data(&record.data)?;
             if let Some(upload) = bucket_of(state, &name)?.uploads.get_mut(&(key, sequence)) {

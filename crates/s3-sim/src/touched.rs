@@ -3,7 +3,7 @@
 
 use s3s::dto::*;
 
-use super::record::{Change, Numbers, bucket_out};
+use super::record::{Change, Numbers, UPLOAD, VERSION, bucket_out, place};
 use super::state::{Bucket, State, upload_sequence};
 
 /// A place that an operation may change.
@@ -110,22 +110,22 @@ impl Before {
         Self { touched, numbers }
     }
 
-    /// What has become of them.
-    pub(super) fn changes(&self, state: &State) -> Vec<Change> {
+    /// What has become of them: places where nothing stands any more, and what stands at others.
+    pub(super) fn changes(&self, state: &State) -> (Vec<Vec<u8>>, Vec<Change>) {
         // Whoever has a keeper holds no loose bytes.
         let mut loose = Vec::new();
         let mut as_kept = Numbers { loose: &mut loose, next: 0 };
-        let mut changes = Vec::new();
+        let (mut gone, mut changes) = (Vec::new(), Vec::new());
         for (touched, before) in self.touched.iter().zip(&self.numbers) {
             match touched {
-                Touched::Bucket(name) => changes.push(match state.buckets.get(name) {
-                    Some(bucket) => Change::Bucket(name.clone(), bucket_out(bucket)),
-                    None => Change::NoBucket(name.clone()),
-                }),
+                Touched::Bucket(name) => match state.buckets.get(name) {
+                    Some(bucket) => changes.push(Change::Bucket(name.clone(), bucket_out(bucket))),
+                    None => gone.push(place(&[name])),
+                },
                 Touched::Key(name, key) => {
                     let now = numbers(state, touched);
-                    let gone = before.iter().filter(|sequence| !now.contains(sequence));
-                    changes.extend(gone.map(|sequence| Change::NoVersion(name.clone(), key.clone(), *sequence)));
+                    let removed = before.iter().filter(|sequence| !now.contains(sequence));
+                    gone.extend(removed.map(|sequence| place(&(name, VERSION, key, sequence))));
                     let versions =
                         state.buckets.get(name).and_then(|bucket| bucket.keys.get(key)).into_iter().flatten();
                     let new = versions.filter(|version| !before.contains(&version.sequence));
@@ -143,8 +143,8 @@ impl Before {
                 Touched::Uploads(name, key) => {
                     let Some(bucket) = state.buckets.get(name) else { continue };
                     let now: Vec<u64> = uploads(bucket, key).collect();
-                    let gone = before.iter().filter(|sequence| !now.contains(sequence));
-                    changes.extend(gone.map(|sequence| Change::NoUpload(name.clone(), key.clone(), *sequence)));
+                    let over = before.iter().filter(|sequence| !now.contains(sequence));
+                    gone.extend(over.map(|sequence| place(&(name, UPLOAD, key, sequence))));
                     for sequence in now.iter().filter(|sequence| !before.contains(sequence)) {
                         let Some(upload) = bucket.uploads.get(&(key.clone(), *sequence)) else { continue };
                         changes.push(Change::Upload(name.clone(), key.clone(), *sequence, as_kept.upload(upload)));
@@ -158,6 +158,6 @@ impl Before {
                 }
             }
         }
-        changes
+        (gone, changes)
     }
 }

@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use stowage_api::{
     AccessCredentialFacts, AccessMode, AccessRecord, AccessRef, AccessScope, AccessUid, BucketName, BucketRecord,
-    ClaimRef, ClaimUid, Consent, Endpoint, Limits, NamespaceUid, Prefix, SecretKey, Unlabelled,
+    ClaimUid, Consent, Endpoint, NamespaceUid, Prefix, SecretKey, Unlabelled,
 };
 
 use super::super::{Caller, Verdict, decide};
@@ -100,24 +100,13 @@ impl Known {
             scopes: self.scopes.clone(),
         };
         let record = BucketRecord {
-            claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
             uid: ClaimUid::new(self.holder),
-            backend: "main".into(),
             endpoint: Endpoint::parse(HERE).expect("a URL"),
             bucket: bucket("photos"),
-            absence: false,
-            adopted: false,
             settled: self.has_begun,
-            generation: 1,
-            handled_rotate_request: None,
-            handled_revoke_request: None,
-            revoked_through: 0,
-            public: false,
-            another: false,
-            lowest: Some(1),
             accesses: self.consent.iter().map(|(uid, it)| (NamespaceUid::new(*uid), it.clone())).collect(),
-            limits: Limits::default(),
             ending: self.ending,
+            ..BucketRecord::fixture()
         };
         let films = BucketRecord {
             bucket: bucket("films"),
@@ -129,11 +118,7 @@ impl Known {
             access,
             uid,
             namespace_uid: NamespaceUid::new(namespace),
-            generation: 1,
-            handled_rotate_request: None,
-            handled_revoke_request: None,
-            revoked_through: 0,
-            lowest: 1,
+            ..AccessRecord::fixture()
         });
         let contents = [Some(facts.content(NAMESPACE, Some(&key))), of_access.map(|it| it.content(NAMESPACE))];
         let records = [record, films].map(|it| Some(it.content(NAMESPACE)));

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daemon::backoff::WatchBackoff;
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -23,7 +24,7 @@ use super::peers::RENEWAL;
 use super::scanner::ClientOf;
 use super::{Quotas, State};
 use crate::clock::WallClock;
-use crate::registry::{Limited, Patience, Registry, Source, Tables};
+use crate::registry::{Limited, Registry, Source, Tables};
 
 /// How long an answer of the API server is waited for.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -176,7 +177,7 @@ impl Quotas {
 
     /// Hears for ever what all replicas have written and found.
     pub(super) async fn hear_of_counters(&self, board: &Board) -> Infallible {
-        let told = watcher(board.maps.clone(), board.watch.clone()).backoff(Patience::default());
+        let told = watcher(board.maps.clone(), board.watch.clone()).backoff(WatchBackoff::new(Instant::now));
         let mut told = std::pin::pin!(told);
         loop {
             match told.next().await {
@@ -189,7 +190,7 @@ impl Quotas {
 
     /// Hears for ever which replicas live.
     pub(super) async fn hear_of_replicas(&self, board: &Board) -> Infallible {
-        let told = watcher(board.leases.clone(), board.watch.clone()).backoff(Patience::default());
+        let told = watcher(board.leases.clone(), board.watch.clone()).backoff(WatchBackoff::new(Instant::now));
         let mut told = std::pin::pin!(told);
         loop {
             match told.next().await {

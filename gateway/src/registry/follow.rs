@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::future::{self, Future};
 
+use daemon::backoff::WatchBackoff;
 use futures::StreamExt;
 use futures::stream::{self, AbortHandle, BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::Secret;
@@ -17,7 +18,6 @@ use super::Registry;
 use super::backend::{Failure, SecretName};
 use super::freshness::{Sign, Watch};
 use super::life::listening;
-use super::patience::Patience;
 use super::stores::SeenBackend;
 
 /// Where the watches look.
@@ -89,9 +89,9 @@ impl Watches {
         let client = watches.client(Watch::Secrets);
         let secrets: Api<Secret> = Api::namespaced(client, &watches.source.namespace);
         let config = watches.source.watch.clone().labels(&roles());
-        let secrets = watcher(secrets, config).backoff(Patience::default());
+        let secrets = watcher(secrets, config).backoff(WatchBackoff::new(Instant::now));
         let backends: Api<SeenBackend> = Api::all(watches.client(Watch::Backends));
-        let backends = watcher(backends, watches.source.watch.clone()).backoff(Patience::default());
+        let backends = watcher(backends, watches.source.watch.clone()).backoff(WatchBackoff::new(Instant::now));
         watches.running.push(secrets.map(News::Secrets).boxed());
         watches.running.push(backends.map(|told| News::Backends(Box::new(told))).boxed());
         watches
@@ -171,7 +171,7 @@ impl Watches {
         let client = self.client(Watch::StoreSecret(name.clone()));
         let api: Api<Secret> = Api::namespaced(client, &name.namespace);
         let config = self.source.watch.clone().fields(&format!("metadata.name={}", name.name));
-        let told = watcher(api, config).backoff(Patience::default());
+        let told = watcher(api, config).backoff(WatchBackoff::new(Instant::now));
         let (news, handle) = stream::abortable(told.map(move |told| News::StoreSecret(name.clone(), told)));
         self.running.push(news.boxed());
         handle

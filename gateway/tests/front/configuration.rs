@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::json;
-use stowage_api::{BucketName, BucketRecord, ClaimRef, ClaimUid, Endpoint, Limits};
+use stowage_api::{BucketRecord, ClaimUid, Endpoint};
 
 use crate::{Ask, KEY, STORE, SYSTEM, Stage, answer, ask, code};
 
@@ -55,24 +55,9 @@ async fn the_store_says_whether_it_keeps_versions() {
 async fn a_bucket_was_made_when_its_record_was() {
     let stage = Stage::new().await;
     let record = BucketRecord {
-        claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
         uid: ClaimUid::new("uid-of-photos"),
-        backend: "main".into(),
         endpoint: Endpoint::parse(STORE).expect("a URL"),
-        bucket: BucketName::parse("photos").expect("a name"),
-        absence: false,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
-        accesses: [].into(),
-        limits: Limits::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     };
     let (_, _, text) = stage.signed(ask("GET", "/")).await;
     assert!(text.contains("<CreationDate>1970-01-01T00:00:00.000Z</CreationDate>"), "{text}");

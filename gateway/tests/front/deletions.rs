@@ -16,7 +16,7 @@ use rstest::rstest;
 use s3_sim::{Dialect, Store};
 use stowage_api::{
     AccessCredentialFacts, AccessMode, AccessRecord, AccessRef, AccessScope, AccessUid, BucketName, BucketRecord,
-    ClaimRef, ClaimUid, Consent, Endpoint, Limits, NamespaceUid, Prefix, SecretKey,
+    ClaimRef, ClaimUid, Consent, Endpoint, NamespaceUid, Prefix, SecretKey,
 };
 use stowage_gateway::body::Body;
 use stowage_gateway::front::Peer;
@@ -83,22 +83,10 @@ fn share(stage: &Stage, shared: bool) {
     let record = BucketRecord {
         claim: ClaimRef { namespace: "team-a".into(), name: "album".into() },
         uid: ClaimUid::new("c-1"),
-        backend: "main".into(),
         endpoint: Endpoint::parse(STORE).expect("a URL"),
         bucket: BucketName::parse(BUCKET).expect("a name"),
-        absence: false,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
         accesses: BTreeMap::from_iter(consent),
-        limits: Limits::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     };
     put(stage, &record.content(SYSTEM).to_secret());
 }
@@ -115,16 +103,7 @@ pub(crate) async fn stage(store: &Store, prefix: Option<&str>) -> (Stage, String
     stage.store_answers(move |asked| carried_out(&store, asked));
     let access = AccessRef { namespace: "team-b".into(), name: "cleaner".into() };
     let uid = AccessUid::new("a-1");
-    let record = AccessRecord {
-        access: access.clone(),
-        uid: uid.clone(),
-        namespace_uid: NamespaceUid::new("n-1"),
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        lowest: 1,
-    };
+    let record = AccessRecord { access: access.clone(), uid: uid.clone(), ..AccessRecord::fixture() };
     let scope = AccessScope {
         bucket: BucketName::parse(BUCKET).expect("a name"),
         backend: "main".into(),

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use serde_json::{Value, json};
 use stowage_api::{
     AccessCredentialFacts, AccessMode, AccessRecord, AccessRef, AccessScope, AccessUid, BucketName, BucketRecord,
-    ClaimRef, ClaimUid, Consent, Endpoint, Limits, NamespaceUid, SecretKey,
+    ClaimRef, ClaimUid, Consent, Endpoint, NamespaceUid, SecretKey,
 };
 use stowage_gateway::body::Body;
 use stowage_gateway::front::{Config, Peer};
@@ -34,22 +34,10 @@ async fn claim(stage: &Stage, namespace: &str, bucket: &str, id: &str) {
     let record = BucketRecord {
         claim: ClaimRef { namespace: namespace.into(), name: bucket.into() },
         uid: ClaimUid::new(format!("uid-of-{bucket}")),
-        backend: "main".into(),
         endpoint: Endpoint::parse(STORE).expect("a URL"),
         bucket: BucketName::parse(bucket).expect("a name"),
-        absence: false,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
         accesses: [(NamespaceUid::new("uid-of-team-a"), Consent::full())].into(),
-        limits: Limits::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     };
     put(stage, &record.content(SYSTEM).to_secret());
     stage.credential(id, bucket, json!({"data": {"endpoint": STORE}}));
@@ -64,11 +52,7 @@ async fn access(stage: &Stage, name: &str, bucket: &str) -> String {
         access: access.clone(),
         uid: uid.clone(),
         namespace_uid: NamespaceUid::new("uid-of-team-a"),
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        lowest: 1,
+        ..AccessRecord::fixture()
     };
     let scope = AccessScope {
         bucket: BucketName::parse(bucket).expect("a name"),

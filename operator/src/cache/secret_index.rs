@@ -184,7 +184,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::api::{AccessRecord, AccessRef, AccessUid, BucketRecord, Endpoint, Limits, SecretContent};
+    use crate::api::{AccessRecord, AccessRef, AccessUid, BucketRecord, SecretContent};
 
     fn stored(content: &SecretContent, version: u32) -> Arc<Secret> {
         let mut secret = content.to_secret();
@@ -201,22 +201,8 @@ mod tests {
         let record = BucketRecord {
             uid: ClaimUid::new(format!("of-{claim:?}")),
             claim,
-            backend: "main".into(),
-            endpoint: Endpoint::parse("http://s3.example").unwrap(),
             bucket: BucketName::parse(bucket).unwrap(),
-            absence: false,
-            adopted: false,
-            settled: true,
-            generation: 1,
-            handled_rotate_request: None,
-            handled_revoke_request: None,
-            revoked_through: 0,
-            public: false,
-            another: false,
-            lowest: Some(1),
-            accesses: BTreeMap::new(),
-            limits: Limits::default(),
-            ending: false,
+            ..BucketRecord::fixture()
         };
         record.content("stowage-system")
     }
@@ -226,11 +212,7 @@ mod tests {
             access: AccessRef { namespace: "team-b".to_owned(), name: name.to_owned() },
             uid: AccessUid::new(name),
             namespace_uid: NamespaceUid::new(namespace_uid),
-            generation: 1,
-            handled_rotate_request: None,
-            revoked_through: 0,
-            handled_revoke_request: None,
-            lowest: 1,
+            ..AccessRecord::fixture()
         };
         record.content("stowage-system")
     }

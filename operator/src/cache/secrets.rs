@@ -186,19 +186,10 @@ mod tests {
     use kube::ResourceExt;
 
     use super::*;
-    use crate::api::{ClaimRef, CredentialFacts, Endpoint, SecretKey, kept, wire};
+    use crate::api::{BucketRecord, SecretKey, kept, wire};
 
     fn secret(version: u32) -> Secret {
-        let facts = CredentialFacts {
-            claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
-            uid: ClaimUid::new("u-1"),
-            backend: "main".into(),
-            endpoint: Endpoint::parse("http://s3.example").unwrap(),
-            bucket: BucketName::parse("photos").unwrap(),
-            generation: 1,
-            quota_soft: None,
-            quota_hard: None,
-        };
+        let facts = BucketRecord::fixture().key_fixture(1);
         let mut secret = facts.content("stowage-system", Some(&SecretKey::new("x".into()))).to_secret();
         secret.metadata.resource_version = Some(version.to_string());
         secret

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use daemon::backoff::WatchBackoff;
 use futures::future;
 use futures::stream::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
@@ -15,12 +16,12 @@ use kube::{Api, ResourceExt};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::api::{RecordName, kept, wire};
 use crate::cache::SecretCache;
 use crate::plan::{Part, Stored};
 
-use super::backoff::Patience;
 use super::objects::{Backend, Claim, claim_ref, keep};
 use super::reached::{self, Presence, Reached};
 use super::shared::Shared;
@@ -119,7 +120,7 @@ pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) 
 fn feed_secrets(of: &Arc<Shared>, feeds: &mut Feeds) {
     let shared = of.clone();
     let internal: Api<Secret> = Api::namespaced(shared.client.clone(), &shared.config.operator_namespace);
-    let stream = watcher(internal, Config::default().labels(wire::ROLE)).backoff(Patience::default());
+    let stream = watcher(internal, Config::default().labels(wire::ROLE)).backoff(WatchBackoff::new(Instant::now));
     feeds.run(stream, move |event| {
         internal_seen(&shared, &event);
         secrets_changed(&shared, &shared.observer.internal, &Part::All, event);
@@ -179,7 +180,7 @@ fn feed_namespaces(of: &Arc<Shared>, feeds: &mut Feeds) {
             Part::Namespace(name) => Config::default().fields(&format!("metadata.name={name}")),
         };
         let (shared, presence) = (of.clone(), presence.clone());
-        let stream = watcher(api.clone(), config).backoff(Patience::default());
+        let stream = watcher(api.clone(), config).backoff(WatchBackoff::new(Instant::now));
         feeds.run(stream, move |event| {
             let is_told = !matches!(event, Event::Init | Event::InitApply(_));
             for namespace in shared.observer.namespaces.apply(&part, event) {
@@ -211,7 +212,7 @@ fn feed_usage(shared: &Arc<Shared>, feeds: &mut Feeds) {
     let shared = shared.clone();
     feeds.tasks.spawn(async move {
         shared.observer.usage.are_wanted().await;
-        let mut stream = watcher(api, config).backoff(Patience::default()).boxed();
+        let mut stream = watcher(api, config).backoff(WatchBackoff::new(Instant::now)).boxed();
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => wake_holders(&shared, &shared.observer.usage.apply(&event)),
@@ -245,7 +246,7 @@ fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: Unbou
 fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     let (store, writer) = reflector::store();
     let api: Api<Backend> = Api::all(shared.client.clone());
-    let stream = watcher(api, Config::default()).backoff(Patience::default());
+    let stream = watcher(api, Config::default()).backoff(WatchBackoff::new(Instant::now));
     let stream = stream.modify(|backend| keep(backend, kept::backend)).reflect(writer);
     let (shared, filled, mut shown) = (shared.clone(), store.clone(), Shown::default());
     feeds.run(stream, move |event| {

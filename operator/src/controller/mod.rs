@@ -44,7 +44,6 @@ use crate::election::{self, Surroundings};
 use crate::kubernetes::{self, guarded};
 use crate::mandate::Mandate;
 
-pub(crate) use backoff::Patience;
 pub use config::{Config, Parts};
 
 use access::Accesses;

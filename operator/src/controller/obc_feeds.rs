@@ -4,6 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use daemon::backoff::WatchBackoff;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -15,6 +16,7 @@ use kube::runtime::reflector::{self, Store};
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Resource, ResourceExt};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::api::{
     ClaimRef, OBC_PROVISIONER, ObjectBucket, ObjectBucketClaim, kept_class, kept_obc, kept_object_bucket,
@@ -22,7 +24,6 @@ use crate::api::{
 use crate::cache::{ObcCaches, kept_config_map};
 use crate::plan::obc::ObcSetting;
 
-use super::backoff::Patience;
 use super::feeds::{Feeds, PAGE, is_unknown_kind};
 use super::objects::{Access, Claim, claim_ref, keep};
 use super::shared::Shared;
@@ -164,7 +165,7 @@ where
             let _ = other.wait_for(|filled| *filled).await;
         }
         let stream = watcher(api, config).modify(move |object| keep(object, kept)).reflect(writer);
-        let mut stream = stream.backoff(Patience::default()).boxed();
+        let mut stream = stream.backoff(WatchBackoff::new(Instant::now)).boxed();
         while let Some(event) = stream.next().await {
             match event {
                 Ok(Event::Apply(object) | Event::Delete(object)) => seen(Some(&object)),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use daemon::backoff::WatchBackoff;
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use k8s_openapi::serde::de::DeserializeOwned;
@@ -13,12 +14,11 @@ use kube::runtime::reflector::Store;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Client, Resource};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::cache::Merge;
 use crate::kubernetes;
 use crate::plan::{Part, Reach};
-
-use super::backoff::Patience;
 
 /// Kinds of which there are objects in namespaces.
 pub(super) trait Reached:
@@ -97,7 +97,7 @@ pub(super) fn of_part<K: Reached>(
     config: Config,
     keep: fn(&mut K),
 ) -> Events<K> {
-    let shown = watcher(kubernetes::within(client, part), config).backoff(Patience::default()).modify(keep);
+    let shown = watcher(kubernetes::within(client, part), config).backoff(WatchBackoff::new(Instant::now)).modify(keep);
     presence.gated(part, shown.boxed())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use daemon::backoff::WatchBackoff;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::PartialObjectMeta;
@@ -11,10 +12,10 @@ use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::upstream::Upstreams;
 
-use super::backoff::Patience;
 use super::wakes::Wakes;
 
 /// Namespace and name of a Secret.
@@ -74,7 +75,7 @@ impl SecretWatches {
     fn watch(&self, backend: &str, (namespace, name): &SecretName) -> Watch {
         let api: Api<PartialObjectMeta<Secret>> = Api::namespaced(self.client.clone(), namespace);
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let mut stream = watcher::watcher(api, config).backoff(Patience::default()).boxed();
+        let mut stream = watcher::watcher(api, config).backoff(WatchBackoff::new(Instant::now)).boxed();
         let (changes, backend) = (self.changes.clone(), backend.to_owned());
         Watch(tokio::spawn(async move {
             let mut version = Version::default();

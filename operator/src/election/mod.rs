@@ -17,16 +17,16 @@ mod lease;
 use std::pin::pin;
 use std::time::Duration;
 
+use daemon::backoff::WatchBackoff;
 use futures::future::{self, BoxFuture, FutureExt, OptionFuture};
 use futures::stream::{Stream, StreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Error};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::{Clock, Uptime};
-use crate::controller::Patience;
 use crate::kubernetes;
 use crate::mandate::Tenure;
 use crate::metrics::Metrics;
@@ -249,7 +249,7 @@ impl Booth {
         let (api, terms): (Api<Lease>, Terms) = (self.leases.api.clone(), self.leases.terms);
         let config = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
         let mut listed = false;
-        watcher(api, config).backoff(Patience::default()).filter_map(move |event| {
+        watcher(api, config).backoff(WatchBackoff::new(Instant::now)).filter_map(move |event| {
             let news = match event {
                 Ok(Event::Init) => {
                     listed = false;

@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use daemon::backoff::wait;
 use tokio::time::Instant;
 
 /// Claims of a namespace, and namespaces, whose failures in a row open a circuit.
@@ -184,8 +185,7 @@ impl Circuit {
 
 /// How long the store is left alone after this many rests in vain.
 fn rest(rests: u32, chance: f64) -> Duration {
-    let full = FIRST_REST.saturating_mul(1 << rests.min(16)).min(LONGEST_REST);
-    full.mul_f64(0.75 + 0.5 * chance)
+    wait(FIRST_REST, LONGEST_REST, rests, chance)
 }
 
 #[cfg(test)]

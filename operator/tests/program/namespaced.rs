@@ -1,7 +1,7 @@
 //! What an operator asks an API server for that serves some namespaces (spec §3.9): from its start,
 //! with a namespace that isn't there yet and a record of a claim that it doesn't serve.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use stowage_operator::api::{
-    self, AddressingStyle, BucketName, BucketRecord, ClaimRef, ClaimUid, Endpoint, Gateway, Publishing, Unlabelled,
+    AddressingStyle, BucketRecord, ClaimRef, ClaimUid, Endpoint, Gateway, Publishing, Unlabelled,
 };
 use stowage_operator::plan::Reach;
 use stowage_operator::upstream::{Limits, RustlsConnect};
@@ -120,22 +120,7 @@ fn record() -> Value {
     let record = BucketRecord {
         claim: ClaimRef { namespace: OTHER.to_owned(), name: "photos".to_owned() },
         uid: ClaimUid::new("c-other"),
-        backend: "main".to_owned(),
-        endpoint: Endpoint::parse("http://s3.example").expect("a URL"),
-        bucket: BucketName::parse("photos").expect("a name"),
-        absence: false,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
-        accesses: BTreeMap::new(),
-        limits: api::Limits::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     };
     let mut secret = serde_json::to_value(record.content(OWN).to_secret()).expect("it is JSON");
     secret["metadata"]["uid"] = "s-1".into();

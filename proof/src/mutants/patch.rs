@@ -6,7 +6,7 @@ use diffy::Patch;
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 
 /// What a diff may change: what operator and gateway consist of.
-pub(super) const SOURCES: [&str; 3] = ["operator/src/", "gateway/src/", "crates/api/src/"];
+pub(super) const SOURCES: [&str; 4] = ["operator/src/", "gateway/src/", "crates/api/src/", "crates/daemon/src/"];
 
 /// The files that a diff changes, each with its hunks.
 ///

@@ -132,8 +132,6 @@ impl Up {
         let front = front_options(&identity, options.authorization, before.tokens, data.clone());
         let front = Front::new(simulator.cluster(), front);
         simulator.hand_over(front.clone());
-        // Tokens are a part of what it writes.
-        work.spawn(simulator.clone().compact());
         let recorder = simulator.recorder().clone();
         let service = service_fn(move |request| ask(front.clone(), recorder.clone(), data.clone(), request));
         work.spawn(listener::serve(kube_listener, identity.tls, service));

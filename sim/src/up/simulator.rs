@@ -40,8 +40,6 @@ const CALLS_KEPT: usize = 20_000;
 const YOUNG_MS: u64 = 1000;
 /// Requests of the gateway that a view shows.
 const SHOWN: usize = 50;
-/// How long nothing is tried after an error, which is mostly a lack of room.
-const AFTER_ERROR: Duration = Duration::from_secs(10);
 /// Longest that the operator has for what is under way when it is told to end.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
@@ -99,11 +97,12 @@ fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>, kinds: Kinds) ->
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
     cluster.remember(CHANGES);
     cluster.keep_compact(TREES);
-    let left_out = if stored.is_empty() { Vec::new() } else { cluster.restore(stored.objects(), stored.version())? };
+    let (objects, is_new) = (stored.objects.iter().cloned(), stored.objects.is_empty());
+    let left_out = if is_new { Vec::new() } else { cluster.restore(objects, stored.version)? };
     warn_of(&left_out);
     if let Some(data) = data {
-        data.keep_cluster(&cluster, stored.is_empty());
-        data.leave_out(left_out);
+        data.keep_cluster(&cluster, is_new);
+        data.leave_out(&left_out);
     }
     kinds.serve(&cluster);
     Ok(cluster)
@@ -204,10 +203,10 @@ impl Simulator {
             clock: of(Actor::Operator),
             uptime: Uptime::new(move || began.elapsed()),
         };
-        let began = if stored.is_empty() { Began::Empty } else { Began::WithData };
+        let began = if stored.objects.is_empty() { Began::Empty } else { Began::WithData };
         let recorder = Recorder::new(began, kinds == Kinds::WithObjectBuckets);
         let operator = Mutex::new(None);
-        let (front, before) = (OnceLock::new(), Before { tokens: stored.tokens(), furnished: stored.furnished });
+        let (front, before) = (OnceLock::new(), Before { tokens: stored.tokens, furnished: stored.furnished });
         let shared = Shared {
             clock,
             cluster,
@@ -238,19 +237,6 @@ impl Simulator {
     /// What knows the tokens that clients were handed out.
     pub(super) fn hand_over(&self, front: Front) {
         let _ = self.0.front.set(front);
-    }
-
-    /// Keeps the journal short, for ever.
-    pub(super) async fn compact(self) {
-        let Some(data) = self.0.data.clone() else { return };
-        loop {
-            data.outgrown().await;
-            let simulator = self.clone();
-            if let Err(error) = data.compact(move |take| take(&simulator.all())).await {
-                tracing::warn!(error, "the journal grows");
-                tokio::time::sleep(AFTER_ERROR).await;
-            }
-        }
     }
 
     /// Everything that outlives the process.

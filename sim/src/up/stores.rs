@@ -40,8 +40,8 @@ pub(super) struct New {
     make: Arc<dyn Fn(&str) -> Store + Send + Sync>,
     /// Where they are kept, if they are.
     data: Option<Data>,
-    /// Taken by whoever changes what isn't kept at the moment at which it is changed, and by
-    /// whoever takes down everything: a snapshot must not miss what only the journal before it has.
+    /// Taken by whoever changes stores or the clock, and by whoever takes down everything: a snapshot
+    /// must not have one change without another that came before it.
     still: Arc<Mutex<()>>,
 }
 

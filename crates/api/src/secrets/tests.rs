@@ -6,7 +6,7 @@ use rstest::rstest;
 use super::*;
 use crate::backend::AddressingStyle;
 use crate::consent::{Consent, Prefix};
-use crate::identity::{ClaimRef, ClaimUid, NamespaceUid};
+use crate::identity::{ClaimUid, NamespaceUid};
 use crate::names::{BucketName, Endpoint};
 use crate::quantity::Bytes;
 use crate::sharing::AccessMode;
@@ -17,13 +17,8 @@ pub(super) const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
 
 fn record() -> BucketRecord {
     BucketRecord {
-        claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
-        uid: ClaimUid::new("u-1"),
-        backend: "main".into(),
-        endpoint: Endpoint::parse("http://s3.example").unwrap(),
         bucket: BucketName::parse("team-a-photos").unwrap(),
         absence: true,
-        adopted: false,
         settled: false,
         generation: 3,
         handled_rotate_request: Some("now".into()),
@@ -32,23 +27,12 @@ fn record() -> BucketRecord {
         public: true,
         another: true,
         lowest: Some(2),
-        accesses: std::collections::BTreeMap::new(),
-        limits: crate::Limits::default(),
-        ending: false,
+        ..BucketRecord::fixture()
     }
 }
 
 fn facts() -> CredentialFacts {
-    CredentialFacts {
-        claim: record().claim,
-        uid: record().uid,
-        backend: "main".into(),
-        endpoint: record().endpoint,
-        bucket: record().bucket,
-        generation: 3,
-        quota_soft: None,
-        quota_hard: None,
-    }
+    record().key_fixture(3)
 }
 
 // covers: 2.record

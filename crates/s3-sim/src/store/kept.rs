@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Store;
 use crate::keeper::Keeper;
-use crate::record::{Change, Whole, whole};
+use crate::record::{Whole, place, whole};
 use crate::restore::{Contents, Sources};
 
 impl Store {
@@ -42,7 +42,7 @@ impl Store {
     pub fn replace(&self, contents: Contents) {
         let contents = contents.into_state();
         let mut state = self.shared.state();
-        let gone: Vec<Change> = state.buckets.keys().cloned().map(Change::NoBucket).collect();
+        let gone = state.buckets.keys().map(|name| place(&[name])).collect();
         state.reach(contents.sequence());
         state.buckets = contents.buckets;
         if let Some(journal) = self.shared.journal() {

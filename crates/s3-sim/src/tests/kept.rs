@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::super::{BlobReader, BlobWriter, Keeper, Sources, Versioning};
+use super::super::{BlobReader, BlobWriter, Entry, Keeper, Sources, Versioning};
 use super::*;
 
 /// A keeper in memory. Clones are the same.
@@ -19,7 +19,8 @@ struct Shelf(Arc<Mutex<Shelved>>);
 
 #[derive(Default)]
 struct Shelved {
-    documents: Vec<Vec<u8>>,
+    /// By place.
+    documents: BTreeMap<Vec<u8>, Vec<u8>>,
     blobs: BTreeMap<u64, Bytes>,
     last: u64,
     /// How many blobs are open.
@@ -29,8 +30,14 @@ struct Shelved {
 }
 
 impl Keeper for Shelf {
-    fn keep(&self, change: Vec<u8>) {
-        self.0.lock().documents.push(change);
+    fn keep(&self, changes: Vec<Entry>) {
+        let documents = &mut self.0.lock().documents;
+        for Entry { place, document } in changes {
+            match document {
+                Some(document) => drop(documents.insert(place, document)),
+                None => documents.retain(|within, _| !within.starts_with(&place)),
+            }
+        }
     }
 
     fn kept(&self) -> BoxFuture<'static, ()> {
@@ -102,7 +109,7 @@ fn started(shelf: &Shelf) -> (Store, Client) {
     let store = store_with(Dialect { minimum_part_size: 3, ..Dialect::default() });
     store.keep_with(Arc::new(shelf.clone()));
     let documents = shelf.0.lock().documents.clone();
-    for document in &documents {
+    for document in documents.values() {
         store.restore([&document[..]]).expect("it was told");
     }
     let client = client(&store, "acme");
@@ -195,7 +202,7 @@ async fn what_another_store_held_is_taken_whole_or_not_at_all() {
     let documents = || whole.documents.iter().map(Vec::as_slice);
     let (shelf, _) = with_an_object().await;
     let (store, client) = started(&shelf);
-    let told = shelf.0.lock().documents.len();
+    let told = shelf.0.lock().documents.clone();
 
     let brought = shelved(&shelf, "other");
     let (missing, short, fits) = ((8, (brought, 5)), (7, (brought, 4)), (7, (brought, 5)));
@@ -205,7 +212,7 @@ async fn what_another_store_held_is_taken_whole_or_not_at_all() {
     let none = [(7, Bytes::from_static(b"other"))].into();
     assert!(store.read(documents(), Sources::Loose(&none)).is_err(), "it would be nowhere after a restart");
     assert_eq!(read(&client, "a").await, "shared");
-    assert_eq!(shelf.0.lock().documents.len(), told);
+    assert_eq!(shelf.0.lock().documents, told);
 
     let contents = store.read(documents(), Sources::Renamed(&[fits].into())).expect("it fits");
     assert_eq!(contents.blobs(), BTreeSet::from([brought]));
@@ -216,6 +223,30 @@ async fn what_another_store_held_is_taken_whole_or_not_at_all() {
         assert_eq!(store.objects("photos"), holds);
     }
     assert_eq!(shelf.0.lock().blobs.len(), 1, "the one before is gone");
+}
+
+/// One place is within another where its bytes begin with those, and nowhere else.
+#[tokio::test]
+async fn what_is_removed_takes_nothing_along_whose_name_begins_alike() {
+    let (shelf, client) = with_an_object().await;
+    let (store, _) = started(&shelf);
+    for bucket in ["photos2", "phot"] {
+        store.put_bucket("acme", bucket);
+        store.put_object(bucket, "a", "other");
+    }
+    let keys = ["ab", "a\0\0\0\0\0\0\0\u{1}", "a\0\0\0\0\0\0\0\u{3}", ""];
+    for key in keys {
+        store.put_object("photos", key, "other");
+    }
+    store.remove_object("photos", "a");
+    let (store, _) = started(&shelf);
+    assert!(store.objects("photos").keys().all(|key| keys.contains(&key.as_str())));
+    assert_eq!(store.objects("photos").len(), keys.len());
+    store.remove_bucket("photos");
+    let (store, _) = started(&shelf);
+    assert_eq!(store.buckets().into_keys().collect::<Vec<_>>(), ["phot", "photos2"]);
+    assert_eq!(store.objects("photos2").len() + store.objects("phot").len(), 2);
+    drop(client);
 }
 
 /// Puts a blob on the shelf; returns its number.

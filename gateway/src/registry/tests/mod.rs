@@ -5,7 +5,7 @@ mod following;
 mod keys;
 mod stores;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -13,10 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
 use serde_json::{Value, json};
-use stowage_api::{
-    AnonymousBinding, BucketName, BucketRecord, ClaimRef, ClaimUid, CredentialFacts, Endpoint, Limits, SecretKey,
-    Unlabelled, wire,
-};
+use stowage_api::{BucketName, BucketRecord, ClaimUid, CredentialFacts, Endpoint, SecretKey, Unlabelled, wire};
 
 use super::*;
 
@@ -52,21 +49,14 @@ fn note(secret: &mut Secret, noted: Option<&str>) {
     }
 }
 
-fn claim_ref() -> ClaimRef {
-    ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() }
+/// A record of the bucket `photos`.
+fn held(uid: &str, backend: &str, url: &str) -> BucketRecord {
+    let (uid, backend) = (ClaimUid::new(uid), backend.to_owned());
+    BucketRecord { uid, backend, endpoint: endpoint(url), public: true, ..BucketRecord::fixture() }
 }
 
 fn facts(uid: &str, generation: u64) -> CredentialFacts {
-    CredentialFacts {
-        claim: claim_ref(),
-        uid: ClaimUid::new(uid),
-        backend: "main".to_owned(),
-        endpoint: endpoint(HERE),
-        bucket: bucket("photos"),
-        generation,
-        quota_soft: None,
-        quota_hard: None,
-    }
+    held(uid, "main", HERE).key_fixture(generation)
 }
 
 /// A key of this claim to the bucket `photos` on `main`, with its endpoint if one is noted.
@@ -83,42 +73,14 @@ fn id(uid: &str, generation: u64) -> String {
 
 /// Public access to the bucket `photos`.
 fn binding(uid: &str, backend: &str, noted: Option<&str>) -> Secret {
-    let binding = AnonymousBinding {
-        claim: claim_ref(),
-        uid: ClaimUid::new(uid),
-        backend: backend.to_owned(),
-        endpoint: endpoint(HERE),
-        bucket: bucket("photos"),
-        per_source_ip_rps: 5,
-    };
-    let mut secret = binding.content(NAMESPACE).to_secret();
+    let mut secret = held(uid, backend, HERE).binding_fixture(5).content(NAMESPACE).to_secret();
     note(&mut secret, noted);
     secret
 }
 
 /// The record of the bucket `photos`, made at this second.
 fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
-    let record = BucketRecord {
-        claim: claim_ref(),
-        uid: ClaimUid::new(uid),
-        backend: backend.to_owned(),
-        endpoint: endpoint(url),
-        bucket: bucket("photos"),
-        absence: false,
-        adopted: false,
-        settled: true,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: true,
-        another: false,
-        lowest: Some(1),
-        accesses: BTreeMap::new(),
-        limits: Limits::default(),
-        ending: false,
-    };
-    let mut secret = record.content(NAMESPACE).to_secret();
+    let mut secret = held(uid, backend, url).content(NAMESPACE).to_secret();
     let time = |second| jiff::Timestamp::from_second(second).expect("a time");
     secret.metadata.creation_timestamp = second.map(|second| Time(time(second)));
     secret

@@ -10,8 +10,8 @@ use k8s_openapi::jiff::Timestamp;
 use rstest::rstest;
 
 use crate::api::{
-    AccessCredentialFacts, AccessKeyId, AccessRecord, AccessRef, AccessUid, AnonymousBinding, BucketName, BucketRecord,
-    ClaimRef, ClaimUid, CredentialFacts, Endpoint, NamespaceUid, SecretContent, SecretKey, wire,
+    AccessCredentialFacts, AccessKeyId, AccessRecord, AccessRef, AccessUid, BucketName, BucketRecord, ClaimRef,
+    ClaimUid, Endpoint, SecretContent, SecretKey, wire,
 };
 
 use super::super::reach::Reach;
@@ -47,22 +47,13 @@ fn bucket_record(absence: bool, generation: u64) -> BucketRecord {
     BucketRecord {
         claim: claim(),
         uid: uid(),
-        backend: "main".into(),
         endpoint: endpoint(),
         bucket: bucket(),
         absence,
-        adopted: false,
         settled: false,
         generation,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
-        accesses: std::collections::BTreeMap::new(),
-        limits: crate::api::Limits::default(),
         ending: true,
+        ..BucketRecord::fixture()
     }
 }
 
@@ -71,23 +62,12 @@ fn endpoint() -> Endpoint {
 }
 
 fn credential(generation: u64) -> Stored {
-    let facts = CredentialFacts {
-        claim: claim(),
-        uid: uid(),
-        backend: "main".into(),
-        endpoint: endpoint(),
-        bucket: bucket(),
-        generation,
-        quota_soft: None,
-        quota_hard: None,
-    };
+    let facts = bucket_record(false, 1).key_fixture(generation);
     stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s".into()))))
 }
 
 fn binding() -> Stored {
-    let (backend, endpoint) = ("main".into(), endpoint());
-    let binding =
-        AnonymousBinding { claim: claim(), uid: uid(), backend, endpoint, bucket: bucket(), per_source_ip_rps: 0 };
+    let binding = bucket_record(false, 1).binding_fixture(0);
     stored(&binding.content(NAMESPACE))
 }
 
@@ -406,12 +386,9 @@ fn of_access(generation: u64) -> [Stored; 2] {
     let record = AccessRecord {
         access: access.clone(),
         uid: uid.clone(),
-        namespace_uid: NamespaceUid::new("n-1"),
         generation,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
         lowest: generation,
+        ..AccessRecord::fixture()
     };
     let facts = AccessCredentialFacts { access, uid, generation, scopes: Vec::new() };
     [stored(&record.content(NAMESPACE)), stored(&facts.content(NAMESPACE, Some(&SecretKey::new("s3cr3t".into()))))]

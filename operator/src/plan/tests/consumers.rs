@@ -2,7 +2,7 @@
 
 use k8s_openapi::ByteString;
 
-use crate::api::{AccessKeyId, AnonymousBinding};
+use crate::api::AccessKeyId;
 
 use super::super::credentials::KeyHolder;
 use super::*;
@@ -185,14 +185,7 @@ fn a_record_that_is_made_again_passes_what_a_consumer_secret_tells_that_is_a_lit
 #[test]
 fn public_access_is_withdrawn_by_a_claim_read_live() {
     let mut given = bound();
-    let binding = AnonymousBinding {
-        claim: given.claim.at.clone(),
-        uid: given.claim.uid.clone(),
-        backend: "main".into(),
-        endpoint: record().endpoint,
-        bucket: record().bucket,
-        per_source_ip_rps: 10,
-    };
+    let binding = record().binding_fixture(10);
     given.put(stored(&binding.content(NAMESPACE)));
     let mut view = given.cached();
     ask(&mut view, &Look::Claim, &given);

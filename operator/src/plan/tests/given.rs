@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
 use crate::api::{
-    AccessKeyId, AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketName, BucketRecord, Claim, ClaimRef,
-    ClaimUid, ConsumerContent, Credential, CredentialFacts, Endpoint, Gateway, Publishing, S3Backend, SecretContent,
-    SecretKey, Shaped, wire,
+    AccessKeyId, AddressingStyle, AdoptionPolicy, Backend, BucketClaim, BucketName, BucketRecord, Claim, ClaimUid,
+    ConsumerContent, Credential, CredentialFacts, Endpoint, Gateway, Publishing, S3Backend, SecretContent, SecretKey,
+    Shaped, wire,
 };
 
 use super::super::{
@@ -86,25 +86,13 @@ pub(super) fn edited_backend(adoption: AdoptionPolicy, edit: impl FnOnce(&mut Ba
 /// A record of the claim's bucket as it is made first.
 pub(super) fn record() -> BucketRecord {
     BucketRecord {
-        claim: ClaimRef { namespace: "team-a".into(), name: "photos".into() },
         uid: ClaimUid::new(UID),
-        backend: "main".into(),
         endpoint: Endpoint::parse(ENDPOINT).unwrap(),
         bucket: BucketName::parse("team-a-photos").unwrap(),
-        absence: false,
-        adopted: false,
         settled: false,
-        generation: 1,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
-        accesses: std::collections::BTreeMap::new(),
-        limits: crate::api::Limits::default(),
         // So that tests of deletions are of what comes after; one that lives doesn't look at it.
         ending: true,
+        ..BucketRecord::fixture()
     }
 }
 
@@ -115,17 +103,7 @@ pub(super) fn at() -> Target {
 
 /// A credential of the claim's bucket.
 pub(super) fn facts(generation: u64) -> CredentialFacts {
-    let record = record();
-    CredentialFacts {
-        claim: record.claim,
-        uid: record.uid,
-        backend: record.backend,
-        endpoint: record.endpoint,
-        bucket: record.bucket,
-        generation,
-        quota_soft: None,
-        quota_hard: None,
-    }
+    record().key_fixture(generation)
 }
 
 /// Name of the internal Secret of a generation.

@@ -1,7 +1,5 @@
 //! The store that keys and public access are for (spec §2).
 
-use crate::api::AnonymousBinding;
-
 use super::super::is_incomplete;
 use super::*;
 
@@ -28,15 +26,7 @@ fn older(secret: &Stored) -> Stored {
 }
 
 fn binding() -> Stored {
-    let record = record();
-    let binding = AnonymousBinding {
-        claim: record.claim,
-        uid: record.uid,
-        backend: record.backend,
-        endpoint: record.endpoint,
-        bucket: record.bucket,
-        per_source_ip_rps: 5,
-    };
+    let binding = record().binding_fixture(5);
     stored(&binding.content(NAMESPACE))
 }
 

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `lock` | nothing; it is locked by whoever uses the directory |
 //! | `identity` | who the server is to its clients |
-//! | `journal-N` | what was changed since snapshot N |
-//! | `snapshot-N` | everything, as it stood once journal N was begun or a moment later |
+//! | `journal-0` | in which form the directory is written. An older stowage-sim looks there first, and is told that it is too old |
+//! | `records.redb` | everything but the bytes of objects |
 //! | `blobs/XX/ID` | the bytes of an object or of a part |
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) struct Directory {
 }
 
 /// A sentence about a file.
-pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> String {
+pub(super) fn failed(what: &str, path: &Path, error: &dyn std::error::Error) -> String {
     format!("can't {what} {}: {error}", path.display())
 }
 
@@ -72,49 +72,29 @@ impl Directory {
         self.path.join(name)
     }
 
-    pub(super) fn journal(&self, number: u64) -> PathBuf {
-        self.path.join(format!("journal-{number}"))
-    }
-
-    pub(super) fn snapshot(&self, number: u64) -> PathBuf {
-        self.path.join(format!("snapshot-{number}"))
-    }
-
-    /// The numbers of the files of this sort, lowest first.
+    /// The files of which the name is such.
     ///
     /// # Errors
     /// When the directory can't be read.
-    pub(super) fn numbers(&self, sort: &str) -> Result<Vec<u64>, String> {
-        let unreadable = |error: io::Error| failed("read", &self.path, &error);
-        let mut numbers = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
-            let name = entry.map_err(unreadable)?.file_name();
-            let number: Option<u64> =
-                name.to_str().and_then(|name| name.strip_prefix(sort)?.strip_prefix('-')?.parse().ok());
-            numbers.extend(number);
-        }
-        numbers.sort_unstable();
-        Ok(numbers)
+    pub(super) fn files(&self, is_such: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, String> {
+        let entries = fs::read_dir(&self.path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
+        let entries = entries.map_err(|error| failed("read", &self.path, &error))?;
+        let such = entries.iter().filter(|entry| entry.file_name().to_str().is_some_and(&is_such));
+        Ok(such.map(DirEntry::path).collect())
     }
 
     /// Makes the names in the directory outlive a loss of power.
-    ///
-    /// # Errors
-    /// When that can't be done.
-    pub(super) fn sync(&self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
 
     /// Begins a file for its owner's eyes only; one of that name is replaced.
-    ///
-    /// # Errors
-    /// When it can't be made.
-    pub(super) fn begin(&self, path: &Path) -> io::Result<File> {
+    fn begin(&self, path: &Path) -> io::Result<File> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+        OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
     }
 
     /// Writes a file, whole or not at all.
@@ -138,18 +118,13 @@ impl Directory {
         self.sync()
     }
 
-    /// Removes what was never finished: snapshots, at whose writing a process ended.
+    /// Removes what was never finished: files, at whose writing a process ended.
     ///
     /// # Errors
     /// When the directory can't be read, or a file not removed.
     pub(super) fn remove_unfinished(&self) -> Result<(), String> {
-        let unreadable = |error: io::Error| failed("read", &self.path, &error);
-        for entry in fs::read_dir(&self.path).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            let name = entry.file_name();
-            if name.to_str().is_some_and(|name| name.starts_with("snapshot-") && name.ends_with(UNFINISHED)) {
-                fs::remove_file(entry.path()).map_err(|error| failed("remove", &entry.path(), &error))?;
-            }
+        for path in self.files(|name| name.ends_with(UNFINISHED))? {
+            fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
         }
         Ok(())
     }
@@ -178,12 +153,12 @@ mod tests {
             file.write_all(b"half of it")?;
             Err(io::ErrorKind::StorageFull.into())
         };
-        assert!(directory.write(&directory.snapshot(1), full).is_err());
+        assert!(directory.write(&directory.file("one"), full).is_err());
         assert_eq!(names(folder.path()), ["lock"]);
-        assert!(directory.write(&directory.snapshot(2), |file| file.write_all(b"all of it")).is_ok());
-        fs::write(folder.path().join("snapshot-3.new"), "half of it").expect("there is room");
+        assert!(directory.write(&directory.file("two"), |file| file.write_all(b"all of it")).is_ok());
+        fs::write(folder.path().join("three.new"), "half of it").expect("there is room");
         directory.remove_unfinished().expect("it can be removed");
-        assert_eq!(names(folder.path()), ["lock", "snapshot-2"]);
+        assert_eq!(names(folder.path()), ["lock", "two"]);
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -38,7 +38,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Held<B> {
                 other => return Poll::Ready(other),
             };
             match &this.data {
-                Some(data) if !data.journal.is_settled() => this.waiting = Some((frame, data.settled().boxed())),
+                Some(data) if !data.changes.is_settled() => this.waiting = Some((frame, data.settled().boxed())),
                 _ => return Poll::Ready(Some(Ok(frame))),
             }
         }

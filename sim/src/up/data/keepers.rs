@@ -1,44 +1,51 @@
-//! How cluster and stores tell the journal of changes.
+//! How cluster and stores tell of changes.
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube_sim::Kept;
-use s3_sim::{BlobReader, BlobWriter};
+use s3_sim::{BlobReader, BlobWriter, Entry};
 
 use super::blobs::Blobs;
-use super::journal::Journal;
-use super::record::Record;
+use super::changes::Changes;
+use super::record::{self, Record};
 
 /// Keeps the cluster.
-pub(super) struct ClusterKeeper(pub(super) Journal);
+pub(super) struct ClusterKeeper {
+    pub(super) changes: Changes,
+    /// The highest version so far, of an object that is gone too.
+    pub(super) version: AtomicU64,
+}
 
 impl kube_sim::Keeper for ClusterKeeper {
     fn keep(&self, kept: Kept) {
-        self.0.add(&Record::Object(kept));
+        let version = self.version.fetch_max(kept.version, Ordering::Relaxed).max(kept.version);
+        let row = if kept.object.is_some() { Record::Object(kept).row() } else { record::gone(&kept) };
+        self.changes.add([row, Record::Version(version).row()]);
     }
 
     fn cleared(&self) {
-        self.0.add(&Record::Nothing);
+        self.changes.add(record::nothing());
     }
 }
 
 /// Keeps one store.
 pub(super) struct StoreKeeper {
     pub(super) name: String,
-    pub(super) journal: Journal,
+    pub(super) changes: Changes,
     pub(super) blobs: Blobs,
 }
 
 impl s3_sim::Keeper for StoreKeeper {
-    fn keep(&self, document: Vec<u8>) {
-        self.journal.add(&Record::Change { store: self.name.clone(), document });
+    fn keep(&self, changes: Vec<Entry>) {
+        self.changes.add(changes.into_iter().map(|entry| record::of_store(&self.name, entry)));
     }
 
     fn kept(&self) -> BoxFuture<'static, ()> {
-        self.journal.settled().boxed()
+        self.changes.settled().boxed()
     }
 
     fn begin(&self) -> io::Result<Box<dyn BlobWriter>> {
@@ -50,6 +57,6 @@ impl s3_sim::Keeper for StoreKeeper {
     }
 
     fn forget(&self, blobs: Vec<u64>) {
-        self.journal.forget(&blobs);
+        self.changes.forget(&blobs);
     }
 }

@@ -1,29 +1,29 @@
 //! What outlives the process, of a simulator that is given a directory for it: the cluster, the
 //! stores, tokens, and by how far the clock was moved.
 //!
-//! Every change is a record in one journal, in the order in which it happened; so whatever of it is
-//! read back is a state that there was. Nobody is answered before what they are told is safe there:
-//! answers are held back for it, those to reads and the events of watches too ([`held`]), but for
-//! those that stay in the process. When the journal has become long, everything is written to a
-//! snapshot, and a new journal goes on from there.
+//! Changes are written to a database in the order in which they happen, those that come at the same
+//! time at once; so whatever is read back is a state that there was. Nobody is answered before what
+//! they are told is safe there: answers are held back for it, those to reads and the events of
+//! watches too ([`held`]), but for those that stay in the process.
 //!
 //! - `frame`, `record`: what stands in the files; pure;
-//! - `directory`, `blobs`: which files there are;
-//! - `load`, `journal`, `snapshot`: what is read, and written;
+//! - `directory`, `form`, `blobs`: which files there are;
+//! - `database`, `load`, `changes`: what is read, and written;
 //! - `keepers`: how cluster and stores tell of changes;
 //! - `held`: answers that wait;
 //! - `portable`: everything in one file, to be taken elsewhere.
 
 mod blobs;
+mod changes;
+mod database;
 mod directory;
+mod form;
 mod frame;
 mod held;
-mod journal;
 mod keepers;
 mod load;
 mod portable;
 mod record;
-mod snapshot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -38,8 +38,9 @@ pub(super) use self::load::{Stored, StoredStore};
 pub(super) use self::portable::{Portable, Reading};
 
 use self::blobs::Blobs;
+use self::changes::{Changes, Place, Together};
+use self::database::Database;
 use self::directory::Directory;
-use self::journal::{Journal, Together};
 use self::keepers::{ClusterKeeper, StoreKeeper};
 use self::record::Record;
 
@@ -48,14 +49,12 @@ use self::record::Record;
 pub(super) struct Data {
     directory: Arc<Directory>,
     blobs: Blobs,
-    journal: Journal,
-    /// Taken while a snapshot is written.
-    compacting: Arc<tokio::sync::Mutex<()>>,
+    changes: Changes,
     _end: Arc<End>,
 }
 
-/// Ends the journal's thread with the last handle.
-struct End(Journal);
+/// Ends the thread that writes with the last handle.
+struct End(Changes);
 
 impl Drop for End {
     fn drop(&mut self) {
@@ -70,6 +69,7 @@ impl Data {
     /// In one sentence; what the directory holds is as it was, then.
     pub(super) fn open(path: &Path, make: impl Fn(&str) -> Store) -> Result<(Self, Stored), String> {
         let directory = Directory::open(path)?;
+        let database = Database::open(&form::formed(&directory)?)?;
         let blobs = Blobs::open(directory.file("blobs"))?;
         let data = Self::new(directory, blobs);
         let kept = |name: &str, region: &str| {
@@ -77,72 +77,82 @@ impl Data {
             data.keep_store(name, &store);
             store
         };
-        let (stored, place) = load::load(&data.directory, &data.blobs, &kept)?;
-        data.journal.run(place).map_err(|error| format!("can't start a thread: {error}"))?;
+        let stored = load::load(&database, &data.blobs, &kept)?;
+        data.directory.remove_unfinished()?;
+        data.run(database)?;
         Ok((data, stored))
     }
 
     /// Gathers what is to be kept in a directory.
     fn new(directory: Directory, blobs: Blobs) -> Self {
-        let (journal, compacting) = (Journal::new(), Arc::default());
-        let end = Arc::new(End(journal.clone()));
-        Self { directory: Arc::new(directory), blobs, journal, compacting, _end: end }
+        let changes = Changes::new();
+        let end = Arc::new(End(changes.clone()));
+        Self { directory: Arc::new(directory), blobs, changes, _end: end }
+    }
+
+    /// Starts to write to a database.
+    fn run(&self, database: Database) -> Result<(), String> {
+        let place = Place { _directory: self.directory.clone(), blobs: self.blobs.clone(), database };
+        self.changes.run(place).map_err(|error| format!("can't start a thread: {error}"))
+    }
+
+    fn add(&self, record: &Record) {
+        self.changes.add([record.row()]);
     }
 
     /// Keeps a cluster from now on; all that it holds if nothing of it is kept yet.
     pub(super) fn keep_cluster(&self, cluster: &Cluster, is_new: bool) {
-        cluster.keep_with(Arc::new(ClusterKeeper(self.journal.clone())), is_new);
+        let version = cluster.resource_version().into();
+        cluster.keep_with(Arc::new(ClusterKeeper { changes: self.changes.clone(), version }), is_new);
     }
 
     /// Keeps that there are no such objects any more: nothing defines their kinds.
-    pub(super) fn leave_out(&self, objects: Vec<Kept>) {
-        for kept in objects {
-            self.journal.add(&Record::Object(Kept { object: None, completed_on_read: false, ..kept }));
-        }
+    pub(super) fn leave_out(&self, objects: &[Kept]) {
+        self.changes.add(objects.iter().map(record::gone));
     }
 
     /// Keeps that there is a store of this name.
     pub(super) fn add_store(&self, name: &str, region: &str) {
-        self.journal.add(&Record::Store { name: name.to_owned(), region: region.to_owned() });
+        self.add(&Record::Store { name: name.to_owned(), region: region.to_owned() });
     }
 
     /// Keeps what a store of this name holds from now on.
     pub(super) fn keep_store(&self, name: &str, store: &Store) {
         store.keep_with(Arc::new(StoreKeeper {
             name: name.to_owned(),
-            journal: self.journal.clone(),
+            changes: self.changes.clone(),
             blobs: self.blobs.clone(),
         }));
     }
 
     /// Keeps a host and port that backends know the served store by.
     pub(super) fn keep_host(&self, host: &str) {
-        self.journal.add(&Record::Main(host.to_owned()));
+        self.add(&Record::Main(host.to_owned()));
     }
 
     /// Keeps how far the clock is ahead.
     pub(super) fn keep_clock(&self, ahead: i64) {
-        self.journal.add(&Record::Clock(ahead));
+        self.add(&Record::Clock(ahead));
     }
 
     /// Keeps a token.
     pub(super) fn keep_token(&self, issued: &Issued) {
-        self.journal.add(&Record::Token(issued.clone()));
+        self.add(&Record::Token(issued.clone()));
     }
 
     /// Keeps that there is what a simulator begins with.
     pub(super) fn keep_furnished(&self) {
-        self.journal.add(&Record::Furnished(true));
+        self.add(&Record::Furnished(true));
     }
 
     /// From now on until it is dropped, what is kept is kept together or not at all.
     pub(super) fn together(&self) -> Together {
-        self.journal.together()
+        self.changes.together()
     }
 
     /// Comes to an end once everything so far is safe.
     pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.journal.settled()
+        self.changes.settled()
     }
 
     /// Waits until everything so far is safe.
@@ -150,24 +160,22 @@ impl Data {
     /// # Errors
     /// Why it can't be.
     pub(super) async fn safe(&self) -> Result<(), String> {
-        self.journal.safe().await
+        self.changes.safe().await
     }
 
     /// Ends once everything is written, or nothing can be any more; the directory is free then.
     pub(super) async fn close(&self) {
-        if let Err(error) = self.journal.safe().await {
+        if let Err(error) = self.changes.safe().await {
             tracing::warn!(error, "not everything is kept");
         }
-        // Until there is another one in the directory, nobody of this one may write to it.
-        let _no_more = self.compacting.lock().await;
-        self.journal.end();
-        self.journal.over().await;
+        self.changes.end();
+        self.changes.over().await;
         self.directory.release();
     }
 
     /// Waits for the sentence that says why nothing can be kept any more.
     pub(super) async fn failure(&self) -> String {
-        self.journal.failure().await
+        self.changes.failure().await
     }
 
     /// A small file of its own, which outlives the process once it is written; made by this unless
@@ -191,7 +199,7 @@ impl Data {
 /// Name of the store that is served; no host is called so.
 pub(super) const SERVED: &str = "(served)";
 
-/// Everything that is kept of a simulator, for a snapshot.
+/// Everything that a simulator keeps, for a snapshot.
 pub(super) struct All<'a> {
     pub(super) cluster: &'a Cluster,
     /// Region and store by name.
@@ -205,8 +213,6 @@ pub(super) struct All<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::sync::mpsc;
     use std::time::Duration;
 
     use jiff::Timestamp;
@@ -214,7 +220,6 @@ mod tests {
     use tempfile::TempDir;
     use tokio::time::timeout;
 
-    use super::journal::Place;
     use super::*;
 
     async fn within<T>(work: impl Future<Output = T>) -> T {
@@ -226,47 +231,32 @@ mod tests {
         let folder = TempDir::new().expect("there is room");
         let directory = Directory::open(folder.path()).expect("it is free");
         let blobs = Blobs::open(directory.file("blobs")).expect("there is room");
-        let data = Data::new(directory, blobs.clone());
-        let path = data.directory.journal(0);
-        std::fs::write(&path, frame::opening()).expect("there is room");
+        let data = Data::new(directory, blobs);
+        let (file, database) = database::tests::empty();
         // It can't be written to.
-        let file = File::open(&path).expect("it is there");
-        let place = Place { directory: data.directory.clone(), blobs, number: 0, file, length: 0 };
-        data.journal.run(place).expect("there can be a thread");
+        file.allow(0);
+        data.run(database).expect("there can be a thread");
         data.keep_clock(1);
         let why = within(data.safe()).await.expect_err("it can't be written");
-        assert!(why.contains("journal-0"), "{why}");
-        assert!(within(data.compact(|_| {})).await.is_err());
+        assert!(why.contains("records.redb"), "{why}");
         within(data.close()).await;
         assert!(Directory::open(folder.path()).is_ok(), "it is free again");
     }
 
     #[tokio::test]
-    async fn a_directory_is_free_only_once_a_snapshot_that_is_being_written_is_there() {
+    async fn a_directory_is_free_only_once_all_that_belongs_together_is_written() {
         let folder = TempDir::new().expect("there is room");
         let make = |_: &str| Store::new(Arc::new(Timestamp::now), Dialect::default());
         let (data, _) = Data::open(folder.path(), make).expect("it is free");
-        let (begins, begun) = mpsc::channel();
-        let (lets_go, let_go) = mpsc::channel::<()>();
-        let compacts = data.clone();
-        let compacted = tokio::spawn(async move {
-            let whole = move |_: &mut dyn FnMut(&All<'_>)| {
-                begins.send(()).expect("it is waited for");
-                let_go.recv().expect("it is told");
-            };
-            compacts.compact(whole).await
-        });
-        let begun = tokio::task::spawn_blocking(move || begun.recv());
-        within(begun).await.expect("it can be waited for").expect("it is told");
-        // As its task is, when a simulator stops: what it does beside goes on.
-        compacted.abort();
+        let together = data.together();
+        data.keep_clock(1);
         let closes = data.clone();
         let closed = tokio::spawn(async move { closes.close().await });
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!closed.is_finished() && Directory::open(folder.path()).is_err());
-        lets_go.send(()).expect("it waits");
+        drop(together);
         within(closed).await.expect("it can be closed");
-        assert!(data.directory.snapshot(1).exists());
-        assert!(Directory::open(folder.path()).is_ok(), "it is free");
+        let (_, stored) = Data::open(folder.path(), make).expect("it is free");
+        assert_eq!(stored.ahead, 1);
     }
 }

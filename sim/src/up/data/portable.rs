@@ -47,7 +47,7 @@ impl Portable {
     /// # Errors
     /// When the bytes of an object can't be read.
     pub(in crate::up) fn write(self, mut out: impl FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
-        out(frame::opening())?;
+        out(frame::opening(frame::VERSION))?;
         for (_, _, whole) in &self.stores {
             for id in whole.blobs.keys() {
                 self.blob(*id, &mut out)?;
@@ -123,7 +123,7 @@ pub(in crate::up) struct Reading {
 fn told(flaw: &Flaw) -> String {
     match flaw {
         Flaw::Foreign => "it isn't a snapshot of a simulator".to_owned(),
-        Flaw::Newer(version) => {
+        Flaw::Other(version) => {
             format!(
                 "it was written by a newer stowage-sim, in form {version} of data; this one reads form {}",
                 frame::VERSION
@@ -225,7 +225,7 @@ impl Reading {
             Record::Main(host) => self.hosts.push(host),
             Record::Furnished(_) => {}
             Record::End => self.ended = true,
-            Record::Nothing => return Err("a record of it makes no sense".to_owned()),
+            Record::Version(_) => return Err("a record of it makes no sense".to_owned()),
         }
         Ok(())
     }
@@ -304,9 +304,9 @@ mod tests {
 
     /// The same file with another text in its frames.
     fn with(file: &[u8], before: &str, after: &str) -> Vec<u8> {
-        let mut changed = frame::opening();
-        for content in frame::frames(file).expect("it is whole").contents {
-            let text = std::str::from_utf8(content).expect("all in it is text");
+        let mut changed = frame::opening(frame::VERSION);
+        for content in frame::tests::contents(file, file.len()).expect("it is whole") {
+            let text = std::str::from_utf8(&content).expect("all in it is text");
             changed.extend(frame::frame(text.replace(before, after).as_bytes()));
         }
         assert_ne!(changed, file, "{before} is in it");
@@ -339,10 +339,10 @@ mod tests {
                 // A blob that doesn't begin at its beginning, and one that comes twice.
                 with(&good, "b 1 0\n", "b 1 1\n"),
                 [
-                    &frame::opening()[..],
+                    &frame::opening(frame::VERSION)[..],
                     &blob_frame(1, 0, b"seen"),
                     &blob_frame(2, 0, b"x"),
-                    &good[frame::opening().len()..],
+                    &good[frame::opening(frame::VERSION).len()..],
                 ]
                 .concat(),
                 // A change that can't be read, and an object that is another one.

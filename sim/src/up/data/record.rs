@@ -3,18 +3,21 @@
 //! | letter | what it says |
 //! |---|---|
 //! | `o` | an object of the cluster is so, as `[group, plural, version, completed, namespace, name]` and itself |
-//! | `r` | an object is gone, as `[group, plural, version, namespace, name]` |
 //! | `S` | there is a store, as `[name, region]` |
 //! | `s` | a store was changed: its name, and a document of its own |
 //! | `t` | a token was handed out |
 //! | `c` | how many seconds the clock is ahead |
 //! | `m` | a host and port that backends know the served store by |
 //! | `f` | whether there is what a simulator begins with |
-//! | `x` | there is no object and no token any more, nor what a simulator begins with |
+//! | `v` | the highest version that an object of the cluster had, in a database |
 //! | `e` | a snapshot ends |
+//!
+//! A snapshot is records in this order. In a database each stands at a place, as the records of a
+//! store do.
 
 use kube_front::Issued;
 use kube_sim::Kept;
+use s3_sim::Entry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Deserializer;
@@ -29,8 +32,29 @@ pub(super) enum Record {
     Clock(i64),
     Main(String),
     Furnished(bool),
-    Nothing,
+    Version(u64),
     End,
+}
+
+/// Rows of all objects and tokens, and of what a simulator begins with, are gone.
+pub(super) fn nothing() -> [Entry; 3] {
+    [b"o", b"t", b"f"].map(|letter| Entry { place: letter.to_vec(), document: None })
+}
+
+/// An object is gone.
+pub(super) fn gone(kept: &Kept) -> Entry {
+    Entry { place: object_key(kept), document: None }
+}
+
+/// What stands at a place of a store.
+pub(super) fn of_store(store: &str, Entry { place, document }: Entry) -> Entry {
+    let line = document.map(|document| Record::Change { store: store.to_owned(), document }.line());
+    Entry { place: [b"s", &json(&store)[..], &place].concat(), document: line }
+}
+
+/// No such key begins with another one: each is the text of a whole array.
+fn object_key(Kept { group, plural, namespace, name, .. }: &Kept) -> Vec<u8> {
+    [&b"o"[..], &json(&(group, plural, namespace, name))].concat()
 }
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {
@@ -38,17 +62,34 @@ fn json<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 impl Record {
+    /// Its row in a database. A change of a store has its own: [`of_store`].
+    pub(super) fn row(&self) -> Entry {
+        let key = match self {
+            Self::Object(kept) => object_key(kept),
+            Self::Store { name, .. } => [b"S", name.as_bytes()].concat(),
+            Self::Token(issued) => [b"t", &issued.hash[..]].concat(),
+            Self::Main(host) => [b"m", host.as_bytes()].concat(),
+            Self::Change { .. } | Self::Clock(_) | Self::Furnished(_) | Self::Version(_) | Self::End => {
+                self.line()[..1].to_vec()
+            }
+        };
+        Entry { place: key, document: Some(self.line()) }
+    }
+
     /// Its line, without the end.
     pub(super) fn line(&self) -> Vec<u8> {
         let (letter, rest): (&[u8], Vec<u8>) = match self {
-            Self::Object(kept) => return object(kept),
+            Self::Object(Kept { group, plural, namespace, name, version, object, completed_on_read }) => {
+                let head = json(&(group, plural, version, completed_on_read, namespace, name));
+                (b"o", [&head[..], b" ", object.as_deref().unwrap_or_default()].concat())
+            }
             Self::Store { name, region } => (b"S", json(&(name, region))),
             Self::Change { store, document } => (b"s", [&json(store)[..], b" ", document].concat()),
             Self::Token(issued) => (b"t", json(issued)),
             Self::Clock(ahead) => (b"c", json(ahead)),
             Self::Main(name) => (b"m", json(name)),
             Self::Furnished(is) => (b"f", json(is)),
-            Self::Nothing => (b"x", Vec::new()),
+            Self::Version(version) => (b"v", json(version)),
             Self::End => (b"e", Vec::new()),
         };
         [letter, b" ", &rest].concat()
@@ -66,11 +107,6 @@ impl Record {
                 let object = Some(object.to_vec().into());
                 Self::Object(Kept { group, plural, namespace, name, version, object, completed_on_read })
             }
-            b"r " => {
-                let (group, plural, version, namespace, name) = whole(rest)?;
-                let (object, completed_on_read) = (None, false);
-                Self::Object(Kept { group, plural, namespace, name, version, object, completed_on_read })
-            }
             b"S " => {
                 let (name, region) = whole(rest)?;
                 Self::Store { name, region }
@@ -83,21 +119,10 @@ impl Record {
             b"c " => Self::Clock(whole(rest)?),
             b"m " => Self::Main(whole(rest)?),
             b"f " => Self::Furnished(whole(rest)?),
-            b"x " => Self::Nothing,
+            b"v " => Self::Version(whole(rest)?),
             b"e " => Self::End,
             _ => return Err("a record is of an unknown sort".to_owned()),
         })
-    }
-}
-
-fn object(kept: &Kept) -> Vec<u8> {
-    let Kept { group, plural, namespace, name, version, object, completed_on_read } = kept;
-    match object {
-        Some(object) => {
-            let head = json(&(group, plural, version, completed_on_read, namespace, name));
-            [b"o ", &head[..], b" ", object].concat()
-        }
-        None => [b"r ", &json(&(group, plural, version, namespace, name))[..]].concat(),
     }
 }
 
@@ -120,9 +145,9 @@ fn first<T: DeserializeOwned>(text: &[u8]) -> Result<(T, &[u8]), String> {
 mod tests {
     use super::*;
 
-    fn kept(object: Option<&'static [u8]>) -> Kept {
+    fn kept(object: &'static [u8]) -> Kept {
         let [group, plural, namespace, name] = ["rbac", "roles", "a b", "name \" of\nmany"].map(str::to_owned);
-        let object = object.map(bytes::Bytes::from_static);
+        let object = Some(bytes::Bytes::from_static(object));
         Kept { group, plural, namespace, name, version: 7, object, completed_on_read: false }
     }
 
@@ -135,15 +160,14 @@ mod tests {
             ends: jiff::Timestamp::UNIX_EPOCH,
         };
         let records = [
-            Record::Object(kept(Some(br#"{"a":"b c"}"#))),
-            Record::Object(kept(None)),
+            Record::Object(kept(br#"{"a":"b c"}"#)),
             Record::Store { name: "one:9000".to_owned(), region: "eu-west-1".to_owned() },
             Record::Change { store: "one:9000".to_owned(), document: br#"{"a": 1}"#.to_vec() },
             Record::Token(Issued { hash: [7; 32], to }),
             Record::Clock(-3),
             Record::Main("one:9000".to_owned()),
             Record::Furnished(true),
-            Record::Nothing,
+            Record::Version(7),
             Record::End,
         ];
         for record in records {
@@ -155,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_told_of() {
-        for line in [&b""[..], b"o", b"o {}", b"q []", b"c x", b"r [1]"] {
+        for line in [&b""[..], b"o", b"o {}", b"q []", b"c x", b"r [1]", b"v x"] {
             assert!(Record::read(line).is_err(), "{}", String::from_utf8_lossy(line));
         }
     }

@@ -10,24 +10,20 @@ use crate::quantity::{Bytes, Quantity};
 const UID: &str = "u-1";
 
 fn claim_ref() -> ClaimRef {
-    ClaimRef { namespace: "team-a".into(), name: "photos".into() }
+    record().claim
 }
 
 fn here() -> Endpoint {
-    Endpoint::parse("http://s3.example").unwrap()
+    record().endpoint
+}
+
+fn record() -> BucketRecord {
+    BucketRecord { generation: 3, ..BucketRecord::fixture() }
 }
 
 fn facts() -> CredentialFacts {
-    CredentialFacts {
-        claim: claim_ref(),
-        uid: ClaimUid::new(UID),
-        backend: "main".into(),
-        endpoint: here(),
-        bucket: BucketName::parse("photos").unwrap(),
-        generation: 3,
-        quota_soft: Quantity::Int(5).bytes().ok(),
-        quota_hard: Some(Bytes::MAX),
-    }
+    let (quota_soft, quota_hard) = (Quantity::Int(5).bytes().ok(), Some(Bytes::MAX));
+    CredentialFacts { quota_soft, quota_hard, ..record().key_fixture(3) }
 }
 
 fn credential() -> Secret {
@@ -35,38 +31,7 @@ fn credential() -> Secret {
 }
 
 fn binding() -> Secret {
-    let binding = AnonymousBinding {
-        claim: claim_ref(),
-        uid: ClaimUid::new(UID),
-        backend: "main".into(),
-        endpoint: here(),
-        bucket: BucketName::parse("photos").unwrap(),
-        per_source_ip_rps: 5,
-    };
-    binding.content("stowage-system").to_secret()
-}
-
-fn record() -> BucketRecord {
-    BucketRecord {
-        claim: claim_ref(),
-        uid: ClaimUid::new(UID),
-        backend: "main".into(),
-        endpoint: here(),
-        bucket: BucketName::parse("photos").unwrap(),
-        absence: false,
-        adopted: false,
-        settled: true,
-        generation: 3,
-        handled_rotate_request: None,
-        handled_revoke_request: None,
-        revoked_through: 0,
-        public: false,
-        another: false,
-        lowest: Some(1),
-        accesses: std::collections::BTreeMap::new(),
-        limits: crate::Limits::default(),
-        ending: false,
-    }
+    record().binding_fixture(5).content("stowage-system").to_secret()
 }
 
 fn set(mut secret: Secret, key: &str, value: impl Into<Vec<u8>>) -> Secret {

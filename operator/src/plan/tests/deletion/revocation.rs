@@ -160,14 +160,7 @@ fn a_binding_that_one_read_did_not_find_is_found_before_the_claim_goes() {
     let mut given = with_two_credentials();
     given.claim.desired.as_mut().expect("its spec can be read").anonymous = Some(5);
     given.put(record_secret(&BucketRecord { public: true, ..record() }));
-    let hidden = AnonymousBinding {
-        claim: given.claim.at.clone(),
-        uid: given.claim.uid.clone(),
-        backend: "main".into(),
-        endpoint: record().endpoint,
-        bucket: record().bucket,
-        per_source_ip_rps: 5,
-    };
+    let hidden = record().binding_fixture(5);
     given.put(unlabelled(&stored(&hidden.content(NAMESPACE))));
     assert_found_by_a_second_read(given, &binding_name());
 }

@@ -187,14 +187,8 @@ fn a_bucket_that_is_open_to_the_public_is_closed_before_its_record_goes() {
     given.put_record(NEW, 2);
     given.take(&key_name(1));
     let open = |place: (&str, &str)| {
-        let binding = AnonymousBinding {
-            claim: record().claim,
-            uid: record().uid,
-            backend: place.0.into(),
-            endpoint: bucket_at(place).endpoint,
-            bucket: record().bucket,
-            per_source_ip_rps: 0,
-        };
+        let (backend, endpoint) = (place.0.into(), bucket_at(place).endpoint);
+        let binding = BucketRecord { backend, endpoint, ..record() }.binding_fixture(0);
         stored(&binding.content(NAMESPACE))
     };
     given.put(open(OLD));

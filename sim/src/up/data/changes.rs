@@ -1,0 +1,183 @@
+//! Changes on their way to the database: a thread writes all that have come since the last time at
+//! once, and makes them safe. Whoever answers somebody waits for that.
+
+use std::sync::Arc;
+use std::{io, thread};
+
+use parking_lot::{Condvar, Mutex};
+use s3_sim::Entry;
+use tokio::sync::watch;
+
+use super::blobs::Blobs;
+use super::database::Database;
+use super::directory::Directory;
+
+/// The changes of a data directory. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Changes(Arc<Shared>);
+
+struct Shared {
+    pending: Mutex<Pending>,
+    news: Condvar,
+    /// How many rows are safe.
+    safe: watch::Sender<u64>,
+    /// Why nothing is written any more.
+    failed: watch::Sender<Option<String>>,
+    /// Whether the thread has come to its end.
+    over: watch::Sender<bool>,
+}
+
+/// What is to be done.
+#[derive(Default)]
+struct Pending {
+    rows: Vec<Entry>,
+    /// How many rows there were.
+    count: u64,
+    /// Who has said that what they do belongs together.
+    holds: usize,
+    /// Blobs that can go once these rows are safe.
+    garbage: Vec<u64>,
+    ended: bool,
+}
+
+/// While there is one nothing is written: what comes meanwhile is kept together.
+pub(in crate::up) struct Together(Changes);
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        self.0.0.pending.lock().holds -= 1;
+        self.0.0.news.notify_one();
+    }
+}
+
+/// Where the thread writes.
+pub(super) struct Place {
+    /// Locked against others as long as anything is written.
+    pub(super) _directory: Arc<Directory>,
+    pub(super) blobs: Blobs,
+    pub(super) database: Database,
+}
+
+impl Changes {
+    /// Gathers changes. They are written once it is [`Changes::run`].
+    pub(super) fn new() -> Self {
+        let (safe, failed) = (watch::Sender::new(0), watch::Sender::new(None));
+        let over = watch::Sender::new(false);
+        Self(Arc::new(Shared { pending: Mutex::default(), news: Condvar::new(), safe, failed, over }))
+    }
+
+    /// Starts to write.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub(super) fn run(&self, place: Place) -> io::Result<()> {
+        let shared = self.0.clone();
+        thread::Builder::new().name("database".to_owned()).spawn(move || {
+            if let Err(why) = shared.write_for_ever(&place) {
+                shared.failed.send_replace(Some(why));
+            }
+            drop(place);
+            shared.over.send_replace(true);
+        })?;
+        Ok(())
+    }
+
+    /// Adds rows of one change.
+    pub(super) fn add(&self, rows: impl IntoIterator<Item = Entry>) {
+        let mut pending = self.0.pending.lock();
+        let before = pending.rows.len();
+        pending.rows.extend(rows);
+        pending.count += (pending.rows.len() - before) as u64;
+        self.0.news.notify_one();
+    }
+
+    /// These blobs can go once the changes so far are safe.
+    pub(super) fn forget(&self, blobs: &[u64]) {
+        self.0.pending.lock().garbage.extend_from_slice(blobs);
+        self.0.news.notify_one();
+    }
+
+    /// From now on until it is dropped, changes are kept back, to be written at once.
+    pub(super) fn together(&self) -> Together {
+        self.0.pending.lock().holds += 1;
+        Together(self.clone())
+    }
+
+    /// Comes to an end once all changes so far are safe; never, if they can't be written.
+    pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + 'static {
+        let count = self.0.pending.lock().count;
+        let mut safe = self.0.safe.subscribe();
+        async move {
+            if *safe.borrow() < count && safe.wait_for(|safe| *safe >= count).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Waits until all changes so far are safe.
+    ///
+    /// # Errors
+    /// Why they can't be written.
+    pub(super) async fn safe(&self) -> Result<(), String> {
+        tokio::select! {
+            biased;
+            () = self.settled() => Ok(()),
+            why = self.failure() => Err(why),
+        }
+    }
+
+    /// Whether all changes so far are safe.
+    pub(super) fn is_settled(&self) -> bool {
+        *self.0.safe.borrow() >= self.0.pending.lock().count
+    }
+
+    /// Waits for the sentence that says why nothing can be written any more.
+    pub(super) async fn failure(&self) -> String {
+        let mut failed = self.0.failed.subscribe();
+        match failed.wait_for(Option::is_some).await.map(|why| why.clone()) {
+            Ok(Some(why)) => why,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Ends the thread once all is written.
+    pub(super) fn end(&self) {
+        self.0.pending.lock().ended = true;
+        self.0.news.notify_one();
+    }
+
+    /// Waits until the thread, which runs, writes nothing any more.
+    pub(super) async fn over(&self) {
+        // There is a sender as long as there is this.
+        let _ = self.0.over.subscribe().wait_for(|over| *over).await;
+    }
+}
+
+impl Shared {
+    /// Waits for something to do, and takes it.
+    fn next(&self) -> Option<Pending> {
+        let mut pending = self.pending.lock();
+        loop {
+            let idle = pending.rows.is_empty() && pending.garbage.is_empty();
+            match (idle, pending.ended) {
+                (true, true) => return None,
+                (false, _) if pending.holds == 0 => break,
+                _ => self.news.wait(&mut pending),
+            }
+        }
+        let (rows, garbage) = (std::mem::take(&mut pending.rows), std::mem::take(&mut pending.garbage));
+        Some(Pending { rows, garbage, count: pending.count, ..Pending::default() })
+    }
+
+    fn write_for_ever(&self, Place { database, blobs, .. }: &Place) -> Result<(), String> {
+        while let Some(work) = self.next() {
+            if !work.rows.is_empty() {
+                let written = blobs.sync().map_err(redb::Error::from).and_then(|()| database.write(&work.rows));
+                written.map_err(|error| format!("can't write {}: {error}", database.path().display()))?;
+                self.safe.send_replace(work.count);
+            }
+            blobs.remove(&work.garbage);
+        }
+        Ok(())
+    }
+}
