@@ -1,10 +1,10 @@
 //! Sweeps of what the access left, whose finalizer is gone: how their steps are carried out.
 
+use super::access::access_uid;
 use super::objects::{Kind, SecretFacts};
-use super::phrases::{Call, Reply, SweepReply};
+use super::phrases::{Call, Reply, Stride, SweepReply};
 use super::promise::Promise;
 use super::state::State;
-use super::sweeps::Stretch;
 use super::turn::Fate;
 use super::world::ModelWorld;
 
@@ -21,30 +21,31 @@ impl ModelWorld {
         }
         let left = self.all_cached(state, operator).filter(|secret| is_of_access(secret));
         let left: Vec<u32> = left.map(|secret| secret.number).collect();
-        (!left.is_empty()).then(|| self.talks.access.sweeps.begin(&self.talks.objects, &left))
+        (!left.is_empty()).then(|| self.talks.access.sweeps.begin(&self.talks.objects, access_uid(), &left, false))
     }
 
     /// It takes its next step.
     pub(super) fn access_stride(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some(sweep) = state.operators[operator].access_sweep else { return };
-        let reply = match (self.talks.access.sweeps.stretch_of(sweep), fate) {
-            (Stretch::Over, _) => {
+        let reply = match (self.talks.access.sweeps.stride_of(sweep), fate) {
+            (Stride::Over | Stride::Held | Stride::Retry, _) => {
                 state.operators[operator].access_sweep = None;
                 return;
             }
-            (Stretch::Delete(secret), Fate::Unheard) => {
+            (Stride::Delete(secret), Fate::Unheard) => {
                 self.object_to_access_sweep(state, secret);
                 self.delete_secret(state, None, secret);
                 SweepReply::Failed
             }
             (_, Fate::Lost | Fate::Unheard | Fate::Late) => SweepReply::Failed,
-            (Stretch::Owner, Fate::Answered) => SweepReply::Claims(state.access.is_some()),
-            (Stretch::Own, Fate::Answered) => match self.visit_finds_out(state, operator, &Call::Own) {
+            (Stride::All, Fate::Answered) => SweepReply::All(state.access.is_some()),
+            (Stride::Own, Fate::Answered) => match self.visit_finds_out(state, operator, &Call::Own) {
                 Reply::Secrets(secrets) => SweepReply::Secrets(secrets),
                 _ => SweepReply::Failed,
             },
-            (Stretch::Internal(name), Fate::Answered) => SweepReply::Secret(state.secrets.live(name)),
-            (Stretch::Delete(secret), Fate::Answered) => {
+            (Stride::Claim(_) | Stride::End(_), Fate::Answered) => unreachable!("an access has no claim and no bucket"),
+            (Stride::Internal(name), Fate::Answered) => SweepReply::Secret(state.secrets.live(name)),
+            (Stride::Delete(secret), Fate::Answered) => {
                 self.object_to_access_sweep(state, secret);
                 match self.delete_secret(state, Some(operator), secret) {
                     Reply::Done => SweepReply::Deleted,

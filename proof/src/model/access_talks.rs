@@ -8,15 +8,16 @@ use stowage_operator::api::{AccessRecord, SecretKey};
 use stowage_operator::plan::access::{
     AccessAct, AccessAnswer, AccessCached, AccessLook, AccessStep, AccessView, ClaimWord, EntrySeen, Lead,
 };
+use stowage_operator::plan::orphans::OfAccess;
 use stowage_operator::plan::{Arrival, BackendSeen, Reconciliation, Rest, Stored};
 
 use super::access::{Accesses, access_ref, asker};
 use super::facts::OPERATOR_NAMESPACE;
 use super::names::{backend_number, number_of};
-use super::objects::{Objects, patched, stored_first, timestamp};
+use super::objects::{Objects, stored_first, timestamp};
 use super::phrases::{AccessBeginning, Call, Heard, Reply, ending, failure, posted};
 use super::shelf::{Known, Memo};
-use super::sweeps::AccessSweeps;
+use super::sweeps::Sweeps;
 
 /// The planner of accesses, or something in its place.
 pub(super) type AccessPlanner = fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessStep>;
@@ -41,7 +42,7 @@ pub(super) struct AccessPlanned {
 /// The planner of accesses and all that was ever said to it.
 pub(super) struct AccessTalks {
     pub(super) accesses: Accesses,
-    pub(super) sweeps: AccessSweeps,
+    pub(super) sweeps: Sweeps<OfAccess>,
     planner: AccessPlanner,
     views: Known<String, Pass>,
     plans: Known<(u32, u32), AccessPlanned>,
@@ -55,7 +56,7 @@ impl AccessTalks {
     pub(super) fn new(planner: AccessPlanner) -> Self {
         Self {
             accesses: Accesses::new(),
-            sweeps: AccessSweeps::new(),
+            sweeps: Sweeps::new(),
             planner,
             views: Known::new(),
             plans: Known::new(),
@@ -145,9 +146,7 @@ impl AccessTalks {
             let ControlFlow::Continue(AccessStep::Act(AccessAct::Patch(patch))) = &self.planned(plan).step else {
                 return None;
             };
-            let facts = objects.secret_of(secret);
-            let after = patched(&facts.stored.0, &patch.json())?;
-            Some(objects.secret(&after, facts.version + 1))
+            objects.patched(secret, patch)
         })
     }
 

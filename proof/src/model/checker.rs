@@ -13,7 +13,6 @@ use super::objects::Kind;
 use super::phrases::{Call, Ending, Reply, Stride};
 use super::promise::Promise;
 use super::state::State;
-use super::sweeps::Stretch;
 use super::turn::Fate;
 use super::world::{DEADLINE, Lag, ModelWorld};
 
@@ -102,14 +101,8 @@ impl ModelWorld {
             None => {}
         }
         let stride = |fate| Action::StrideAccess { operator, fate };
-        match process.access_sweep.map(|sweep| access.sweeps.stretch_of(sweep)) {
-            Some(stretch) => {
-                actions.push(stride(Fate::Answered));
-                if state.left.losses > 0 && !matches!(stretch, Stretch::Over) {
-                    actions.push(stride(Fate::Lost));
-                    actions.extend(matches!(stretch, Stretch::Delete(_)).then(|| stride(Fate::Unheard)));
-                }
-            }
+        match process.access_sweep.map(|sweep| access.sweeps.stride_of(sweep)) {
+            Some(next) => actions.extend(sweep_fates(state, next).map(stride)),
             None if self.access_suspect(state, operator).is_some() => actions.push(Action::SweepAccess { operator }),
             None => {}
         }
@@ -135,14 +128,8 @@ impl ModelWorld {
 
     fn sweeps(&self, state: &State, operator: usize, actions: &mut Vec<Action>) {
         if let Some((_, sweep)) = state.operators[operator].sweep {
-            let stride = self.talks.stride_of(sweep);
-            actions.push(Action::Stride { operator, fate: Fate::Answered });
-            if state.left.losses > 0 && !matches!(stride, Stride::Over | Stride::Held | Stride::Retry) {
-                actions.push(Action::Stride { operator, fate: Fate::Lost });
-                if matches!(stride, Stride::Delete(_)) {
-                    actions.push(Action::Stride { operator, fate: Fate::Unheard });
-                }
-            }
+            let fates = sweep_fates(state, self.talks.sweeps.stride_of(sweep));
+            actions.extend(fates.map(|fate| Action::Stride { operator, fate }));
             return;
         }
         let suspects = Uid::all().filter(|uid| state.lives[uid.slot()] > uid.0 % LIVES as u8);
@@ -348,7 +335,7 @@ impl ModelWorld {
             }
             Action::Sweep { operator, uid } => format!("{}: begins a sweep of {}", who(operator), uid.text()),
             Action::Stride { operator, fate } => {
-                let text = state.operators[operator].sweep.map(|(_, sweep)| self.talks.sweep_text(sweep));
+                let text = state.operators[operator].sweep.map(|(_, sweep)| self.talks.sweeps.text(sweep));
                 format!("{}: {}{fate}", who(operator), text.unwrap_or_default())
             }
             Action::CatchUp { operator, kind } => format!("{}: its watch of {kind:?} catches up", who(operator)),
@@ -436,6 +423,14 @@ fn fates(state: &State, call: &Call) -> &'static [Fate] {
         _ if call.is_act() => &[Fate::Answered, Fate::Lost, Fate::Unheard],
         _ => &[Fate::Answered, Fate::Lost],
     }
+}
+
+/// What may become of a step of a sweep.
+fn sweep_fates(state: &State, next: Stride) -> impl Iterator<Item = Fate> + use<> {
+    let is_call = state.left.losses > 0 && !matches!(next, Stride::Over | Stride::Held | Stride::Retry);
+    let lost = is_call.then_some(Fate::Lost);
+    let unheard = (is_call && matches!(next, Stride::Delete(_))).then_some(Fate::Unheard);
+    [Some(Fate::Answered), lost, unheard].into_iter().flatten()
 }
 
 /// So that a broken promise is told by its name.

@@ -16,7 +16,7 @@
 //! | `caches`, `turn` | how a pass begins; how its steps are answered and carried out |
 //! | `people` | what everybody else does |
 //! | `access`, `access_talks`, `visit` | the access: its objects, its planner, the passes |
-//! | `sweeps`, `access_sweep` | the sweeps of what it left: their conversations, and how their steps are carried out |
+//! | `sweeps`, `access_sweep` | the sweeps: what is said to them, and how those of the access are carried out |
 //! | `checker` | what can happen in a state: the model as stateright explores it |
 //! | `promise`, `oracle`, `rest`, `access_oracle`, `access_rest` | what must never be, and what must be at rest |
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::api::{AccessKeyId, BucketClaimStatus, BucketName, BucketRecord, Claim};
 use stowage_operator::plan::orphans::{Kind as _, OfClaim};
-use stowage_operator::plan::{BackendSeen, Setting, Stored};
+use stowage_operator::plan::{BackendSeen, SecretPatch, Setting, Stored};
 
 use super::access::OfAccess;
 use super::facts::{BackendFacts, ClaimFacts, GENERATIONS, Uid};
@@ -179,6 +179,13 @@ impl Objects {
         self.secrets.get(number)
     }
 
+    /// The Secret that a patch leaves; `None` = it can't be applied.
+    pub(super) fn patched(&self, secret: u32, patch: &SecretPatch) -> Option<u32> {
+        let facts = self.secret_of(secret);
+        let after = patched(&facts.stored.0, &patch.json())?;
+        Some(self.secret(&after, facts.version + 1))
+    }
+
     /// A Secret as the planner sees it.
     pub(super) fn stored(&self, number: u32) -> Stored {
         self.secret_of(number).stored.clone()
@@ -249,7 +256,7 @@ impl Objects {
 }
 
 /// A Secret after a JSON patch, as the API server would store it.
-pub(super) fn patched(secret: &Secret, patch: &Value) -> Option<Secret> {
+fn patched(secret: &Secret, patch: &Value) -> Option<Secret> {
     let mut raw = serde_json::to_value(secret).ok()?;
     let patch: json_patch::Patch = serde_json::from_value(patch.clone()).ok()?;
     json_patch::patch(&mut raw, &patch).ok()?;

@@ -248,7 +248,8 @@ pub(super) enum Asks {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stride {
     Claim(usize),
-    Claims,
+    /// Is it among all claims, or all accesses?
+    All,
     Own,
     Internal(u32),
     /// A record is patched.
@@ -266,7 +267,7 @@ pub(super) enum Stride {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SweepReply {
     Claim(Option<Uid>),
-    Claims(bool),
+    All(bool),
     Secrets(Vec<u32>),
     Secret(Option<u32>),
     Deleted,

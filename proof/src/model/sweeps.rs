@@ -1,69 +1,95 @@
-//! The conversations with sweeps of what the access left: each is asked once for all that it can
-//! know.
+//! The conversations with sweeps of what a claim or the access left: each is asked once for all
+//! that it can know.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use k8s_openapi::jiff::Timestamp;
-use stowage_operator::plan::orphans::{OfAccess, Sweep, SweepAnswer, SweepEnd, SweepStep};
+use stowage_operator::api::{AccessRef, AccessUid, ClaimRef, ClaimUid};
+use stowage_operator::plan::orphans::{Kind, OfAccess, OfClaim, Sweep, SweepAnswer, SweepEnd, SweepStep};
 use stowage_operator::plan::{Arrival, Reach, Reconciliation, Stored};
 
 use super::access::access_uid;
-use super::facts::OPERATOR_NAMESPACE;
-use super::names::number_of;
-use super::objects::Objects;
-use super::phrases::SweepReply;
+use super::facts::{CLAIMS, OPERATOR_NAMESPACE, Uid};
+use super::names::{claim_ref, number_of};
+use super::objects::{Objects, timestamp};
+use super::phrases::{Stride, SweepReply};
 use super::shelf::{Known, Memo};
 
-/// What a sweep is to do next.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Stretch {
-    /// Is the access there?
-    Owner,
-    Own,
-    Internal(u32),
-    Delete(u32),
-    /// Nothing is left, or it lives, or it is to be tried again.
-    Over,
+/// A kind of object whose Secrets are swept, as the model has it.
+pub(super) trait Swept: Kind {
+    /// The look at the object of this name.
+    fn look(at: &Self::At) -> Stride;
+
+    /// The UID that the look showed.
+    fn seen(reply: &SweepReply) -> Option<Self::Uid>;
 }
 
-type Next = ControlFlow<SweepEnd, SweepStep<OfAccess>>;
+impl Swept for OfClaim {
+    fn look(at: &ClaimRef) -> Stride {
+        let slot = (0..CLAIMS).find(|slot| claim_ref(*slot) == *at);
+        slot.map_or(Stride::Retry, Stride::Claim)
+    }
 
-/// All that was ever said to sweeps of the access's Secrets.
-pub(super) struct AccessSweeps {
-    sweeps: Known<String, (Sweep<OfAccess>, Next, Stretch)>,
+    fn seen(reply: &SweepReply) -> Option<ClaimUid> {
+        match reply {
+            SweepReply::Claim(uid) => uid.map(Uid::claim_uid),
+            reply => unreachable!("{reply:?} is no look at a claim"),
+        }
+    }
+}
+
+impl Swept for OfAccess {
+    fn look(_: &AccessRef) -> Stride {
+        Stride::All
+    }
+
+    fn seen(reply: &SweepReply) -> Option<AccessUid> {
+        match reply {
+            SweepReply::All(alive) => alive.then(access_uid),
+            reply => unreachable!("{reply:?} is no look at the access"),
+        }
+    }
+}
+
+type Next<K> = ControlFlow<SweepEnd, SweepStep<K>>;
+
+/// All that was ever said to sweeps of one kind.
+pub(super) struct Sweeps<K: Swept> {
+    sweeps: Known<String, (Sweep<K>, Next<K>, Stride)>,
     swept: Memo<(u32, SweepReply), u32>,
 }
 
-impl AccessSweeps {
+impl<K: Swept> Sweeps<K> {
     pub(super) fn new() -> Self {
         Self { sweeps: Known::new(), swept: Memo::new() }
     }
 
     /// A sweep that begins.
-    pub(super) fn begin(&self, objects: &Objects, seen: &[u32]) -> u32 {
+    pub(super) fn begin(&self, objects: &Objects, uid: K::Uid, seen: &[u32], create_pending: bool) -> u32 {
         let seen: Vec<Stored> = seen.iter().map(|number| objects.stored(*number)).collect();
-        self.go_on(objects, Sweep::new(access_uid(), &seen, BTreeSet::new(), false, Reach::Cluster))
+        self.go_on(objects, Sweep::new(uid, &seen, BTreeSet::new(), create_pending, Reach::Cluster))
     }
 
-    fn go_on(&self, objects: &Objects, sweep: Sweep<OfAccess>) -> u32 {
+    fn go_on(&self, objects: &Objects, sweep: Sweep<K>) -> u32 {
         self.sweeps.number(format!("{sweep:?}"), |_| {
-            let step = sweep.next(Timestamp::UNIX_EPOCH);
-            let stretch = stretch(objects, &step);
-            (sweep, step, stretch)
+            let step = sweep.next(timestamp(0));
+            let stride = stride(objects, &step);
+            (sweep, step, stride)
         })
     }
 
     /// What a sweep is to do next.
-    pub(super) fn stretch_of(&self, sweep: u32) -> Stretch {
+    pub(super) fn stride_of(&self, sweep: u32) -> Stride {
         self.sweeps.get(sweep).2
     }
 
-    /// Its next step in words.
+    /// The UID that a sweep is about, and its next step in words.
     pub(super) fn text(&self, sweep: u32) -> String {
-        match &self.sweeps.get(sweep).1 {
-            ControlFlow::Continue(step) => format!("sweep of the access: {step}"),
-            ControlFlow::Break(end) => format!("sweep of the access: {end:?}"),
+        let (sweep, step, _) = self.sweeps.get(sweep);
+        let uid = K::text(sweep.uid());
+        match step {
+            ControlFlow::Continue(step) => format!("sweep of {uid}: {step}"),
+            ControlFlow::Break(end) => format!("sweep of {uid}: {end:?}"),
         }
     }
 
@@ -78,30 +104,40 @@ impl AccessSweeps {
             self.go_on(objects, sweep)
         })
     }
-}
 
-fn stretch(objects: &Objects, step: &Next) -> Stretch {
-    match step {
-        ControlFlow::Continue(SweepStep::Owner(_) | SweepStep::Owners) => Stretch::Owner,
-        ControlFlow::Continue(SweepStep::Own) => Stretch::Own,
-        ControlFlow::Continue(SweepStep::Internal(name)) => Stretch::Internal(objects.name(OPERATOR_NAMESPACE, name)),
-        ControlFlow::Continue(SweepStep::Delete(secret)) => Stretch::Delete(number_of(&secret.id.resource_version)),
-        ControlFlow::Continue(SweepStep::End(_)) => unreachable!("an access has no record of a bucket"),
-        ControlFlow::Break(_) => Stretch::Over,
+    /// The record that a sweep's PATCH leaves; `None` = it can't be applied.
+    pub(super) fn patch(&self, objects: &Objects, sweep: u32, record: u32) -> Option<u32> {
+        let (_, step, _) = self.sweeps.get(sweep);
+        let ControlFlow::Continue(SweepStep::End(patch)) = step else { return None };
+        objects.patched(record, patch)
     }
 }
 
-fn answer(objects: &Objects, step: &SweepStep<OfAccess>, reply: &SweepReply) -> SweepAnswer<OfAccess> {
+fn stride<K: Swept>(objects: &Objects, step: &Next<K>) -> Stride {
+    match step {
+        ControlFlow::Continue(SweepStep::Owner(at)) => K::look(at),
+        ControlFlow::Continue(SweepStep::Owners) => Stride::All,
+        ControlFlow::Continue(SweepStep::Own) => Stride::Own,
+        ControlFlow::Continue(SweepStep::Internal(name)) => Stride::Internal(objects.name(OPERATOR_NAMESPACE, name)),
+        ControlFlow::Continue(SweepStep::End(patch)) => Stride::End(number_of(&patch.target.id.resource_version)),
+        ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(number_of(&secret.id.resource_version)),
+        ControlFlow::Break(SweepEnd::Held) => Stride::Held,
+        ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
+        ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive | SweepEnd::Elsewhere) => Stride::Over,
+    }
+}
+
+fn answer<K: Swept>(objects: &Objects, step: &SweepStep<K>, reply: &SweepReply) -> SweepAnswer<K> {
+    let stored = |number: &u32| objects.stored(*number);
     match (step, reply) {
         (_, SweepReply::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
-        (SweepStep::Owner(at), SweepReply::Claims(alive)) => SweepAnswer::Owner(at.clone(), alive.then(access_uid)),
-        (SweepStep::Owners, SweepReply::Claims(alive)) => SweepAnswer::Owners(*alive),
-        (SweepStep::Own, SweepReply::Secrets(numbers)) => {
-            SweepAnswer::Own(numbers.iter().map(|number| objects.stored(*number)).collect())
-        }
+        (SweepStep::Owner(at), reply) => SweepAnswer::Owner(at.clone(), K::seen(reply)),
+        (SweepStep::Owners, SweepReply::All(alive)) => SweepAnswer::Owners(*alive),
+        (SweepStep::Own, SweepReply::Secrets(numbers)) => SweepAnswer::Own(numbers.iter().map(stored).collect()),
         (SweepStep::Internal(name), SweepReply::Secret(number)) => {
-            SweepAnswer::Internal(name.clone(), number.map(|number| objects.stored(number)))
+            SweepAnswer::Internal(name.clone(), number.as_ref().map(stored))
         }
+        (SweepStep::End(_), SweepReply::Secret(Some(record))) => SweepAnswer::Ended(stored(record)),
         (SweepStep::Delete(secret), SweepReply::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
         (step, reply) => unreachable!("{reply:?} is no answer to {step}"),
     }

@@ -2,28 +2,24 @@
 //! step that the planner names: it is asked once for each (view, time) that comes up, however many
 //! states of the world that is true in.
 
-use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use stowage_operator::api::Claim;
-use stowage_operator::plan::orphans::{Sweep, SweepAnswer, SweepEnd, SweepStep};
+use stowage_operator::plan::orphans::OfClaim;
 use stowage_operator::plan::{
-    self, Act, Answer, Arrival, Asking, BackendSeen, BucketSeen, Cached, ConsentQuestion, ConsentSeen, CreateAnswer,
-    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Reach, Reconciliation, Remembered, Step, Stored,
-    Unasked, View,
+    self, Act, Answer, Asking, BackendSeen, BucketSeen, Cached, ConsentQuestion, ConsentSeen, CreateAnswer,
+    DeleteAnswer, Failure, Holder, Look, Posted, PurgeEnd, Purged, Remembered, Step, Stored, Unasked, View,
 };
 
 use super::access::{access_ref, asker};
 use super::access_talks::{self, AccessPlanner, AccessTalks};
-use super::facts::{CLAIMS, OPERATOR_NAMESPACE, Uid};
+use super::facts::{OPERATOR_NAMESPACE, Uid};
 use super::names::{backend_number, claim_ref, number_of};
-use super::objects::{Objects, patched, stored_first, timestamp};
-use super::phrases::{
-    Asks, Beginning, Call, ConsentRead, NO_ANSWER, Place, Planned, Reply, Stride, SweepReply, ending, failure, posted,
-};
+use super::objects::{Objects, stored_first, timestamp};
+use super::phrases::{Asks, Beginning, Call, ConsentRead, NO_ANSWER, Place, Planned, Reply, ending, failure, posted};
 use super::shelf::{Known, Memo};
+use super::sweeps::Sweeps;
 
 /// The planner, or something in its place.
 pub(super) type Planner = fn(&View, Timestamp) -> Step;
@@ -49,6 +45,7 @@ struct Pass {
 /// The planner and all that was ever said to it.
 pub(super) struct Talks {
     pub(super) objects: Objects,
+    pub(super) sweeps: Sweeps<OfClaim>,
     /// What was said to the planner of accesses.
     pub(super) access: AccessTalks,
     planner: Planner,
@@ -58,8 +55,6 @@ pub(super) struct Talks {
     learnt: Memo<(u32, Reply), u32>,
     created: Memo<(u32, u16, u32), u32>,
     patches: Memo<(u32, u32), Option<u32>>,
-    sweeps: Known<String, (Sweep, ControlFlow<SweepEnd, SweepStep>, Stride)>,
-    swept: Memo<(u32, SweepReply), u32>,
 }
 
 impl Talks {
@@ -74,8 +69,7 @@ impl Talks {
             learnt: Memo::new(),
             created: Memo::new(),
             patches: Memo::new(),
-            sweeps: Known::new(),
-            swept: Memo::new(),
+            sweeps: Sweeps::new(),
         }
     }
 
@@ -194,99 +188,12 @@ impl Talks {
     pub(super) fn patch(&self, plan: u32, secret: u32) -> Option<u32> {
         self.patches.get((plan, secret), |_| {
             let Step::Act(Act::Patch(patch)) = &self.planned(plan).step else { return None };
-            let facts = self.objects.secret_of(secret);
-            let after = patched(&facts.stored.0, &patch.json())?;
-            Some(self.objects.secret(&after, facts.version + 1))
-        })
-    }
-
-    /// The record that a sweep's PATCH leaves; `None` = it can't be applied.
-    pub(super) fn sweep_patch(&self, sweep: u32, record: u32) -> Option<u32> {
-        let (_, step, _) = self.sweeps.get(sweep);
-        let ControlFlow::Continue(SweepStep::End(patch)) = step else { return None };
-        let facts = self.objects.secret_of(record);
-        let after = patched(&facts.stored.0, &patch.json())?;
-        Some(self.objects.secret(&after, facts.version + 1))
-    }
-
-    /// A sweep that begins.
-    pub(super) fn sweep(&self, uid: Uid, seen: &[u32], create_pending: bool) -> u32 {
-        let seen: Vec<Stored> = seen.iter().map(|number| self.stored(*number)).collect();
-        self.go_on(Sweep::new(uid.claim_uid(), &seen, BTreeSet::new(), create_pending, Reach::Cluster))
-    }
-
-    fn go_on(&self, sweep: Sweep) -> u32 {
-        self.sweeps.number(format!("{sweep:?}"), |_| {
-            let step = sweep.next(timestamp(0));
-            let stride = self.stride(&step);
-            (sweep, step, stride)
-        })
-    }
-
-    /// What a sweep is to do next.
-    pub(super) fn stride_of(&self, sweep: u32) -> Stride {
-        self.sweeps.get(sweep).2
-    }
-
-    /// The claim that a sweep is about, and its next step in words.
-    pub(super) fn sweep_text(&self, sweep: u32) -> String {
-        let (sweep, step, _) = self.sweeps.get(sweep);
-        match step {
-            ControlFlow::Continue(step) => format!("sweep of {}: {step}", sweep.uid()),
-            ControlFlow::Break(end) => format!("sweep of {}: {end:?}", sweep.uid()),
-        }
-    }
-
-    /// What a sweep knows after an answer.
-    pub(super) fn sweep_learn(&self, sweep: u32, reply: SweepReply) -> u32 {
-        self.swept.get((sweep, reply), |(sweep, reply)| {
-            let (sweep, step, _) = self.sweeps.get(*sweep);
-            let mut sweep = sweep.clone();
-            let stored = |numbers: &[u32]| numbers.iter().map(|number| self.stored(*number)).collect();
-            if let ControlFlow::Continue(step) = step {
-                let read = |reply: &SweepReply| match reply {
-                    SweepReply::Secret(number) => number.map(|number| self.stored(number)),
-                    reply => unreachable!("{reply:?} is no answer to {step}"),
-                };
-                let answer = match (step, reply) {
-                    (_, SweepReply::Failed) => SweepAnswer::Failed(step.clone(), "no answer".to_owned()),
-                    (SweepStep::Owner(claim), SweepReply::Claim(uid)) => {
-                        SweepAnswer::Owner(claim.clone(), uid.map(Uid::claim_uid))
-                    }
-                    (SweepStep::Owners, SweepReply::Claims(alive)) => SweepAnswer::Owners(*alive),
-                    (SweepStep::Own, SweepReply::Secrets(numbers)) => SweepAnswer::Own(stored(numbers)),
-                    (SweepStep::End(_), SweepReply::Secret(Some(record))) => SweepAnswer::Ended(self.stored(*record)),
-                    (SweepStep::Internal(name), reply) => SweepAnswer::Internal(name.clone(), read(reply)),
-                    (SweepStep::Delete(secret), SweepReply::Deleted) => SweepAnswer::Deleted(secret.clone(), None),
-                    (step, reply) => unreachable!("{reply:?} is no answer to {step}"),
-                };
-                sweep.learn(answer, Arrival::Prompt);
-            }
-            self.go_on(sweep)
+            self.objects.patched(secret, patch)
         })
     }
 
     fn stored(&self, number: u32) -> Stored {
         self.objects.stored(number)
-    }
-
-    fn stride(&self, step: &ControlFlow<SweepEnd, SweepStep>) -> Stride {
-        match step {
-            ControlFlow::Continue(SweepStep::Owner(claim)) => {
-                let slot = (0..CLAIMS).find(|slot| claim_ref(*slot) == *claim);
-                slot.map_or(Stride::Retry, Stride::Claim)
-            }
-            ControlFlow::Continue(SweepStep::Owners) => Stride::Claims,
-            ControlFlow::Continue(SweepStep::Own) => Stride::Own,
-            ControlFlow::Continue(SweepStep::Internal(name)) => {
-                Stride::Internal(self.objects.name(OPERATOR_NAMESPACE, name))
-            }
-            ControlFlow::Continue(SweepStep::End(patch)) => Stride::End(number_of(&patch.target.id.resource_version)),
-            ControlFlow::Continue(SweepStep::Delete(secret)) => Stride::Delete(number_of(&secret.id.resource_version)),
-            ControlFlow::Break(SweepEnd::Held) => Stride::Held,
-            ControlFlow::Break(SweepEnd::Retry(_)) => Stride::Retry,
-            ControlFlow::Break(SweepEnd::Done | SweepEnd::Alive | SweepEnd::Elsewhere) => Stride::Over,
-        }
     }
 
     fn call(&self, view: &View, step: &Step) -> Call {

@@ -320,7 +320,7 @@ impl ModelWorld {
     /// A sweep takes its next step.
     pub(super) fn stride(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some((uid, sweep)) = state.operators[operator].sweep else { return };
-        let stride = self.talks.stride_of(sweep);
+        let stride = self.talks.sweeps.stride_of(sweep);
         let reply = match (stride, fate) {
             (Stride::Over | Stride::Retry, _) => {
                 state.operators[operator].sweep = None;
@@ -344,7 +344,7 @@ impl ModelWorld {
             (Stride::Claim(slot), Fate::Answered) => {
                 SweepReply::Claim(state.claims[slot].map(|claim| self.talks.objects.claim_facts(claim).uid))
             }
-            (Stride::Claims, Fate::Answered) => SweepReply::Claims(self.is_alive(state, uid)),
+            (Stride::All, Fate::Answered) => SweepReply::All(self.is_alive(state, uid)),
             (Stride::Own, Fate::Answered) => match self.find_out(state, operator, &Call::Own, uid) {
                 Reply::Secrets(secrets) => SweepReply::Secrets(secrets),
                 _ => SweepReply::Failed,
@@ -352,7 +352,7 @@ impl ModelWorld {
             (Stride::End(record), Fate::Answered) => {
                 let name = self.talks.objects.secret_of(record).name;
                 let after = Some(record).filter(|it| state.secrets.live(name) == Some(*it));
-                match after.and_then(|record| self.talks.sweep_patch(sweep, record)) {
+                match after.and_then(|record| self.talks.sweeps.patch(&self.talks.objects, sweep, record)) {
                     Some(after) => {
                         self.store(state, Some(operator), after);
                         SweepReply::Secret(Some(after))
@@ -369,7 +369,7 @@ impl ModelWorld {
                 }
             }
         };
-        state.operators[operator].sweep = Some((uid, self.talks.sweep_learn(sweep, reply)));
+        state.operators[operator].sweep = Some((uid, self.talks.sweeps.learn(&self.talks.objects, sweep, reply)));
     }
 
     /// A sweep begins, if the caches show Secrets of a claim and no such claim.
@@ -391,7 +391,7 @@ impl ModelWorld {
             return None;
         }
         let landed = state.operators[operator].alone[uid.0 as usize].is_some_and(|since| state.now >= since + DEADLINE);
-        Some(self.talks.sweep(uid, &seen, !landed))
+        Some(self.talks.sweeps.begin(&self.talks.objects, uid.claim_uid(), &seen, !landed))
     }
 
     /// Whether there is a claim of this UID.
