@@ -181,8 +181,6 @@ pub(super) fn key(secret: &Secret) -> Key {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
     use crate::api::{AccessRecord, AccessRef, AccessUid, BucketRecord, SecretContent};
 

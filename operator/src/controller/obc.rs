@@ -54,8 +54,8 @@ impl Kind for Obcs {
         tracing::warn!(obc, %error, "this ObjectBucketClaim can't be decoded and is left alone");
     }
 
-    /// One over its pace has no pass at all, other than a claim: no key ends by it. That is asked of
-    /// its BucketClaim or BucketAccess, which waits for no pace.
+    /// One over its pace has no pass at all, other than a claim: no key ends by it. A revocation is
+    /// asked of its BucketClaim or BucketAccess, which waits for no pace.
     fn hold_off(&self, obc: &ObjectBucketClaim) -> Option<Duration> {
         if obc.metadata.deletion_timestamp.is_some() {
             return None;

@@ -40,8 +40,8 @@ pub(super) struct New {
     make: Arc<dyn Fn(&str) -> Store + Send + Sync>,
     /// Where they are kept, if they are.
     data: Option<Data>,
-    /// Taken by whoever changes stores or the clock, and by whoever takes down everything: a snapshot
-    /// must not have one change without another that came before it.
+    /// Taken by a change of stores or clock, and while everything is read: a snapshot must not have
+    /// one change without another that came before it.
     still: Arc<Mutex<()>>,
 }
 

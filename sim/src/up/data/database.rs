@@ -51,7 +51,7 @@ impl Database {
         File::open(path).and_then(|file| file.take(FIRST_PAGE).read_to_end(&mut first)).map_err(unreadable)?;
         let file = builder.set_cache_size(CACHE).set_check_integrity_on_open(true).open(path);
         if matches!(file, Err(DatabaseError::Storage(StorageError::Corrupted(_)))) {
-            // redb mends what its first page says of the length of the file before it looks further.
+            // redb mends what its first page says of the length of the file before it looks on.
             let put_back = OpenOptions::new().write(true).open(path).and_then(|file| file.write_all_at(&first, 0));
             put_back.map_err(|error| failed("write", path, &error))?;
         }
