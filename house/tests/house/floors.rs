@@ -8,7 +8,13 @@ use crate::graph::{Graph, arrow};
 /// The rooms of each crate in the order in which they can be read: each takes names from earlier
 /// ones alone. A room is what lies below the crate's `src`: a file, a folder, or a file and the
 /// folder of its name.
-const ROOMS: [(&str, &str); 2] = [
+const ROOMS: [(&str, &str); 3] = [
+    // What is simulated and disturbed; what happened; the parts of a world; the world of them.
+    (
+        "world",
+        "deeds manifests foreign installation determinism effects clocks history gateway transport fixtures backends \
+         beginnings options config operator gateways third_parties scenes serve world",
+    ),
     // What is judged, and by what; what plays it; what judges the proof itself.
     ("proof", "objects oracles model explorer conformance mutants cli"),
     ("sim", "demo up cli"),
