@@ -102,14 +102,18 @@ impl Real<'_> {
             }
         }
         note(TargetKind::Namespace, &self.api(TargetKind::Namespace, "").get("kube-system").await?)?;
-        for (name, bucket) in environment.store.buckets(backend).await? {
+        for (name, mut bucket) in environment.store.buckets(backend).await? {
+            for value in bucket.tags.iter_mut().flat_map(|tags| tags.values_mut()) {
+                *value = self.told(value);
+            }
             facts.buckets.insert((String::new(), self.told(&name)), bucket);
         }
         Ok(facts)
     }
 
-    /// Waits until this holds, or the time is over.
-    async fn until(&self, time: Duration, goal: &Goal) -> Result<()> {
+    /// Waits until this holds, or patience is over.
+    async fn until(&self, goal: &Goal) -> Result<()> {
+        let time = self.setup.environment.patience;
         let deadline = Instant::now() + time;
         loop {
             match self.facts().await {
@@ -151,8 +155,8 @@ impl Stage for Real<'_> {
             Step::Store(step) => self.at_store(step).await?,
             // Nothing disturbs it, and there is no gateway.
             Step::Begin | Step::Tenant(..) => {}
-            Step::Until(goal) => self.until(self.setup.environment.patience, goal).await?,
-            Step::Settle(time, goal) => self.until(*time, goal).await?,
+            // A time is what it takes in a simulated world, where no call takes any.
+            Step::Until(goal) | Step::Settle(_, goal) => self.until(goal).await?,
             Step::Pass(time) => sleep(*time).await,
             Step::More(never) => match *never {},
         }
