@@ -17,7 +17,7 @@ use super::state::{Attributes, Bucket, Object, Part, State, Upload, Version, Ver
 /// Most changes in one document of a whole store.
 const AT_ONCE: usize = 200;
 
-/// What stands at some places.
+/// Documents at some places.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     pub(super) sequence: u64,
@@ -45,7 +45,7 @@ pub(super) fn place(parts: &impl Serialize) -> Vec<u8> {
     [&array[1..array.len() - 1], b","].concat()
 }
 
-/// What is within a bucket, and has a key and a number.
+/// Things within a bucket that have a key and a number.
 pub(super) const VERSION: &str = "version";
 pub(super) const UPLOAD: &str = "upload";
 
@@ -60,7 +60,7 @@ impl Change {
     }
 }
 
-/// What a keeper is told of changes, in this order, with the number of the last one.
+/// Changes for a keeper, in their order, with the number of the last one.
 pub(super) fn entries(sequence: u64, gone: Vec<Vec<u8>>, changes: Vec<Change>) -> Vec<Entry> {
     let last = Entry { place: place(&["", "last"]), document: Some(document(sequence, Vec::new())) };
     let gone = gone.into_iter().map(|place| Entry { place, document: None });

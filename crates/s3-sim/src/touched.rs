@@ -110,7 +110,7 @@ impl Before {
         Self { touched, numbers }
     }
 
-    /// What has become of them: places where nothing stands any more, and what stands at others.
+    /// Entries of what they are now; of a place that is empty, one without a document.
     pub(super) fn changes(&self, state: &State) -> (Vec<Vec<u8>>, Vec<Change>) {
         // Whoever has a keeper holds no loose bytes.
         let mut loose = Vec::new();

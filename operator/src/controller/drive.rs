@@ -52,7 +52,7 @@ pub(crate) async fn drive<C: Reconciliation>(
     }
 }
 
-/// When the answers of a reconciliation came.
+/// Arrival of the answers of a reconciliation.
 struct Answers {
     last: Instant,
     late: u32,

@@ -65,7 +65,7 @@ fn ensure_credential(
     Ok(credential)
 }
 
-/// Whether every consumer Secret of the claim was observed with the current key. The pass that
+/// True if every consumer Secret of the claim was observed with the current key. The pass that
 /// wrote it doesn't count: a later one has to see it, and the overlap counts from there.
 fn is_published(view: &View, record: &BucketRecord) -> bool {
     let id = AccessKeyId::of(&record.uid, record.generation);

@@ -50,7 +50,7 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     Err(revoke(view, record, stored, now))
 }
 
-/// Whether there may be a key that is not revoked yet, or a stranger's Secret has the name of the
+/// True if there may be a key that is not revoked yet, or a stranger's Secret has the name of the
 /// one to come, which then takes the next number. That there is none is read live, by name.
 fn may_have_key(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if view.credentials().any(|secret| !view.is_revoked(secret)) || !record.tells_all() {

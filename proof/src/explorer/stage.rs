@@ -52,7 +52,7 @@ pub(super) struct Stage {
     pub(super) before: u64,
     /// Calls of gateways before faults could happen.
     gateways_before: u64,
-    /// Whether the plans have no fault: then each step comes to what it is to come to.
+    /// True if the plans have no fault: then each step comes to what it is to come to.
     is_undisturbed: bool,
     /// How far each gateway has fallen behind.
     pub(super) further_lags: Vec<Duration>,

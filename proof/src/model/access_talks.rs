@@ -67,7 +67,7 @@ impl AccessTalks {
         }
     }
 
-    /// How many views the planner was shown.
+    /// Number of views that the planner was shown.
     pub(super) fn views(&self) -> usize {
         self.views.len()
     }

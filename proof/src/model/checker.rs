@@ -425,7 +425,7 @@ fn fates(state: &State, call: &Call) -> &'static [Fate] {
     }
 }
 
-/// What may become of a step of a sweep.
+/// Outcomes of a step of a sweep.
 fn sweep_fates(state: &State, next: Stride) -> impl Iterator<Item = Fate> + use<> {
     let is_call = state.left.losses > 0 && !matches!(next, Stride::Over | Stride::Held | Stride::Retry);
     let lost = is_call.then_some(Fate::Lost);

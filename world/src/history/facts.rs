@@ -47,7 +47,7 @@ impl Facts {
         self.object("bucketclaims", namespace, name)
     }
 
-    /// How all claims are, in words.
+    /// State of all claims, in words.
     pub fn claims(&self) -> String {
         let told = self.all("bucketclaims").map(|(namespace, name, claim)| {
             let ready = claim["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "Ready");

@@ -29,7 +29,7 @@ pub const BUCKET: &str = "team-a-photos";
 pub trait Stage {
     /// Steps that no other stage can take.
     type More;
-    /// Why a step was not taken.
+    /// Reason why a step was not taken.
     type Failed;
 
     /// Takes a step.

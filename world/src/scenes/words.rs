@@ -1,4 +1,4 @@
-//! What scenes say again and again.
+//! Goals and checks that scenes share.
 
 use std::time::Duration;
 

@@ -51,7 +51,7 @@ fn own(view: &AccessView) -> impl Iterator<Item = &Stored> {
     })
 }
 
-/// Whether every consumer Secret of the access was observed with this key, by a pass that didn't
+/// True if every consumer Secret of the access was observed with this key, by a pass that didn't
 /// write one.
 pub(super) fn is_published(view: &AccessView, credential: &AccessCredential) -> bool {
     let mut ours = own(view).peekable();

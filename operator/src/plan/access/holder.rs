@@ -22,13 +22,13 @@ impl AccessView {
         keys
     }
 
-    /// Whether the Secret of this name is a key that a revocation ended.
+    /// True if the Secret of this name is a key that a revocation ended.
     pub(super) fn is_revoked_key(&self, name: &str) -> bool {
         self.keys().iter().any(|key| key.name() == name && self.is_revoked(key))
     }
 }
 
-/// Whether a Secret is a key of the access. Not a stranger's that has the name of one, and neither
+/// True if a Secret is a key of the access. Not a stranger's that has the name of one, and neither
 /// role nor UID: it opens nothing, and is not ours to write to.
 fn is_key(view: &AccessView, secret: &Stored) -> bool {
     let role = wire::Role::AccessCredential;

@@ -38,7 +38,7 @@ pub(in super::super) enum KeyStep {
     Delete(SecretRef),
 }
 
-/// What stops the rules of keys.
+/// Reason for which the rules of keys stop.
 pub(in super::super) enum KeyStop {
     /// A Secret is deleted, and these finalizers of others keep it.
     Kept { secret: String, finalizers: String },
@@ -108,7 +108,7 @@ pub(in super::super) trait KeyHolder {
     /// The internal Secrets.
     fn secrets(&self) -> &Secrets;
 
-    /// Whether an answer took so long that another operator may have been at the keys.
+    /// True if an answer took so long that another operator may have been at the keys.
     fn is_doubted(&self) -> bool;
 
     /// Name of the key of a generation.
@@ -120,7 +120,7 @@ pub(in super::super) trait KeyHolder {
     /// The generation of a key, where it is certain.
     fn generation(&self, key: &Stored) -> Option<u64>;
 
-    /// Whether a revocation ended a key.
+    /// True if a revocation ended a key.
     fn is_revoked(&self, key: &Stored) -> bool;
 
     /// Before anything is written: the object was read live.
@@ -158,7 +158,7 @@ pub(in super::super) trait KeyHolder {
         self.labelled_generation(key).or_else(|| (1..=most).rev().take(SEARCHED).find(named))
     }
 
-    /// Whether this pass wrote the internal Secret of this name, or read it live.
+    /// True if this pass wrote the internal Secret of this name, or read it live.
     fn is_live(&self, name: &str) -> bool {
         self.secrets().is_live(name)
     }

@@ -17,7 +17,7 @@ pub(in super::super) trait Publisher: KeyHolder {
     /// UID of the object.
     fn uid(&self) -> &str;
 
-    /// What is known of the Secrets in its namespace.
+    /// Knowledge of the Secrets in its namespace.
     fn consumer_secrets(&self) -> &Secrets;
 
     /// The conditions when the pass began.
@@ -65,7 +65,7 @@ pub(in super::super) fn publish<H: Publisher>(
     Err(if is_looked_at { read() } else { Halt::step(KeyStep::CreateConsumer(Box::new(wanted))) })
 }
 
-/// Why a Secret can't be the one that the object of this UID hands out.
+/// Reason why a Secret can't be the one that the object of this UID hands out.
 fn foreign(secret: &Stored, uid: &str) -> Option<Foreign> {
     if !secret.is_controlled_by_uid(uid) {
         Some(Foreign::NotControlled)

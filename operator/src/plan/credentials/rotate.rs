@@ -113,7 +113,7 @@ pub(in super::super) fn rotation_due<H: KeyHolder>(
     Ok(Due::Now(made))
 }
 
-/// Whether the rotate annotation carries a value not yet handled.
+/// True if the rotate annotation carries a value not yet handled.
 pub(in super::super) fn is_rotation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
     let request = holder.rotate_request();
     request.is_some() && request != H::handled(record).rotate_request

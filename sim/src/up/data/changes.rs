@@ -19,11 +19,11 @@ pub(super) struct Changes(Arc<Shared>);
 struct Shared {
     pending: Mutex<Pending>,
     news: Condvar,
-    /// How many rows are safe.
+    /// Number of rows that are safe.
     safe: watch::Sender<u64>,
-    /// Why nothing is written any more.
+    /// Reason why nothing is written any more.
     failed: watch::Sender<Option<String>>,
-    /// Whether the thread has come to its end.
+    /// True if the thread has come to its end.
     over: watch::Sender<bool>,
 }
 
@@ -31,7 +31,7 @@ struct Shared {
 #[derive(Default)]
 struct Pending {
     rows: Vec<Entry>,
-    /// How many rows there were.
+    /// Number of rows before.
     count: u64,
     /// Who has said that what they do belongs together.
     holds: usize,
@@ -117,7 +117,7 @@ impl Changes {
     /// Waits until all changes so far are safe.
     ///
     /// # Errors
-    /// Why they can't be written.
+    /// Reason why they can't be written.
     pub(super) async fn safe(&self) -> Result<(), String> {
         tokio::select! {
             biased;
@@ -126,7 +126,7 @@ impl Changes {
         }
     }
 
-    /// Whether all changes so far are safe.
+    /// True if all changes so far are safe.
     pub(super) fn is_settled(&self) -> bool {
         *self.0.safe.borrow() >= self.0.pending.lock().count
     }

@@ -94,7 +94,7 @@ impl Incoming {
 /// The end of the first line of a file in this version; `None` where the line isn't finished.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Fault that was found in it.
 pub(super) fn first(file: &[u8], version: u32) -> Result<Option<usize>, Flaw> {
     let begun = &file[..file.len().min(LONGEST_LINE)];
     let Some(end) = begun.iter().position(|byte| *byte == b'\n') else {

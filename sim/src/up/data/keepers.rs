@@ -1,4 +1,4 @@
-//! How cluster and stores tell of changes.
+//! Keepers of the cluster and of the stores, which write changes.
 
 use std::io;
 use std::sync::Arc;

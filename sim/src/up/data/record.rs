@@ -46,7 +46,7 @@ pub(super) fn gone(kept: &Kept) -> Entry {
     Entry { place: object_key(kept), document: None }
 }
 
-/// What stands at a place of a store.
+/// Document at a place of a store.
 pub(super) fn of_store(store: &str, Entry { place, document }: Entry) -> Entry {
     let line = document.map(|document| Record::Change { store: store.to_owned(), document }.line());
     Entry { place: [b"s", &json(&store)[..], &place].concat(), document: line }
