@@ -59,7 +59,7 @@ const MIB: usize = 1 << 20;
 const MOST_KEPT: usize = 22 * KIB;
 /// The same for a bucket record, however many namespaces ask for the bucket: tenants make none.
 const MOST_KEPT_OF_RECORD: usize = 64 * KIB;
-/// Objects of a kind: enough that sixteen passes at a time weigh little beside them.
+/// Objects of a kind: enough that the pass that is under way weighs little beside them.
 const MANY: usize = 200;
 /// Memory of an operator without any.
 const LEAST: usize = 6 * MIB;
@@ -376,7 +376,8 @@ fn config() -> Config {
         read_only: false,
         election: None,
         installation: Some("cluster".to_owned()),
-        max_concurrent_reconciles: 16,
+        // One pass holds what an object says uncompressed; on a slow machine there is never none.
+        max_concurrent_reconciles: 1,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 1000,
         accesses: true,
