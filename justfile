@@ -63,7 +63,7 @@ crds:
 crds-check:
     .ci/run crds
 
-# Write docs/proof/coverage.md anew, after a change to a rule of docs/spec.md or to what a test says that it covers.
+# Write proof/coverage.tsv, after a change to a rule of docs/spec.md or to what a test says that it covers.
 coverage:
     UPDATE_DOCS=1 cargo test --quiet --locked -p stowage-proof --test coverage
 

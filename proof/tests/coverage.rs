@@ -1,20 +1,19 @@
-//! Which test shows which rule of the contract: `docs/proof/coverage.md`, held to the tests' own
-//! words.
+//! Compares `proof/coverage.tsv`, the tests of each rule of the contract, with the tests' own
+//! markers.
 //!
 //! `docs/spec.md` is the contract, and says in its introduction how a rule stands in it. A test
 //! that fails when a rule is broken says so in a comment right above its attributes, which begins
 //! with `covers:` and names the rules. In the object table the comment stands above the case.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const SPEC: &str = "docs/spec.md";
-const COVERAGE: &str = "docs/proof/coverage.md";
+const COVERAGE: &str = "proof/coverage.tsv";
 /// What the sentence of a rule begins with that speaks of something which is still to be built.
 const NOT_YET: &str = "*Not yet.* ";
-/// Set to write the table anew.
+/// Set to write the table.
 const UPDATE: &str = "UPDATE_DOCS";
 
 /// What stands below one heading of the contract.
@@ -279,27 +278,11 @@ fn contradictions(sections: &[Section], covered: &Covered) -> Vec<String> {
     problems
 }
 
+/// A line for each test of each rule, in the order of the contract: the rule, a tab, the test.
 fn render(sections: &[Section], covered: &Covered) -> String {
-    let (all, not_yet) = (rules(sections).count(), rules(sections).filter(|rule| rule.not_yet).count());
-    let tests: BTreeSet<&String> = covered.values().flatten().collect();
-    let mut text = format!(
-        "# Coverage\n\nWhich test fails when a rule of the contract is broken. Written by `just coverage` from \
-         [the contract](../spec.md) and from\nwhat the tests say that they cover; `proof/tests/coverage.rs` compares.\n\n\
-         {all} rules: {} with a test ({} tests cover them), {not_yet} of what is not built yet.\n",
-        all - not_yet,
-        tests.len(),
-    );
-    for section in sections.iter().filter(|section| !section.rules.is_empty()) {
-        write!(text, "\n## {}\n\n| rule | says | tests |\n|---|---|---|\n", section.title).expect("it is a string");
-        for Rule { id, says, .. } in &section.rules {
-            let tests = match covered.get(id) {
-                Some(tests) => tests.iter().map(|test| format!("`{test}`")).collect::<Vec<_>>().join("<br>"),
-                None => "not yet".to_owned(),
-            };
-            writeln!(text, "| `{id}` | {} | {tests} |", says.replace('|', "\\|")).expect("it is a string");
-        }
-    }
-    text
+    let tests = |rule: &Rule| covered.get(&rule.id).into_iter().flatten();
+    let lines = rules(sections).flat_map(|rule| tests(rule).map(|test| format!("{}\t{test}\n", rule.id)));
+    lines.collect()
 }
 
 /// Says where two texts part.

@@ -16,11 +16,11 @@ pub(super) const EXIT_CODES: &str = "\
 Examples:
   stowage-proof mutants
   stowage-proof mutants forbidden-is-absent remade-at-one
-  stowage-proof mutants -o markdown > docs/proof/mutants.md
+  stowage-proof mutants --record
   stowage-proof mutants --list -o json
 
 With -o json: {mutants: [{name, killed, fault, seconds, promise, message, test, met, …}], killed, total,
-median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios, test}]}.
+median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios, plan, test}]}.
 
 Exit codes: 0 every mutant is killed; 1 one is not, or breaks no promise that it was made for, or does not apply or
 build, or of all of them none breaks some promise; 2 wrong usage.";
@@ -34,8 +34,7 @@ pub(super) struct MutantsArgs {
     /// Only name the mutants, with what is wrong with each, as text or as JSON; nothing is built.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
-    /// What to print: a table, one JSON document, or docs/proof/mutants.md. Progress goes to
-    /// stderr.
+    /// Print a table, one JSON document, or a page in Markdown. Progress goes to stderr.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
     /// The project's sources; the nearest folder upwards that has them unless given.
@@ -48,6 +47,10 @@ pub(super) struct MutantsArgs {
     /// Seconds to explore the scenarios that a mutant's header names, and again all of them.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", default_value_t = 120, value_parser = seconds)]
     time_limit: u64,
+    /// Write the line that killed a mutant into its patch, where another one or none is there. It
+    /// is replayed first the next time.
+    #[arg(long, env = "STOWAGE_RECORD", value_parser = BoolishValueParser::new())]
+    record: bool,
     /// Schedules explored at once; the exploration's own default unless given.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, 1..=u16::MAX))]
     jobs: Option<u16>,
@@ -59,7 +62,7 @@ enum Output {
     Text,
     /// `{mutants: [{name, killed, fault, seconds}]}`.
     Json,
-    /// The text of docs/proof/mutants.md.
+    /// A page with what each mutant is, and what killed it.
     Markdown,
 }
 
@@ -70,7 +73,7 @@ enum Output {
 pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     if args.list && args.output == Output::Markdown {
         return Err(Failure::Usage(
-            "--list prints text or JSON; docs/proof/mutants.md is of what became of the mutants".into(),
+            "--list prints text or JSON; the page is of a run".into(),
         ));
     }
     let workspace = args.workspace.map_or_else(find_workspace, Ok)?;
@@ -93,6 +96,11 @@ pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
         |outcome| {
             number += 1;
             tell(&format!("{number}/{total} {}", sentence(outcome)));
+            if args.record
+                && let Err(problem) = record(outcome, &workspace)
+            {
+                tell(&problem);
+            }
         },
     )?;
     print(&match args.output {
@@ -101,6 +109,14 @@ pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
         Output::Markdown => markdown(&report),
     })?;
     trouble(&report, args.names.is_empty()).map_or(Ok(()), |why| Err(why.into()))
+}
+
+/// Keeps the line that killed a mutant, unless it is there already.
+fn record(outcome: &MutantOutcome, workspace: &Path) -> Result<(), String> {
+    match outcome.kill() {
+        Some(kill) if outcome.mutant.plan() != Some(kill.fault()) => outcome.mutant.record(workspace, kill.fault()),
+        _ => Ok(()),
+    }
 }
 
 fn sentence(outcome: &MutantOutcome) -> String {

@@ -11,6 +11,8 @@ use super::patch;
 
 /// Where the patches are, from the root of the workspace.
 pub const FOLDER: &str = "proof/mutants";
+/// Key of the header line with the schedule that killed a mutant last.
+const PLAN: &str = "Plan";
 
 /// A seeded bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub enum Finder {
         promises: Vec<Promise>,
         /// Scenarios that are explored first.
         scenarios: Vec<String>,
+        /// The line that killed it last. It is replayed before anything is explored.
+        plan: Option<String>,
     },
     /// A test. It is for what no schedule shows: memory, the number of requests, hundreds of calls
     /// at once.
@@ -58,6 +62,7 @@ impl Mutant {
             }
         }
         let is_tested = fields.contains_key("Test");
+        let plan = if is_tested { None } else { fields.remove(PLAN) };
         let mut field = |key: &str| fields.remove(key).filter(|value| !value.is_empty()).ok_or(format!("no {key}"));
         let words = |text: String| text.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
         let mutant = Self {
@@ -70,6 +75,7 @@ impl Mutant {
                 Finder::Exploration {
                     promises: words(field("Oracles")?).iter().map(|name| promise(name)).collect::<Result<_, _>>()?,
                     scenarios: words(field("Scenarios")?),
+                    plan,
                 }
             },
             diff: diff.to_owned(),
@@ -105,6 +111,25 @@ impl Mutant {
         }
     }
 
+    /// The line that killed it last, as `stowage-proof replay` takes it.
+    pub fn plan(&self) -> Option<&str> {
+        match &self.finder {
+            Finder::Exploration { plan, .. } => plan.as_deref(),
+            Finder::Test(_) => None,
+        }
+    }
+
+    /// Writes the line that killed it into its patch, in place of an earlier one.
+    ///
+    /// # Errors
+    /// When the patch can't be read or written.
+    pub fn record(&self, workspace: &Path, line: &str) -> Result<(), String> {
+        let path = workspace.join(FOLDER).join(format!("{}.patch", self.name));
+        let unusable = |error| format!("can't keep the plan in {}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(unusable)?;
+        fs::write(&path, with_plan(&text, line)).map_err(unusable)
+    }
+
     /// The files of `workspace` that it changes, by path: as they are after it.
     ///
     /// # Errors
@@ -114,6 +139,14 @@ impl Mutant {
             fs::read_to_string(workspace.join(path)).map_err(|error| format!("can't read {path}: {error}"))
         })
     }
+}
+
+/// A patch whose header has this plan and no other.
+fn with_plan(text: &str, line: &str) -> String {
+    let (header, diff) = text.split_once("\n\n").unwrap_or((text, ""));
+    let others = header.lines().filter(|line| !line.starts_with(&format!("{PLAN}: ")));
+    let header: String = others.map(|line| format!("{line}\n")).collect();
+    format!("{header}{PLAN}: {line}\n\n{diff}")
 }
 
 fn promise(name: &str) -> Result<Promise, String> {
@@ -164,7 +197,17 @@ Scenarios: rotate, create
         assert_eq!((mutant.name.as_str(), mutant.origin.as_str()), ("late", "spec §3.3"));
         assert_eq!(mutant.promises(), [Promise::I6, Promise::L3]);
         assert_eq!(mutant.scenarios(), ["rotate", "create"]);
-        assert_eq!(mutant.test(), None);
+        assert_eq!((mutant.test(), mutant.plan()), (None, None));
+    }
+
+    #[test]
+    fn a_patch_has_the_plan_that_was_recorded_last() {
+        let once = with_plan(TEXT, "create 1");
+        let twice = with_plan(&once, "rotate 1 #3 hang");
+        let plan = |text: &str| Mutant::parse("late", text).expect("it is well-formed").plan().map(str::to_owned);
+        assert_eq!(plan(&once).as_deref(), Some("create 1"));
+        assert_eq!(plan(&twice).as_deref(), Some("rotate 1 #3 hang"));
+        assert_eq!(twice.replace("Plan: rotate 1 #3 hang\n", ""), TEXT);
     }
 
     #[test]
@@ -176,6 +219,8 @@ Scenarios: rotate, create
         let both = tested.replace("Test:", "Scenarios: create\nTest:");
         let problem = Mutant::parse("late", &both).expect_err("one of them finds it");
         assert!(problem.contains("a line Scenarios"), "{problem}");
+        let planned = tested.replace("Test:", "Plan: create 1\nTest:");
+        assert!(Mutant::parse("late", &planned).expect_err("nothing is explored").contains("a line Plan"));
         assert!(Mutant::parse("late", &tested.replace(" a_test", "")).is_err());
     }
 

@@ -113,13 +113,16 @@ pub(super) struct Replayed {
 pub(super) struct Violated {
     /// Its name.
     pub(super) promise: String,
+    /// What was seen.
+    #[serde(default)]
+    pub(super) message: String,
 }
 
 impl Replayed {
     /// The promises that were broken, each once.
     pub(super) fn promises(self) -> Vec<String> {
         let mut promises = Vec::new();
-        for Violated { promise } in self.violations {
+        for Violated { promise, .. } in self.violations {
             if !promises.contains(&promise) {
                 promises.push(promise);
             }

@@ -1,4 +1,4 @@
-//! What became of the mutants: for people, for machines, for `docs/proof/mutants.md`.
+//! Reports of a run of mutants: a table for a terminal, JSON, a page in Markdown.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub fn catalogue(mutants: &[Mutant]) -> Value {
         let promises: Vec<&str> = it.promises().iter().map(|promise| promise.name()).collect();
         json!({
             "name": it.name, "bug": it.bug, "from": it.origin, "promises": promises, "scenarios": it.scenarios(),
-            "test": test(it),
+            "plan": it.plan(), "test": test(it),
         })
     };
     json!({ "mutants": mutants.iter().map(mutant).collect::<Vec<Value>>() })
@@ -139,7 +139,7 @@ const PREFACE: &str = "\
 # Mutants
 
 Bugs that were put into the operator on purpose, one at a time, and what the exploration killed each with. Written by
-`stowage-proof mutants -o markdown`; the patches are in [proof/mutants](../../proof/mutants). Seconds are of exploration, until the
+`stowage-proof mutants -o markdown`; the patches are in `proof/mutants`. Seconds are of exploration, until the
 first broken promise; the build of a mutant is not among them. The promises are all that it breaks under that line,
 in the order in which they were found broken. The fault is the line that `stowage-proof replay` takes; the
 unmutated operator keeps every promise under it. Where it makes other calls than the mutant, a fault of the line may meet none
@@ -147,7 +147,7 @@ of them; such a line is marked with †. Where the exploration can't see a bug, 
 passes without.
 ";
 
-/// `docs/proof/mutants.md`.
+/// A page in Markdown.
 pub fn markdown(report: &MutationReport) -> String {
     let mut text = format!("{PREFACE}\n{}.\n\n", summary(report));
     for note in notes(report) {

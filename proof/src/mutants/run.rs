@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::oracles::Promise;
 
 use super::catalogue::{Finder, Mutant};
-use super::explore::{Kill, Limits, explore, replay};
+use super::explore::{Kill, Limits, Violated, explore, replay};
 use super::named_test::{NamedTest, Outcome};
 use super::scratch::Scratch;
 
@@ -157,10 +157,15 @@ impl Trial<'_> {
         let applied = mutant.apply(self.workspace);
         let verdict = applied.and_then(|files| match &mutant.finder {
             Finder::Test(test) => put_to_test(scratch, &files, test, &mut outcome),
-            Finder::Exploration { scenarios, .. } => {
+            Finder::Exploration { scenarios, plan, .. } => {
                 let (binary, build) = scratch.build(&files)?;
                 outcome.build = build;
-                let kill = self.hunt(&binary, sane, scenarios, &mut outcome)?;
+                let builds = Builds { mutated: &binary, sane };
+                let again = plan.as_deref().map_or(Ok(None), |line| builds.replay(line, &mut outcome))?;
+                let kill = match again {
+                    Some(kill) => Some(kill),
+                    None => self.hunt(&builds, scenarios, &mut outcome)?,
+                };
                 Ok(kill.map_or(Verdict::Survived, Verdict::Killed))
             }
         });
@@ -168,30 +173,55 @@ impl Trial<'_> {
         outcome
     }
 
-    /// Looks where the header says, then everywhere.
+    /// Explores the scenarios that the header names, then all.
     fn hunt(
         &self,
-        binary: &Path,
-        sane: &Path,
+        builds: &Builds<'_>,
         scenarios: &[String],
         outcome: &mut MutantOutcome,
     ) -> Result<Option<Kill>, String> {
         for scenarios in [scenarios, &[]] {
-            let explored = explore(binary, scenarios, self.limits)?;
+            let explored = explore(builds.mutated, scenarios, self.limits)?;
             outcome.seconds += explored.seconds;
             outcome.schedules += explored.schedules;
             let Some(kill) = explored.failures.into_iter().next() else { continue };
-            let replayed = replay(sane, kill.fault())?;
-            if !replayed.violations.is_empty() {
-                return Err(format!("a promise is broken without the mutant too: {}", kill.fault()));
-            }
-            let promises = replay(binary, kill.fault())?.promises();
+            let promises = replay(builds.mutated, kill.fault())?.promises();
             if promises.is_empty() {
                 return Err(format!("played again it breaks no promise: {}", kill.fault()));
             }
-            return Ok(Some(Kill { met: replayed.unmet.is_empty(), promises, ..kill }));
+            return builds.confirm(Kill { promises, ..kill }).map(Some);
         }
         Ok(None)
+    }
+}
+
+/// `stowage-proof` with a mutant and without it.
+struct Builds<'a> {
+    mutated: &'a Path,
+    sane: &'a Path,
+}
+
+impl Builds<'_> {
+    /// Replays the line that killed the mutant last. None if it kills it no more, or can't be
+    /// replayed: calls of the operator have other numbers since, or the scenario has another name.
+    fn replay(&self, line: &str, outcome: &mut MutantOutcome) -> Result<Option<Kill>, String> {
+        let began = Instant::now();
+        let replayed = replay(self.mutated, line);
+        outcome.seconds += began.elapsed().as_secs_f64();
+        outcome.schedules += 1;
+        let Ok(replayed) = replayed else { return Ok(None) };
+        let Some(Violated { promise, message }) = replayed.violations.first().cloned() else { return Ok(None) };
+        let promises = replayed.promises();
+        self.confirm(Kill { line: line.to_owned(), promise, message, shrunk: None, promises, met: false }).map(Some)
+    }
+
+    /// Makes sure that the unmutated operator keeps every promise under the line of a kill.
+    fn confirm(&self, kill: Kill) -> Result<Kill, String> {
+        let replayed = replay(self.sane, kill.fault())?;
+        if !replayed.violations.is_empty() {
+            return Err(format!("a promise is broken without the mutant too: {}", kill.fault()));
+        }
+        Ok(Kill { met: replayed.unmet.is_empty(), ..kill })
     }
 }
 

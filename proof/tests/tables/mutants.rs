@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stowage_proof::explorer::scenarios;
+use stowage_proof::explorer::{Schedule, scenarios};
 use stowage_proof::mutants::{Mutant, load};
 use stowage_proof::oracles::Promise;
 
@@ -42,6 +42,18 @@ fn every_mutant_is_first_looked_for_in_scenarios_that_there_are() {
         .map(|(mutant, scenario)| format!("{}: {scenario}", mutant.name))
         .collect();
     assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+}
+
+#[test]
+fn every_recorded_plan_is_a_schedule() {
+    let catalogue = catalogue();
+    let plans: Vec<_> = catalogue.iter().filter_map(|mutant| Some((mutant, mutant.plan()?))).collect();
+    assert!(!plans.is_empty());
+    let problem = |(mutant, plan): &(&Mutant, &str)| {
+        plan.parse::<Schedule>().err().map(|why| format!("{}: {plan}: {why}", mutant.name))
+    };
+    let problems: Vec<String> = plans.iter().filter_map(problem).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]
