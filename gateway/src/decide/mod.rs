@@ -50,7 +50,6 @@ pub enum Verdict {
 ///   source of a copy, and if the key of an access doesn't allow the request;
 /// - `ServiceUnavailable` if the store that the key was made for can't be determined now;
 /// - `NotImplemented` for a copy from one store to another.
-/// - `NotImplemented` for a copy from one store to another.
 pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Timestamp) -> Result<Verdict, Refusal> {
     match caller {
         Caller::Key(key) if key.is_expired(now) => Err(unknown_key()),

@@ -3,7 +3,6 @@
 //! Names are compared decoded and case-sensitively. A name that is in none of an operation's rows
 //! makes the request a different operation or an unknown one: nothing is forwarded that was not
 //! parsed.
-//! the request another one, or none: nothing that is not understood is sent on.
 
 use http::Method;
 
