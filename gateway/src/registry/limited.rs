@@ -33,7 +33,7 @@ impl Tables {
     /// The limits can't be parsed. Nothing may be stored then.
     pub fn limits(&self, own: Option<&Key>, bucket: &BucketName, backend: &Backend) -> Result<Limits, NotServed> {
         let known = self.keys_of(bucket).filter(|key| self.opens(key, bucket, backend)).map(|key| &**key);
-        // Of two equally new keys, the one with the lower limit counts. A limit that can't be parsed
+        // Of two equally new keys, the one with the lower limit counts. One that can't be parsed
         // counts as zero.
         let rank = |credential: &&ServedCredential| {
             let hard = credential.quota.map_or(0, |limits| limits.hard.map_or(u64::MAX, stowage_api::Bytes::get));
