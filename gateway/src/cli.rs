@@ -121,7 +121,7 @@ struct LimitArgs {
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_CONNECTIONS_PER_SOURCE", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections_per_source: Option<u32>,
     /// Maximum number of concurrent calls to each backend. A namespace gets at most half of them.
-    /// Requests beyond are answered 503 SlowDown.
+    /// Further requests are answered 503 SlowDown.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_BACKEND_CALLS", value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_backend_calls: u32,
     /// Maximum number of concurrent requests by the keys of one claim, and by all clients without a

@@ -50,7 +50,7 @@ pub fn decode_query(text: &[u8]) -> Option<Vec<u8>> {
     decode(&blanks).ok()
 }
 
-/// Encodes a path for SigV4, without its slashes.
+/// Encodes a path for SigV4. Slashes are kept.
 #[must_use]
 pub fn encode_path(path: &[u8]) -> String {
     percent_encode(path, ENCODED_IN_PATH).to_string()

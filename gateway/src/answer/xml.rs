@@ -66,7 +66,7 @@ fn element(name: &str, value: &str) -> String {
     format!("<{name}>{}</{name}>", escape(printable(value)))
 }
 
-/// Replaces characters that XML 1.0 can't carry even escaped by question marks.
+/// Replaces characters that XML 1.0 can't carry, even escaped, with question marks.
 fn printable(text: &str) -> String {
     let allowed = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     text.chars().map(|c| if allowed(c) && !matches!(c, '\u{fffe}' | '\u{ffff}') { c } else { '?' }).collect()

@@ -76,7 +76,8 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
                 }
             }
             // Some stores resolve `..` in a key as a path through folders, under the gateway's
-            // admin key. So no document is forwarded unread, whatever the client's key allows.
+            // admin key. So no document is forwarded unread, even if the client's key is for the
+            // whole bucket.
             if wanted.operation == Operation::DeleteObjects && wanted.deletion.is_none() {
                 return Ok(Verdict::ReadDeletion);
             }

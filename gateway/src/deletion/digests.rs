@@ -63,7 +63,7 @@ fn verify_checksum(name: &HeaderName, value: &HeaderValue, body: &[u8]) -> Resul
     if is_it { Ok(()) } else { Err(differs(name.as_str())) }
 }
 
-/// Replaces the client's digests by one of the new body.
+/// Replaces the client's digests with one of the new body.
 ///
 /// S3 requires a digest of this document. Every store supports `Content-MD5`, and stores from
 /// before 2022 support no other.

@@ -24,7 +24,7 @@ pub fn is_rewritten(operation: Operation) -> bool {
 ///
 /// # Errors
 /// `MalformedXML` for anything but the operation's document; `EntityTooLarge` if the rewritten
-/// document is more than about twice as long.
+/// document has more than about twice the length.
 pub fn rewritten(operation: Operation, document: &[u8]) -> Result<Vec<u8>, Refusal> {
     let mut out = Out::new(most_written(document.len() as u64));
     match operation {

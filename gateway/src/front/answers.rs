@@ -86,7 +86,7 @@ pub(super) fn location_of(parts: &Parts, peer: &Peer) -> String {
     format!("{scheme}://{host}{}", parts.uri.path())
 }
 
-/// Returns the names that replace the store's in a response that arrives late.
+/// Returns the gateway's values that replace the store's in a late response.
 pub(super) fn words(location: String, ask: &Ask, id: &str, key_id: &str) -> Words {
     Words { location, resource: path_of(&ask.target), request_id: id.to_owned(), key_id: key_id.to_owned() }
 }

@@ -23,7 +23,7 @@ use crate::registry::Backend;
 /// Maximum number of buckets in the cache. Once it is full, an unknown bucket is assumed to keep
 /// versions.
 const MOST_BUCKETS: usize = 64 << 10;
-/// Time for which a store's statement that a bucket keeps no versions is trusted.
+/// Time for which a store's answer that a bucket keeps no versions is trusted.
 const SAID: Duration = Duration::from_secs(60);
 /// Maximum wait for another deletion of the same object.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -66,7 +66,8 @@ pub(super) struct Deletions {
 }
 
 impl Deletions {
-    /// Returns true if a bucket is known to keep versions, and false if nothing is known.
+    /// Returns true if a bucket may keep versions: it is known to, or it is unknown and the cache
+    /// is full.
     pub(super) fn keeps(&self, place: &Place) -> bool {
         let buckets = self.buckets.lock();
         match buckets.get(place) {

@@ -29,7 +29,7 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// Creates a gateway. It serves requests once its registry has completed the first list.
+    /// Creates a gateway. It serves requests once its registry is ready.
     #[must_use]
     pub fn new(gears: Gears, config: Config) -> Self {
         Self(Arc::new(Shared::new(gears, config)))

@@ -122,9 +122,9 @@ const fn row(
     Row { operation, method, level, asks, may }
 }
 
-/// The table. If several rows match, the one with the most required parameters wins; no two have
-/// the same number. A form upload has no row: it is recognised by its content type, and parsed from
-/// its body.
+/// The table. If several rows match, the one with the most required parameters wins; no two
+/// matching rows have the same number. A form upload has no row: it is recognised by its content
+/// type, and parsed from its body.
 static ROWS: [Row; 29] = [
     row(Operation::ListBuckets, Method::GET, Level::Service, &[], BUCKETS),
     row(Operation::HeadBucket, Method::HEAD, Level::Bucket, &[], &[]),

@@ -1,5 +1,5 @@
-//! The exchange of usage between replicas, by ConfigMaps and Leases in the namespace that the
-//! gateways have for it.
+//! The exchange of usage between replicas, by ConfigMaps and Leases in the namespace of
+//! `--usage-namespace`.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -360,7 +360,7 @@ impl Quotas {
     }
 }
 
-/// Returns the replica of a Lease. A longer name than any of a replica's is not one.
+/// Returns the replica of a Lease, or `None` if the name is longer than any replica's.
 fn replica(lease: &Lease) -> Option<&str> {
     let replica = lease.metadata.name.as_deref()?.strip_prefix(LEASE_PREFIX)?;
     (1..=LONGEST_REPLICA).contains(&replica.len()).then_some(replica)

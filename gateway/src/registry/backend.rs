@@ -19,8 +19,8 @@ use crate::cors::Rule;
 pub struct Backend {
     /// The name of its S3Backend.
     pub name: String,
-    /// The revision of the inputs of its client. Backends with the same revision can use the same
-    /// client, and a later revision is never lower. It is only meaningful within a process.
+    /// The revision of the inputs of its client: backends with the same revision can use the same
+    /// client. It never decreases, and is only meaningful within a process.
     pub revision: u64,
     /// Its endpoint.
     pub endpoint: Endpoint,
@@ -113,7 +113,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The configuration of which Secrets may be read for stores.
+/// The Secrets that may be read for stores, as configured.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Namespaces from which backends may reference Secrets: the operator's, and the trusted ones.

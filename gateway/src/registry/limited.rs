@@ -26,15 +26,15 @@ pub struct Limited {
 
 impl Tables {
     /// Returns the limits of a bucket at a backend: those of the key with the newest generation.
-    /// Keys that expire only count if there are no others. `own` is a key for the bucket, which the
-    /// watch may not have delivered yet.
+    /// Keys with an expiry count only if there are no others. `own` is a key for the bucket, which
+    /// the watch may not have delivered yet.
     ///
     /// # Errors
     /// The limits can't be parsed. Nothing may be stored then.
     pub fn limits(&self, own: Option<&Key>, bucket: &BucketName, backend: &Backend) -> Result<Limits, NotServed> {
         let known = self.keys_of(bucket).filter(|key| self.opens(key, bucket, backend)).map(|key| &**key);
-        // Of two equally new keys, the one with the lower limit counts. One that can't be parsed
-        // counts as zero.
+        // Of two equally new keys, the one with the lower limit counts. A limit that can't be
+        // parsed counts as zero.
         let rank = |credential: &&ServedCredential| {
             let hard = credential.quota.map_or(0, |limits| limits.hard.map_or(u64::MAX, stowage_api::Bytes::get));
             (credential.expires_at.is_none(), credential.generation, std::cmp::Reverse(hard))

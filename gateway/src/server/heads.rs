@@ -39,7 +39,7 @@ enum At {
     ChunkEnd,
     /// In the lines after the last chunk.
     Trailers,
-    /// After something that hyper refuses. Nothing more is read, in case it doesn't.
+    /// After something that hyper should refuse. Nothing more is read, in case it does not.
     Refused,
 }
 

@@ -36,7 +36,7 @@ impl Chain {
     /// more.
     #[must_use]
     pub fn check_chunk(&mut self, sha256_of_data: &[u8; 32], signature: &str) -> bool {
-        // The hash of nothing: the format has a place for headers of a chunk.
+        // The format has a hash of the chunk's headers here, and chunks have no headers.
         self.check("AWS4-HMAC-SHA256-PAYLOAD\n", Some(HASH_OF_NOTHING.as_bytes()), sha256_of_data, signature)
     }
 

@@ -20,7 +20,7 @@ use crate::uri::Pair;
 const ASYMMETRIC: &str = "AWS4-ECDSA-P256-SHA256";
 /// The maximum validity of a presigned URL.
 const LONGEST_EXPIRY: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Maximum number of signed headers, which is also that of headers of a request.
+/// Maximum number of signed headers: the same as of all headers of a request.
 const MOST_SIGNED: usize = 128;
 
 /// A request's authentication, parsed but not verified yet.

@@ -145,7 +145,8 @@ fn check_time(claim: &Claim, now: Timestamp) -> Result<(), Refusal> {
 /// Checks that every header with a meaning in S3 is signed, and that every signed header is
 /// present.
 ///
-/// Otherwise a man in the middle could add headers that he can't sign: a copy's source, an ACL.
+/// Otherwise an attacker in the middle could add headers without a signature: a copy's source, an
+/// ACL.
 fn check_signed(raw: &Raw<'_>, claim: &Claim) -> Result<(), Refusal> {
     let is_signed =
         |name: &HeaderName| claim.signed_headers.binary_search_by(|signed| signed.as_str().cmp(name.as_str())).is_ok();

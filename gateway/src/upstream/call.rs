@@ -88,7 +88,7 @@ impl Call {
     }
 }
 
-/// The reason why a call has no response. It is unknown if the store carried it out.
+/// The reason why a call has no response. The store may or may not have carried it out.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The store did not begin its response in time.

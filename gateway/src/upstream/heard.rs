@@ -31,7 +31,7 @@ impl<T> Heard<T> {
         Self { connection, failed: None }
     }
 
-    /// Returns the result of a write. Failures are returned when their time has come.
+    /// Returns the result of a write. A failure is returned after the delay.
     fn tell<V>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<V>>) -> Poll<io::Result<V>> {
         match ready!(done) {
             Ok(done) => Poll::Ready(Ok(done)),

@@ -19,7 +19,8 @@ use parking_lot::Mutex;
 use crate::body::pace::Floor;
 use crate::limits::Source;
 
-/// The unit of the minimum speed in bytes per second. It applies at half of all calls.
+/// Minimum speed of bodies in bytes per second, once fewer than half of all calls are free. It
+/// rises from there.
 const BASE: u64 = 1 << 10;
 /// Upper limit of the minimum speed in bytes per second: 256 KiB/s, which a slow home connection
 /// reaches.
