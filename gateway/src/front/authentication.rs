@@ -62,8 +62,8 @@ impl Shared {
         Ok((Known::Key(key, Box::new(verified)), Some(claim.how), word.to_owned()))
     }
 
-    /// Finds the key with this id. A key that no watch has delivered yet is read from the API
-    /// server. An expired key counts as unknown.
+    /// Finds the key with this id. A claim's key that no watch has delivered yet is read from the
+    /// API server. An expired key counts as unknown.
     pub(super) async fn key(&self, id: &str, now: Timestamp) -> Option<Arc<Key>> {
         let key = match self.registry.key(id) {
             Some(key) => Some(key),

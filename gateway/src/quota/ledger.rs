@@ -351,8 +351,8 @@ impl Ledger {
         }
     }
 
-    /// Notes that counters are about to be published. They count as told once the watch delivers
-    /// them.
+    /// Notes that counters are about to be published. They count as known to the others once the
+    /// watch delivers them.
     pub fn saying(&mut self, counters: &Counters, view: &View, now: Instant) {
         for (bucket, figures) in &counters.of {
             if let Some(own) = self.buckets.get_mut(bucket) {

@@ -1,4 +1,5 @@
-//! Live reads of keys that no watch has delivered yet, by name, for the one request that uses them.
+//! Live reads of claims' keys that no watch has delivered yet, by name, for the one request that
+//! uses them. Keys of accesses are not read this way (spec §8).
 //!
 //! A tenant gets a key as soon as the operator has stored it, and the watch may be a moment behind.
 //! The result never enters the tables, because it may be older than a deletion that the watch has
