@@ -1,6 +1,6 @@
-//! The access log: one JSON object a line, with the fields of Amazon S3's server access log.
+//! The access log: one JSON object per line, with the fields of Amazon S3's server access log.
 //!
-//! A line never holds a signature, a secret or a key of SSE-C: the request's URI is written without
+//! A line never contains a signature, a secret or an SSE-C key: the request's URI is logged without
 //! the parameters that carry one.
 
 use std::io::Write;
@@ -12,95 +12,95 @@ use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// How long the last lines have at the end.
+/// Time limit for writing the last lines at shutdown.
 const FLUSH: Duration = Duration::from_secs(5);
-/// Lines that may wait for the writer. More are dropped, and counted.
+/// Maximum number of lines queued for the writer. Lines beyond it are dropped and counted.
 const WAITING: usize = 4096;
 
-/// One answered request. What is not known is left out.
+/// One answered request. Unknown fields are omitted.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Entry {
-    /// When it came, RFC 3339.
+    /// The time of the request, RFC 3339.
     pub time: String,
     /// The bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucket: Option<String>,
-    /// The address it came from.
+    /// The client's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_ip: Option<String>,
     /// The access key id whose signature was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requester: Option<String>,
-    /// The claim that the key is of, `namespace/name`.
+    /// The claim of the key, as `namespace/name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Its UID.
+    /// The claim's UID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,
-    /// UID of the access, where the key is one's.
+    /// The UID of the access, for a key of an access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_uid: Option<String>,
-    /// Generation of the key.
+    /// The generation of the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_generation: Option<u64>,
-    /// The backend that was asked.
+    /// The backend that the request was forwarded to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// Our id of the request; the client has it as `x-amz-request-id`.
+    /// The gateway's id of the request, which the client gets as `x-amz-request-id`.
     pub request_id: String,
-    /// The operation, as S3 names it.
+    /// S3's name of the operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<&'static str>,
     /// The object's key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The number of objects that a DeleteObjects names.
+    /// The number of objects that a DeleteObjects deletes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_objects: Option<usize>,
-    /// The first keys that it names, 8 KiB of text at most.
+    /// The first keys that a DeleteObjects deletes, up to 8 KiB of text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted_keys: Vec<String>,
     /// Method and target, without signatures.
     pub request_uri: String,
-    /// Status of the answer.
+    /// The status of the response.
     pub http_status: u16,
-    /// S3's code of an error.
+    /// S3's error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// Bytes of the answer's body.
+    /// The length of the response's body in bytes, as far as it was sent.
     pub bytes_sent: u64,
-    /// Whether the answer got to its end.
+    /// True if the response was sent to its end.
     pub complete: bool,
-    /// Milliseconds from the request's head to the answer's end.
+    /// Milliseconds from the request's head to the end of the response.
     pub total_time: u64,
-    /// Milliseconds from the request's head to the answer's head.
+    /// Milliseconds from the request's head to the head of the response.
     pub turn_around_time: u64,
-    /// Header `Referer`.
+    /// The `Referer` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub referer: Option<String>,
-    /// Header `User-Agent`.
+    /// The `User-Agent` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// `SigV4`, if it was signed.
+    /// `SigV4` if the request was signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature_version: Option<&'static str>,
-    /// Where the signature was: `AuthHeader`, `QueryString` or `Form`.
+    /// The place of the signature: `AuthHeader`, `QueryString` or `Form`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication_type: Option<&'static str>,
-    /// Header `Host`.
+    /// The `Host` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_header: Option<String>,
 }
 
-/// What the writer is told.
+/// A message to the writer.
 #[derive(Debug)]
 enum Told {
     Line(String),
-    /// To say when it has come so far.
+    /// A request to report when all earlier lines are written.
     Flush(oneshot::Sender<()>),
 }
 
-/// Where lines go. Clones write to the same place.
+/// A handle to the access log. Clones write to the same destination.
 #[derive(Clone, Debug)]
 pub struct Log {
     lines: mpsc::Sender<Told>,
@@ -108,10 +108,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log whose lines a thread of its own writes, so that a slow disk slows nobody.
+    /// Creates a log with its own writer thread, so that a slow disk delays no request.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// The thread can't be started.
     pub fn to(mut writer: impl Write + Send + 'static) -> std::io::Result<Self> {
         let (lines, mut waiting) = mpsc::channel::<Told>(WAITING);
         let write = move || {
@@ -132,7 +132,7 @@ impl Log {
         Ok(Self { lines, dropped: Arc::default() })
     }
 
-    /// Writes a line, or counts it as dropped where too many wait.
+    /// Queues a line, or drops and counts it if the queue is full.
     pub fn write(&self, entry: &Entry) {
         let Ok(mut line) = serde_json::to_string(entry) else { return };
         line.push('\n');
@@ -141,7 +141,7 @@ impl Log {
         }
     }
 
-    /// Waits until every line is written that was logged before, for five seconds at most.
+    /// Waits until all lines queued before are written, for at most five seconds.
     pub async fn flush(&self) {
         let (done, told) = oneshot::channel();
         let flushed = async {
@@ -154,14 +154,15 @@ impl Log {
         }
     }
 
-    /// How many lines were dropped since the start.
+    /// Returns the number of lines dropped since the start.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 }
 
-/// A target as it came, but for the values of parameters that carry a signature or a key.
+/// Returns a request target with the values of all parameters replaced that carry a signature or a
+/// key.
 #[must_use]
 pub fn redacted(target: &str) -> String {
     let Some((path, query)) = target.split_once('?') else { return target.to_owned() };
@@ -172,7 +173,8 @@ pub fn redacted(target: &str) -> String {
     format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// By the name as it is spelt or decoded: an escaped name is a name.
+/// Returns true if a parameter carries a secret. Its name is compared decoded, because clients may
+/// percent-encode it.
 fn is_secret(name: &str) -> bool {
     let decoded = percent_encoding::percent_decode_str(name).collect::<Vec<u8>>().to_ascii_lowercase();
     let begins = |text: &[u8]| decoded.starts_with(text);

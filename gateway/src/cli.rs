@@ -24,8 +24,8 @@ use crate::registry::{Live, Registry, Setting, Source};
 use crate::server::{self, Certificate, Gauges};
 use crate::upstream::RustlsConnect;
 
-/// The S3 front of Stowage: verifies virtual credentials, authorises, and passes requests on to
-/// stores.
+/// The S3 gateway of Stowage: verifies virtual credentials, authorises requests and forwards them
+/// to stores.
 #[derive(Debug, Parser)]
 #[command(name = "stowage-gateway", version, max_term_width = 100)]
 pub struct Cli {
@@ -53,26 +53,27 @@ struct RunArgs {
 
 #[derive(Debug, Args)]
 struct ClusterArgs {
-    /// Kubeconfig file; without it and --context, the pod's service account is used.
+    /// Kubeconfig file. Without it and --context, the pod's service account is used.
     #[arg(long, env = "STOWAGE_GATEWAY_KUBECONFIG", value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig, if not its current one.
     #[arg(long, env = "STOWAGE_GATEWAY_CONTEXT", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     context: Option<String>,
-    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a
-    /// cluster stowage-system.
+    /// Namespace of the operator's Secrets. Default: the pod's own namespace, or stowage-system
+    /// outside of a cluster.
     #[arg(long, env = "STOWAGE_GATEWAY_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     namespace: Option<String>,
-    /// Namespace where gateways tell each other how much buckets hold, by ConfigMaps and Leases
-    /// that they write; by default the one of --namespace. The operator is given the same.
+    /// Namespace of the ConfigMaps and Leases by which gateways share the usage of buckets. The
+    /// gateway writes them. Default: the namespace of --namespace. The operator needs the same
+    /// value.
     #[arg(long, env = "STOWAGE_GATEWAY_USAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     usage_namespace: Option<String>,
-    /// Another namespace, besides that one, where the Secrets of backends are read; repeatable, or
-    /// separated by commas.
+    /// Further namespace from which Secrets of backends are read. Repeatable, or separated by
+    /// commas.
     #[arg(long, env = "STOWAGE_GATEWAY_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
     trusted_secret_namespace: Vec<String>,
-    /// How long the gateway goes on with what it knows while the API server can't be reached, in
-    /// seconds. A key that is revoked meanwhile opens for so long.
+    /// Seconds for which the gateway keeps serving from its cache while the API server can't be
+    /// reached. A key that is revoked meanwhile stays valid for that long.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_STALENESS", value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(10..=604_800))]
     max_staleness: u64,
 }
@@ -82,51 +83,53 @@ struct ClientArgs {
     /// Address to serve S3 on.
     #[arg(long, env = "STOWAGE_GATEWAY_LISTEN", value_name = "ADDRESS", default_value = "[::]:8000")]
     listen: SocketAddr,
-    /// Certificate chain in PEM; with it and --tls-key S3 is served over TLS. Both are read again
-    /// when they change.
+    /// Certificate chain in PEM. With it and --tls-key, S3 is served over TLS. Both files are read
+    /// again when they change.
     #[arg(long, env = "STOWAGE_GATEWAY_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Private key in PEM of that certificate.
+    /// Private key of that certificate, in PEM.
     #[arg(long, env = "STOWAGE_GATEWAY_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Domain below which a host names a bucket (virtual-host style); repeatable, or separated by
+    /// Domain below which a host names a bucket (virtual-host style). Repeatable, or separated by
     /// commas.
     #[arg(long, env = "STOWAGE_GATEWAY_DOMAIN", value_name = "DOMAIN", value_delimiter = ',', value_parser = domain)]
     domain: Vec<String>,
     /// Region that requests are signed for.
     #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = region)]
     region: String,
-    /// Network of proxies whose word about a client's address is believed, as 10.0.0.0/8;
-    /// repeatable, or separated by commas. By default nobody's is.
+    /// Network of proxies that are trusted to report a client's address, such as 10.0.0.0/8.
+    /// Repeatable, or separated by commas. Default: none.
     #[arg(long, env = "STOWAGE_GATEWAY_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',')]
     trusted_proxy: Vec<IpNet>,
-    /// Connections begin with a header of the PROXY protocol: those of trusted proxies, all of them
-    /// where no --trusted-proxy is named.
+    /// Expect a PROXY protocol header at the beginning of connections: of those from trusted
+    /// proxies, or of all if there is no --trusted-proxy.
     #[arg(long, env = "STOWAGE_GATEWAY_PROXY_PROTOCOL")]
     proxy_protocol: bool,
-    /// Where the access log goes, one JSON object a line: off, stdout, or a file to append to.
+    /// Destination of the access log, one JSON object per line: off, stdout, or a file to append
+    /// to.
     #[arg(long, env = "STOWAGE_GATEWAY_ACCESS_LOG", value_name = "off|stdout|FILE", default_value = "off")]
     access_log: AccessLog,
 }
 
 #[derive(Debug, Args)]
 struct LimitArgs {
-    /// Most connections of clients at once.
+    /// Maximum number of concurrent client connections.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_connections: u32,
-    /// Most of them from one source: an IPv4 address, or the /64 of an IPv6 one. By default an
-    /// eighth of --max-connections.
+    /// Maximum number of concurrent connections from one source: an IPv4 address, or the /64 of an
+    /// IPv6 address. Default: an eighth of --max-connections.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_CONNECTIONS_PER_SOURCE", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections_per_source: Option<u32>,
-    /// Most calls under way at once to each backend, of which a namespace has half at most; what
-    /// comes beyond is answered 503 SlowDown.
+    /// Maximum number of concurrent calls to each backend. A namespace gets at most half of them.
+    /// Further requests are answered 503 SlowDown.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_BACKEND_CALLS", value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_backend_calls: u32,
-    /// Most requests under way at once by the keys of one claim, and by everybody without a key of
-    /// one public bucket.
+    /// Maximum number of concurrent requests by the keys of one claim, and by all clients without a
+    /// key to one public bucket.
     #[arg(long, env = "STOWAGE_GATEWAY_MAX_REQUESTS_PER_CLAIM", value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_requests_per_claim: u32,
-    /// Requests a second of one source to one public bucket, where its claim says nothing.
+    /// Maximum number of requests per second from one source to one public bucket, if its claim
+    /// sets none.
     #[arg(long, env = "STOWAGE_GATEWAY_ANONYMOUS_RPS", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     anonymous_rps: u32,
 }
@@ -136,20 +139,20 @@ struct ProcessArgs {
     /// Address to serve /metrics, /healthz and /readyz on.
     #[arg(long, env = "STOWAGE_GATEWAY_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "[::]:8080")]
     admin_address: SocketAddr,
-    /// How long connections are still taken after the signal to stop, in seconds: until nobody
-    /// routes here any more.
+    /// Seconds for which new connections are still accepted after the stop signal, until no traffic
+    /// is routed here any more.
     #[arg(long, env = "STOWAGE_GATEWAY_DRAIN", value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=600))]
     drain: u64,
-    /// How long requests under way then have to end, in seconds. The pod's
-    /// terminationGracePeriodSeconds has to be more than both together.
+    /// Seconds that requests in progress then get to finish. The pod's
+    /// terminationGracePeriodSeconds has to exceed the sum of both.
     #[arg(long, env = "STOWAGE_GATEWAY_SHUTDOWN_GRACE", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     shutdown_grace: u64,
-    /// How the log is written to stderr; RUST_LOG says how much, info by default.
+    /// Format of the log on stderr. RUST_LOG sets its level, which is info by default.
     #[arg(long, env = "STOWAGE_GATEWAY_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     log_format: daemon::log::Format,
 }
 
-/// Where the access log goes.
+/// The destination of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AccessLog {
     Off,
@@ -185,7 +188,7 @@ impl AccessLog {
     }
 }
 
-/// A domain, as it may stand in a host.
+/// Parses a domain of a host name.
 fn domain(text: &str) -> Result<String, String> {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len()) && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -194,7 +197,7 @@ fn domain(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err("a domain has labels of a-z, 0-9 and -, with dots between".to_owned()) }
 }
 
-/// A region, as backends may have it too.
+/// Parses a region, with the same syntax as in a backend.
 fn region(text: &str) -> Result<String, String> {
     let fits = (1..=63).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/');
     if fits {
@@ -205,7 +208,7 @@ fn region(text: &str) -> Result<String, String> {
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command.
     ///
     /// # Errors
     /// One sentence: what failed.
@@ -218,7 +221,7 @@ impl Cli {
 }
 
 async fn run(args: RunArgs) -> Result<(), String> {
-    // From the first moment on: a start against a server that doesn't answer is to end as well.
+    // First of all, so that the start can be stopped while the API server doesn't answer.
     let terminated = signals::terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) =
         cluster::client(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
@@ -271,7 +274,7 @@ async fn run(args: RunArgs) -> Result<(), String> {
     ended
 }
 
-/// The gateway as the command line has it.
+/// Creates the gateway from the command line's options.
 fn gateway(
     args: &RunArgs,
     registry: Registry,
@@ -306,7 +309,7 @@ fn certificate(args: &ClientArgs) -> Result<Option<Certificate>, String> {
     Certificate::read(certificate.clone(), key.clone()).map(Some).map_err(|error| error.to_string())
 }
 
-/// Looks after the certificate, if there is one, for ever.
+/// Reloads the certificate when its files change, if there is one. Never returns.
 async fn follow(certificate: Option<Certificate>) {
     match certificate {
         Some(certificate) => certificate.follow().await,
@@ -314,14 +317,14 @@ async fn follow(certificate: Option<Certificate>) {
     }
 }
 
-/// Ids of requests begin anywhere, so that two replicas, or two lives, have none in common.
+/// Returns a random start for request ids, so that two replicas or two runs have none in common.
 fn first_id() -> Result<u64, String> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| format!("the system has no random numbers: {error}"))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// What the admin port shows.
+/// Builds the pages of the admin port.
 fn pages(
     gateway: &Gateway,
     gauges: &Gauges,

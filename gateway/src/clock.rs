@@ -1,8 +1,8 @@
-//! The time of day.
+//! The wall clock.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Where the gateway reads the time from.
+/// A source of the current time.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;

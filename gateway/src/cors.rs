@@ -1,8 +1,8 @@
-//! What browsers are told of pages of other origins: by a rule of the backend, never by the store
-//! (Fetch standard, "HTTP CORS protocol"; Amazon S3, "Using cross-origin resource sharing").
+//! CORS headers, by the rule of the backend and never by the store's own rules (Fetch standard,
+//! "HTTP CORS protocol"; Amazon S3, "Using cross-origin resource sharing").
 //!
-//! It protects no bucket: whoever has a key or a presigned URL needs no browser. It says which
-//! pages a browser lets read an answer.
+//! CORS protects no bucket: a client with a key or a presigned URL needs no browser. It only
+//! decides which pages a browser lets read a response.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -15,10 +15,10 @@ use stowage_api::{CorsMethod, CorsRule};
 
 use crate::refusal::{Code, Refusal};
 
-/// Most headers that a preflight may ask for.
+/// Maximum number of headers in a preflight.
 const MOST_HEADERS: usize = 64;
 
-/// A rule as requests are held against it.
+/// A parsed rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     origins: Vec<Pattern>,
@@ -29,7 +29,7 @@ pub struct Rule {
     max_age: Option<HeaderValue>,
 }
 
-/// A text, or two with anything between them.
+/// A literal, or a prefix and a suffix with anything in between.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Text(String),
@@ -58,7 +58,7 @@ impl Pattern {
     }
 }
 
-/// What a request says that the answer is marked by.
+/// The parts of a request that decide about the CORS headers of its response.
 #[derive(Clone, Debug)]
 pub struct Asked {
     method: Method,
@@ -66,7 +66,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Of the head of a request.
+    /// Reads them from the head of a request.
     #[must_use]
     pub fn of(parts: &Parts) -> Self {
         Self { method: parts.method.clone(), origin: parts.headers.get(ORIGIN).cloned() }
@@ -74,7 +74,7 @@ impl Asked {
 }
 
 impl Rule {
-    /// The rule of a backend. What of it can't stand in a header says nothing.
+    /// Parses the rule of a backend. Values that are not valid in a header are ignored.
     #[must_use]
     pub fn read(rule: &CorsRule) -> Self {
         let exposed: Vec<&str> = rule.expose_headers.iter().flatten().map(String::as_str).collect();
@@ -89,7 +89,8 @@ impl Rule {
         }
     }
 
-    /// The origin that is told to a page of this one, where it may use the method.
+    /// Returns the value of `Access-Control-Allow-Origin` if a page of this origin may use the
+    /// method.
     fn grant(&self, origin: &HeaderValue, method: &str) -> Option<HeaderValue> {
         let text = origin.to_str().ok()?;
         let fits: Vec<&Pattern> = self.origins.iter().filter(|pattern| pattern.fits(text)).collect();
@@ -116,11 +117,11 @@ impl Rule {
     }
 }
 
-/// The headers of the answer to a preflight: what the first of these rules says that allows it. It
-/// is held against all backends' rules, so that it tells nobody which buckets there are.
+/// Returns the headers of the response to a preflight, by the first of these rules that allows it.
+/// The caller passes the rules of all backends, so the response doesn't reveal which buckets exist.
 ///
 /// # Errors
-/// `BadRequest` where it is none, `AccessForbidden` where no rule allows it.
+/// `BadRequest` if it is not a valid preflight, `AccessForbidden` if no rule allows it.
 pub fn preflight<'a>(rules: impl IntoIterator<Item = &'a Rule>, asked: &HeaderMap) -> Result<HeaderMap, Refusal> {
     let missing = || Refusal::new(Code::BadRequest, "Insufficient information. Origin request header needed.");
     let origin = asked.get(ORIGIN).ok_or_else(missing)?;
@@ -137,7 +138,7 @@ pub fn preflight<'a>(rules: impl IntoIterator<Item = &'a Rule>, asked: &HeaderMa
     Ok(told)
 }
 
-/// The names that a preflight asks for.
+/// Returns the header names in a preflight.
 fn headers(asked: &HeaderMap) -> Result<Vec<HeaderName>, Refusal> {
     let invalid = || Refusal::new(Code::BadRequest, "Invalid Access-Control-Request-Headers.");
     let values = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
@@ -150,10 +151,10 @@ fn headers(asked: &HeaderMap) -> Result<Vec<HeaderName>, Refusal> {
     names.and_then(|names| if names.len() > MOST_HEADERS { Err(invalid()) } else { Ok(names) })
 }
 
-/// Marks the answer to a request by the first of these rules that allows it. Where there is any
-/// rule, what is kept of the answer is kept for this origin alone.
+/// Adds CORS headers to a response, by the first of these rules that allows the request. If there
+/// are any rules, the response varies by origin for caches.
 pub fn mark<'a>(rules: impl IntoIterator<Item = &'a Rule>, asked: &Asked, answer: &mut HeaderMap) {
-    // What a preflight is told is all.
+    // The response to a preflight has its headers already.
     if asked.method == Method::OPTIONS {
         return;
     }

@@ -5,7 +5,7 @@ use super::*;
 
 const APP: &str = "https://app.example";
 
-/// How an answer to it is marked.
+/// The headers that it adds to a response.
 const OF_APP: [(&str, &str); 3] = [
     ("access-control-allow-origin", APP),
     ("access-control-expose-headers", "ETag, x-amz-version-id"),

@@ -1,14 +1,14 @@
-//! The S3 front that tenants talk to: verifies virtual credentials, authorises, and passes requests
-//! on to stores.
+//! An S3 gateway for tenants: verifies virtual credentials, authorises requests and forwards them
+//! to stores.
 //!
 //! ```text
 //! server  →  front  →  head, sigv4, decide  →  body, upstream  →  answer
-//!                         registry (what the watches tell)
+//!                         registry (a cache of the cluster, filled by watches)
 //! ```
 //!
-//! One request is parsed once, into one struct ([`head`]); what is asked of the store is built from
-//! that struct alone. Who may do what is a pure function ([`decide`]). Bodies flow: nothing is
-//! buffered whole ([`body`]), but documents ([`document`], [`deletion`]).
+//! A request is parsed once, into one struct ([`head`]), and the request to the store is built from
+//! that struct alone. Authorisation is a pure function ([`decide`]). Bodies are streamed
+//! ([`body`]); only XML documents are buffered whole ([`document`], [`deletion`]).
 
 #![warn(clippy::too_many_lines)]
 

@@ -1,8 +1,8 @@
-//! What one of many may take: requests at once by source and by key, and requests a second of those
-//! without a key.
+//! Limits for individual clients: concurrent requests per source and per key, and requests per
+//! second of clients without a key.
 //!
-//! Nothing here grows with how many ask: what is counted is under way, and the rates have room for
-//! so many sources.
+//! Memory does not grow with the number of clients: counts exist only for requests in progress, and
+//! rates have a maximum number of entries.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,22 +13,22 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Most entries of a [`Rates`].
+/// Maximum number of entries of a [`Rates`].
 const MOST_SOURCES: usize = 64 << 10;
 
-/// Whom a request is counted for, by address: an IPv4 address, or the /64 of an IPv6 one, which a
-/// single host has all of.
+/// The unit by which addresses are limited: an IPv4 address, or the /64 of an IPv6 address, as a
+/// single host has a whole /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Source([u8; 8]);
 
 impl Source {
-    /// The source of an address.
+    /// Returns the source of an address.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => {
                 let [a, b, c, d] = v4.octets();
-                // No network of IPv6 begins so.
+                // No IPv6 network begins with these bytes.
                 Self([0, 0, 0xff, 0xff, a, b, c, d])
             }
             IpAddr::V6(v6) => {
@@ -39,14 +39,14 @@ impl Source {
     }
 }
 
-/// How many of each there are at once.
+/// Counters of concurrent uses, by key.
 #[derive(Clone, Debug)]
 pub struct Counts<K> {
     most: u32,
     now: Arc<Mutex<HashMap<K, u32>>>,
 }
 
-/// One that is counted, until this is dropped.
+/// A counted use, until it is dropped.
 #[derive(Debug)]
 pub struct Counted<K: Hash + Eq> {
     key: K,
@@ -54,13 +54,13 @@ pub struct Counted<K: Hash + Eq> {
 }
 
 impl<K: Hash + Eq + Clone> Counts<K> {
-    /// At most so many of each.
+    /// Creates counters with a maximum of `most` for each key.
     #[must_use]
     pub fn new(most: u32) -> Self {
         Self { most, now: Arc::default() }
     }
 
-    /// One more; `None` where there are as many as may be.
+    /// Counts one more use, or returns `None` at the maximum.
     #[must_use]
     pub fn take(&self, key: K) -> Option<Counted<K>> {
         let mut now = self.now.lock();
@@ -85,8 +85,8 @@ impl<K: Hash + Eq> Drop for Counted<K> {
     }
 }
 
-/// Requests a second for each of many. Of each one time is kept: when it would be even with its
-/// rate again (GCRA, the leaky bucket as a meter).
+/// Rate limits per second, by key. Stores one time per key: when the key is back at its rate (GCRA,
+/// the leaky bucket as a meter).
 #[derive(Debug)]
 pub struct Rates<K> {
     even: Mutex<HashMap<K, Instant>>,
@@ -100,11 +100,11 @@ impl<K: Hash + Eq> Default for Rates<K> {
 }
 
 impl<K: Hash + Eq> Rates<K> {
-    /// Lets one more request of `key` pass at this time, where so many a second may, and twice as
-    /// many at once.
+    /// Admits one more request of `key` at this time, at a rate of `per_second` with bursts of two
+    /// seconds' worth.
     ///
     /// # Errors
-    /// How long it would have to wait.
+    /// The time to wait.
     pub fn pass(&self, key: K, per_second: u32, now: Instant) -> Result<(), Duration> {
         let step = Duration::from_secs(1) / per_second.max(1);
         let burst = Duration::from_secs(2);
@@ -116,7 +116,7 @@ impl<K: Hash + Eq> Rates<K> {
         if even.len() >= self.most && !even.contains_key(&key) {
             even.retain(|_, due| *due > now);
             if even.len() >= self.most {
-                // More sources than there is room for: newcomers wait, whom we know goes on.
+                // The table is full: new sources wait, and known ones continue.
                 return Err(Duration::from_secs(1));
             }
         }

@@ -1,4 +1,4 @@
-//! `stowage-gateway`: see `--help`.
+//! The `stowage-gateway` binary: see `--help`.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! What is measured, in the OpenMetrics text format. Label sets are closed: operations, classes of
-//! status, codes that S3 is known to have, kinds of authentication, and the names of backends.
+//! Metrics in the OpenMetrics text format. All label sets are closed: operations, classes of
+//! status, known S3 error codes, kinds of authentication, and the names of backends.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper ends of the buckets of a duration, in seconds.
+/// Upper bounds of the histogram buckets of durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0];
 
-/// The metrics of one gateway. Clones are the same metrics.
+/// The metrics of one gateway. Clones are handles to the same metrics.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -40,12 +40,12 @@ struct Inner {
     replicas: Gauge<u64, AtomicU64>,
 }
 
-/// Connections as they are, for whoever measures.
+/// The current numbers of connections, shared between server and metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Gauges {
-    /// Open now.
+    /// Open connections.
     pub open: Arc<AtomicU64>,
-    /// Refused because there were too many, of all or of one source.
+    /// Connections refused because of the limit on all, or on those of one source.
     pub refused: Arc<AtomicU64>,
 }
 
@@ -92,29 +92,29 @@ struct TroubleLabels {
     kind: &'static str,
 }
 
-/// What can be wrong between gateway and store, in which no client has a part.
+/// A problem between gateway and store, caused by no client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The store refuses the gateway's key or signature.
     Key,
-    /// It denies the gateway what a tenant may do.
+    /// The store denies the gateway something that a tenant may do.
     Denied,
     /// No connection, or a broken one.
     Unreachable,
     /// No answer in time.
     Late,
-    /// What answers is no store.
+    /// The answer is not a store's.
     NotS3,
-    /// There is no key for it, or no trust: nothing can be asked.
+    /// The backend has no key or no trust anchor, so it can't be called.
     NotSetUp,
-    /// As many calls as may be are under way.
+    /// The maximum number of calls is in progress.
     Busy,
-    /// It could not be reached of late, and is left alone for a while.
+    /// The store could not be reached recently and is not called for a while.
     Resting,
 }
 
 impl Trouble {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 8] = [
         Self::Key,
         Self::Denied,
@@ -143,19 +143,19 @@ impl Trouble {
 /// One answered request.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered<'a> {
-    /// The operation, or nothing where none was understood.
+    /// The operation, or `None` if it is unknown.
     pub operation: Option<&'static str>,
-    /// Status of the answer.
+    /// The status of the response.
     pub status: u16,
-    /// S3's code of an error.
+    /// S3's error code.
     pub code: Option<&'a str>,
-    /// Where the signature was.
+    /// The place of the signature.
     pub authentication: Option<&'static str>,
-    /// From the request's head to the answer's.
+    /// The time from the request's head to the response's.
     pub turnaround: Duration,
 }
 
-/// Codes of stores that have a series of their own; the gateway's own codes have one each besides.
+/// Error codes of stores with their own label value. The gateway's own codes have one each, too.
 const STORE_CODES: [&str; 14] = [
     "BucketNotEmpty",
     "InternalError",
@@ -179,7 +179,7 @@ fn known_code(code: &str) -> &'static str {
 }
 
 impl Metrics {
-    /// With nothing counted yet.
+    /// Creates the metrics, all at zero.
     #[must_use]
     pub fn new() -> Self {
         let inner = Inner {
@@ -204,7 +204,7 @@ impl Metrics {
         Self(Arc::new(inner))
     }
 
-    /// Counts an answer.
+    /// Counts a response.
     pub fn answered(&self, answered: &Answered<'_>) {
         let operation = answered.operation.unwrap_or("none");
         let labels = RequestLabels {
@@ -218,25 +218,25 @@ impl Metrics {
         turnaround.observe(answered.turnaround.as_secs_f64());
     }
 
-    /// Counts bytes of bodies, received from clients for a store and sent to them.
+    /// Counts the bytes of bodies: received from clients for a store, and sent to clients.
     pub fn bytes(&self, received: u64, sent: u64) {
         self.0.received.inc_by(received);
         self.0.sent.inc_by(sent);
     }
 
-    /// Notes how long a store took to begin its answer.
+    /// Records the time until a store began its answer.
     pub fn store_answered(&self, backend: &str, after: Duration) {
         let labels = BackendLabels { backend: backend.to_owned() };
         self.0.store.get_or_create(&labels).observe(after.as_secs_f64());
     }
 
-    /// Counts what is wrong between gateway and store.
+    /// Counts a problem between gateway and store.
     pub fn trouble(&self, backend: &str, trouble: Trouble) {
         let labels = TroubleLabels { backend: backend.to_owned(), kind: trouble.as_str() };
         self.0.troubles.get_or_create(&labels).inc();
     }
 
-    /// Lets go of the series of a backend that is gone.
+    /// Removes the series of a backend that no longer exists.
     pub fn forget(&self, backend: &str) {
         self.0.store.remove(&BackendLabels { backend: backend.to_owned() });
         for trouble in Trouble::ALL {
@@ -244,7 +244,7 @@ impl Metrics {
         }
     }
 
-    /// Sets which stores are left alone, of all that were asked.
+    /// Sets which stores have an open circuit, of all that were called.
     pub fn resting(&self, stores: &[(String, bool)]) {
         self.0.resting.clear();
         for (backend, is_resting) in stores {
@@ -253,9 +253,9 @@ impl Metrics {
         }
     }
 
-    /// Sets what is read off when somebody asks: lines of the access log that were dropped,
-    /// connections open and refused, how old what is known of the cluster is in seconds, keys
-    /// known.
+    /// Sets the gauges that are read when metrics are scraped: dropped lines of the access log,
+    /// connections open and refused, the age of the cached cluster state in seconds, and known
+    /// keys.
     pub fn read_off(&self, dropped: u64, open: u64, refused: u64, age: u64, keys: u64) {
         self.0.dropped_lines.set(dropped);
         self.0.connections.set(open);
@@ -264,7 +264,7 @@ impl Metrics {
         self.0.keys.set(keys);
     }
 
-    /// Sets what is known of quotas when somebody asks.
+    /// Sets the gauges of quotas when metrics are scraped.
     pub fn quotas(&self, quotas: &crate::quota::Gauge) {
         let states = [
             ("limited", quotas.limited),
@@ -278,15 +278,15 @@ impl Metrics {
         self.0.replicas.set(quotas.replicas);
     }
 
-    /// Counts a write that found no room.
+    /// Counts a write refused for a quota.
     pub fn no_room(&self, code: crate::refusal::Code) {
         self.0.no_room.get_or_create(&RefusalLabels { code: code.as_str() }).inc();
     }
 
-    /// All of it as text.
+    /// Renders all metrics as text.
     ///
     /// # Errors
-    /// Never but for lack of memory.
+    /// Only for lack of memory.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut buffer = String::new();
         text::encode(&mut buffer, &self.0.registry.lock())?;

@@ -1,28 +1,28 @@
-//! What a client is told when it doesn't get what it wants: S3's codes.
+//! Error responses, with S3's codes.
 
 use std::borrow::Cow;
 
 use http::StatusCode;
 
-/// An answer that is an error of S3. Its text is for the client to read: nothing of a store's key,
-/// nothing of another tenant.
+/// An S3 error response. Its text is for the client: it has nothing about a store's key or another
+/// tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What S3 calls it.
+    /// S3's error code.
     pub code: Code,
     /// A sentence: what was wrong and what to do.
     pub message: Cow<'static, str>,
-    /// Further elements of the answer, by name.
+    /// Further elements of the response, by name.
     pub details: Vec<(&'static str, String)>,
 }
 
 impl Refusal {
-    /// An error with this sentence.
+    /// Creates an error with this message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, message: message.into(), details: Vec::new() }
     }
 
-    /// The same with one more element.
+    /// Adds one more element.
     #[must_use]
     pub fn with(mut self, element: &'static str, value: impl Into<String>) -> Self {
         self.details.push((element, value.into()));
@@ -32,17 +32,17 @@ impl Refusal {
 
 macro_rules! codes {
     ($($(#[$about:meta])* $code:ident = $status:ident;)*) => {
-        /// The codes that the gateway itself answers with.
+        /// The error codes that the gateway itself returns.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code {
             $($(#[$about])* $code,)*
         }
 
         impl Code {
-            /// All of them.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$code),*];
 
-            /// The word that stands in `<Code>`.
+            /// Returns the text of the `<Code>` element.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
@@ -50,7 +50,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The status of the answer.
+            /// Returns the status of the response.
             #[must_use]
             pub fn status(self) -> StatusCode {
                 match self {
@@ -62,88 +62,88 @@ macro_rules! codes {
 }
 
 codes! {
-    /// No page of this origin may do this.
+    /// No rule allows this to a page of this origin.
     AccessForbidden = FORBIDDEN;
     /// The caller may not do this.
     AccessDenied = FORBIDDEN;
-    /// The `Authorization` header can't be read, or is for another region or service.
+    /// The `Authorization` header is malformed, or is for another region or service.
     AuthorizationHeaderMalformed = BAD_REQUEST;
-    /// The signature's query parameters can't be read.
+    /// The signature's query parameters are malformed.
     AuthorizationQueryParametersError = BAD_REQUEST;
-    /// A question about a page's origin that lacks something.
+    /// An incomplete CORS preflight.
     BadRequest = BAD_REQUEST;
-    /// The bucket is there, and the caller's.
+    /// The bucket already exists and is the caller's.
     BucketAlreadyOwnedByYou = CONFLICT;
-    /// The body is not what its checksum says.
+    /// The body doesn't match its checksum.
     BadDigest = BAD_REQUEST;
     /// More bytes than may be sent at once.
     EntityTooLarge = BAD_REQUEST;
-    /// Fewer bytes than a policy asks for.
+    /// Fewer bytes than a policy requires.
     EntityTooSmall = BAD_REQUEST;
-    /// The body ended before its time.
+    /// The body ended early.
     IncompleteBody = BAD_REQUEST;
     /// The gateway itself failed.
     InternalError = INTERNAL_SERVER_ERROR;
-    /// Nobody has this key, or nobody any more.
+    /// The access key id is unknown, or its key has ended.
     InvalidAccessKeyId = FORBIDDEN;
-    /// A value that is none.
+    /// An invalid value.
     InvalidArgument = BAD_REQUEST;
-    /// A bucket can't be called so.
+    /// An invalid bucket name.
     InvalidBucketName = BAD_REQUEST;
-    /// A digest that is none.
+    /// An invalid digest.
     InvalidDigest = BAD_REQUEST;
-    /// The parts of an upload are named in another order than their numbers have.
+    /// The parts of an upload are not in ascending order.
     InvalidPartOrder = BAD_REQUEST;
     /// A request that contradicts itself.
     InvalidRequest = BAD_REQUEST;
-    /// Session tokens are not known here.
+    /// Session tokens are not supported.
     InvalidToken = BAD_REQUEST;
-    /// The path or the query can't be read.
+    /// The path or the query is malformed.
     InvalidURI = BAD_REQUEST;
     /// A key of more than 1,024 bytes.
     KeyTooLongError = BAD_REQUEST;
-    /// A form that can't be read.
+    /// A malformed form.
     MalformedPOSTRequest = BAD_REQUEST;
-    /// A chunked or framed body that can't be read.
+    /// A malformed chunked or framed body.
     MalformedTrailerError = BAD_REQUEST;
-    /// XML that can't be read.
+    /// Malformed XML.
     MalformedXML = BAD_REQUEST;
-    /// No such method here.
+    /// The method is not supported here.
     MethodNotAllowed = METHOD_NOT_ALLOWED;
     /// A body without a length.
     MissingContentLength = LENGTH_REQUIRED;
     /// More metadata than an object may have.
     MetadataTooLarge = BAD_REQUEST;
-    /// A header that has to be there.
+    /// A required header is missing.
     MissingSecurityHeader = BAD_REQUEST;
-    /// There is no such object.
+    /// The object does not exist.
     NoSuchKey = NOT_FOUND;
-    /// Nothing is configured about public access to the bucket.
+    /// The bucket has no public access block configuration.
     NoSuchPublicAccessBlockConfiguration = NOT_FOUND;
     /// The bucket has no tags.
     NoSuchTagSet = NOT_FOUND;
-    /// What is asked for is not built.
+    /// Not implemented.
     NotImplemented = NOT_IMPLEMENTED;
-    /// Nothing is configured about locks of the bucket's objects.
+    /// The bucket has no object lock configuration.
     ObjectLockConfigurationNotFoundError = NOT_FOUND;
-    /// A condition of the request doesn't hold.
+    /// A condition of the request is not met.
     PreconditionFailed = PRECONDITION_FAILED;
-    /// The bucket holds as much as it may.
+    /// The bucket has reached its quota.
     QuotaExceeded = FORBIDDEN;
-    /// Nothing came for too long, or too little.
+    /// The client sent nothing for too long, or too little.
     RequestTimeout = BAD_REQUEST;
-    /// The signature's time is too far from ours.
+    /// The signature's time differs too much from the gateway's.
     RequestTimeTooSkewed = FORBIDDEN;
-    /// Something behind the gateway fails, or it can't know yet.
+    /// Something behind the gateway fails, or the gateway lacks information for now.
     ServiceUnavailable = SERVICE_UNAVAILABLE;
-    /// Nothing is configured about encryption of the bucket.
+    /// The bucket has no encryption configuration.
     ServerSideEncryptionConfigurationNotFoundError = NOT_FOUND;
     /// The signature is not that of this request by this key.
     SignatureDoesNotMatch = FORBIDDEN;
-    /// Too much at once.
+    /// Too many requests.
     SlowDown = SERVICE_UNAVAILABLE;
     /// The head of the request is too long.
     RequestHeaderSectionTooLarge = BAD_REQUEST;
-    /// The body does not have the hash that was signed.
+    /// The body does not have the signed hash.
     XAmzContentSHA256Mismatch = BAD_REQUEST;
 }

@@ -1,38 +1,39 @@
-//! Paths and queries: one decoding, one encoding.
+//! Decoding and encoding of paths and queries.
 //!
-//! What a client sent is decoded once, here; what goes to a store is encoded from that, here. No
-//! library that "normalises" is between: `a//b` and keys of any bytes are objects of S3.
+//! A client's text is decoded once, here, and a store's is encoded from that, here. No library that
+//! "normalises" is involved: `a//b` and keys of any bytes are S3 objects.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
 use crate::refusal::{Code, Refusal};
 
-/// What SigV4 leaves as it is in a query and in a segment of a path: letters, digits and `-._~`.
+/// The characters that SigV4 encodes in a query or a path segment: all but letters, digits and
+/// `-._~`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same for a whole path.
+/// The characters that SigV4 encodes in a whole path: the same, but not the slash.
 const ENCODED_IN_PATH: &AsciiSet = &ENCODED.remove(b'/');
 
-/// A parameter of a query, decoded.
+/// A decoded query parameter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pair {
     /// Its name.
     pub name: Vec<u8>,
-    /// Its value; empty where there is none.
+    /// Its value; empty if it has none.
     pub value: Vec<u8>,
 }
 
-/// The bytes that a path stands for.
+/// Decodes a path.
 ///
 /// # Errors
-/// `InvalidURI` where a `%` is not followed by two hexadecimal digits.
+/// `InvalidURI` if a `%` is not followed by two hexadecimal digits.
 pub fn decode_path(path: &str) -> Result<Vec<u8>, Refusal> {
     decode(path.as_bytes())
 }
 
-/// The parameters of a query, in its order. A `+` is a blank, as Amazon S3 and the stores read it.
+/// Parses the parameters of a query, in order. A `+` is a space, as in Amazon S3 and the stores.
 ///
 /// # Errors
-/// `InvalidURI` where a `%` is not followed by two hexadecimal digits.
+/// `InvalidURI` if a `%` is not followed by two hexadecimal digits.
 pub fn parse_query(query: &str) -> Result<Vec<Pair>, Refusal> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -42,20 +43,20 @@ pub fn parse_query(query: &str) -> Result<Vec<Pair>, Refusal> {
     pairs.collect()
 }
 
-/// What a part of a query stands for; `None` where a `%` is not followed by two hexadecimal digits.
+/// Decodes a part of a query. Returns `None` if a `%` is not followed by two hexadecimal digits.
 #[must_use]
 pub fn decode_query(text: &[u8]) -> Option<Vec<u8>> {
     let blanks: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     decode(&blanks).ok()
 }
 
-/// A path with the bytes encoded as SigV4 has it; slashes stay.
+/// Encodes a path for SigV4. Slashes are kept.
 #[must_use]
 pub fn encode_path(path: &[u8]) -> String {
     percent_encode(path, ENCODED_IN_PATH).to_string()
 }
 
-/// A name or a value of a query, or one segment of a path, encoded as SigV4 has it.
+/// Encodes a name or a value of a query, or one segment of a path, for SigV4.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
     percent_encode(bytes, ENCODED).to_string()

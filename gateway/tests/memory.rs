@@ -1,8 +1,8 @@
-//! Memory that a gateway needs for objects that are as large as they can be (spec §6): of those
-//! that the operator writes for tenants, and of those that whoever has a gateway's token may forge.
+//! Memory of a gateway for objects of maximum size (spec §6): those that the operator writes for
+//! tenants, and those that a holder of a gateway's token could forge.
 //!
-//! All that it follows, against an API server that makes up each object as it is asked for and
-//! keeps none: what is allocated here is the gateway's.
+//! All objects come from an API server that generates each on request and keeps none, so the memory
+//! allocated here is the gateway's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,9 +60,9 @@ static ALLOCATOR: Counting = Counting;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
-/// Objects of a kind.
+/// Number of objects of a kind.
 const MANY: usize = 100;
-/// While lists come in that gateways write.
+/// Maximum memory while lists written by gateways are received.
 const MOST_AT_ONCE: usize = 96 * MIB;
 
 const SYSTEM: &str = "stowage-system";
@@ -74,7 +74,7 @@ const BACKENDS: &str = "/apis/broker.stowage.io/v1alpha1/s3backends";
 /// Lists of objects that were read to their end.
 static READ: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Objects of one kind, each as large as it counts.
+/// Objects of one kind, each of the maximum size that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     None,
@@ -86,7 +86,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The list that they are in, and one of them.
+    /// Returns the list of such objects, and a function that generates one.
     fn list(self) -> (&'static str, fn(usize) -> Value) {
         match self {
             Self::None => (LEASES, lease),
@@ -98,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// Memory for each of them.
+    /// Returns the maximum memory for each object.
     fn most_kept(self) -> usize {
         match self {
             Self::None => 0,
@@ -111,7 +111,7 @@ impl Kind {
     }
 }
 
-/// Letters that look like chance, others for each number.
+/// Pseudorandom letters, different for each number.
 fn noise(number: usize, length: usize, letters: &[u8]) -> String {
     let mut state = number as u64 + 1;
     let mut next = || {
@@ -135,8 +135,8 @@ fn secret_key() -> SecretKey {
     SecretKey::new("tenant-secret-of-a-test-0123456789-abcde".to_owned())
 }
 
-/// Consent to as many namespaces as a record has room for, by rules as long as the schema takes
-/// them.
+/// Consent to as many namespaces as fit into a record, with rules of the maximum length in the
+/// schema.
 fn consents() -> &'static BTreeMap<NamespaceUid, Consent> {
     static ALL: OnceLock<BTreeMap<NamespaceUid, Consent>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -165,7 +165,7 @@ fn record(number: usize) -> Value {
     internal(number, record.content(SYSTEM).to_secret())
 }
 
-/// A key to as many buckets as an access may name, by prefixes as long as their sum may be.
+/// A key to as many buckets as an access may name, with prefixes of the maximum total length.
 fn access_key(number: usize) -> Value {
     let controls: Vec<u8> = (1..8).chain(14..32).collect();
     let scope = |entry: usize| AccessScope {
@@ -185,7 +185,7 @@ fn access_key(number: usize) -> Value {
     internal(number, facts.content(SYSTEM, Some(&secret_key())).to_secret())
 }
 
-/// A key to a bucket with a limit: without one gateways tell each other nothing.
+/// A key to a bucket with a limit: without one, gateways exchange nothing.
 fn limited() -> Value {
     let record = BucketRecord { uid: ClaimUid::new("u"), endpoint: endpoint(), ..BucketRecord::fixture() };
     let quota_hard = Quantity::Text("1000".to_owned()).bytes().ok();
@@ -242,12 +242,12 @@ fn stored(number: usize, mut object: Value) -> Value {
     object
 }
 
-/// A parameter of a query, as a number.
+/// Returns a parameter of a query as a number.
 fn number(query: &str, name: &str) -> Option<usize> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// A page of a list of so many objects, each made as it is sent.
+/// A page of a list of `of` objects, each generated when it is sent.
 fn page(query: &str, of: usize, object: impl Fn(usize) -> Value + Send + 'static) -> BoxStream<'static, Bytes> {
     let from = number(query, "continue").unwrap_or_default();
     let to = number(query, "limit").map_or(of, |limit| of.min(from + limit));
@@ -258,7 +258,7 @@ fn page(query: &str, of: usize, object: impl Fn(usize) -> Value + Send + 'static
     stream::iter([Bytes::from(head)].into_iter().chain(items).chain([Bytes::from_static(b"]}")])).boxed()
 }
 
-/// The answer of the API server: lists, silence in watches, an error else.
+/// The API server's response: lists, watches without events, and errors for everything else.
 fn answer(request: &Request<Body>, kind: Kind) -> (u16, BoxStream<'static, Bytes>) {
     let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
     let is_of_one = query.contains("fieldSelector");
@@ -320,7 +320,7 @@ fn gateway(client: &Client) -> Gateway {
     Gateway::new(gears, config)
 }
 
-/// Bytes that a gateway holds once it has read such objects, and those that it held at most.
+/// Returns the bytes allocated once a gateway has read such objects, and the peak.
 async fn taken(kind: Kind) -> (usize, usize) {
     let _ = consents();
     let before = HELD.load(Ordering::Relaxed);
@@ -358,7 +358,7 @@ async fn taken(kind: Kind) -> (usize, usize) {
     (held, most_held)
 }
 
-/// The measure itself: nothing is held of an object that says nothing.
+/// Checks the measurement itself: an object that doesn't count would take no memory.
 fn assert_counted(gateway: &Gateway, kind: Kind) {
     let counts = gateway.registry().ask(stowage_gateway::registry::Tables::counts);
     let expected = |of: Kind| if kind == of { MANY } else { 0 };

@@ -1,5 +1,5 @@
-//! What of a store's answer a client gets to see: never anything of our key, of the store's makers,
-//! or of where the store is.
+//! The parts of a store's response that a client may see: nothing about the gateway's key, the
+//! store's vendor or its location.
 
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use super::xml;
 use crate::head::content_encoding;
 
-/// Longest error that is read.
+/// Maximum length in bytes of an error that is read.
 pub const LONGEST_ERROR: usize = 64 << 10;
 
-/// Headers of an answer that mean something to a client of S3.
+/// Response headers with a meaning for an S3 client.
 const KEPT: [&str; 13] = [
     "accept-ranges",
     "cache-control",
@@ -27,8 +27,8 @@ const KEPT: [&str; 13] = [
     "vary",
 ];
 
-/// Headers of S3 whose answer is the gateway's: its own ids, its own region, nothing of the
-/// account.
+/// S3 headers that the store may not set: the gateway has its own ids and region, and the store's
+/// account is hidden.
 const OURS: [&str; 6] = [
     "x-amz-bucket-region",
     "x-amz-id-2",
@@ -38,7 +38,7 @@ const OURS: [&str; 6] = [
     "x-amz-website-redirect-location",
 ];
 
-/// Codes that tell of our key, or of how we signed: the client's is another.
+/// Error codes about the gateway's own key or signature. The client has another.
 const ABOUT_OUR_KEY: [&str; 9] = [
     "AuthorizationHeaderMalformed",
     "ExpiredToken",
@@ -51,7 +51,7 @@ const ABOUT_OUR_KEY: [&str; 9] = [
     "XMinioInvalidAccessKeyId",
 ];
 
-/// Elements of an error that a client may need. The others name our key, our region, our host.
+/// Error elements that a client may need. Others name the gateway's key, its region or its host.
 const TOLD: [&str; 22] = [
     "ActualObjectSize",
     "ArgumentName",
@@ -77,7 +77,7 @@ const TOLD: [&str; 22] = [
     "VersionId",
 ];
 
-/// The headers of a store's answer that go to the client.
+/// Returns the headers of a store's response that are passed to the client.
 #[must_use]
 pub fn headers(headers: &HeaderMap) -> HeaderMap {
     let is_kept = |name: &HeaderName| {
@@ -93,10 +93,10 @@ pub fn headers(headers: &HeaderMap) -> HeaderMap {
     kept
 }
 
-/// What a store's error comes to.
+/// A store's error, classified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
-    /// It is about the client's request.
+    /// An error about the client's request.
     Told {
         /// The store's code.
         code: String,
@@ -105,16 +105,16 @@ pub enum StoreError {
         /// Elements by name.
         details: Vec<(&'static str, String)>,
     },
-    /// It is about our key, or our signature.
+    /// An error about the gateway's key or signature.
     OurKey(String),
-    /// It is no error of S3, but what stands before the store says something.
+    /// Not an S3 error, such as one of a proxy in front of the store.
     NotS3,
 }
 
-/// Reads a store's error. `key_id` is the id of the key that the store knows us by.
+/// Classifies a store's error. `key_id` is the id of the gateway's key for the store.
 #[must_use]
 pub fn error(status: StatusCode, body: &[u8], key_id: &str) -> StoreError {
-    // Another address is for the operator of the gateway to know.
+    // A redirect concerns the gateway's operator only.
     if status.is_redirection() {
         return StoreError::NotS3;
     }

@@ -1,6 +1,6 @@
-//! Answers that say 200 before it is known: a store works for minutes, sends blanks meanwhile so
-//! that nobody hangs up, and then a result or an error (Amazon S3, CompleteMultipartUpload and
-//! CopyObject).
+//! Responses with status 200 before the result is known: a store works for minutes, sends blanks
+//! meanwhile to keep the connection open, and then a result or an error (Amazon S3,
+//! CompleteMultipartUpload and CopyObject).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,25 +22,25 @@ use super::xml;
 use crate::body::Body;
 use crate::refusal::Code;
 
-/// How long a store may take for its result, blanks and all.
+/// Time limit for the whole response, including blanks.
 const TOGETHER: Duration = Duration::from_secs(15 * 60);
-/// Longest result that a store has in the end.
+/// Maximum length in bytes of the final result.
 const LONGEST: usize = 64 << 10;
 
-/// What such an answer is to say of this gateway in place of the store.
+/// The values that replace the store's in such a response.
 #[derive(Clone, Debug)]
 pub struct Words {
-    /// Where the client finds the object.
+    /// The URL at which the client finds the object.
     pub location: String,
-    /// Path of the request, for an error.
+    /// The path of the request, for an error.
     pub resource: String,
-    /// Id of the request, for an error.
+    /// The id of the request, for an error.
     pub request_id: String,
-    /// The key that the store knows us by.
+    /// The id of the gateway's key for the store.
     pub key_id: String,
 }
 
-/// The answer's body: blanks at once, the document as a client may see it.
+/// Rewrites such a body: passes blanks at once, and the document as the client may see it.
 pub fn body(from_store: Body, words: Words) -> Body {
     let begin = State {
         body: BodyStream::new(from_store),
@@ -68,7 +68,7 @@ pub fn body(from_store: Body, words: Words) -> Body {
 struct State {
     body: BodyStream<Body>,
     held: BytesMut,
-    /// Whether an XML declaration has passed: there is one.
+    /// True once an XML declaration has been passed on.
     declared: bool,
     words: Words,
     out: VecDeque<Result<Bytes, BoxError>>,
@@ -110,8 +110,8 @@ impl State {
     }
 }
 
-/// How much of what has come so far is blanks, an XML declaration before them included where none
-/// has been `declared`.
+/// Returns the number of leading blanks in the bytes so far, including an XML declaration unless
+/// one was already `declared`.
 fn begin_of_document(held: &[u8], declared: &mut bool) -> usize {
     let blanks = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let first = blanks(held);
@@ -128,7 +128,8 @@ fn begin_of_document(held: &[u8], declared: &mut bool) -> usize {
     }
 }
 
-/// A result with our location in the place of the store's; an error as a client may see it.
+/// Replaces the store's location in a result by the gateway's, and an error by the one that the
+/// client may see.
 fn rewritten(document: &[u8], words: &Words) -> Vec<u8> {
     match xml::flat(document) {
         Some((root, _)) if root == "Error" => error(document, words).into_bytes(),
@@ -153,14 +154,14 @@ fn unreadable(words: &Words) -> String {
     )
 }
 
-/// An error without its declaration, which may be on the way already.
+/// Returns an error document without its declaration, which may have been sent already.
 fn tail(code: &str, message: &str, details: &[(&'static str, String)], words: &Words) -> String {
     let whole = xml::error(code, message, details, &words.resource, &words.request_id);
     whole.find("<Error>").map_or_else(String::new, |begin| whole[begin..].to_owned())
 }
 
-/// The document with this address in each `Location` right below its root, as a reader of XML finds
-/// them: comments and attributes may hold anything.
+/// Replaces the text of each `Location` directly below the root by this address. Finds them with an
+/// XML reader, as comments and attributes may contain anything.
 fn located(document: &[u8], location: &str) -> Vec<u8> {
     // From the first element on: the reader doesn't count a byte order mark.
     let begin = memchr::memchr(b'<', document).unwrap_or(document.len());
@@ -213,7 +214,7 @@ mod tests {
         }
     }
 
-    /// What a client sees of an answer that comes in these pieces.
+    /// Returns the client's view of a response that arrives in these pieces.
     async fn seen(pieces: &[&'static str]) -> Vec<String> {
         let frames: Vec<Result<Frame<Bytes>, BoxError>> =
             pieces.iter().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes())))).collect();

@@ -1,4 +1,5 @@
-//! What a client is answered: the gateway's own documents, and what of a store's answer it may see.
+//! Responses: the gateway's own documents, and the parts of a store's response that a client may
+//! see.
 
 pub mod filter;
 pub mod late;
@@ -16,14 +17,14 @@ use crate::refusal::{Code, Refusal};
 pub use crate::body::nothing;
 pub use crate::head::OWNER;
 
-/// Header with our id of a request.
+/// The header with the gateway's id of a request.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
-/// Header with the store's id of it.
+/// The header with the store's id of a request.
 pub const ID_2: HeaderName = HeaderName::from_static("x-amz-id-2");
-/// Header with the region of a bucket.
+/// The header with the region of a bucket.
 pub const BUCKET_REGION: HeaderName = HeaderName::from_static("x-amz-bucket-region");
 
-/// An answer that is an error, whoever found it.
+/// An error response, found by the gateway or by the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unhappy {
     /// Its status.
@@ -44,7 +45,7 @@ impl From<Refusal> for Unhappy {
 }
 
 impl Unhappy {
-    /// The answer. One to HEAD has no body.
+    /// Builds the response. One to HEAD has no body.
     #[must_use]
     pub fn into_answer(self, resource: &str, request_id: &str, is_head: bool) -> Response<Body> {
         let text = xml::error(&self.code, &self.message, &self.details, resource, request_id);
@@ -57,7 +58,7 @@ impl Unhappy {
     }
 }
 
-/// An answer that is a document.
+/// Returns a response with an XML document.
 #[must_use]
 pub fn document(text: String) -> Response<Body> {
     let body = Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync();

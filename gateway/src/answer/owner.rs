@@ -1,12 +1,12 @@
-//! Documents of a store without what is the store's own.
+//! A filter of a store's documents that hides the store's own data.
 //!
-//! - Lists: in the place of every `Owner` and `Initiator` stands the owner that all buckets have as
-//!   far as tenants know.
-//! - Results of DeleteObjects: elements that S3 doesn't have there are left out, and a sentence of
-//!   the gateway stands in every `Message`. Stores name accounts, hosts and paths in theirs.
+//! - Lists: every `Owner` and `Initiator` is replaced by the owner that all buckets have for
+//!   tenants.
+//! - Results of DeleteObjects: elements that S3 doesn't define there are omitted, and every
+//!   `Message` is replaced by the gateway's. Stores name accounts, hosts and paths in theirs.
 //!
-//! A document flows: nothing of it is held but the tag that has begun. What can't be understood
-//! breaks the answer off, as it might show what is to be hidden.
+//! Documents are streamed: only the current tag is buffered. Anything that can't be understood ends
+//! the response, as it might reveal what is to be hidden.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -21,10 +21,10 @@ use super::OWNER;
 use crate::body::Body;
 use crate::head::Operation;
 
-/// Longest tag, in bytes. Stores write names of elements and of a namespace.
+/// Maximum length of a tag in bytes. Stores write names of elements and of a namespace.
 const LONGEST_TAG: usize = 1024;
 
-/// A document that is filtered.
+/// A filtered document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Document {
     /// A list of objects, versions, uploads or parts.
@@ -34,7 +34,7 @@ pub enum Document {
 }
 
 impl Document {
-    /// The document that a store answers an operation with, where it is filtered.
+    /// Returns the document in the store's response to an operation, if it has to be filtered.
     #[must_use]
     pub fn of(operation: Operation) -> Option<Self> {
         match operation {
@@ -43,7 +43,7 @@ impl Document {
         }
     }
 
-    /// The treatment of an element with this name, its prefix aside.
+    /// Returns the treatment of an element by its name without prefix.
     fn shown(self, name: &[u8]) -> Shown {
         match (self, name) {
             (Self::List, b"Owner" | b"Initiator") => Shown::Owner,
@@ -64,16 +64,16 @@ enum Shown {
     AsItIs,
     /// With the owner that all buckets have.
     Owner,
-    /// With a sentence of the gateway.
+    /// With the gateway's message.
     Message,
-    /// Left out.
+    /// Omitted.
     Not,
 }
 
-/// The sentence about an object that was not deleted. Its code says why.
+/// The message for an object that was not deleted. Its code gives the reason.
 const NOT_DELETED: &[u8] = b"The object was not deleted.";
 
-/// The document as a client may see it. The length of what comes out is another.
+/// Filters a document. The length of the result differs.
 pub fn body(from_store: Body, document: Document) -> Body {
     Owned { body: from_store, filter: Filter::of(document), ended: false }.boxed_unsync()
 }
@@ -91,7 +91,7 @@ impl http_body::Body for Owned {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         while !self.ended {
             let frame = ready!(Pin::new(&mut self.body).poll_frame(cx)).transpose()?;
-            // Trailers would be about the bytes before.
+            // Trailers would describe the original bytes.
             let Some(frame) = frame else {
                 self.ended = true;
                 let whole = self.filter.end();
@@ -115,7 +115,7 @@ impl http_body::Body for Owned {
     }
 }
 
-/// What is no list that this can read.
+/// The document can't be understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Malformed {
     #[error("a store's list is no XML in UTF-8")]
@@ -130,24 +130,24 @@ enum Malformed {
     Early,
 }
 
-/// Where in the document it is.
+/// The position in the document.
 #[derive(Debug, Default)]
 enum At {
     /// Between tags.
     #[default]
     Text,
-    /// In a tag, and in a value of it that this quote ends.
+    /// In a tag, and in an attribute value that ends with this quote.
     Tag(Option<u8>),
-    /// In something that is no element and ends so; and the last three bytes of it.
+    /// In something other than an element, which ends with this; and its last three bytes.
     Other(&'static [u8], [u8; 3]),
 }
 
-/// An element that isn't shown.
+/// An element that is being omitted.
 #[derive(Debug)]
 struct Hidden {
     /// Its name.
     name: Vec<u8>,
-    /// How many elements are open in it, itself included.
+    /// The number of open elements in it, including itself.
     depth: usize,
 }
 
@@ -155,10 +155,10 @@ struct Hidden {
 struct Filter {
     document: Document,
     at: At,
-    /// The tag so far, from `<` on.
+    /// The current tag so far, from `<` on.
     tag: Vec<u8>,
     hidden: Option<Hidden>,
-    /// Whether the first tag has begun.
+    /// True once the first tag has begun.
     began: bool,
 }
 
@@ -167,7 +167,7 @@ impl Filter {
         Self { document, at: At::default(), tag: Vec::new(), hidden: None, began: false }
     }
 
-    /// The next bytes of a document; to `out` goes what may be shown.
+    /// Takes the next bytes of a document, and writes those that may be shown to `out`.
     fn feed(&mut self, mut bytes: &[u8], out: &mut BytesMut) -> Result<(), Malformed> {
         while !bytes.is_empty() {
             let taken = match self.at {
@@ -180,7 +180,7 @@ impl Filter {
         Ok(())
     }
 
-    /// A list ends between tags, with no element hidden.
+    /// Checks that the document has ended between tags, with no element hidden.
     fn end(&self) -> Result<(), Malformed> {
         let is_whole = matches!(self.at, At::Text) && self.hidden.is_none();
         if is_whole { Ok(()) } else { Err(Malformed::Early) }
@@ -195,7 +195,7 @@ impl Filter {
     fn text(&mut self, bytes: &[u8], out: &mut BytesMut) -> Result<usize, Malformed> {
         let end = memchr(b'<', bytes);
         let text = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
-        // Before a document stand blanks, and the mark that says UTF-8.
+        // A document may begin with blanks and a UTF-8 byte order mark.
         if !self.began && !text.iter().all(|byte| b" \t\r\n\xef\xbb\xbf".contains(byte)) {
             return Err(Malformed::NoXml);
         }
@@ -245,7 +245,7 @@ impl Filter {
         Ok(1)
     }
 
-    /// Passes on what is no element, up to its end.
+    /// Passes on something other than an element, up to its end.
     fn other(&mut self, end: &'static [u8], mut last: [u8; 3], bytes: &[u8], out: &mut BytesMut) -> usize {
         for (at, byte) in bytes.iter().enumerate() {
             last = [last[1], last[2], *byte];
@@ -307,7 +307,7 @@ struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// Reads a tag from `<` to `>`; `None` where it has no name.
+    /// Parses a tag from `<` to `>`. Returns `None` if its name is missing or invalid.
     fn of(tag: &'a [u8]) -> Option<Self> {
         let within = tag.strip_prefix(b"<")?.strip_suffix(b">")?;
         let (kind, within) = match (within.strip_prefix(b"/"), within.strip_suffix(b"/")) {
@@ -320,19 +320,19 @@ impl<'a> Tag<'a> {
         (!name.is_empty() && name.iter().all(may)).then_some(Self { kind, name })
     }
 
-    /// The name's prefix with its colon, and the rest.
+    /// Returns the name's prefix, with its colon, and the rest.
     fn parts(&self) -> (&'a [u8], &'a [u8]) {
         let colon = memchr::memrchr(b':', self.name).map_or(0, |colon| colon + 1);
         self.name.split_at(colon)
     }
 
-    /// The element with other content.
+    /// Writes the element with other content.
     fn with(&self, out: &mut BytesMut, content: impl FnOnce(&mut BytesMut)) {
         let (prefix, local) = self.parts();
         element(out, prefix, local, content);
     }
 
-    /// The element with our owner.
+    /// Writes the element with the gateway's owner.
     fn owner(&self, out: &mut BytesMut) {
         let (prefix, _) = self.parts();
         self.with(out, |out| {

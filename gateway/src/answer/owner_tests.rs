@@ -5,7 +5,7 @@ use super::*;
 
 const OURS: &str = "<Owner><ID>stowage</ID><DisplayName>stowage</DisplayName></Owner>";
 
-/// What comes out of a document that comes in these pieces.
+/// Returns the output for a document that arrives in these pieces.
 fn shown<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<String, Malformed> {
     of(Document::List, pieces)
 }
@@ -89,7 +89,7 @@ fn a_tag_has_an_end() {
     assert_eq!(shown([long.as_bytes()]), Err(Malformed::LongTag));
 }
 
-/// Documents of a list's elements, keys among them that look like tags.
+/// Documents with the elements of a list, and with keys that look like tags.
 fn documents() -> impl Strategy<Value = String> {
     let text = "[a-z<>&'\" ]{0,6}".prop_map(|text| quick_xml::escape::escape(text).into_owned());
     let leaf = prop_oneof![
@@ -104,7 +104,7 @@ fn documents() -> impl Strategy<Value = String> {
     element.prop_map(|all| format!("<List>{all}</List>"))
 }
 
-/// What an independent parser finds in accounts, and outside of them.
+/// Returns the texts inside and outside of accounts, by an independent parser.
 fn texts(document: &str) -> (Vec<String>, String) {
     use quick_xml::events::Event;
     let mut reader = quick_xml::Reader::from_str(document);

@@ -6,10 +6,10 @@ use quick_xml::events::Event;
 
 const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
-/// More elements than an error of any store has.
+/// Maximum number of elements in an error. No store's has more.
 const MOST_ELEMENTS: usize = 64;
 
-/// An `<Error>` document.
+/// Returns an `<Error>` document.
 #[must_use]
 pub fn error(code: &str, message: &str, details: &[(&'static str, String)], resource: &str, id: &str) -> String {
     let mut text = format!("{HEAD}<Error>{}{}", element("Code", code), element("Message", message));
@@ -21,7 +21,7 @@ pub fn error(code: &str, message: &str, details: &[(&'static str, String)], reso
     text + "</Error>"
 }
 
-/// The answer to ListBuckets: names, each with the time of its creation.
+/// Returns the document of ListBuckets: names, each with its creation time.
 #[must_use]
 pub fn buckets(buckets: &[(&str, String)], owner: &str) -> String {
     let owner = format!("<Owner>{}{}</Owner>", element("ID", owner), element("DisplayName", owner));
@@ -33,7 +33,7 @@ pub fn buckets(buckets: &[(&str, String)], owner: &str) -> String {
     format!("{HEAD}<ListAllMyBucketsResult xmlns=\"{NAMESPACE}\">{owner}{list}</ListAllMyBucketsResult>")
 }
 
-/// The answer to an upload by a form that asks for one (Amazon S3, POST Object).
+/// Returns the document for a form upload that requests one (Amazon S3, POST Object).
 #[must_use]
 pub fn post_response(location: &str, bucket: &str, key: &str, etag: &str) -> String {
     let elements = [("Location", location), ("Bucket", bucket), ("Key", key), ("ETag", etag)];
@@ -41,14 +41,14 @@ pub fn post_response(location: &str, bucket: &str, key: &str, etag: &str) -> Str
     format!("{HEAD}<PostResponse>{elements}</PostResponse>")
 }
 
-/// The answer to GetBucketLocation. The region that S3 began with has no name there.
+/// Returns the document of GetBucketLocation. S3's first region, us-east-1, is empty there.
 #[must_use]
 pub fn location(region: &str) -> String {
     let region = if region == "us-east-1" { "" } else { region };
     format!("{HEAD}<LocationConstraint xmlns=\"{NAMESPACE}\">{}</LocationConstraint>", escape(region))
 }
 
-/// The answer to GetBucketAcl and GetObjectAcl: nobody but the owner may do anything.
+/// Returns the document of GetBucketAcl and GetObjectAcl: only the owner has access.
 #[must_use]
 pub fn acl(owner: &str) -> String {
     let account = format!("{}{}", element("ID", owner), element("DisplayName", owner));
@@ -66,13 +66,13 @@ fn element(name: &str, value: &str) -> String {
     format!("<{name}>{}</{name}>", escape(printable(value)))
 }
 
-/// What XML 1.0 can't hold even in an escape becomes a question mark.
+/// Replaces characters that XML 1.0 can't carry, even escaped, with question marks.
 fn printable(text: &str) -> String {
     let allowed = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
     text.chars().map(|c| if allowed(c) && !matches!(c, '\u{fffe}' | '\u{ffff}') { c } else { '?' }).collect()
 }
 
-/// The root of a document and the texts of the elements right below it; `None` where it is no whole
+/// Returns the root of a document and the texts of its children, or `None` if it is not a complete
 /// document.
 #[must_use]
 pub fn flat(document: &[u8]) -> Option<(String, Vec<(String, String)>)> {
@@ -115,7 +115,7 @@ pub fn flat(document: &[u8]) -> Option<(String, Vec<(String, String)>)> {
                 let text = text.decode().ok()?;
                 elements.last_mut()?.1.push_str(&text);
             }
-            // A document type can make a word mean anything.
+            // A document type can redefine entities.
             Event::DocType(_) => return None,
             Event::Eof => break,
             _ => (),

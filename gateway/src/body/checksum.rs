@@ -1,4 +1,4 @@
-//! The checksums that a trailer may carry.
+//! The checksums of trailers.
 //!
 //! Names and lengths are those of
 //! <https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html>.
@@ -10,7 +10,7 @@ use ring::digest;
 
 use crate::refusal::{Code, Refusal};
 
-/// An algorithm, by the name of its header.
+/// A checksum algorithm, named like its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Checksum {
     /// `x-amz-checksum-crc32`
@@ -36,7 +36,7 @@ pub enum Checksum {
 }
 
 impl Checksum {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 10] = [
         Self::Crc32,
         Self::Crc32c,
@@ -50,7 +50,7 @@ impl Checksum {
         Self::XxHash128,
     ];
 
-    /// The algorithm that an `x-amz-trailer` header announces.
+    /// Returns the algorithm that an `x-amz-trailer` header announces.
     ///
     /// # Errors
     /// `InvalidRequest` for any other name, and for more than one.
@@ -61,7 +61,7 @@ impl Checksum {
         known.ok_or_else(|| Refusal::new(Code::InvalidRequest, message))
     }
 
-    /// The name of the header and of the trailer.
+    /// Returns the name of the header and the trailer.
     #[must_use]
     pub fn header(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Checksum {
         }
     }
 
-    /// How long a value is, in bytes.
+    /// Returns the length of a value in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         match self {
@@ -91,24 +91,24 @@ impl Checksum {
         }
     }
 
-    /// How long a value is in base64, with its padding: what makes the length of a trailer known
-    /// beforehand.
+    /// Returns the length of a value in base64, with its padding. It makes the length of a trailer
+    /// known in advance.
     #[must_use]
     pub fn characters(self) -> usize {
         self.bytes().div_ceil(3) * 4
     }
 
-    /// The bytes that a trailer's value stands for.
+    /// Decodes a trailer's value.
     ///
     /// # Errors
-    /// `InvalidRequest` if they are not base64 of this algorithm's length.
+    /// `InvalidRequest` if it is not base64 of this algorithm's length.
     pub fn value(self, text: &str) -> Result<Vec<u8>, Refusal> {
         let value = STANDARD.decode(text).ok().filter(|value| value.len() == self.bytes());
         let message = || format!("Value for {} trailing header is invalid.", self.header());
         value.ok_or_else(|| Refusal::new(Code::InvalidRequest, message()))
     }
 
-    /// A computation of it; nothing for the algorithms that only a store can verify.
+    /// Starts a computation, or returns `None` for the algorithms that only a store can verify.
     #[must_use]
     pub fn start(self) -> Option<Running> {
         let crc = |algorithm| Some(Running::Crc(Digest::new(algorithm)));
@@ -125,16 +125,16 @@ impl Checksum {
     }
 }
 
-/// A checksum that is being computed.
+/// A checksum in progress.
 pub enum Running {
     /// A cyclic redundancy check of 32 or 64 bits.
     Crc(Digest),
-    /// One of the SHA family.
+    /// A member of the SHA family.
     Sha(digest::Context),
 }
 
 impl Running {
-    /// These bytes come next.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Crc(crc) => crc.update(bytes),
@@ -142,7 +142,8 @@ impl Running {
         }
     }
 
-    /// Whether what came has this checksum: its last bytes for a check of fewer than 64 bits.
+    /// Returns true if the bytes so far have this checksum. For a CRC of fewer than 64 bits,
+    /// compares its last bytes.
     #[must_use]
     pub fn is(&self, expected: &[u8]) -> bool {
         match self {
@@ -158,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// The check values of the CRC catalogue and of FIPS 180-4, over `123456789` and `abc`.
+    /// The check values of the CRC catalogue for `123456789`, and of FIPS 180-4 for `abc`.
     #[rstest]
     #[case(Checksum::Crc32, "123456789", "cbf43926")]
     #[case(Checksum::Crc32c, "123456789", "e3069283")]

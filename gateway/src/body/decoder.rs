@@ -1,4 +1,4 @@
-//! aws-chunked, read: a state machine without a clock, a socket or a buffer for data.
+//! A decoder of aws-chunked: a state machine without a clock, a socket or a data buffer.
 //!
 //! The framing is that of
 //! <https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming.html> and
@@ -11,8 +11,8 @@
 //! trailers  = [name ":" value (CRLF | LF CRLF)] ["x-amz-trailer-signature:" 64hex CRLF] CRLF
 //! ```
 //!
-//! `LF CRLF` after the checksum is how minio-go writes it. Chunks of any size are read, also those
-//! below 8 KiB that Amazon S3 refuses: other stores take them, and nothing is kept per chunk.
+//! minio-go writes `LF CRLF` after the checksum. Chunks of any size are read, also those below 8
+//! KiB that Amazon S3 refuses: other stores accept them, and the decoder keeps nothing per chunk.
 
 use bytes::{Buf, Bytes};
 use ring::digest;
@@ -21,22 +21,22 @@ use super::checksum::Checksum;
 use super::incomplete;
 use crate::refusal::{Code, Refusal};
 
-/// How long a line may be, its end included, in bytes: the longest that is right has less than 128.
+/// Maximum length of a line in bytes, including its end. The longest valid one has less than 128.
 pub const MAX_LINE: usize = 256;
 
 const CHUNK_SIGNATURE: &str = ";chunk-signature=";
 const TRAILER_SIGNATURE: &str = "x-amz-trailer-signature";
 
-/// How the bytes of an object lie in a body.
+/// The layout of an object's bytes in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// As they are.
+    /// Unframed.
     Plain,
-    /// In chunks that are signed.
+    /// In signed chunks.
     Signed,
-    /// In chunks that are signed, with a signed trailer after them.
+    /// In signed chunks, followed by a signed trailer.
     SignedTrailer(Option<Checksum>),
-    /// In chunks, with a trailer after them.
+    /// In chunks, followed by a trailer.
     UnsignedTrailer(Option<Checksum>),
 }
 
@@ -46,25 +46,25 @@ impl Layout {
     }
 }
 
-/// Something with its signature, both as the client sent them: still to be checked.
+/// A hash and its signature, as the client sent it and not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
-    /// The SHA-256 of what is signed.
+    /// The SHA-256 of the signed data.
     pub sha256: [u8; 32],
     /// 64 hexadecimal digits in lower case.
     pub signature: String,
 }
 
-/// What was read.
+/// An item of a decoded body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Bytes of the object, a part of what was put in.
+    /// Bytes of the object, a slice of the input.
     Data(Bytes),
-    /// A signed chunk has ended; the last one is empty.
+    /// The end of a signed chunk. The last one is empty.
     Chunk(Signed),
-    /// The body has ended as it should.
+    /// The regular end of the body.
     Last {
-        /// The value of the trailer that was announced.
+        /// The value of the announced trailer.
         value: Option<String>,
         /// The trailer with its signature, if trailers are signed.
         trailer: Option<Signed>,
@@ -83,20 +83,20 @@ enum State {
 #[derive(Clone, Copy)]
 enum Expected {
     Value(Checksum),
-    /// The CRLF that follows a value which ended in a bare LF.
+    /// The CRLF after a value that ended in a bare LF.
     Blank,
     Signature,
     End,
 }
 
-/// Reads one body. After an error it must not be used any more.
+/// A decoder of one body. It must not be used after an error.
 pub struct Decoder {
     layout: Layout,
     state: State,
-    /// Bytes of the object that are still to come.
+    /// Remaining bytes of the object.
     left: u64,
     line: Vec<u8>,
-    /// Of the chunk at hand, if chunks are signed.
+    /// The hash of the current chunk, if chunks are signed.
     hash: Option<digest::Context>,
     signature: String,
     value: Option<String>,
@@ -104,7 +104,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For an object of `length` bytes.
+    /// Creates a decoder for an object of `length` bytes.
     #[must_use]
     pub fn new(layout: Layout, length: u64) -> Self {
         let state = match layout {
@@ -116,24 +116,24 @@ impl Decoder {
         Self { layout, state, left: length, line, hash, signature, value: None, trailer: None }
     }
 
-    /// How many bytes of the object are still to come.
+    /// Returns the number of remaining bytes of the object.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// How many bytes the decoder itself holds: never data.
+    /// Returns the number of bytes allocated by the decoder itself. It allocates none for data.
     #[must_use]
     pub fn held(&self) -> usize {
         let value = self.value.as_ref().map_or(0, String::capacity);
         self.line.capacity() + self.signature.capacity() + value
     }
 
-    /// Takes the next thing from the front of `input`; nothing if it needs more of it.
+    /// Takes the next item from the front of `input`, or returns `None` if it needs more input.
     ///
     /// # Errors
-    /// `IncompleteBody` where the framing or the length is not what was announced,
-    /// `MalformedTrailerError` for a trailer that is none.
+    /// `IncompleteBody` if the framing is wrong or the length is not the announced one,
+    /// `MalformedTrailerError` for a malformed trailer.
     pub fn next(&mut self, input: &mut Bytes) -> Result<Option<Event>, Refusal> {
         loop {
             let step = match self.state {
@@ -156,10 +156,11 @@ impl Decoder {
         }
     }
 
-    /// The input has ended, and [`Self::next`] has nothing more to tell.
+    /// Checks that the body is complete. Called at the end of the input, once [`Self::next`]
+    /// returns `None`.
     ///
     /// # Errors
-    /// `IncompleteBody` if that is before its time.
+    /// `IncompleteBody` if the input ended early.
     pub fn finish(&self) -> Result<(), Refusal> {
         if matches!(self.state, State::Ended) { Ok(()) } else { Err(incomplete()) }
     }
@@ -171,8 +172,8 @@ impl Decoder {
         let (size, signature) = read_chunk_line(&self.line, self.layout.is_signed()).ok_or_else(incomplete)?;
         self.line.clear();
         self.signature = signature;
-        // The last chunk must come when all has come, and no other chunk may have more than is
-        // left.
+        // The last chunk must come when nothing is left, and no other chunk may be longer than the
+        // rest.
         if size > self.left || (size == 0 && self.left > 0) {
             return Err(incomplete());
         }
@@ -210,7 +211,7 @@ impl Decoder {
         Ok(Some(self.close_chunk(State::DataEnd)))
     }
 
-    /// A chunk has all its bytes: its hash is told, if one is kept.
+    /// Ends a chunk, all of whose bytes have come. Emits its hash if chunks are signed.
     fn close_chunk(&mut self, next: State) -> Step {
         let Some(hash) = &mut self.hash else { return Step::To(next) };
         let done = std::mem::replace(hash, digest::Context::new(&digest::SHA256)).finish();
@@ -259,7 +260,8 @@ impl Decoder {
         if self.layout.is_signed() { Expected::Signature } else { Expected::End }
     }
 
-    /// What a trailer's signature covers is `name:value` and a line feed, whatever ended the line.
+    /// Returns the hash that a trailer's signature covers: of `name:value` and a line feed, even if
+    /// the line ended otherwise.
     fn trailer_hash(&self) -> [u8; 32] {
         let text = match (self.layout, &self.value) {
             (Layout::SignedTrailer(Some(checksum)), Some(value)) => format!("{}:{value}\n", checksum.header()),
@@ -268,7 +270,7 @@ impl Decoder {
         array(&digest::digest(&digest::SHA256, text.as_bytes()))
     }
 
-    /// Whether a CRLF has come; nothing else may.
+    /// Returns true if a CRLF has come. Anything else is an error.
     fn blank(&mut self, input: &mut Bytes) -> Result<bool, Refusal> {
         while let Some(byte) = input.first().copied() {
             self.line.push(byte);
@@ -285,7 +287,7 @@ impl Decoder {
         Ok(false)
     }
 
-    /// Whether the line is whole now, its line feed included.
+    /// Returns true if the line is complete, with its line feed.
     fn fill_line(&mut self, input: &mut Bytes) -> Result<bool, TooLong> {
         let end = memchr::memchr(b'\n', input);
         let part = input.split_to(end.map_or(input.len(), |at| at + 1));
@@ -316,14 +318,14 @@ fn array(digest: &digest::Digest) -> [u8; 32] {
     bytes
 }
 
-/// The size and the signature of a chunk; no signature where chunks have none.
+/// Parses the size and the signature of a chunk. The signature is empty if chunks are not signed.
 fn read_chunk_line(line: &[u8], signed: bool) -> Option<(u64, String)> {
     let line = std::str::from_utf8(line.strip_suffix(b"\r\n")?).ok()?;
     let (size, signature) = match signed {
         true => line.split_at_checked(line.find(';')?)?,
         false => (line, ""),
     };
-    // 16 digits fill 64 bits. A sign would pass `from_str_radix`.
+    // 16 digits fill 64 bits. `from_str_radix` would accept a sign.
     let plain = (1..=16).contains(&size.len()) && size.bytes().all(|byte| byte.is_ascii_hexdigit());
     let size = u64::from_str_radix(size, 16).ok().filter(|_| plain)?;
     let signature = if signed { read_signature(signature.strip_prefix(CHUNK_SIGNATURE)?)? } else { String::new() };
@@ -341,7 +343,7 @@ fn read_trailer_signature(line: &[u8]) -> Option<String> {
     name.eq_ignore_ascii_case(TRAILER_SIGNATURE).then(|| read_signature(trimmed(value)))?
 }
 
-/// The value of the trailer, and whether its line ended in a bare LF.
+/// Parses the value of the trailer. Also returns true if its line ended in a bare LF.
 fn read_value(line: &[u8], checksum: Checksum) -> Result<(String, bool), Refusal> {
     let (line, bare) = match (line.strip_suffix(b"\r\n"), line.strip_suffix(b"\n")) {
         (Some(line), _) => (line, false),

@@ -1,5 +1,5 @@
-//! The one way of a body: decoded, verified, framed anew. What a store would need to keep the
-//! object is held back until everything about the body is known to be right.
+//! The filter of every body: decodes, verifies and frames it again. Withholds the last bytes of the
+//! object, without which a store doesn't keep it, until the whole body is verified.
 
 use bytes::Bytes;
 
@@ -9,9 +9,9 @@ use super::framer::Framer;
 use super::{Failure, payload};
 use crate::refusal::{Code, Refusal};
 
-/// How many of the last bytes of an object are kept from the store, at most, while what verifies
-/// them hasn't come yet. One would do; with this many a small object isn't sent in two parts, and a
-/// thousand streams hold 4 MiB.
+/// Maximum number of bytes at the end of an object that are withheld from the store while their
+/// verification is pending. One byte would suffice. With this many, a small object isn't sent in
+/// two parts, and a thousand streams take 4 MiB.
 pub const WITHHELD: usize = 4 << 10;
 
 /// The chain of signatures of one body: each covers the one before.
@@ -19,18 +19,18 @@ pub const WITHHELD: usize = 4 << 10;
 /// The signatures are 64 hexadecimal digits in lower case, as the client sent them. They are
 /// compared in constant time.
 pub trait ChunkSignatures: Send {
-    /// Whether the next chunk, with this hash, has this signature.
+    /// Returns true if the next chunk, with this hash, has this signature.
     fn check_chunk(&mut self, sha256: &[u8; 32], signature: &str) -> bool;
 
-    /// Whether the trailer, with this hash, has this signature.
+    /// Returns true if the trailer, with this hash, has this signature.
     fn check_trailer(&mut self, sha256: &[u8; 32], signature: &str) -> bool;
 }
 
-/// A checksum that is computed here, and where the value comes from that it is compared with.
+/// A checksum that the gateway computes, and its expected value.
 pub(super) enum Check {
-    /// The SHA-256 that the head has.
+    /// The SHA-256 in the head.
     Body(Running, [u8; 32]),
-    /// What the trailer will have.
+    /// The value of the trailer that will come.
     Trailer(Running, Checksum),
 }
 
@@ -56,36 +56,36 @@ impl Check {
     }
 }
 
-/// Whether anything about the body is only known when it has ended.
+/// The time at which a body can be verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing: the store or nobody verifies it.
+    /// Never: the gateway has nothing to verify.
     Elsewhere,
-    /// Framing, signatures or checksums.
+    /// At its end, by framing, signatures or checksums.
     AtTheEnd,
 }
 
-/// A body on its way, without the socket it comes from.
+/// A body in transit, without its source.
 pub(super) struct Filter {
     decoder: Decoder,
     signatures: Option<Box<dyn ChunkSignatures>>,
     check: Option<Check>,
     framer: Framer,
     verdict: Verdict,
-    /// Bytes of the object that may go to the store.
+    /// Bytes of the object that may be sent to the store.
     piece: Bytes,
-    /// The last bytes of the object, which may not yet.
+    /// The last bytes of the object, which are withheld.
     tail: Tail,
     /// The trailer's value.
     value: Option<String>,
-    /// Whether what follows the object may go, and hasn't.
+    /// The state of the bytes that follow the object.
     end: End,
     failure: Failure,
 }
 
 #[derive(PartialEq, Eq)]
 enum End {
-    /// Something is still to be verified.
+    /// Verification is pending.
     Open,
     Due,
     Gone,
@@ -93,7 +93,7 @@ enum End {
 
 enum Tail {
     Nothing,
-    /// A part of what came in: it keeps that alive.
+    /// A slice of the input, whose buffer it keeps alive.
     Shared(Bytes),
     /// A copy of at most [`WITHHELD`] bytes.
     Own(Bytes),
@@ -111,11 +111,11 @@ impl Filter {
         Self { decoder, signatures, check, framer, verdict, piece, tail, value: None, end: End::Open, failure }
     }
 
-    /// The next bytes for the store. When there are none, `input` is used up, and nothing of it is
-    /// held but a copy of the last [`WITHHELD`] bytes of the object.
+    /// Returns the next bytes for the store. If there are none, `input` is used up, and only a copy
+    /// of the last [`WITHHELD`] bytes of the object is kept.
     ///
     /// # Errors
-    /// What the client is told. Nothing may go to the store after it.
+    /// The refusal for the client. Nothing may be sent to the store after it.
     pub(super) fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         loop {
             if let Some(frame) = self.framer.next(&mut self.piece) {
@@ -138,10 +138,10 @@ impl Filter {
         }
     }
 
-    /// The input has ended: what was held back may go.
+    /// Releases the withheld bytes at the end of the input.
     ///
     /// # Errors
-    /// What the client is told, if it ended before its time.
+    /// The refusal for the client, if the input ended early.
     pub(super) fn finish(&mut self) -> Result<(), Refusal> {
         self.decoder.finish()?;
         if let Tail::Shared(tail) | Tail::Own(tail) = std::mem::replace(&mut self.tail, Tail::Nothing) {
@@ -151,7 +151,7 @@ impl Filter {
         Ok(())
     }
 
-    /// The first reason why the body failed stays.
+    /// Records the reason why the body failed. The first one is kept.
     pub(super) fn fail(&mut self, refusal: Refusal) {
         self.piece = Bytes::new();
         self.tail = Tail::Nothing;
@@ -196,8 +196,8 @@ impl Filter {
         self.piece = piece;
     }
 
-    /// Before more is waited for: takes what is held out of the buffer that it came in. Whether
-    /// something may go.
+    /// Copies the withheld bytes out of their buffer, before the filter waits for more input.
+    /// Returns true if bytes for the store were released.
     fn detach(&mut self) -> bool {
         let Tail::Shared(tail) = &mut self.tail else { return false };
         let front = tail.split_to(tail.len().saturating_sub(WITHHELD));

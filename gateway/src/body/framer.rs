@@ -1,44 +1,43 @@
-//! What a store gets: the bytes as they are, or in aws-chunks with a trailer.
+//! The framing of a body for the store: plain, or in aws-chunked with a trailer.
 //!
-//! The chunks of a client are not handed on. Their signatures hang on the client's key, and a
-//! client may send one chunk of the whole object, as the AWS SDKs for Go and Rust do: MinIO refuses
-//! chunks beyond 16 MiB (minio#21611), and other stores allocate them. So an object is cut anew, in
-//! chunks of [`CHUNK`]. The length of it all is known beforehand, because that of the object is,
-//! and that of a checksum.
+//! The client's chunks are not forwarded. Their signatures depend on the client's key, and a client
+//! may send the whole object as one chunk, as the AWS SDKs for Go and Rust do: MinIO refuses chunks
+//! beyond 16 MiB (minio#21611), and other stores allocate a buffer for them. So an object is split
+//! again, into chunks of [`CHUNK`]. The total length is known in advance, because the lengths of
+//! the object and of a checksum are.
 
 use bytes::{Buf, Bytes};
 
 use super::checksum::Checksum;
 
-/// How many bytes a chunk has that goes to a store, but the last one: what boto3 and the AWS CLI
+/// The length in bytes of all chunks to a store but the last: the same as boto3 and the AWS CLI
 /// send.
 pub const CHUNK: u64 = 1 << 20;
 
-/// Frames one object.
+/// The framing of one object.
 pub(super) enum Framer {
-    /// The bytes as they are.
+    /// Unframed.
     Plain,
     /// In chunks, with a trailer.
     Chunked {
-        /// What the trailer carries.
+        /// The checksum in the trailer.
         checksum: Checksum,
-        /// Bytes of the object that no chunk was begun for.
+        /// Bytes of the object that are in no chunk yet.
         left: u64,
-        /// Bytes that the chunk at hand still takes.
+        /// Remaining bytes of the current chunk.
         open: u64,
-        /// Whether a chunk has been begun.
+        /// True once a chunk has begun.
         begun: bool,
     },
 }
 
 impl Framer {
-    /// In chunks, with a trailer, for an object of `length` bytes.
+    /// Creates a framing in chunks, with a trailer, for an object of `length` bytes.
     pub(super) fn chunked(checksum: Checksum, length: u64) -> Self {
         Self::Chunked { checksum, left: length, open: 0, begun: false }
     }
 
-    /// How many bytes the store gets for an object of `length` bytes; nothing if that can't be
-    /// counted.
+    /// Returns the total length of a framed object of `length` bytes, or `None` on overflow.
     pub(super) fn total(&self, length: u64) -> Option<u64> {
         let Self::Chunked { checksum, .. } = self else { return Some(length) };
         let framed = |size: u64| size.checked_add(digits(size) + 4);
@@ -48,15 +47,16 @@ impl Framer {
         whole.checked_add(rest)?.checked_add("0\r\n\r\n".len() as u64 + trailer as u64)
     }
 
-    /// The next bytes for the store, from the front of `piece`; nothing if that is used up.
+    /// Returns the next bytes for the store, from the front of `piece`, or `None` if that is used
+    /// up.
     pub(super) fn next(&mut self, piece: &mut Bytes) -> Option<Bytes> {
         if !piece.has_remaining() {
             return None;
         }
         let Self::Chunked { left, open, begun, .. } = self else { return Some(std::mem::take(piece)) };
         if *open == 0 {
-            // More than was announced would be a chunk of size 0, which ends a body. The decoder
-            // lets none through.
+            // Bytes beyond the announced length would make a chunk of size 0, which ends a body.
+            // The decoder never passes any.
             if *left == 0 {
                 piece.clear();
                 return None;
@@ -71,7 +71,7 @@ impl Framer {
         Some(piece.split_to(take))
     }
 
-    /// What follows the last byte of the object, with the trailer's value.
+    /// Returns the bytes after the last one of the object, with the trailer's value.
     pub(super) fn end(&self, value: &str) -> Bytes {
         match self {
             Self::Plain => Bytes::new(),
@@ -83,7 +83,7 @@ impl Framer {
     }
 }
 
-/// How many hexadecimal digits a positive number has.
+/// Returns the number of hexadecimal digits of a positive number.
 fn digits(number: u64) -> u64 {
     u64::from(number.checked_ilog2().unwrap_or(0) / 4 + 1)
 }

@@ -1,8 +1,9 @@
-//! Bodies: what comes from a client, checked and framed for a store while it flows.
+//! Bodies: verified and framed for a store while they are streamed.
 //!
-//! [`Payload`] says how a body is framed and what of it is signed. [`outgoing`] turns the client's
-//! body into what the store gets; there is one way for all framings. Nothing is buffered whole: a
-//! chunk is a counter and a running hash. [`pace`] keeps slow peers from holding a connection.
+//! [`Payload`] describes the framing of a body and its signed parts. [`outgoing`] turns the
+//! client's body into the store's, in the same way for every framing. Nothing is buffered whole:
+//! the state of a chunk is a counter and a running hash. [`pace`] keeps slow peers from occupying a
+//! connection.
 
 pub mod checksum;
 pub mod decoder;
@@ -29,32 +30,32 @@ pub use self::outgoing::{Outgoing, Trailers, outgoing};
 pub use self::payload::{Announced, MAX_LENGTH, Payload};
 pub use self::recheck::{RECHECK, Recheck, rechecked, rechecked_upload};
 
-/// A body that flows, in either direction.
+/// A streamed body, in either direction.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// No bytes.
+/// Returns an empty body.
 #[must_use]
 pub fn nothing() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Why a body ended early: the error of a [`Body`] that the gateway itself broke off.
+/// The error of a [`Body`] that the gateway itself broke off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the body was broken off: {}", .0.code.as_str())]
 pub struct Broken(pub Refusal);
 
 impl Broken {
-    /// What a client is told of a body that ended with `error`. An error that the gateway didn't
-    /// make is the connection's, so the body is incomplete.
+    /// Returns the refusal for a body that ended with `error`. An error that is not the gateway's
+    /// is one of the connection, so the body is incomplete.
     #[must_use]
     pub fn refusal(error: &BoxError) -> Refusal {
         error.downcast_ref::<Self>().map_or_else(incomplete, |broken| broken.0.clone())
     }
 }
 
-/// What became of a body, told after the call to the store has ended. All clones tell the same.
+/// The outcome of a body, to be read after the call to the store has ended. Clones share it.
 ///
-/// A body that fails cuts the connection to the store, so the caller sees an error of that
+/// A body that fails cuts the connection to the store, so the caller only sees an error of that
 /// connection. The reason is here.
 #[derive(Clone, Debug, Default)]
 pub struct Failure(Arc<Told>);
@@ -66,19 +67,19 @@ struct Told {
 }
 
 impl Failure {
-    /// Why the body failed; nothing while it hasn't.
+    /// Returns the reason why the body failed, or `None` if it hasn't.
     #[must_use]
     pub fn reason(&self) -> Option<Refusal> {
         self.0.reason.get().cloned()
     }
 
-    /// How many bytes of the object were handed on to the store, framing not counted.
+    /// Returns the number of bytes of the object sent to the store, without framing.
     #[must_use]
     pub fn passed(&self) -> u64 {
         self.0.passed.load(Ordering::Relaxed)
     }
 
-    /// The first reason stays.
+    /// Records a reason. The first one is kept.
     fn fail(&self, reason: Refusal) {
         let _ = self.0.reason.set(reason);
     }
@@ -88,7 +89,7 @@ impl Failure {
     }
 }
 
-/// What S3 says of a body that is shorter, longer, or framed otherwise than was announced.
+/// S3's refusal of a body that is shorter or longer than announced, or framed differently.
 fn incomplete() -> Refusal {
     Refusal::new(Code::IncompleteBody, "The request body terminated unexpectedly.")
 }

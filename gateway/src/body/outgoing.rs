@@ -1,4 +1,4 @@
-//! From the client's body to what the store gets.
+//! The conversion of the client's body to the store's.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -20,19 +20,19 @@ use crate::refusal::{Code, Refusal};
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 const UNSIGNED_TRAILER: &str = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 
-/// Whether a store reads `STREAMING-UNSIGNED-PAYLOAD-TRAILER`.
+/// The store's support of `STREAMING-UNSIGNED-PAYLOAD-TRAILER`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trailers {
-    /// It does, and keeps the checksum.
+    /// Supported: the store keeps the checksum.
     Understood,
-    /// It doesn't. The gateway verifies checksums in its place, and the store keeps none.
+    /// Not supported: the gateway verifies checksums itself, and the store keeps none.
     Unknown,
 }
 
-/// A body for the store, with what the head of the request has to say of it.
+/// A body for the store, with the headers that describe it.
 pub struct Outgoing {
-    /// The bytes. It ends in an error, a [`Broken`], if the client's body is not what it was
-    /// announced to be; the store has then got fewer bytes than `length`.
+    /// The bytes. Ends in an error, a [`Broken`], if the client's body is not as announced; the
+    /// store has then got fewer bytes than `length`.
     pub body: Body,
     /// `Content-Length`, in bytes.
     pub length: u64,
@@ -42,23 +42,24 @@ pub struct Outgoing {
     pub decoded_length: Option<u64>,
     /// `x-amz-trailer`
     pub trailer: Option<&'static str>,
-    /// Tells afterwards how it went.
+    /// The outcome, once the call has ended.
     pub failure: Failure,
 }
 
-/// What a store gets of a client's `body`.
+/// Converts a client's `body` to the store's.
 ///
-/// An object of no bytes has nothing that could be withheld from the store: its body is read to the
-/// end and verified *before* this returns, which is a matter of one line and a trailer. In all
-/// other cases nothing is read before the store's connection asks for it, so that a client which
-/// waits for `100 Continue` isn't told to go on too early.
+/// An object of no bytes has nothing that could be withheld from the store. Its body is read to the
+/// end and verified *before* this returns, which takes one line and a trailer. In all other cases
+/// nothing is read before the store's connection polls for it, so that a client that waits for
+/// `100 Continue` doesn't get it too early.
 ///
-/// `signatures` are those of the request; a request without (presigned, anonymous) has none.
+/// `signatures` is the chain of the request. A request without one (presigned, anonymous) has
+/// `None`.
 ///
 /// # Errors
 /// `InvalidRequest` for signed chunks without `signatures`; `NotImplemented` for a checksum that
-/// neither the store nor the gateway can verify; and for an object of no bytes all that a body can
-/// fail with.
+/// neither the store nor the gateway can verify; and for an object of no bytes, every error of a
+/// body.
 pub async fn outgoing(
     body: Body,
     payload: Payload,
@@ -157,8 +158,8 @@ fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A body of no object, read and verified whole: what is left of it is its framing, a few hundred
-/// bytes at most.
+/// Reads and verifies the body of an empty object. The result is its framing, a few hundred bytes
+/// at most.
 async fn settled(mut checked: Checked) -> Result<Body, Refusal> {
     let mut whole = BytesMut::new();
     while let Some(frame) = checked.frame().await {
@@ -168,13 +169,13 @@ async fn settled(mut checked: Checked) -> Result<Body, Refusal> {
     Ok(Full::new(whole.freeze()).map_err(|never| match never {}).boxed_unsync())
 }
 
-/// A client's body through a filter.
+/// A client's body, passed through a filter.
 struct Checked {
     source: Body,
-    /// What came and isn't used yet: one piece at most.
+    /// Unused input: one piece at most.
     input: Bytes,
     filter: Filter,
-    /// Bytes that the store is still to get.
+    /// Bytes that the store still has to get.
     left: u64,
     stage: Stage,
 }
@@ -182,7 +183,7 @@ struct Checked {
 #[derive(PartialEq, Eq)]
 enum Stage {
     Flowing,
-    /// The client's body has ended, and was right.
+    /// The client's body has ended and is verified.
     Settled,
     Failed,
 }
@@ -216,7 +217,7 @@ impl HttpBody for Checked {
                 Err(refusal) => return this.fail(refusal),
             }
             match ready!(Pin::new(&mut this.source).poll_frame(context)) {
-                // Trailers of HTTP are not those of S3: nobody signed them, so they go nowhere.
+                // HTTP trailers are not S3's: they are not signed, so they are dropped.
                 Some(Ok(frame)) => this.input = frame.into_data().unwrap_or_default(),
                 Some(Err(error)) => return this.fail(Broken::refusal(&error)),
                 None => {

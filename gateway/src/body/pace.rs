@@ -1,15 +1,16 @@
-//! Slow peers: how long nothing may come or go, and how little.
+//! Limits on slow peers: on time without any progress, and on the minimum progress per time.
 //!
-//! Only time in which the gateway waits for *this* peer counts: from the moment that a read or a
-//! write would block until it goes on. While the other side doesn't take what came, nobody asks
-//! this one, so its time stands still; a store that is slow to take an upload is not held against
-//! the client, nor a client that is slow to read against the store. Whoever is slow has its own
-//! meter: [`paced`] is for whom bytes come from, [`Writer`] for whom they go to. A body can't see
-//! that a client doesn't read, because it just isn't polled then. The writer of the connection can,
-//! and its timer wakes the connection.
+//! Only the time for which the gateway waits for *this* peer counts: from the moment that a read or
+//! a write would block until it continues. While the other side doesn't accept data, this one isn't
+//! polled and its time stands still. So a store that is slow to accept an upload is not held
+//! against the client, nor a client that is slow to read against the store. Each peer has its own
+//! meter: [`paced`] for the one that sends, [`Writer`] for the one that receives. A body can't see
+//! that a client doesn't read, because it isn't polled then. The writer of the connection can, and
+//! its timer wakes the connection.
 //!
-//! An average over a whole body would let a client that began fast trickle for days, so the least
-//! is asked of each window anew. A [`Floor`] may raise it while others wait for the peer's place.
+//! An average over a whole body would let a client that began fast trickle for days, so the minimum
+//! applies to each window separately. A [`Floor`] can raise it while other requests wait for the
+//! peer's place.
 
 use std::io;
 use std::pin::Pin;
@@ -30,35 +31,36 @@ use crate::refusal::{Code, Refusal};
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How slow a peer may be.
+/// The slowest pace allowed to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// How long nothing at all may move.
+    /// Maximum time without any progress.
     pub idle: Duration,
-    /// How long a window is, in time waited: the first one is the time that a slow start may take.
+    /// Length of a window, in time waited. The first window is also the time allowed for a slow
+    /// start.
     pub window: Duration,
-    /// How many bytes must move in each window; 0 where an answer may be slow by nature, as that of
+    /// Minimum number of bytes per window. 0 for a response that is slow by nature, such as that of
     /// a long CompleteMultipartUpload.
     pub least: u64,
 }
 
 impl Default for Pace {
-    /// 30 s, and 1 KiB/s over each minute.
+    /// Returns 30 s, and 1 KiB/s over each minute.
     fn default() -> Self {
         Self { idle: Duration::from_secs(30), window: Duration::from_secs(60), least: 60 << 10 }
     }
 }
 
-/// A speed that peers have to keep up, which may change at any time.
+/// A minimum speed for peers, which may change at any time.
 pub trait Floor: Send + Sync {
-    /// Bytes a second; 0 asks for nothing.
+    /// Returns the minimum in bytes per second; 0 for none.
     fn bytes_per_second(&self) -> u64;
 }
 
-/// Time waited over which a peer has to keep up a [`Floor`].
+/// Time waited over which a peer has to keep up with a [`Floor`].
 const FLOOR_WINDOW: Duration = Duration::from_secs(10);
 
-/// A peer was slower than it may be.
+/// The peer was too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Slow {
     /// Nothing moved for too long.
@@ -70,7 +72,7 @@ pub enum Slow {
 }
 
 impl Slow {
-    /// What S3 says of it.
+    /// Returns S3's refusal of it.
     #[must_use]
     pub fn refusal(self) -> Refusal {
         let message = "Your socket connection to the server was not read from or written to within the timeout period.";
@@ -78,7 +80,7 @@ impl Slow {
     }
 }
 
-/// The arithmetic of a [`Pace`] for one peer; it has no clock of its own.
+/// The arithmetic of a [`Pace`] for one peer, without a clock.
 #[derive(Debug)]
 pub struct Meter {
     pace: Pace,
@@ -96,8 +98,8 @@ struct Wait {
 }
 
 impl Meter {
-    /// Nothing has moved, nothing is waited for. Times are taken into the bounds of what a timer
-    /// can do.
+    /// Creates a meter. Nothing has moved yet, and the peer is not waited for. Clamps the times to
+    /// the range of a timer.
     #[must_use]
     pub fn new(pace: Pace) -> Self {
         let bounded = |time: Duration| time.clamp(SHORTEST, LONGEST);
@@ -105,16 +107,16 @@ impl Meter {
         Self { pace, wait: None, waited: Duration::ZERO, moved: 0 }
     }
 
-    /// Asks for other bytes in each window from now on, the present one included.
+    /// Sets another minimum per window from now on, including the present window.
     fn ask_for(&mut self, least: u64) {
         self.pace.least = least;
     }
 
-    /// The peer is waited for at `now`. When to ask again, if it doesn't move before; that is later
-    /// than `now`.
+    /// Notes that the peer is waited for at `now`. Returns when to call again if it doesn't move
+    /// before, which is later than `now`.
     ///
     /// # Errors
-    /// If it has been too slow.
+    /// The peer has been too slow.
     pub fn wait(&mut self, now: Instant) -> Result<Instant, Slow> {
         let wait = self.wait.get_or_insert(Wait { began: now, counted: now });
         self.waited = self.waited.saturating_add(now.saturating_duration_since(wait.counted));
@@ -132,7 +134,7 @@ impl Meter {
         Ok(idle.min(now + (self.pace.window - self.waited)))
     }
 
-    /// `bytes` have moved at `now`. None at all are no sign of life.
+    /// Notes that `bytes` have moved at `now`. Zero bytes are not progress.
     pub fn moved(&mut self, now: Instant, bytes: usize) {
         if bytes > 0 {
             self.rest(now);
@@ -140,7 +142,7 @@ impl Meter {
         }
     }
 
-    /// The peer is not waited for any more.
+    /// Notes that the peer is no longer waited for.
     pub fn rest(&mut self, now: Instant) {
         if let Some(wait) = self.wait.take() {
             self.waited = self.waited.saturating_add(now.saturating_duration_since(wait.counted));
@@ -173,7 +175,7 @@ impl Timed {
         self.meter.rest(Instant::now());
     }
 
-    /// The peer is waited for: the task is woken when it would be too slow.
+    /// Waits for the peer. The task is woken when the peer would be too slow.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Slow> {
         if let Some(floor) = &self.floor {
             self.meter.ask_for(floor.bytes_per_second().saturating_mul(FLOOR_WINDOW.as_secs()));
@@ -184,8 +186,8 @@ impl Timed {
                 Err(slow) => return Poll::Ready(slow),
             };
             let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(until)));
-            // A timer that rings too early costs less than one that is set for each piece. It never
-            // rings too late: what is waited for next is due no sooner.
+            // A timer that fires too early is cheaper than resetting it for each piece. It never
+            // fires too late: the next deadline is never sooner.
             if timer.is_elapsed() {
                 timer.as_mut().reset(until);
             }
@@ -196,15 +198,15 @@ impl Timed {
     }
 }
 
-/// A body whose sender may not be slower than `pace`: it ends in a [`Broken`] with `RequestTimeout`
-/// then. It goes around what comes from a socket, so a client's body before
+/// Limits a body's sender to `pace`. If it is slower, the body ends in a [`Broken`] with
+/// `RequestTimeout`. Wrap the body that comes from the socket: a client's body before
 /// [`outgoing`](super::outgoing()).
 #[must_use]
 pub fn paced(body: Body, pace: Pace) -> Body {
     Paced { body, timed: Timed::new(pace), stage: Stage::Flowing }.boxed_unsync()
 }
 
-/// A body whose sender may not be slower than `floor`; as [`paced`] otherwise.
+/// Limits a body's sender to `floor`; otherwise like [`paced`].
 #[must_use]
 pub fn paced_above(body: Body, floor: Arc<dyn Floor>) -> Body {
     Paced { body, timed: Timed::above(floor), stage: Stage::Flowing }.boxed_unsync()
@@ -231,7 +233,7 @@ impl HttpBody for Paced {
         if this.stage == Stage::Ended {
             return Poll::Ready(None);
         }
-        // What is there counts, however late it is fetched.
+        // Data that has arrived counts, even if it is polled late.
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
             match &frame {
                 Some(Ok(frame)) => this.timed.moved(frame.data_ref().map_or(0, Bytes::len)),
@@ -254,28 +256,28 @@ impl HttpBody for Paced {
     }
 }
 
-/// A connection whose peer may not be slower than a [`Pace`] in taking what is written. Reads are
-/// left alone: between requests, who waits is not slow.
+/// A connection whose peer has to accept writes at a [`Pace`]. Reads are not limited: between
+/// requests, a waiting client is not slow.
 ///
-/// It goes under TLS, onto the socket: there a peer that doesn't read makes writes block, and
-/// nothing else does. A connection that is broken off answers [`io::ErrorKind::TimedOut`].
+/// Wrap the socket below TLS: there, only a peer that doesn't read makes writes block. A connection
+/// that is broken off returns [`io::ErrorKind::TimedOut`].
 pub struct Writer<T> {
     io: T,
     timed: Timed,
 }
 
 impl<T> Writer<T> {
-    /// This connection, its peer held to `pace`.
+    /// Limits the connection's peer to `pace`.
     pub fn new(io: T, pace: Pace) -> Self {
         Self { io, timed: Timed::new(pace) }
     }
 
-    /// This connection, its peer held to `floor`.
+    /// Limits the connection's peer to `floor`.
     pub fn above(io: T, floor: Arc<dyn Floor>) -> Self {
         Self { io, timed: Timed::above(floor) }
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub fn get_ref(&self) -> &T {
         &self.io
     }
@@ -291,8 +293,8 @@ impl<T: Unpin> Writer<T> {
         let this = &mut *self;
         match write(Pin::new(&mut this.io), context) {
             Poll::Ready(result) => {
-                // Also what moves no bytes, a flush, is over: the time until the next write is
-                // nobody's.
+                // A finished flush ends the wait as well, although it moves no bytes: the time
+                // until the next write is not the peer's.
                 this.timed.rest();
                 this.timed.moved(result.as_ref().map_or(0, bytes));
                 Poll::Ready(result)

@@ -1,16 +1,15 @@
-//! How a body is framed, and what of it is signed: parsed once from the head.
+//! The framing of a body and its signed parts, parsed once from the head.
 
 use super::checksum::Checksum;
 use crate::refusal::{Code, Refusal};
 
-/// How long an object or a part may be that comes in one request, in bytes: 5 GiB, as Amazon S3 has
-/// it.
+/// Maximum length of an object or a part in one request, in bytes: 5 GiB, as in Amazon S3.
 pub const MAX_LENGTH: u64 = 5 << 30;
 
-/// How a request says where its body ends.
+/// The end of a body, as announced by its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announced {
-    /// Neither `Content-Length` nor `Transfer-Encoding`: no body comes.
+    /// Neither `Content-Length` nor `Transfer-Encoding`: there is no body.
     Nothing,
     /// `Content-Length`, in bytes.
     Length(u64),
@@ -18,56 +17,56 @@ pub enum Announced {
     Chunked,
 }
 
-/// The kind of a body, with the number of bytes that the store shall have of it.
+/// The kind of a body, with the number of bytes of its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// There is none.
+    /// No body.
     Empty,
     /// The client signed the body's SHA-256.
     Hash {
-        /// The hash that it signed.
+        /// The signed hash.
         sha256: [u8; 32],
-        /// Of the body, in bytes.
+        /// Length of the body, in bytes.
         length: u64,
     },
     /// `UNSIGNED-PAYLOAD`
     Unsigned {
-        /// Of the body, in bytes.
+        /// Length of the body, in bytes.
         length: u64,
     },
     /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD`: each chunk is signed.
     SignedChunks {
-        /// Of the object, in bytes: `x-amz-decoded-content-length`.
+        /// Length of the object, in bytes: `x-amz-decoded-content-length`.
         decoded: u64,
     },
     /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`: each chunk and the trailer are signed.
     SignedChunksTrailer {
-        /// Of the object, in bytes.
+        /// Length of the object, in bytes.
         decoded: u64,
-        /// What the trailer carries.
+        /// The checksum in the trailer.
         trailer: Option<Checksum>,
     },
     /// `STREAMING-UNSIGNED-PAYLOAD-TRAILER`
     UnsignedTrailer {
-        /// Of the object, in bytes.
+        /// Length of the object, in bytes.
         decoded: u64,
-        /// What the trailer carries.
+        /// The checksum in the trailer.
         trailer: Option<Checksum>,
     },
 }
 
 impl Payload {
-    /// The kind of the body whose head has these: `x-amz-content-sha256` (`UNSIGNED-PAYLOAD` for a
-    /// presigned request without), where the body ends, `x-amz-decoded-content-length`,
+    /// Parses the kind of a body from its head: `x-amz-content-sha256` (`UNSIGNED-PAYLOAD` for a
+    /// presigned request without it), the announced end, `x-amz-decoded-content-length` and
     /// `x-amz-trailer`.
     ///
-    /// A request that must have a body and announces none is for the caller to refuse.
+    /// The caller has to refuse a request that needs a body and announces none.
     ///
     /// # Errors
-    /// `MissingContentLength` if the length of the object isn't known beforehand, `EntityTooLarge`
-    /// beyond [`MAX_LENGTH`], `InvalidArgument` and `InvalidRequest` for values that are none,
-    /// `NotImplemented` for SigV4A, `XAmzContentSHA256Mismatch` for the hash of something where
-    /// nothing comes.
+    /// `MissingContentLength` if the length of the object isn't known in advance, `EntityTooLarge`
+    /// beyond [`MAX_LENGTH`], `InvalidArgument` and `InvalidRequest` for invalid values,
+    /// `NotImplemented` for SigV4A, `XAmzContentSHA256Mismatch` if an empty body is announced with
+    /// another hash.
     pub fn parse(
         sha256: &str,
         announced: Announced,
@@ -112,7 +111,7 @@ impl Payload {
         }
     }
 
-    /// How many bytes the object or document has.
+    /// Returns the length of the object or document in bytes.
     #[must_use]
     pub fn length(self) -> u64 {
         match self {
@@ -125,7 +124,7 @@ impl Payload {
     }
 }
 
-/// What S3 says of a body that is not the one that was signed.
+/// S3's refusal of a body that is not the signed one.
 pub(super) fn hash_differs() -> Refusal {
     let message = "The provided 'x-amz-content-sha256' header does not match what was computed.";
     Refusal::new(Code::XAmzContentSHA256Mismatch, message)
@@ -146,7 +145,7 @@ fn plain_length(announced: Announced) -> Result<Option<u64>, Refusal> {
     }
 }
 
-/// A signed number with digits only, since a sign or blanks are read by some and not by others.
+/// Parses the decoded length. Allows digits only, because readers differ about signs and blanks.
 fn decoded_length(announced: Announced, decoded: Option<&str>) -> Result<u64, Refusal> {
     let text = decoded.filter(|_| announced != Announced::Nothing).ok_or_else(no_length)?;
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! A body whose request is authorized again while it flows: what was allowed when a long body began
-//! may be allowed no more when it ends.
+//! Repeated authorisation of a request while its body is streamed: access may be revoked before a
+//! long body ends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,18 +15,18 @@ use tower::BoxError;
 use super::{Body, Broken, Failure, Outgoing};
 use crate::refusal::Refusal;
 
-/// Longest time that a body flows before its request is authorized again.
+/// Maximum time for which a body is streamed before its request is authorised again.
 pub const RECHECK: Duration = Duration::from_secs(10);
 
-/// A question whether a request that was allowed is allowed still.
+/// A check that a request is still allowed.
 pub type Recheck = Box<dyn FnMut() -> BoxFuture<'static, Result<(), Refusal>> + Send>;
 
-/// A body for a store that flows while `recheck` allows it. It is asked before the last bytes go,
-/// without which no store keeps an object, and before others that come [`RECHECK`] after it was
-/// asked last.
+/// Streams a body to a store while `recheck` allows it. The check runs before the last bytes,
+/// without which no store keeps an object, and before bytes that come [`RECHECK`] after the last
+/// check.
 ///
 /// # Errors
-/// What `recheck` answers, where the store gets no bytes at all.
+/// The result of `recheck`, if the body is empty.
 pub async fn rechecked_upload(out: Outgoing, mut recheck: Recheck) -> Result<Outgoing, Refusal> {
     if out.length == 0 {
         recheck().await?;
@@ -36,7 +36,7 @@ pub async fn rechecked_upload(out: Outgoing, mut recheck: Recheck) -> Result<Out
     Ok(Outgoing { body: body.boxed_unsync(), ..out })
 }
 
-/// A body for a client that flows while `recheck` allows it.
+/// Streams a body to a client while `recheck` allows it.
 #[must_use]
 pub fn rechecked(body: Body, recheck: Recheck) -> Body {
     Rechecked::new(body, None, recheck, Failure::default()).boxed_unsync()
@@ -44,11 +44,11 @@ pub fn rechecked(body: Body, recheck: Recheck) -> Body {
 
 struct Rechecked {
     body: Body,
-    /// Bytes that are still to go, where the last ones are held back.
+    /// Remaining bytes, if the last ones are held back.
     left: Option<u64>,
     recheck: Recheck,
     asked: Instant,
-    /// A piece that waits for the answer.
+    /// A piece that waits for the check.
     held: Option<(Bytes, BoxFuture<'static, Result<(), Refusal>>)>,
     failure: Failure,
     is_broken: bool,
@@ -59,7 +59,7 @@ impl Rechecked {
         Self { body, left, recheck, asked: Instant::now(), held: None, failure, is_broken: false }
     }
 
-    /// Counts a piece, and answers whether the request is authorized again before it goes.
+    /// Counts a piece. Returns true if a check has to run before it is passed on.
     fn is_due(&mut self, piece: &Bytes) -> bool {
         self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
         self.left == Some(0) || self.asked.elapsed() >= RECHECK

@@ -1,5 +1,5 @@
-//! What a key of an access is for: mode and prefix, over every operation (spec §8). What isn't
-//! allowed by name is closed.
+//! Authorisation of an access's key: mode and prefix, for every operation (spec §8). Operations
+//! that are not listed are denied.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::head::{CopySource, Operation};
 use crate::refusal::Refusal;
 use crate::registry::{Backend, Granted, Tables};
 
-/// What an operation does to the bucket that it names.
+/// The kind of permission that an operation needs on the bucket that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
-    /// Nothing: it tells no more than that the bucket is there, which who has a key knows.
+    /// None: it reveals only that the bucket exists, which the holder of a key knows.
     Nothing,
-    /// Present objects are read or listed.
+    /// Reading or listing present objects.
     Read,
-    /// An object is stored.
+    /// Storing an object.
     Store,
     /// Anything else.
     All,
@@ -28,7 +28,7 @@ impl Need {
     fn of(operation: Operation, names_version: bool) -> Self {
         use Operation as O;
         match operation {
-            // What is past is not what a reader is shown.
+            // Past versions are not shown to a reader.
             _ if names_version => Self::All,
             O::CreateBucket => Self::Nothing,
             O::GetBucketAcl
@@ -76,10 +76,10 @@ impl Need {
     }
 }
 
-/// The store behind the bucket that a request is about.
+/// Returns the store of the bucket that a request is about.
 ///
 /// # Errors
-/// `AccessDenied` where the key is not for it, else as for a claim's.
+/// `AccessDenied` if the key doesn't allow the request; otherwise the same as for a claim's key.
 pub(super) fn target(
     access: &ServedAccess,
     bucket: &BucketName,
@@ -91,10 +91,10 @@ pub(super) fn target(
     if is_met && is_covered(&granted, wanted) { Ok(granted.backend) } else { Err(denied()) }
 }
 
-/// The store behind the bucket that a copy comes from.
+/// Returns the store of the bucket that a copy is read from.
 ///
 /// # Errors
-/// `AccessDenied` where the key is not for it, else as for a claim's.
+/// `AccessDenied` if the key doesn't allow the read; otherwise the same as for a claim's key.
 pub(super) fn source(access: &ServedAccess, source: &CopySource, known: &Tables) -> Result<Arc<Backend>, Refusal> {
     let granted = known.grant(access, &source.bucket).map_err(of_unreachable)?;
     let is_met = Need::of(Operation::GetObject, source.version.is_some()).is_met_by(granted.mode);
@@ -102,15 +102,16 @@ pub(super) fn source(access: &ServedAccess, source: &CopySource, known: &Tables)
     if is_met && is_covered { Ok(granted.backend) } else { Err(denied()) }
 }
 
-/// Checks that a request stays below the prefix: by the object's key, by those of the objects that
-/// it deletes, or by the prefix of a list. A DeleteObjects passes until its document was read.
+/// Returns true if a request stays below the granted prefix: by the object's key, by the keys of
+/// the objects that it deletes, or by the prefix of a list. A DeleteObjects passes until its
+/// document has been read.
 fn is_covered(granted: &Granted, wanted: &Wanted<'_>) -> bool {
     use Operation as O;
     if granted.is_whole() {
         return true;
     }
     match (wanted.operation, wanted.key, wanted.prefix) {
-        // They tell nothing of any object.
+        // These reveal nothing about objects.
         (
             O::CreateBucket
             | O::GetBucketAcl

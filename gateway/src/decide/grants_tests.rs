@@ -31,18 +31,18 @@ fn consent(mode: AccessMode, prefixes: &[&str]) -> Consent {
     Consent { max_mode: mode, prefixes: prefixes.iter().map(|text| prefix(text)).collect() }
 }
 
-/// What is known in a test, and what of it is wrong.
+/// The cluster state of a test case.
 struct Known {
     scopes: Vec<AccessScope>,
-    /// The consent in the record of `photos`, by the namespace's UID.
+    /// The consent in the record of `photos`, by namespace UID.
     consent: Vec<(&'static str, Consent)>,
-    /// Who holds `photos`.
+    /// The claim that holds `photos`.
     holder: &'static str,
     ending: bool,
-    /// The namespace UID in the record of the access; no record without one.
+    /// The namespace UID in the record of the access. `None`: there is no record.
     namespace: Option<&'static str>,
     shared: Value,
-    /// The claim has made the buckets of the records or taken them over.
+    /// The claim has created the buckets of the records, or taken them over.
     has_begun: bool,
 }
 
@@ -149,7 +149,7 @@ impl Known {
     }
 }
 
-/// Every operation of the allow-list that is about a bucket, and whether it names an object.
+/// Every allowed operation on a bucket, and whether it names an object.
 const ALL: [(Operation, bool); 31] = [
     (Operation::AbortMultipartUpload, true),
     (Operation::CompleteMultipartUpload, true),
@@ -239,7 +239,7 @@ const STORES: [&str; 9] = [
 fn every_operation_is_closed_that_its_mode_does_not_name() {
     assert_eq!(allowed(&of_mode(AccessMode::ReadOnly), None, "a"), READS);
     assert_eq!(allowed(&of_mode(AccessMode::WriteOnly), None, "a"), STORES);
-    // The keys of a DeleteObjects aren't known yet.
+    // DeleteObjects is missing: its keys aren't known yet.
     assert_eq!(allowed(&of_mode(AccessMode::ReadWrite), None, "a").len(), ALL.len() - 1);
 }
 
@@ -293,7 +293,7 @@ fn below_a_prefix_is_what_begins_with_it_byte_by_byte(#[case] asked: Option<&str
     }
 }
 
-/// A key of an access for `photos`, below this prefix.
+/// A key of an access to `photos`, limited to this prefix.
 fn below(prefixed: Option<&str>, mode: AccessMode) -> Known {
     Known { scopes: vec![scope("photos", Some("c-1"), mode, prefixed)], ..Known::default() }
 }

@@ -1,5 +1,5 @@
-//! Who may do what: a pure function of the caller, of what is asked for, of what is known and of
-//! the time.
+//! Authorisation: a pure function of the caller, the request, the cached cluster state and the
+//! time.
 
 mod grants;
 mod refusals;
@@ -18,37 +18,37 @@ use refusals::of_unreachable;
 pub use refusals::{denied, unknown_key};
 pub use wanted::Wanted;
 
-/// Who asks.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Caller<'a> {
-    /// Who holds this key: the signature has been verified.
+    /// The holder of this key, whose signature has been verified.
     Key(&'a Key),
-    /// Anybody.
+    /// Anonymous.
     Nobody,
 }
 
-/// What is to be done with a request.
+/// The action to take on a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Pass it on to this backend.
+    /// Forward it to this backend.
     Forward(Arc<Backend>),
     /// Read the document of this DeleteObjects, and decide again with its keys.
     ReadDeletion,
-    /// Tell the caller that these buckets are theirs, and since when each is held.
+    /// Answer with the caller's buckets, each with the time since which it has been claimed.
     TellBuckets(Vec<(BucketName, Option<Timestamp>)>),
-    /// Tell what is configured of the bucket, as far as it is a tenant's to know.
+    /// Answer with the bucket's configuration, as far as a tenant may see it.
     TellConfiguration,
-    /// Tell the gateway's region, which every bucket is in as far as the caller can know.
+    /// Answer with the gateway's region. To the caller, every bucket is in it.
     TellRegion,
 }
 
 /// Decides about a request.
 ///
 /// # Errors
-/// - `InvalidAccessKeyId` where the key's time has come, as where its Secret is gone;
-/// - `AccessDenied` where the bucket is not the caller's, whether it exists or not; so for a copy's
-///   source, and for what an access's key is not for;
-/// - `ServiceUnavailable` where the store that the key was made for can't be told now;
+/// - `InvalidAccessKeyId` if the key has expired, as if its Secret were deleted;
+/// - `AccessDenied` if the bucket is not the caller's, whether it exists or not, also for the
+///   source of a copy, and if the key of an access doesn't allow the request;
+/// - `ServiceUnavailable` if the store that the key was made for can't be determined now;
 /// - `NotImplemented` for a copy from one store to another.
 pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Timestamp) -> Result<Verdict, Refusal> {
     match caller {
@@ -75,8 +75,9 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
                     return Err(Refusal::new(Code::NotImplemented, message));
                 }
             }
-            // Some stores take `..` in a key for a way through folders, under our admin key: no
-            // document of a client gets to one, whatever its key may do.
+            // Some stores resolve `..` in a key as a path through folders, under the gateway's
+            // admin key. So no document is forwarded unread, even if the client's key is for the
+            // whole bucket.
             if wanted.operation == Operation::DeleteObjects && wanted.deletion.is_none() {
                 return Ok(Verdict::ReadDeletion);
             }
@@ -96,13 +97,13 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
     }
 }
 
-/// The store behind a bucket of a claim's key.
+/// Returns the store of a bucket of a claim's key.
 fn reach(credential: &ServedCredential, bucket: &BucketName, known: &Tables) -> Result<Arc<Backend>, Refusal> {
     let scope = credential.scope(bucket.as_str()).ok_or_else(denied)?;
     known.reach_scope(credential, scope).map_err(of_unreachable)
 }
 
-/// The caller's buckets. Of an access those that it opens now.
+/// Returns the caller's buckets. For an access, only those that it may use now.
 fn buckets_of(key: &Key, known: &Tables) -> Vec<(BucketName, Option<Timestamp>)> {
     match &key.holder {
         Holder::Claim(credential) => {

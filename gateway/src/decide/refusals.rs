@@ -1,9 +1,9 @@
-//! Refusals of what is not the caller's: none tells what is there.
+//! Refusals that don't reveal what exists.
 
 use crate::refusal::{Code, Refusal};
 use crate::registry::Unreachable;
 
-/// Says why a store can't be reached, as far as the caller may know.
+/// Returns the refusal for an unreachable store. It says no more than the caller may know.
 pub(super) fn of_unreachable(why: Unreachable) -> Refusal {
     match why {
         Unreachable::Held | Unreachable::Closed => denied(),
@@ -11,13 +11,14 @@ pub(super) fn of_unreachable(why: Unreachable) -> Refusal {
     }
 }
 
-/// The bucket is not the caller's: in the same words whether it exists or not.
+/// The bucket is not the caller's. The message is the same whether it exists or not.
 #[must_use]
 pub fn denied() -> Refusal {
     Refusal::new(Code::AccessDenied, "Access Denied")
 }
 
-/// The key is nobody's: in the same words whether it is expired, deleted, or never was.
+/// The key is unknown. The message is the same whether it has expired, was deleted or never
+/// existed.
 #[must_use]
 pub fn unknown_key() -> Refusal {
     Refusal::new(Code::InvalidAccessKeyId, "The AWS Access Key Id you provided does not exist in our records.")

@@ -1,33 +1,33 @@
-//! What a request asks for, as far as access is concerned.
+//! The properties of a request that decide about access.
 
 use stowage_api::BucketName;
 
 use crate::deletion::Deletion;
 use crate::head::{Ask, CopySource, Operation};
 
-/// What is asked for, as far as access is concerned. Keys and prefixes are decoded bytes.
+/// The properties of a request that decide about access. Keys and prefixes are decoded bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The operation.
     pub operation: Operation,
-    /// The bucket, where one is named.
+    /// The bucket, if the request names one.
     pub bucket: Option<&'a BucketName>,
-    /// The object's key, where one is named.
+    /// The object's key, if the request names one.
     pub key: Option<&'a [u8]>,
-    /// What the keys of a list begin with, where that is said.
+    /// The prefix of a list, if the request has one.
     pub prefix: Option<&'a [u8]>,
     /// The objects that a DeleteObjects deletes, once its body has been read.
     pub deletion: Option<&'a Deletion>,
-    /// Where a copy comes from.
+    /// The source of a copy.
     pub source: Option<&'a CopySource>,
-    /// Whether it is about a version that may be past.
+    /// True if the request names a version, which may be a past one.
     pub names_version: bool,
-    /// Whether it wants other headers than an object has.
+    /// True if the request overrides headers of the response.
     pub overrides_headers: bool,
 }
 
 impl<'a> Wanted<'a> {
-    /// What a request wants.
+    /// Returns the properties of a parsed request.
     #[must_use]
     pub fn of(ask: &'a Ask) -> Self {
         let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map(|pair| pair.value.as_slice());
@@ -43,7 +43,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// An operation on a bucket itself, and nothing more.
+    /// Returns the properties of an operation on a bucket, without a key or other parameters.
     #[must_use]
     pub fn of_bucket(operation: Operation, bucket: &'a BucketName) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! Digests of a document in the head of its request: those of the client, and those for the store.
+//! Digests of a document in the request's headers: verification of the client's, and new ones for
+//! the store.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,24 +11,25 @@ use crate::body::checksum::Checksum;
 use crate::refusal::{Code, Refusal};
 
 const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
-/// Headers whose names begin like a checksum's, and which are none.
+/// Headers named like a checksum that are not one.
 const NO_CHECKSUMS: [&str; 3] = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
 
-/// Holds a body against the digests that the head has of it: `Content-MD5` and `x-amz-checksum-*`.
+/// Verifies a body against the digests in its headers: `Content-MD5` and `x-amz-checksum-*`.
 ///
 /// # Errors
-/// `BadDigest` where it has another, `InvalidDigest` and `InvalidRequest` for a value that is none,
-/// `NotImplemented` for a checksum that can't be computed here.
+/// `BadDigest` on a mismatch, `InvalidDigest` and `InvalidRequest` for an invalid value,
+/// `NotImplemented` for a checksum that the gateway can't compute.
 pub fn verify(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
     verify_md5(headers, body)?;
     let mut checksums = headers.iter().filter(|(name, _)| is_checksum(name));
     checksums.try_for_each(|(name, value)| verify_checksum(name, value, body))
 }
 
-/// Holds a body against `Content-MD5` alone, where checksums are about an object.
+/// Verifies a body against `Content-MD5` only, for operations whose checksum headers describe an
+/// object.
 ///
 /// # Errors
-/// `BadDigest` where it has another, `InvalidDigest` for a value that is none.
+/// `BadDigest` on a mismatch, `InvalidDigest` for an invalid value.
 pub fn verify_md5(headers: &HeaderMap, body: &[u8]) -> Result<(), Refusal> {
     if let Some(value) = headers.get(CONTENT_MD5) {
         let digest = STANDARD.decode(value.as_bytes()).ok().filter(|digest| digest.len() == Checksum::Md5.bytes());
@@ -61,11 +63,13 @@ fn verify_checksum(name: &HeaderName, value: &HeaderValue, body: &[u8]) -> Resul
     if is_it { Ok(()) } else { Err(differs(name.as_str())) }
 }
 
-/// Puts what is true of another body in the place of what the client said of its own. S3 wants one
-/// digest of this document. Every store knows `Content-MD5`, and those of before 2022 no other.
+/// Replaces the client's digests with one of the new body.
+///
+/// S3 requires a digest of this document. Every store supports `Content-MD5`, and stores from
+/// before 2022 support no other.
 ///
 /// # Errors
-/// Never: base64 can stand in a header.
+/// Never: base64 is valid in a header.
 pub fn write_anew(headers: &mut HeaderMap, body: &[u8]) -> Result<(), InvalidHeaderValue> {
     let is_about_body = |name: &&HeaderName| is_checksum(name) || *name == "x-amz-sdk-checksum-algorithm";
     let theirs: Vec<HeaderName> = headers.keys().filter(is_about_body).cloned().collect();

@@ -1,10 +1,10 @@
-//! The objects of a DeleteObjects: read whole from its document, and written for the store.
+//! The objects of a DeleteObjects: read from its document, and written again for the store.
 //!
-//! The keys stand in the body, and a store may take `..` in one for a way through folders, under
-//! the gateway's own key (spec §6). [`Deletion::read`] takes nothing but the one form that S3 has,
+//! The keys are in the body, and a store may resolve `..` in one as a path through folders, under
+//! the gateway's own key (spec §6). [`Deletion::read`] accepts only the exact form that S3 defines,
 //! and the store gets [`Deletion::written`], in which every byte is the gateway's.
 //!
-//! Everything here is pure. How a body is read, and how many at once, is `front/documents.rs`.
+//! Everything here is pure. Bodies are read, and their number is limited, in `front/documents.rs`.
 
 mod digests;
 mod objects;
@@ -26,7 +26,7 @@ pub use supplement::Supplement;
 pub struct Deletion {
     /// Each once.
     objects: Vec<Doomed>,
-    /// The keys of those that the document names again, as often as it does.
+    /// The keys of objects listed again, once per repetition.
     repeated: Vec<Key>,
     answer: Answer,
 }
@@ -35,22 +35,21 @@ impl Deletion {
     /// Reads a document.
     ///
     /// # Errors
-    /// `MalformedXML` for anything but the document of S3: another element or attribute, a document
-    /// type, an entity, a comment, an element that comes twice, no object or more than
-    /// [`MOST_OBJECTS`], a character that XML 1.0 can't carry. Those of [`Key::parse`] for a key;
-    /// `InvalidArgument` for a version's id that no store has given, and for an object that is
-    /// named again with other conditions.
+    /// `MalformedXML` for anything but S3's document: another element or attribute, a document
+    /// type, an entity, a comment, a repeated element, no object or more than [`MOST_OBJECTS`], a
+    /// character that XML 1.0 can't carry. Those of [`Key::parse`] for a key; `InvalidArgument` for
+    /// a version id that no store has issued, and for an object listed again with other conditions.
     pub fn read(document: &[u8]) -> Result<Self, Refusal> {
         let (objects, repeated, answer) = reader::read(document)?;
         Ok(Self { objects, repeated, answer })
     }
 
-    /// The document for the store, of exactly its capacity. What reads it has the same keys: lines
-    /// and blanks that a reader might change are references, and nothing is in it that XML 1.0
-    /// can't carry.
+    /// Returns the document for the store, with exactly its length as capacity. Every reader finds
+    /// the same keys in it: line ends and blanks that a reader might change are references, and it
+    /// has no character that XML 1.0 can't carry.
     ///
     /// # Errors
-    /// `EntityTooLarge` where it has more bytes than the operation's document may have.
+    /// `EntityTooLarge` if it is longer than the operation's maximum.
     pub fn written(&self) -> Result<Vec<u8>, Refusal> {
         let longest = Operation::DeleteObjects.longest_document().unwrap_or_default();
         let length = writer::length(&self.objects, self.answer);
@@ -60,19 +59,20 @@ impl Deletion {
         Ok(writer::write(&self.objects, self.answer, length))
     }
 
-    /// The objects, each once, in the document's order.
+    /// Returns the objects, each once, in the document's order.
     #[must_use]
     pub fn objects(&self) -> &[Doomed] {
         &self.objects
     }
 
-    /// The keys of the objects, decoded.
+    /// Returns the keys of the objects, decoded.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         self.objects.iter().map(|object| &object.key)
     }
 
-    /// The deletion without the objects at these places, which are deleted already, some by a
-    /// marker of this version; and what is told of them and of those that are named again.
+    /// Removes the objects at these indices, which are already deleted, some by a marker with this
+    /// version id. Returns the rest, and the results of the removed objects and of those listed
+    /// again.
     #[must_use]
     pub fn without(self, deleted: &BTreeMap<usize, Option<Box<str>>>) -> (Self, Supplement) {
         let Self { objects, repeated, answer } = self;
@@ -87,12 +87,12 @@ impl Deletion {
         (Self { objects: remaining, repeated: Vec::new(), answer }, supplement)
     }
 
-    /// How many bytes of memory a document of this length takes at most, by capacity: itself, what
-    /// is read of it, and what is written.
+    /// Returns the maximum memory in bytes of a document of this length, by capacity: the document
+    /// itself, its parsed form, and the rewritten document.
     #[must_use]
     pub fn most_held(length: u64) -> u64 {
-        // A short object is a few times its text in memory, and escaped text five times itself.
-        // Neither grows beyond a thousand objects, and the longest document.
+        // In memory, a short object takes a few times its text, and escaped text five times. Both
+        // are bounded by a thousand objects and the longest document.
         let longest = Operation::DeleteObjects.longest_document().unwrap_or_default();
         length.saturating_mul(14).saturating_add(8 << 10).min(2 * longest + (256 << 10))
     }

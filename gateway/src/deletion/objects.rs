@@ -1,31 +1,32 @@
-//! Objects that are to be deleted, and what the store tells of them.
+//! Objects to be deleted, and the form of the store's answer.
 
 use crate::head::Key;
 
-/// Most objects of one request (Amazon S3, DeleteObjects).
+/// Maximum number of objects of one request (Amazon S3, DeleteObjects).
 pub const MOST_OBJECTS: usize = 1000;
 
-/// What the store tells of what it has deleted.
+/// The results that the store returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
-    /// Every object.
+    /// Those of all objects.
     #[default]
     Full,
-    /// Those that it could not delete: `Quiet`.
+    /// Only those of objects that could not be deleted: `Quiet`.
     Errors,
 }
 
-/// An object that is to be deleted.
+/// An object to be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doomed {
     /// Its key.
     pub key: Key,
-    /// Which version; the present one is marked as deleted without.
+    /// The version to delete. Without one, the object gets a delete marker in a bucket that keeps
+    /// versions.
     pub version: Option<Box<str>>,
-    /// Its `ETag`, where only that one is meant.
+    /// A condition on its `ETag`.
     pub etag: Option<Box<str>>,
-    /// Its time, where only that one is meant, as the client wrote it.
+    /// A condition on its modification time, in the client's format.
     pub modified: Option<Box<str>>,
-    /// Its length in bytes, where only that one is meant.
+    /// A condition on its size in bytes.
     pub size: Option<u64>,
 }

@@ -1,12 +1,12 @@
-//! Reads the document of a DeleteObjects (Amazon S3, "Delete" and "ObjectIdentifier"). What isn't
-//! exactly that is nothing.
+//! The reader of DeleteObjects documents (Amazon S3, "Delete" and "ObjectIdentifier"). It accepts
+//! nothing else.
 
 use super::objects::{Answer, Doomed, MOST_OBJECTS};
 use crate::head::{Key, is_id};
 use crate::refusal::{Code, Refusal};
 use crate::xml::{Reader, malformed, once};
 
-/// Each object once, the keys of those that are named again, and what the store tells of them.
+/// The objects, each once; the keys of those listed again; and the form of the answer.
 type Read = (Vec<Doomed>, Vec<Key>, Answer);
 
 /// Reads a document.
@@ -33,12 +33,13 @@ fn deletion(reader: &mut Reader<'_>) -> Result<Read, Refusal> {
     Ok((objects, repeated, answer.unwrap_or_default()))
 }
 
-/// Each object once, and the keys of those that are named again: a store that is asked twice
-/// carries it out twice. In Amazon S3 the second deletion finds what the first has left.
+/// Separates repeated objects, because a store that is asked twice deletes twice. In Amazon S3 the
+/// second deletion acts on what the first has left. Returns each object once, and the keys of
+/// repetitions.
 fn merged(mut objects: Vec<Doomed>) -> Result<(Vec<Doomed>, Vec<Key>), Refusal> {
     let name = |at: &usize| objects.get(*at).map(|object| (object.key.as_str(), object.version.as_deref()));
     let mut order: Vec<usize> = (0..objects.len()).collect();
-    // Of two that are the same, the first in the document comes first.
+    // Equal objects keep the document's order.
     order.sort_unstable_by(|one, other| name(one).cmp(&name(other)).then(one.cmp(other)));
     let mut is_again = vec![false; objects.len()];
     for (one, other) in order.iter().zip(order.iter().skip(1)).filter(|(one, other)| name(one) == name(other)) {
@@ -103,7 +104,7 @@ fn quiet(text: &str) -> Result<Answer, Refusal> {
 
 fn number(text: &str) -> Result<u64, Refusal> {
     let text = text.trim_ascii();
-    // A sign would pass `parse`.
+    // `parse` would accept a sign.
     let has_digits_alone = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| has_digits_alone).ok_or_else(malformed)
 }

@@ -1,6 +1,5 @@
-//! The result of a DeleteObjects for objects that the store is not asked for: those that are
-//! deleted already, and those that the document names again. S3 answers for each object that is
-//! named.
+//! DeleteObjects results for objects that the store is not asked about: those already deleted, and
+//! those listed again. S3 returns a result for each object listed.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,22 +18,23 @@ use crate::xml::{begin, element};
 
 const ROOT: &str = "DeleteResult";
 const END: &[u8] = b"</DeleteResult>";
-/// Entries of a result: their first and last tags.
+/// The first and last tags of a result's entries.
 const ENTRIES: [(&[u8], &[u8]); 2] = [(b"<Deleted>", b"</Deleted>"), (b"<Error>", b"</Error>")];
-/// Longest entry that is repeated: a key of a kilobyte, every byte of it escaped, and more.
+/// Maximum length in bytes of an entry that can be repeated: a key of a kilobyte, every byte
+/// escaped, and more.
 const LONGEST_ENTRY: usize = 16 << 10;
 
-/// Results beside those of a store.
+/// Results to be added to a store's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supplement {
-    /// Keys whose entry comes again, and how often.
+    /// Keys whose entry has to be repeated, and the number of repetitions.
     repeated: HashMap<String, usize>,
-    /// Entries that the store has none of.
+    /// Entries for objects that the store was not asked about.
     further: String,
 }
 
 impl Supplement {
-    /// Of keys that are named again.
+    /// Creates it for keys that are listed again.
     pub(super) fn of(repeated: impl IntoIterator<Item = String>) -> Self {
         let mut supplement = Self::default();
         for key in repeated {
@@ -43,8 +43,8 @@ impl Supplement {
         supplement
     }
 
-    /// Adds an object that is deleted already, by a marker of this version where that is known. One
-    /// that is meant only as it was is told as an error.
+    /// Adds an object that is already deleted, by a marker with this version id if it is known. An
+    /// object with a condition gets an error.
     pub(super) fn add(&mut self, object: &Doomed, marker: Option<&str>, answer: Answer) {
         let times = 1 + self.repeated.remove(object.key.as_str()).unwrap_or_default();
         let has_condition = object.etag.is_some() || object.modified.is_some() || object.size.is_some();
@@ -67,7 +67,7 @@ impl Supplement {
         self.further.push_str(&entry.repeat(times));
     }
 
-    /// The whole result, where the store is asked for nothing.
+    /// Returns the whole result, if nothing is left for the store.
     #[must_use]
     pub fn alone(&self) -> String {
         let mut text = String::new();
@@ -77,7 +77,7 @@ impl Supplement {
         text
     }
 
-    /// A store's result with what is told beside it.
+    /// Adds these results to a store's response.
     #[must_use]
     pub fn within(self, from_store: Body) -> Body {
         if self == Self::default() {
@@ -90,7 +90,7 @@ impl Supplement {
 struct Within {
     body: Body,
     supplement: Supplement,
-    /// The end of what has come: the beginning of a tag, or of an entry.
+    /// The unprocessed end of the input: the beginning of a tag or of an entry.
     held: BytesMut,
     ended: bool,
 }
@@ -127,8 +127,8 @@ impl http_body::Body for Within {
 }
 
 impl Within {
-    /// Passes one thing on: an entry, what stands before it, or the end. False where more has to
-    /// come first.
+    /// Passes on one item: an entry, the text before it, or the end. Returns false if more input is
+    /// needed.
     fn step(&mut self, out: &mut BytesMut) -> bool {
         let entries = ENTRIES.iter().filter_map(|(first, last)| Some((memmem::find(&self.held, first)?, *last)));
         let next = entries.min_by_key(|(at, _)| *at);
@@ -141,7 +141,7 @@ impl Within {
             (_, Some(end)) => {
                 out.extend_from_slice(&self.held.split_to(end));
                 out.extend_from_slice(std::mem::take(&mut self.supplement.further).as_bytes());
-                // Behind it comes nothing that matters.
+                // Nothing relevant follows.
                 out.extend_from_slice(&self.held.split());
                 false
             }
@@ -154,7 +154,7 @@ impl Within {
         }
     }
 
-    /// Passes on the entry that has begun, as often as its object is named.
+    /// Passes on the entry that has begun, once for each time its object is listed.
     fn entry(&mut self, last: &[u8], out: &mut BytesMut) -> bool {
         let Some(at) = memmem::find(&self.held, last) else {
             if self.held.len() > LONGEST_ENTRY {
@@ -170,7 +170,7 @@ impl Within {
     }
 }
 
-/// The key in an entry.
+/// Returns the key in an entry.
 fn key_of(entry: &[u8]) -> Option<String> {
     let text = str::from_utf8(entry).ok()?;
     let (_, behind) = text.split_once("<Key>")?;

@@ -55,7 +55,7 @@ fn a_document_is_read_with_all_that_it_may_say() {
     );
 }
 
-/// A key is what XML says that it is, and no text of a URL.
+/// A key is XML text, without any percent-encoding.
 #[rstest]
 #[case("a&amp;b&lt;c&gt;d&quot;e&apos;f", "a&b<c>d\"e'f")]
 #[case("a&#13;b&#x0A;c&#9;d", "a\rb\nc\td")]
@@ -171,7 +171,7 @@ fn there_are_a_thousand_objects_at_most() {
 }
 
 // covers: 6.segments
-/// What no request can name is not deleted by a document, either.
+/// A key that is refused in a URL is refused in a document, too.
 #[rstest]
 #[case("in/../out", Code::InvalidArgument)]
 #[case("in/&#46;&#x2e;/out", Code::InvalidArgument)]
@@ -229,7 +229,7 @@ fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
     lines.iter().map(line).collect()
 }
 
-/// Check values over `123456789`: the catalogue's, and md5sum's.
+/// Check values for `123456789`, from the CRC catalogue and md5sum.
 #[rstest]
 #[case("content-md5", "25f9e794323b453885f5181f1b624d0b", Code::BadDigest)]
 #[case("x-amz-checksum-crc32", "cbf43926", Code::BadDigest)]
@@ -278,7 +278,7 @@ fn a_written_document_has_its_own_digest() {
     assert_eq!(found, expected);
 }
 
-/// A text that XML 1.0 can carry, rich in what readers disagree about.
+/// A text that XML 1.0 can carry, rich in characters that readers treat differently.
 fn text() -> impl Strategy<Value = String> {
     let c = prop_oneof![
         proptest::sample::select(vec![' ', '\t', '\n', '\r', '&', '<', '>', '"', '\'', ']', '/', ';', '#', '\u{85}']),
@@ -310,7 +310,7 @@ fn an_object_that_is_named_again_is_deleted_once() {
     assert_eq!(read.keys().map(Key::as_str).collect::<Vec<_>>(), ["b", "a", "b"]);
     let (remaining, supplement) = read.without(&BTreeMap::from([(0, None)]));
     assert_eq!(remaining.keys().map(Key::as_str).collect::<Vec<_>>(), ["a", "b"]);
-    // Two of one without a version, two of the other.
+    // The object itself, its two repetitions, and the one of its version: they count by key.
     assert_eq!(supplement.alone().matches("<Deleted><Key>b</Key></Deleted>").count(), 4);
     let other = "<Object><Key>b</Key><ETag>7</ETag></Object>";
     assert_eq!(named(&format!("{plain}{other}")).map_err(|refusal| refusal.code), Err(Code::InvalidArgument));

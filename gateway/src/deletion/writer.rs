@@ -1,17 +1,17 @@
-//! Writes the document of a DeleteObjects: the shortest that says what was read, and in which no
-//! reader finds another key.
+//! The writer of DeleteObjects documents: the shortest form of what was read, in which every reader
+//! finds the same keys.
 
 use super::objects::{Answer, Doomed};
 use crate::xml::{begin, element};
 
-/// How many bytes the document has.
+/// Returns the length of the document in bytes.
 pub(super) fn length(objects: &[Doomed], answer: Answer) -> usize {
     let mut length = 0;
     document(objects, answer, &mut |part| length += part.len());
     length
 }
 
-/// The document, which has `length` bytes.
+/// Writes the document, which has `length` bytes.
 pub(super) fn write(objects: &[Doomed], answer: Answer, length: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length);
     document(objects, answer, &mut |part| bytes.extend_from_slice(part.as_bytes()));

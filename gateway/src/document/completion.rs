@@ -4,7 +4,7 @@
 use crate::refusal::{Code, Refusal};
 use crate::xml::{Out, Reader, begin, element, malformed, once};
 
-/// Most parts of an upload (Amazon S3, "Amazon S3 multipart upload limits").
+/// Maximum number of parts of an upload (Amazon S3, "Amazon S3 multipart upload limits").
 const MOST_PARTS: u32 = 10_000;
 
 /// The root of the document.
@@ -35,7 +35,7 @@ pub(super) fn rewrite(document: &[u8], out: &mut Out) -> Result<(), Refusal> {
         }
         parts += 1;
         let part = Part::read(&mut reader)?;
-        // Else a store may take one twice, or in another order than the client.
+        // Otherwise a store may use a part twice, or in another order than the client's.
         if part.number <= before {
             let message = "The list of parts was not in ascending order. The parts list must be specified in order by \
                 part number.";
@@ -87,8 +87,8 @@ impl Part {
 
 fn part_number(text: &str) -> Result<u32, Refusal> {
     let text = text.trim_ascii();
-    // A sign would pass `parse`.
+    // `parse` would accept a sign.
     let has_digits_alone = text.bytes().all(|byte| byte.is_ascii_digit());
-    // The first is 1.
+    // Part numbers begin at 1.
     text.parse().ok().filter(|number| has_digits_alone && *number > 0).ok_or_else(malformed)
 }

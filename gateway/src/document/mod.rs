@@ -1,8 +1,9 @@
-//! Documents of S3 in requests: read strictly, and written for the store from what was read.
+//! S3 documents in requests: read strictly, and written for the store from what was read.
 //!
-//! A store may read a document otherwise than the gateway does: where a name comes twice, where an
-//! entity or a comment stands in a text, where lines end. So no document of a client gets to one.
-//! That of a DeleteObjects is [`crate::deletion`]'s. How a body is read is `front/documents.rs`.
+//! A store may interpret a document differently than the gateway does: if a name is repeated, if a
+//! text contains an entity or a comment, in its line ends. So no document of a client is forwarded.
+//! The document of a DeleteObjects is in [`crate::deletion`]. Bodies are read in
+//! `front/documents.rs`.
 //!
 //! Everything here is pure.
 
@@ -13,17 +14,17 @@ use crate::head::Operation;
 use crate::refusal::Refusal;
 use crate::xml::{Out, malformed};
 
-/// True where the store gets a document of [`rewritten`] in the place of the client's.
+/// Returns true if the client's document is replaced by one from [`rewritten`].
 #[must_use]
 pub fn is_rewritten(operation: Operation) -> bool {
     matches!(operation, Operation::CompleteMultipartUpload | Operation::PutObjectTagging)
 }
 
-/// The document for the store, for an operation of which [`is_rewritten`] is true.
+/// Returns the document for the store, for an operation that [`is_rewritten`].
 ///
 /// # Errors
-/// `MalformedXML` for anything but the operation's document; `EntityTooLarge` where what says the
-/// same is twice as long.
+/// `MalformedXML` for anything but the operation's document; `EntityTooLarge` if the rewritten
+/// document has more than about twice the length.
 pub fn rewritten(operation: Operation, document: &[u8]) -> Result<Vec<u8>, Refusal> {
     let mut out = Out::new(most_written(document.len() as u64));
     match operation {
@@ -34,15 +35,16 @@ pub fn rewritten(operation: Operation, document: &[u8]) -> Result<Vec<u8>, Refus
     Ok(out.into_bytes())
 }
 
-/// Most bytes of memory that a document of this length takes, by capacity: itself, what is
-/// written, which grows by doubling, and the tags of one that is no longer than it may have them.
+/// Returns the maximum memory of a document of this length, by capacity: the document itself, the
+/// rewritten one, which grows by doubling, and its parsed tags, up to the longest document of tags.
 #[must_use]
 pub fn most_held(length: u64) -> u64 {
     let tags = length.min(Operation::PutObjectTagging.longest_document().unwrap_or_default());
     length.saturating_add(2 * most_written(length)).saturating_add(4 * tags)
 }
 
-/// Twice the document, as a reference may stand where a character was.
+/// Returns the maximum length of the rewritten document: twice the original, as references may
+/// replace characters.
 fn most_written(length: u64) -> u64 {
     length.saturating_mul(2).saturating_add(1024)
 }

@@ -1,5 +1,5 @@
-//! The document of a PutObjectTagging (Amazon S3, "Tagging"). How many tags there may be, and how
-//! long they are, is for the store to say.
+//! The document of a PutObjectTagging (Amazon S3, "Tagging"). The store enforces the number and the
+//! length of tags.
 
 use crate::refusal::Refusal;
 use crate::xml::{Out, Reader, begin, element, malformed, once};

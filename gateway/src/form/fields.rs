@@ -1,10 +1,10 @@
-//! The fields of a form: what they are, and which headers they stand for.
+//! The fields of a form, and the headers that they stand for.
 
 use crate::refusal::{Code, Refusal};
 
-/// What stands in a key for the name of the file.
+/// The placeholder for the file's name in a key.
 const FILENAME: &str = "${filename}";
-/// Fields that sign, or are about the form alone; none of them is a header of the object.
+/// Fields of the signature, or about the form itself. None of them is a header of the object.
 const NO_HEADERS: [&str; 10] = [
     "bucket",
     "key",
@@ -18,57 +18,57 @@ const NO_HEADERS: [&str; 10] = [
     "x-amz-signature",
 ];
 
-/// The fields of a form that stand before its file.
+/// The fields of a form before its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Form {
     pub(super) fields: Vec<Field>,
     pub(super) filename: String,
 }
 
-/// A field. Nothing of it is believed before the policy has been looked at.
+/// A field. It is untrusted until the policy has been verified.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in lower case: names count without regard to case.
+    /// Its name in lower case, as names are case-insensitive.
     pub name: String,
-    /// Its value as it came.
+    /// Its value as it was sent.
     pub value: String,
 }
 
 impl std::fmt::Debug for Field {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Among the values are signatures and keys of encryption.
+        // Values may be signatures and encryption keys.
         f.debug_struct("Field").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl Form {
-    /// The fields in their order.
+    /// Returns the fields in order.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// The value of a field. `name` is in lower case.
+    /// Returns the value of a field. `name` is in lower case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|field| field.name == name).map(|field| field.value.as_str())
     }
 
-    /// The object's key, with the file's name where the field says `${filename}`. The caller judges
+    /// Returns the object's key, with `${filename}` replaced by the file's name. The caller checks
     /// its length and its segments.
     ///
     /// # Errors
-    /// A form without a key, or with an empty one.
+    /// The form has no key, or an empty one.
     pub fn key(&self) -> Result<String, Refusal> {
         let key = self.get("key").map(|key| key.replace(FILENAME, &self.filename));
         key.filter(|key| !key.is_empty())
             .ok_or_else(|| Refusal::new(Code::InvalidArgument, "Bucket POST must contain a field named 'key'."))
     }
 
-    /// What a client's PUT would have sent as headers: name and value. Whether they may be sent,
-    /// and can stand in a header, is judged as for a PUT.
+    /// Returns the headers of an equivalent PUT: name and value. The caller checks them as for a
+    /// PUT, and that they are valid in a header.
     ///
-    /// `acl` is the header `x-amz-acl`. `tagging` stays as it is: its value is XML, where the
+    /// `acl` becomes the header `x-amz-acl`. `tagging` is unchanged, as its value is XML, while the
     /// header `x-amz-tagging` has a query.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         let meant = self.fields.iter().filter(|field| {
@@ -82,7 +82,7 @@ impl Form {
     }
 }
 
-/// Whether a field means nothing, whatever it says.
+/// Returns true if a field has no meaning.
 pub(super) fn is_ignored(name: &str) -> bool {
     name.starts_with("x-ignore-")
 }

@@ -15,25 +15,25 @@ use super::splitter::Splitter;
 use crate::body::{Body, Broken};
 use crate::refusal::{Code, Refusal};
 
-/// How many bytes of a file are read before its length is guessed.
+/// Number of bytes of a file that are read before its length is derived from the request's.
 const LOOK_AHEAD: usize = 64 << 10;
 
-/// A form's file: its first bytes, and the body that the others come from.
+/// A form's file: its first bytes, and the body with the rest.
 pub struct File {
     inner: Body,
     splitter: Splitter,
-    /// What is known of the file, in one piece: a client chooses how many it sends, and each has
-    /// a cost that is not its length.
+    /// The first bytes of the file, in one piece: a client chooses the number of pieces, and each
+    /// has a cost beyond its length.
     ahead: BytesMut,
-    /// What is known behind it: of one piece of the body.
+    /// Bytes after `ahead`, from one piece of the body.
     ready: VecDeque<Bytes>,
-    /// How many bytes of the form are not the file's, if nothing follows it but the end.
+    /// Number of bytes of the form outside the file, if only the end follows it.
     envelope: u64,
 }
 
-/// A file whose length is known.
+/// A file of known length.
 pub struct Measured {
-    /// Yields this many bytes, or fails before the last.
+    /// Its length: the body yields this many bytes, or fails before the last.
     pub length: u64,
     /// The file.
     pub body: Upload,
@@ -42,7 +42,7 @@ pub struct Measured {
 impl File {
     pub(super) fn new(inner: Body, boundary: &Boundary, prefix: u64, rest: [Bytes; 2]) -> Result<Self, Refusal> {
         let splitter = Splitter::new(boundary);
-        // Two dashes and the end of the line, as all current clients write it.
+        // Two dashes and the line end, as all current clients write it.
         let closing = u64::try_from(boundary.delimiter().len() + 4).unwrap_or(u64::MAX);
         let envelope = prefix.saturating_add(closing);
         let mut file = Self { inner, splitter, ahead: BytesMut::new(), ready: VecDeque::new(), envelope };
@@ -57,7 +57,7 @@ impl File {
         self.splitter.push(piece, &mut self.ready)?;
         while let Some(piece) = self.ready.pop_front() {
             if self.ahead.len() + piece.len() > LOOK_AHEAD {
-                // Then it is the last that is looked at.
+                // This piece is the last one of the look-ahead.
                 self.ready.push_front(piece);
                 break;
             }
@@ -66,7 +66,7 @@ impl File {
         Ok(())
     }
 
-    /// Reads until the file's end is seen, or more than is looked at is out.
+    /// Reads until the file's end is found, or the look-ahead is exceeded.
     async fn look_ahead(&mut self) -> Result<(), Refusal> {
         while !self.splitter.is_ended() && usize::try_from(self.splitter.length()).is_ok_and(|out| out <= LOOK_AHEAD) {
             let frame = self.inner.frame().await.ok_or_else(incomplete)?.map_err(|_| incomplete())?;
@@ -77,22 +77,22 @@ impl File {
         Ok(())
     }
 
-    /// Whether its first bytes, of which a whole delimiter's are known if it has them, are the
-    /// boundary.
+    /// Returns true if the file begins with the boundary. At least a delimiter's length of it is
+    /// known, if it has that many bytes.
     fn begins_with_boundary(&self) -> bool {
         let boundary = without_line(self.splitter.delimiter());
         let known = self.ahead.iter().chain(self.ready.iter().flatten());
         known.take(boundary.len()).eq(boundary)
     }
 
-    /// Settles how long the file is: a store wants to know it before.
+    /// Determines the length of the file, which a store needs in advance.
     ///
-    /// A file of up to 64 KiB is read to its end. Of a longer one the length follows from the
-    /// request's, if nothing follows the file; if something does, the body fails before the file's
-    /// last byte is out.
+    /// A file of up to 64 KiB is read to its end. The length of a longer one is derived from the
+    /// request's, assuming that nothing follows the file. If something does, the body fails before
+    /// the file's last byte.
     ///
     /// # Errors
-    /// `MissingContentLength` for a longer file of a form without a length, `IncompleteBody`, and
+    /// `MissingContentLength` for a longer file in a form without a length, `IncompleteBody`, and
     /// `MalformedPOSTRequest`.
     pub async fn measured(mut self, content_length: Option<u64>) -> Result<Measured, Refusal> {
         self.look_ahead().await?;
@@ -117,8 +117,8 @@ impl File {
     }
 }
 
-/// A file on its way to a store. Its last bytes come after the delimiter behind them has been seen;
-/// a form that is cut off, or whose file has another length, ends with [`Broken`].
+/// A file being sent to a store. Its last bytes are yielded after the delimiter behind them has
+/// been found. If the form is cut off, or the file has another length, it ends with [`Broken`].
 pub struct Upload {
     inner: Body,
     splitter: Splitter,

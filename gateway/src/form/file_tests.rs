@@ -9,13 +9,13 @@ fn boundary() -> Boundary {
     Boundary::of(&text).ok().flatten().expect("a boundary")
 }
 
-/// A body whose every frame has an allocation of its own.
+/// A body in which each frame has its own allocation.
 fn body(text: Vec<u8>, size: usize) -> Body {
     let pieces: Vec<Bytes> = text.chunks(size).map(Bytes::copy_from_slice).collect();
     StreamBody::new(futures::stream::iter(pieces).map(|piece| Ok(Frame::data(piece)))).boxed_unsync()
 }
 
-/// However small the pieces are that a client sends, what is looked at costs what it is long.
+/// The look-ahead costs its length in memory, even if a client sends tiny pieces.
 #[rstest]
 #[tokio::test]
 async fn what_is_looked_at_has_a_capacity(#[values(1, 2, 75, 8192, LOOK_AHEAD, LOOK_AHEAD + 1)] size: usize) {

@@ -1,8 +1,8 @@
-//! Uploads by a form: `POST` on a bucket with `multipart/form-data`, as browsers send it.
+//! Form uploads: `POST` on a bucket with `multipart/form-data`, as browsers send it.
 //!
-//! [`read`] takes the fields before the file; they say who uploads what, and [`claim`] and
-//! [`Claim::verify`] judge them by the policy that was signed. The file flows on:
-//! [`File::measured`] makes it the body of a PUT, whose headers are [`Form::headers`].
+//! [`read`] takes the fields before the file. [`claim`] and [`Claim::verify`] authorise them by the
+//! signed policy. The file is streamed: [`File::measured`] makes it the body of a PUT, whose
+//! headers are [`Form::headers`].
 //!
 //! Source: "Browser-based uploads using POST" in Amazon S3's API reference, RFC 7578, RFC 2046.
 
@@ -28,12 +28,12 @@ pub use policy::{Condition, MAX_POLICY, Policy};
 pub use success::Success;
 pub use verify::{Claim, claim};
 
-/// Reads the fields of a form up to its file. Takes at most [`MAX_PREFIX`] bytes and the piece of
+/// Reads the fields of a form up to its file. Takes at most [`MAX_PREFIX`] bytes, and the piece of
 /// the body in which the file begins.
 ///
 /// # Errors
-/// `MalformedPOSTRequest` and `InvalidArgument` where it is no form with a file, `EntityTooLarge`
-/// where its fields are too many or too long, `IncompleteBody` where it ends before its file.
+/// `MalformedPOSTRequest` and `InvalidArgument` if it is not a form with a file, `EntityTooLarge`
+/// if its fields are too many or too long, `IncompleteBody` if it ends before its file.
 pub async fn read(mut body: Body, boundary: Boundary) -> Result<(Form, File), Refusal> {
     let mut reader = parts::Reader::new(&boundary);
     while let Some(frame) = body.frame().await {
@@ -47,8 +47,8 @@ pub async fn read(mut body: Body, boundary: Boundary) -> Result<(Form, File), Re
     Err(incomplete())
 }
 
-/// Most bytes of memory that [`read`] takes: the fields, and twice their length for what they are
-/// read from, which grows by doubling.
+/// Maximum memory of [`read`] in bytes: the fields, and twice their length for the input buffer,
+/// which grows by doubling.
 pub const MOST_HELD: usize = 3 * MAX_PREFIX;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The parts of a form before its file: bytes in, fields out, in any pieces.
+//! A parser of the parts before a form's file, for input in pieces of any size.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use memchr::memmem::Finder;
@@ -7,29 +7,29 @@ use super::fields::{Field, Form, is_ignored};
 use super::refusals::{malformed, too_large, two_readings};
 use crate::refusal::{Code, Refusal};
 
-/// How many fields a form may have before its file.
+/// Maximum number of fields before the file.
 pub const MAX_FIELDS: usize = 64;
-/// Most bytes of all that stands before the file. Amazon S3 takes 20 KB of fields ("POST
-/// Object"), and heads of parts are beside them.
+/// Maximum number of bytes before the file. Amazon S3 allows 20 KB of fields ("POST Object"), and
+/// the heads of parts come on top.
 pub const MAX_PREFIX: usize = 24 << 10;
-/// How long the head of a part may be.
+/// Maximum length of the head of a part, in bytes.
 const MAX_PART_HEAD: usize = 4 << 10;
-/// How many lines the head of a part may have. Browsers send two.
+/// Maximum number of lines in the head of a part. Browsers send two.
 const MAX_PART_LINES: usize = 16;
-/// How many parameters may stand behind a header's value. Browsers send two.
+/// Maximum number of parameters of a header. Browsers send two.
 const MAX_PARAMETERS: usize = 8;
 const END_OF_LINE: &[u8] = b"\r\n";
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// What stands between the parts of a form.
+/// The boundary between the parts of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary(String);
 
 impl Boundary {
-    /// From the header `content-type`. `None`: it is no form of this kind.
+    /// Parses the `content-type` header. Returns `None` if it is not a form's.
     ///
     /// # Errors
-    /// A boundary that RFC 2046 doesn't allow, or none, or two.
+    /// The boundary is missing, repeated or not allowed by RFC 2046.
     pub fn of(content_type: &str) -> Result<Option<Self>, Refusal> {
         let (kind, behind) = content_type.split_once(';').unwrap_or((content_type, ""));
         if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
@@ -42,27 +42,28 @@ impl Boundary {
         if is_valid { Ok(Some(Self(value))) } else { Err(malformed("The form's boundary can't be one.")) }
     }
 
-    /// What ends a part, up to where it is told whether another follows.
+    /// Returns the delimiter at the end of a part, without the characters that say if another part
+    /// follows.
     pub(super) fn delimiter(&self) -> Vec<u8> {
         ["\r\n--", &self.0].concat().into_bytes()
     }
 }
 
-/// What was found where the file begins.
+/// The result of parsing up to the file.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// What stood before it.
+    /// The fields before the file.
     pub form: Form,
-    /// How many bytes that had.
+    /// The number of bytes before the file.
     pub prefix: u64,
-    /// The first bytes of the file and of what follows.
+    /// The first bytes of the file, and those after them.
     pub rest: [Bytes; 2],
 }
 
-/// Reads fields until there is the file.
+/// A parser of fields up to the file.
 ///
-/// A client chooses in how many pieces a form comes, before anything says who it is. So nothing is
-/// read twice: a head is parsed once, and no byte is searched for each that follows.
+/// A client chooses the number of pieces of a form before it is authenticated. So nothing is read
+/// twice: a head is parsed once, and a byte is not searched again for each one that follows.
 pub(super) struct Reader {
     delimiter: Finder<'static>,
     end_of_head: Finder<'static>,
@@ -71,30 +72,30 @@ pub(super) struct Reader {
     fields: Vec<Field>,
 }
 
-/// What the window begins with.
+/// The item at the beginning of the window.
 enum At {
     /// A delimiter.
     Delimiter,
-    /// The end of the delimiter's line, and then the head of a part.
+    /// The line end of the delimiter, followed by the head of a part.
     Head,
     /// The value of the field of this name.
     Value(String),
 }
 
-/// What came of what was there.
+/// The result of a step.
 enum Step {
-    /// More has to come.
+    /// More input is needed.
     Wait,
-    /// Something is read.
+    /// An item was read.
     On,
-    /// The head of the file, which has this name, is read.
+    /// The head of the file was read. The file has this name.
     File(String),
 }
 
 impl Reader {
     pub(super) fn new(boundary: &Boundary) -> Self {
         let delimiter = Finder::new(&boundary.delimiter()).into_owned();
-        // The first delimiter has no line before it. With one, all are alike.
+        // The first delimiter has no line before it. With a line end, all delimiters are alike.
         let window = Window { bytes: BytesMut::from(END_OF_LINE), ..Window::default() };
         Self { delimiter, end_of_head: Finder::new(END_OF_HEAD), at: At::Delimiter, window, fields: Vec::new() }
     }
@@ -124,7 +125,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Reads what the window begins with, if all of it is there.
+    /// Reads the item at the beginning of the window, if it is complete.
     fn step(&mut self) -> Result<Step, Refusal> {
         match std::mem::replace(&mut self.at, At::Delimiter) {
             At::Delimiter => self.delimiter(),
@@ -147,7 +148,7 @@ impl Reader {
             }
             _ => return Err(malformed("A boundary of the form is not alone on its line.")),
         }
-        // The line's end stays: it may be the head's, too, which then has no line.
+        // The line end stays: it may also be the end of a head without lines.
         self.window.advance(end);
         self.at = At::Head;
         Ok(Step::On)
@@ -204,22 +205,22 @@ impl Reader {
     }
 }
 
-/// The part of a form that is being read.
+/// The unread part of a form.
 #[derive(Default)]
 struct Window {
     bytes: BytesMut,
-    /// How many of its bytes are known not to begin what is sought, but for the last ones.
+    /// Number of bytes already searched. A match may still begin in the last ones.
     searched: usize,
-    /// How many bytes have come before its first.
+    /// Number of bytes before the window.
     passed: usize,
-    /// How many bytes were looked at, each as often as it was.
+    /// Number of bytes examined, each counted as often as it was.
     #[cfg(test)]
     looked: usize,
 }
 
 impl Window {
-    /// Where the first of `what` begins. Until the next step it is searched for where it wasn't
-    /// yet.
+    /// Returns the first position of `what`. Until the next `advance`, only bytes not searched yet
+    /// are searched.
     fn find(&mut self, what: &Finder<'_>) -> Option<usize> {
         let width = what.needle().len();
         let from = (self.searched + 1).saturating_sub(width);
@@ -231,7 +232,7 @@ impl Window {
         found.map(|at| from + at)
     }
 
-    /// Goes on behind what has been read.
+    /// Moves past the bytes that have been read.
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
         self.passed += count;
@@ -243,21 +244,21 @@ impl Window {
         self.looked += count;
     }
 
-    /// Only tests count.
+    /// Counts in tests only.
     #[cfg(not(test))]
     fn looked_at(&self, _count: usize) {}
 }
 
-/// A delimiter without the end of the line before it.
+/// Returns a delimiter without the line end before it.
 pub(super) fn without_line(delimiter: &[u8]) -> &[u8] {
     delimiter.strip_prefix(END_OF_LINE).unwrap_or(delimiter)
 }
 
-/// What a part says of itself.
+/// The `Content-Disposition` of a part.
 struct Disposition {
     /// In lower case.
     name: String,
-    /// Without the directories that some browsers tell.
+    /// Without the directories that some browsers send.
     filename: String,
 }
 
@@ -277,7 +278,7 @@ impl Disposition {
             let is_coded = name.eq_ignore_ascii_case("content-transfer-encoding")
                 && !["binary", "8bit", "7bit"].iter().any(|plain| value.trim().eq_ignore_ascii_case(plain));
             if is_coded {
-                // It would be stored as it came.
+                // The file would be stored in its encoded form.
                 return Err(malformed("Parts of the form may not be encoded for transfer."));
             }
         }
@@ -294,8 +295,8 @@ impl Disposition {
     }
 }
 
-/// The values of those of these names among the parameters behind a header's value: `a=b; c="d"`.
-/// None of them may be there twice.
+/// Returns the values of the parameters with these names after a header's value: `a=b; c="d"`. None
+/// of them may be repeated.
 fn parameters<const N: usize>(text: &str, names: [&str; N]) -> Result<[Option<String>; N], Refusal> {
     const FORM: &str = "The parameters of a header of the form can't be read.";
     let mut rest = text.trim();
@@ -329,8 +330,8 @@ fn parameters<const N: usize>(text: &str, names: [&str; N]) -> Result<[Option<St
     Ok(values)
 }
 
-/// What stands before the closing quote, and what behind it. Only a quote is escaped: browsers send
-/// a backslash of a path as it is.
+/// Returns the text before the closing quote, and the text after it. Only quotes are escaped:
+/// browsers send the backslashes of a path unescaped.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut rest = text;

@@ -160,7 +160,8 @@ fn heads_have_few_lines_and_parameters() {
     assert_eq!((parameters(8), parameters(9)), (None, Some(Code::MalformedPOSTRequest)));
 }
 
-/// Who sends a form isn't known yet: its bytes may cost no more than bytes, in whatever pieces.
+/// The sender of a form isn't authenticated yet, so its cost must be linear in its bytes, in pieces
+/// of any size.
 #[test]
 fn no_byte_is_looked_at_for_each_that_follows() {
     let parameters: String = (0..6).map(|number| format!("; x{number}=\"{}\"", "x".repeat(600))).collect();
@@ -177,7 +178,7 @@ fn no_byte_is_looked_at_for_each_that_follows() {
             for piece in form.as_bytes().chunks(size.min(form.len())) {
                 reader.push(Bytes::copy_from_slice(piece)).expect("it can be read");
             }
-            // A delimiter's width for each byte that is searched, and once more to read it.
+            // A delimiter's width for each byte searched, and once more to read it.
             let bound = form.len() * (boundary().delimiter().len() + 2);
             assert!(reader.window.looked <= bound, "{} of {bound} in pieces of {size}", reader.window.looked);
         }

@@ -1,4 +1,5 @@
-//! What the owner of a key allows with a form: a policy, and whether a form keeps to it.
+//! The policy of a form, by which the owner of a key allows uploads, and its check against the
+//! form.
 //!
 //! Source: "Creating a POST policy" in Amazon S3's API reference.
 
@@ -12,37 +13,37 @@ use super::fields::{Form, is_ignored};
 use super::refusals::malformed;
 use crate::refusal::{Code, Refusal};
 
-/// How long a policy may be, in Base64.
+/// Maximum length of a policy in Base64.
 pub const MAX_POLICY: usize = 20 << 10;
-/// Fields that a policy can't name, besides `x-ignore-*`.
+/// Fields that need no condition, besides `x-ignore-*`.
 const EXEMPT: [&str; 3] = ["file", "policy", "x-amz-signature"];
 
-/// What a form has to keep to.
+/// A parsed policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Until when it is good.
+    /// The time at which it expires.
     pub expiration: Timestamp,
-    /// All of them hold.
+    /// The conditions, all of which have to be met.
     pub conditions: Vec<Condition>,
 }
 
-/// One thing that has to be so. Names of fields are in lower case.
+/// A condition. Names of fields are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// The field has this value.
     Equal(String, String),
-    /// The field's value begins like this.
+    /// The field's value begins with this.
     StartsWith(String, String),
-    /// The file has at least and at most so many bytes.
+    /// The file has at least and at most this many bytes.
     Length(u64, u64),
 }
 
 impl Policy {
-    /// Reads a policy as it stands in the form.
+    /// Parses a policy from its form field.
     ///
     /// # Errors
-    /// `MalformedPOSTRequest` for what is not Base64 of JSON of this form, and
-    /// `EntityTooLarge` for a policy beyond [`MAX_POLICY`].
+    /// `MalformedPOSTRequest` if it is not Base64 of the expected JSON, `EntityTooLarge` beyond
+    /// [`MAX_POLICY`].
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if text.len() > MAX_POLICY {
             return Err(Refusal::new(Code::EntityTooLarge, "The policy of the form is longer than 20 KiB."));
@@ -66,16 +67,16 @@ impl Policy {
         Ok(Self { expiration, conditions })
     }
 
-    /// Whether the form may be sent to this bucket with this policy, its file's length aside. `key`
-    /// is the form's with the file's name in it.
+    /// Checks that the policy allows the form for this bucket, apart from the file's length. `key`
+    /// is the form's, with the file's name inserted.
     ///
     /// # Errors
-    /// `AccessDenied` for a condition that isn't kept, and for a field that no condition is about.
+    /// `AccessDenied` for a condition that isn't met, and for a field without a condition.
     pub fn check(&self, form: &Form, bucket: &str, key: &str) -> Result<(), Refusal> {
         let value_of = |name: &str| match name {
             "bucket" => bucket,
             "key" => key,
-            // What isn't there begins with nothing.
+            // A missing field counts as empty.
             other => form.get(other).unwrap_or_default(),
         };
         for condition in &self.conditions {
@@ -94,7 +95,7 @@ impl Policy {
         extra.next().map_or(Ok(()), |name| Err(denied(&format!("Extra input fields: {name}"))))
     }
 
-    /// Whether a file of this length may be sent.
+    /// Checks that the policy allows a file of this length.
     ///
     /// # Errors
     /// `EntityTooSmall` and `EntityTooLarge`.
@@ -118,7 +119,7 @@ impl Policy {
     }
 }
 
-/// Of a list of content types, each begins so.
+/// Returns true if a value begins with `start`. In a list of content types, each has to.
 fn begins(name: &str, value: &str, start: &str) -> bool {
     if name == "content-type" && value.contains(',') {
         value.split(',').all(|one| one.trim().starts_with(start))
@@ -163,7 +164,7 @@ impl Condition {
         }
     }
 
-    /// As a policy would have it.
+    /// Returns the condition as written in a policy.
     fn text(&self) -> String {
         match self {
             Self::Equal(name, value) => format!("[\"eq\", \"${name}\", \"{value}\"]"),
@@ -173,7 +174,7 @@ impl Condition {
     }
 }
 
-/// A time of the one form that Amazon S3 reads.
+/// Parses a time in the only format that Amazon S3 accepts.
 fn expiration(text: &str) -> Option<Timestamp> {
     let is_of_form = text.ends_with('Z') && text.as_bytes().get(10) == Some(&b'T');
     if is_of_form { text.parse().ok() } else { None }
@@ -202,7 +203,7 @@ enum Item {
 }
 
 impl Item {
-    /// Some write numbers as texts.
+    /// Returns the number. Some clients write numbers as strings.
     fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -212,7 +213,7 @@ impl Item {
     }
 }
 
-/// All entries of an object: of two with one name, a map would forget one.
+/// All entries of an object. A map would drop one of two with the same name.
 struct Entries(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Entries {

@@ -1,5 +1,5 @@
-//! Where a file ends: bytes of the body in, bytes of the file out, the last ones not before the
-//! delimiter behind them.
+//! A search for the end of a file: takes bytes of the body and yields those of the file. The last
+//! ones are yielded only after the delimiter behind them.
 
 use std::collections::VecDeque;
 
@@ -10,25 +10,25 @@ use super::parts::Boundary;
 use super::refusals::{incomplete, malformed};
 use crate::refusal::Refusal;
 
-/// How many bytes may follow the file: fields that count no more.
+/// Maximum number of bytes after the file: fields that are ignored.
 const MAX_ENVELOPE: usize = 64 << 10;
 
-/// Tells a file from what follows it. Holds back as many bytes as a delimiter has.
+/// Separates a file from what follows it. Holds back as many bytes as a delimiter has.
 pub(super) struct Splitter {
     finder: Finder<'static>,
     at: At,
-    /// How long the file has to be, once that is settled.
+    /// The required length of the file, once it is determined.
     expected: Option<u64>,
     length: u64,
 }
 
 enum At {
-    /// In the file, with its last bytes, which may be a delimiter's first.
+    /// In the file. Holds its last bytes, which may be the beginning of a delimiter.
     File(Bytes),
-    /// Behind a delimiter, with the file's last piece and what came of the delimiter's last two
-    /// bytes.
+    /// After a delimiter. Holds the file's last piece, and the first of the two bytes after the
+    /// delimiter, if it has come.
     Delimiter { last: Bytes, mark: Option<u8> },
-    /// Behind the file, with so many bytes of no meaning.
+    /// After the file, with this many ignored bytes.
     Envelope(usize),
     /// Refused.
     Broken,
@@ -40,29 +40,29 @@ impl Splitter {
         Self { finder, at: At::File(Bytes::new()), expected: None, length: 0 }
     }
 
-    /// What ends the file.
+    /// Returns the delimiter at the end of the file.
     pub(super) fn delimiter(&self) -> &[u8] {
         self.finder.needle()
     }
 
-    /// Whether the file's end has been seen.
+    /// Returns true if the file's end has been found.
     pub(super) fn is_ended(&self) -> bool {
         matches!(self.at, At::Envelope(_))
     }
 
-    /// How many bytes of the file are out.
+    /// Returns the number of bytes of the file that were yielded.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// From now on the file has to be so long. It is refused before its last byte is out if it
-    /// isn't: a store that has so many bytes keeps them. `length` is more than is out, or the
-    /// file's end has been seen.
+    /// Sets the required length of the file. A file of another length is refused before its last
+    /// byte is yielded, because a store keeps an object once it has that many bytes. `length` has
+    /// to be more than was yielded, unless the file's end has been found.
     pub(super) fn expect(&mut self, length: u64) {
         self.expected = Some(length);
     }
 
-    /// Takes a piece of the body; appends what is of the file.
+    /// Takes a piece of the body, and appends the file's part of it to `out`.
     pub(super) fn push(&mut self, piece: Bytes, out: &mut VecDeque<Bytes>) -> Result<(), Refusal> {
         match std::mem::replace(&mut self.at, At::Broken) {
             At::File(held) => self.file(held, piece, out),
@@ -74,12 +74,12 @@ impl Splitter {
 
     fn file(&mut self, held: Bytes, piece: Bytes, out: &mut VecDeque<Bytes>) -> Result<(), Refusal> {
         let width = self.finder.needle().len();
-        // A delimiter that begins in what is held, or right behind it, ends within its width of the
-        // piece. The last byte before it must not be out yet.
+        // A delimiter that begins in the held bytes, or right after them, ends within its width of
+        // the piece. The last byte before it must not be yielded yet.
         let joined = piece.len().min(width);
         let bridge = Bytes::from([&held[..], piece.get(..joined).unwrap_or_default()].concat());
         if let Some(at) = self.finder.find(&bridge).filter(|at| *at <= held.len()) {
-            // It ends behind what was held: else it had been found there.
+            // It ends after the held bytes: otherwise it would have been found in them.
             let behind = (at + width).saturating_sub(held.len()).min(piece.len());
             return self.mark(bridge.slice(..at), None, piece.slice(behind..), out);
         }
@@ -93,17 +93,18 @@ impl Splitter {
         }
     }
 
-    /// Lets all go but the last bytes.
+    /// Yields a piece without its last bytes, which are held back.
     fn hold(&mut self, piece: &Bytes, out: &mut VecDeque<Bytes>) -> Result<(), Refusal> {
         let kept = piece.len().saturating_sub(self.finder.needle().len());
-        // A copy, so that a few bytes don't hold the memory of the whole piece.
+        // A copy, so that a few bytes don't keep the whole piece in memory.
         let held = Bytes::copy_from_slice(piece.get(kept..).unwrap_or_default());
         self.go_on(piece.slice(..kept), out)?;
         self.at = At::File(held);
         Ok(())
     }
 
-    /// Behind a delimiter: two dashes end the form, the end of the line begins another part.
+    /// Handles the bytes after a delimiter: two dashes end the form, a line end begins another
+    /// part.
     fn mark(&mut self, last: Bytes, mark: Option<u8>, piece: Bytes, out: &mut VecDeque<Bytes>) -> Result<(), Refusal> {
         let mut bytes = mark.into_iter().chain(piece.iter().copied());
         match (bytes.next(), bytes.next()) {
@@ -133,8 +134,8 @@ impl Splitter {
         Ok(())
     }
 
-    /// Lets a piece out that is not the last: at least a byte of the file is behind it, because no
-    /// delimiter is. So the expected length can't be reached with it.
+    /// Yields a piece that is not the last. At least one more byte of the file follows it, as no
+    /// delimiter does. So the expected length must not be reached with it.
     fn go_on(&mut self, piece: Bytes, out: &mut VecDeque<Bytes>) -> Result<(), Refusal> {
         let length = self.length.saturating_add(length_of(&piece));
         if !piece.is_empty() && self.expected.is_some_and(|expected| expected <= length) {
@@ -151,7 +152,7 @@ impl Splitter {
         }
     }
 
-    /// The body has ended.
+    /// Checks that the file has ended. Called at the end of the body.
     pub(super) fn end(&self) -> Result<(), Refusal> {
         if self.is_ended() { Ok(()) } else { Err(incomplete()) }
     }

@@ -8,7 +8,7 @@ fn boundary() -> Boundary {
     Boundary::of("multipart/form-data; boundary=b").ok().flatten().expect("a boundary")
 }
 
-/// What comes out, and why no more.
+/// Returns the yielded bytes, and the code of the refusal, if any.
 fn split(splitter: &mut Splitter, text: &[u8], sizes: &[usize]) -> (Vec<u8>, Option<Code>) {
     let mut out = VecDeque::new();
     let mut sizes = sizes.iter().copied().cycle();
@@ -24,7 +24,7 @@ fn split(splitter: &mut Splitter, text: &[u8], sizes: &[usize]) -> (Vec<u8>, Opt
     (Vec::from(out).concat(), refused)
 }
 
-/// The same by looking at the whole.
+/// Returns the expected result, by searching the whole text.
 fn expected(text: &[u8]) -> Result<&[u8], Code> {
     let at = (0..text.len()).find(|at| text.get(*at..).is_some_and(|rest| rest.starts_with(b"\r\n--b")));
     let at = at.ok_or(Code::IncompleteBody)?;
@@ -36,14 +36,14 @@ fn expected(text: &[u8]) -> Result<&[u8], Code> {
     }
 }
 
-/// Texts in which there is much that is nearly a delimiter.
+/// Texts with many near-delimiters.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece =
         proptest::sample::select(vec!["\r\n--b", "\r\n", "\r", "\n", "-", "--", "b", "x", "\r\n--", "--b", "\r\n-"]);
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-/// How long the pieces are that a text comes in.
+/// The lengths of the pieces of a text.
 fn sizes() -> impl Strategy<Value = Vec<usize>> {
     proptest::collection::vec(1usize..12, 1..6)
 }
@@ -90,7 +90,7 @@ proptest! {
     }
 }
 
-/// Without the delimiter behind it, a file isn't whole, however many bytes have come.
+/// Without the delimiter behind it, a file isn't complete at any length.
 #[rstest]
 fn the_last_byte_waits_for_the_delimiter_where_a_length_is_expected(
     #[values(&[1][..], &[5], &[6], &[7], &[1, 30], &[usize::MAX])] sizes: &[usize],

@@ -1,27 +1,27 @@
-//! What a browser is answered when its file is stored.
+//! The response to a browser whose file was stored.
 
 use http::{StatusCode, Uri};
 
 use super::fields::Form;
 use crate::uri::encode;
 
-/// The answer that a form asks for.
+/// The response that a form requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Success {
     /// 200 without a body.
     Empty,
     /// 201 with XML that names the object.
     Created,
-    /// 204, where nothing else is asked for.
+    /// 204, the default.
     NoContent,
-    /// 303 to this address, with the object's names added.
+    /// 303 to this address, with the object's names appended.
     Redirect(String),
 }
 
 impl Success {
-    /// From the fields `success_action_redirect` (or `redirect`, its older name) and
-    /// `success_action_status`. Which of them a form may have, its policy says. An address that
-    /// can't be one, or another status, is as if it were not there.
+    /// Reads the fields `success_action_redirect` (or `redirect`, its older name) and
+    /// `success_action_status`. The policy decides which of them a form may have. An invalid
+    /// address or another status is ignored.
     #[must_use]
     pub fn of(form: &Form) -> Self {
         let redirect = form.get("success_action_redirect").or_else(|| form.get("redirect"));
@@ -35,7 +35,7 @@ impl Success {
         }
     }
 
-    /// The status of the answer.
+    /// Returns the status of the response.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         match self {
@@ -46,7 +46,7 @@ impl Success {
         }
     }
 
-    /// The header `location` of a redirect. `etag` is with its quotes. ASCII.
+    /// Returns the `location` header of a redirect, in ASCII. `etag` includes its quotes.
     #[must_use]
     pub fn location(&self, bucket: &str, key: &str, etag: &str) -> Option<String> {
         let Self::Redirect(address) = self else { return None };
@@ -56,7 +56,7 @@ impl Success {
     }
 }
 
-/// Whether it is an address of the web to which a query can be added.
+/// Returns true for an HTTP address to which a query can be appended.
 fn is_address(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic()) && !text.contains('#');
     let is_web =

@@ -14,7 +14,7 @@ fn boundary() -> Boundary {
     Boundary::of("multipart/form-data; boundary=b").ok().flatten().expect("a boundary")
 }
 
-/// A body in pieces, with an error of the connection behind them if it is cut.
+/// A body in pieces, followed by a connection error if it is cut.
 fn body(text: &[u8], size: usize, is_cut: bool) -> Body {
     let mut frames: Vec<Result<_, BoxError>> =
         text.chunks(size).map(|piece| Ok(Frame::data(Bytes::copy_from_slice(piece)))).collect();
@@ -94,7 +94,7 @@ async fn a_large_file_is_never_whole_where_the_form_is_not(
     #[case] expected: Code,
 ) {
     let (text, file) = whole(1_000_000, end);
-    // What a client announced that then is gone.
+    // The length announced by a client that then disconnects.
     let announced = if matches!(end, "" | "\r\n--b") { whole(1_000_000, END).0.len() } else { text.len() };
     let sent = send(text, u64::try_from(announced).ok(), is_cut).await.expect("it begins");
     assert_eq!(sent.refused, Some(expected));
@@ -102,7 +102,7 @@ async fn a_large_file_is_never_whole_where_the_form_is_not(
     assert!(u64::try_from(sent.bytes.len()).is_ok_and(|bytes| bytes < sent.length));
 }
 
-/// Some readers of forms take it for the end of an empty part, others for what was sent.
+/// Some readers of forms take it as the end of an empty part, others as content.
 #[rstest]
 #[case::in_a_file("k", "--b\r\nContent-Disposition: form-data; name=\"acl\"\r\n\r\nx")]
 #[case::at_the_end_of_a_file("k", "--b--\r\n")]
@@ -122,7 +122,7 @@ async fn what_begins_like_the_end_of_a_part_is_refused(
     assert_eq!(refused.map(|refusal| refusal.code), Some(Code::MalformedPOSTRequest));
 }
 
-/// The request has the length that was announced, but no delimiter is behind the file.
+/// The request has the announced length, but no delimiter follows the file.
 #[rstest]
 #[tokio::test]
 async fn a_form_that_is_never_closed_is_never_stored(
@@ -137,7 +137,7 @@ async fn a_form_that_is_never_closed_is_never_stored(
     assert!(sent.bytes.len() < file.len() && file.starts_with(&sent.bytes), "{} are out", sent.bytes.len());
 }
 
-/// Nor where all that was announced has been read before the length is settled.
+/// The same if all announced bytes have been read before the length is determined.
 #[rstest]
 #[tokio::test]
 async fn a_length_that_has_been_read_is_not_believed(#[values(0, 1, 2, 5, 6, 100)] beyond: usize) {

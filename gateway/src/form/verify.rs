@@ -1,4 +1,4 @@
-//! Who a form is from: the signature of its policy.
+//! Authentication of a form by the signature of its policy.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,27 +8,28 @@ use super::refusals::malformed;
 use crate::refusal::{Code, Refusal};
 use crate::sigv4::{self, Credential, Day, Scope, Signature, SigningSecret};
 
-/// How far a form's date may be ahead of our clock.
+/// Maximum time by which a form's date may be ahead of the gateway's clock.
 const SKEW: SignedDuration = SignedDuration::from_mins(15);
-/// How long a signing key is good for, whatever the policy says: as long as for a presigned URL.
+/// Maximum validity of a signing key, even if the policy allows more: the same as for a presigned
+/// URL.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Who signed a form's policy; not yet believed.
+/// The authentication of a form, parsed but not verified yet.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The key's id: visible ASCII, at most 128 bytes.
+    /// The access key id: visible ASCII, at most 128 bytes.
     pub access_key_id: String,
-    /// The day and the region that the key was derived for.
+    /// The day and the region that the signing key was derived for.
     pub scope: Scope,
-    /// When it was signed.
+    /// The time of the signature.
     pub time: Timestamp,
     signature: Signature,
 }
 
-/// Reads who a form is from. `None`: it isn't signed.
+/// Parses the authentication of a form. Returns `None` if it isn't signed.
 ///
 /// # Errors
-/// What is signed in another way, or only half, or can't be read.
+/// The form is signed by another scheme, its signature is incomplete, or a field is malformed.
 pub fn claim(form: &Form) -> Result<Option<Claim>, Refusal> {
     if form.get("x-amz-security-token").is_some() {
         return Err(Refusal::new(Code::InvalidToken, "The provided token is malformed or otherwise invalid."));
@@ -67,12 +68,13 @@ fn invalid(message: String) -> Refusal {
 }
 
 impl Claim {
-    /// Believes the claim, or not. `form` is the one that it was read from, `bucket` the request's,
-    /// `region` ours. What comes back is left to be asked about the file's length.
+    /// Verifies the claim. `form` is the one that it was read from, `bucket` the request's,
+    /// `region` the gateway's. Returns the policy, by which the caller has to check the file's
+    /// length.
     ///
     /// # Errors
-    /// What is out of its region or time, a signature of another policy or by another key, and what
-    /// the policy doesn't allow.
+    /// The claim is for another region or time, the signature is of another policy or by another
+    /// key, or the policy doesn't allow the form.
     pub fn verify(
         &self,
         form: &Form,
@@ -97,8 +99,8 @@ impl Claim {
         Ok(policy)
     }
 
-    /// The answer to a claim of a key that nobody has, after the work that [`Claim::verify`] would
-    /// have been up to the signature.
+    /// Refuses a claim with an unknown key, after the same work as [`Claim::verify`] up to the
+    /// signature.
     #[must_use]
     pub fn refuse_unknown(&self, form: &Form, region: &str, now: Timestamp) -> Refusal {
         let text = form.get("policy").unwrap_or_default();

@@ -4,8 +4,8 @@ use stowage_api::SecretKey;
 use super::super::Field;
 use super::*;
 
-/// The example of Amazon S3's reference, "Browser-based upload using HTTP POST (using AWS Signature
-/// Version 4)".
+/// The example from Amazon S3's reference, "Browser-based upload using HTTP POST (using AWS
+/// Signature Version 4)".
 const POLICY: &str = concat!(
     "eyAiZXhwaXJhdGlvbiI6ICIyMDE1LTEyLTMwVDEyOjAwOjAwLjAwMFoiLA0KICAiY29uZGl0aW9ucyI6IFsNCiAgICB7ImJ1Y2tldCI6ICJzaWd2",
     "NGV4YW1wbGVidWNrZXQifSwNCiAgICBbInN0YXJ0cy13aXRoIiwgIiRrZXkiLCAidXNlci91c2VyMS8iXSwNCiAgICB7ImFjbCI6ICJwdWJsaWMt",
@@ -34,7 +34,7 @@ const FIELDS: [(&str, &str); 12] = [
     ("x-amz-signature", SIGNATURE),
 ];
 
-/// The example's form with one field replaced, added or, with `None`, left out.
+/// The example's form with one field replaced, added, or omitted if the value is `None`.
 fn form(name: &str, value: Option<&str>) -> Form {
     let kept = FIELDS.into_iter().filter(|(of, _)| *of != name);
     let field = |(name, value): (&str, &str)| Field { name: name.into(), value: value.into() };
@@ -77,7 +77,8 @@ fn a_signing_key_is_good_for_a_week() {
         fields.push(Field { name: name.into(), value: value.into() });
     }
     let form = Form { fields, ..Form::default() };
-    // One who holds the signature alone is told the same before and after, but for the week.
+    // A client that has only the signature gets the same response before and after, but for the
+    // week.
     assert_eq!(verify(&form, "b", SECRET, "2016-01-05T00:00:00Z"), Err(Code::SignatureDoesNotMatch));
     assert_eq!(verify(&form, "b", SECRET, "2016-01-05T00:00:01Z"), Err(Code::AccessDenied));
 }

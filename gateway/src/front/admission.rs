@@ -1,4 +1,4 @@
-//! Leave for one of many to go on: how many requests may be under way, and come in a second.
+//! Limits per claim and per public bucket: concurrent requests and requests per second.
 
 use tokio::time::Instant;
 
@@ -12,27 +12,29 @@ use crate::limits::Source;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Key;
 
-/// Who shares a bound on what is under way.
+/// The subject of a limit on concurrent requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Share {
-    /// Who has a key of the claim or access with this UID.
+    /// The claim or access with this UID: all its keys together.
     Holder(String),
-    /// Who has no key, of this bucket.
+    /// Requests without a key, to this bucket.
     Public(String),
 }
 
-/// Most requests at once of one source to one public bucket.
+/// Maximum number of concurrent requests from one source to one public bucket.
 pub(super) const PER_SOURCE: u32 = 16;
 
 impl Shared {
-    /// Leave to go on for a key: all of a claim or access together, as while one follows the other.
+    /// Admits a request signed with a key.
+    ///
+    /// The limit is per claim or access, not per key: during a rotation two keys are valid.
     pub(super) fn admit_holder(&self, key: &Key) -> Result<record::Held, Refusal> {
         let holder = Share::Holder(key.holder_uid().to_owned());
         let counted = self.shares.take(holder).ok_or_else(slow_down)?;
         Ok(record::Held::new(counted))
     }
 
-    /// Leave to go on, for one of many.
+    /// Admits a request, with or without a key.
     pub(super) fn admit(&self, known: &Known, ask: &Ask, peer: &Peer) -> Result<record::Held, Refusal> {
         match known {
             Known::Key(key, _) | Known::Form(key) => self.admit_holder(key),

@@ -1,4 +1,4 @@
-//! From a verdict, or from a store's answer, to what the client gets.
+//! Responses to the client, made from a verdict or from a store's response.
 
 use std::time::Duration;
 
@@ -23,16 +23,17 @@ use crate::head::{Ask, Operation, path_of};
 use crate::metrics::{Metrics, Trouble};
 use crate::refusal::{Code, Refusal};
 
-/// What buckets without a known time of creation show: clients parse a time.
+/// The creation date of buckets whose creation time is unknown: clients need a time to parse.
 const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
 
-/// How slow an answer may be that a store works on for minutes: blanks come now and then.
+/// The pace of a response on which a store works for minutes: it sends blanks now and then.
 const LONG: Pace = Pace { idle: Duration::from_secs(5 * 60), window: Duration::from_secs(60), least: 0 };
 
-/// How long the text of an error may take to come.
+/// Time limit for the body of an error response.
 const ERROR: Duration = Duration::from_secs(10);
 
-/// The caller's buckets, with the time since when each is held.
+/// Builds the ListBuckets response from the caller's buckets and the times since which they have
+/// been claimed.
 pub(super) fn buckets(buckets: &[(BucketName, Option<Timestamp>)], ask: &Ask) -> Response<Body> {
     let prefix = ask.query.iter().find(|pair| pair.name == b"prefix").map_or(&[][..], |pair| &pair.value);
     let shown = |since: Option<Timestamp>| {
@@ -45,10 +46,10 @@ pub(super) fn buckets(buckets: &[(BucketName, Option<Timestamp>)], ask: &Ask) ->
     document(xml::buckets(&buckets, OWNER))
 }
 
-/// The answer to an operation on a bucket's configuration: a tenant has none, and makes no bucket.
+/// Answers an operation on a bucket's configuration: a tenant configures and creates no buckets.
 ///
 /// # Errors
-/// S3's code for what is not configured, or for a bucket that is there.
+/// S3's error code for configuration that is not set, or for a bucket that already exists.
 pub(super) fn configuration(operation: Operation) -> Result<Response<Body>, Refusal> {
     let refuse = |code, message: &'static str| Err(Refusal::new(code, message));
     match operation {
@@ -73,34 +74,34 @@ pub(super) fn configuration(operation: Operation) -> Result<Response<Body>, Refu
     }
 }
 
-/// The gateway's region.
+/// Builds the GetBucketLocation response with the gateway's region.
 pub(super) fn region(region: &str) -> Response<Body> {
     document(xml::location(region))
 }
 
-/// The URL by which the client named the object.
+/// Returns the URL by which the client addressed the object.
 pub(super) fn location_of(parts: &Parts, peer: &Peer) -> String {
     let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let scheme = if peer.is_tls { "https" } else { "http" };
     format!("{scheme}://{host}{}", parts.uri.path())
 }
 
-/// What a late answer says of this gateway in place of the store.
+/// Returns the gateway's values that replace the store's in a late response.
 pub(super) fn words(location: String, ask: &Ask, id: &str, key_id: &str) -> Words {
     Words { location, resource: path_of(&ask.target), request_id: id.to_owned(), key_id: key_id.to_owned() }
 }
 
-/// Who heard an answer, and from whom.
+/// The backend that sent a response, and the gateway's context for it.
 pub(super) struct Heard<'a> {
     pub(super) backend: &'a str,
     pub(super) region: &'a str,
     pub(super) metrics: &'a Metrics,
 }
 
-/// What of a store's answer the client gets.
+/// Turns a store's response into the client's.
 ///
 /// # Errors
-/// An error of the store that is about the request; `ServiceUnavailable` for one that is about us.
+/// The store's error if it is about the request; `ServiceUnavailable` if it is about the gateway.
 pub(super) async fn from_store(
     answer: Response<Body>,
     ask: &Ask,
@@ -136,7 +137,8 @@ pub(super) async fn from_store(
     Ok(answer)
 }
 
-/// The body of an error; nothing of one that is longer than any, or that breaks off.
+/// Reads the body of an error response. Returns nothing if it is longer than any error or breaks
+/// off.
 async fn text_of(mut body: Body) -> Bytes {
     let mut text = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -149,9 +151,10 @@ async fn text_of(mut body: Body) -> Bytes {
     text.freeze()
 }
 
-/// A store's error as a client may see it.
+/// Turns a store's error into the one shown to the client.
 fn unhappy(status: StatusCode, text: &[u8], is_head: bool, key_id: &str, heard: &Heard<'_>) -> Unhappy {
-    // An answer to HEAD has no body that would say whose fault it is. 401 is about a signature.
+    // A response to HEAD has no body, so the status alone decides. 401 is about the gateway's own
+    // signature.
     let is_told_by_status = status.is_client_error() && status != StatusCode::UNAUTHORIZED;
     if is_head && is_told_by_status {
         if status == StatusCode::FORBIDDEN {
@@ -179,12 +182,12 @@ fn unhappy(status: StatusCode, text: &[u8], is_head: bool, key_id: &str, heard: 
     unavailable().into()
 }
 
-/// The store can't be asked, or what it says can't be understood.
+/// The refusal if the store can't be reached or its response can't be understood.
 pub(super) fn unavailable() -> Refusal {
     Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
 }
 
-/// What SDKs call an answer to HEAD.
+/// Returns the error code that SDKs use for the status of a response to HEAD.
 fn status_code(status: StatusCode) -> String {
     match status {
         StatusCode::NOT_FOUND => "NotFound".to_owned(),

@@ -1,4 +1,4 @@
-//! Who a request is from: its signature, and the key that it is by.
+//! Authentication: verifies a request's signature and finds its key.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::refusal::{Code, Refusal};
 use crate::registry::{Holder, Key};
 use crate::sigv4::{self, Claim, How, Raw, Verified};
 
-/// Who a request is from.
+/// The authenticated sender of a request.
 pub(super) enum Known {
-    /// Who holds this key.
+    /// The holder of this key, who signed the request.
     Key(Arc<Key>, Box<Verified>),
-    /// Who signed the policy of a form with this key.
+    /// The holder of this key, who signed the policy of a form.
     Form(Arc<Key>),
-    /// Nobody known.
+    /// Anonymous.
     Nobody,
 }
 
@@ -29,7 +29,7 @@ impl Known {
         }
     }
 
-    /// The key is one of an access, which may be for present objects alone.
+    /// True for a key of an access, which may be limited to present objects.
     pub(super) fn is_access(&self) -> bool {
         match self {
             Self::Key(key, _) | Self::Form(key) => matches!(key.holder, Holder::Access(_)),
@@ -39,7 +39,8 @@ impl Known {
 }
 
 impl Shared {
-    /// Who signed a request, and how, and what is said of its body.
+    /// Verifies a request's signature. Returns the sender, the kind of signature, and the value of
+    /// `x-amz-content-sha256`.
     pub(super) async fn know(&self, sent: &Sent, now: Timestamp) -> Result<(Known, Option<How>, String), Refusal> {
         let raw = Raw { method: sent.method.as_str(), path: &sent.path, query: &sent.query, headers: &sent.headers };
         let Some(claim) = sigv4::claim(&raw)? else {
@@ -52,7 +53,7 @@ impl Shared {
         };
         let verify = |word| sigv4::verify(&raw, &claim, word, &key.signing, region, dated);
         let verified = match (verify(word), claim.how) {
-            // Some pin a hash in a presigned URL and sign the word.
+            // Some clients pin a hash in a presigned URL but sign `UNSIGNED-PAYLOAD`.
             (Err(refusal), How::Query { .. }) if refusal.code == Code::SignatureDoesNotMatch => {
                 verify("UNSIGNED-PAYLOAD").map_err(|_| refusal)?
             }
@@ -61,8 +62,8 @@ impl Shared {
         Ok((Known::Key(key, Box::new(verified)), Some(claim.how), word.to_owned()))
     }
 
-    /// The key of this id; asked for where no watch has told of it. One whose time has come is as
-    /// good as none.
+    /// Finds the key with this id. A claim's key that no watch has delivered yet is read from the
+    /// API server. An expired key counts as unknown.
     pub(super) async fn key(&self, id: &str, now: Timestamp) -> Option<Arc<Key>> {
         let key = match self.registry.key(id) {
             Some(key) => Some(key),

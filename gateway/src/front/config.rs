@@ -1,32 +1,33 @@
-//! What a gateway is told.
+//! The configuration of a gateway.
 
 use std::time::Duration;
 
 use super::peer::Proxies;
 use crate::head::Domains;
 
-/// What a gateway is told.
+/// The configuration of a gateway.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The region that requests are signed for.
     pub region: String,
-    /// Whose word about a client's address is believed.
+    /// The proxies that are trusted to report a client's address.
     pub proxies: Proxies,
-    /// Domains below which a host names a bucket.
+    /// The domains below which a host name names a bucket.
     pub domains: Domains,
-    /// Most calls to each store at once.
+    /// Maximum number of concurrent calls to each store.
     pub backend_calls: usize,
-    /// Most requests at once by the keys of one claim, and by everybody without a key of one
-    /// bucket.
+    /// Maximum number of concurrent requests by the keys of one claim, and by all clients without a
+    /// key to one bucket.
     pub per_claim: u32,
-    /// Requests a second of one source to a public bucket, where its claim doesn't say.
+    /// Maximum number of requests per second from one source to a public bucket whose claim sets no
+    /// limit.
     pub anonymous_rps: u32,
-    /// How old what is known may be before nothing is served by it any more.
+    /// Maximum age of the cached cluster state; beyond it every request is refused.
     pub max_staleness: Duration,
 }
 
 impl Default for Config {
-    /// As the command line has it by default.
+    /// Returns the command line's defaults.
     fn default() -> Self {
         Self {
             region: "us-east-1".to_owned(),

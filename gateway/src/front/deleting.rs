@@ -1,5 +1,5 @@
-//! The buckets that keep versions, as far as is known, and the objects in them that are being
-//! deleted, each by one request at a time.
+//! A cache of the buckets known to keep versions, and locks on the objects being deleted in them:
+//! one deletion of an object at a time.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
@@ -20,16 +20,16 @@ use crate::head::Ask;
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 
-/// Most buckets of which it is remembered whether they keep versions. Beyond, all are taken for
-/// such that do.
+/// Maximum number of buckets in the cache. Once it is full, an unknown bucket is assumed to keep
+/// versions.
 const MOST_BUCKETS: usize = 64 << 10;
-/// Longest time for which a bucket counts as one that keeps no versions because its store said so.
+/// Time for which a store's answer that a bucket keeps no versions is trusted.
 const SAID: Duration = Duration::from_secs(60);
-/// Longest wait for another deletion of the same object.
+/// Maximum wait for another deletion of the same object.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for which a deletion without an answer may still be carried out by the store.
+/// Time for which the store may still carry out a deletion that it has not answered.
 const IN_DOUBT: Duration = Duration::from_secs(60);
-/// Most objects that are being deleted at once.
+/// Maximum number of objects being deleted at once.
 const MOST_BUSY: usize = 1 << 20;
 
 /// A bucket of a store.
@@ -46,27 +46,28 @@ impl Place {
     }
 }
 
-/// Knowledge of whether a bucket keeps versions.
+/// The cached versioning state of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
-    /// It does, or did: what it kept is there.
+    /// The bucket keeps versions, or did: its old versions still exist.
     Kept,
-    /// It did not at this time.
+    /// The bucket kept no versions at this time.
     None(Instant),
 }
 
-/// The buckets that keep versions, and the objects in them that are being deleted.
+/// The buckets that keep versions, and the objects being deleted in them.
 #[derive(Default)]
 pub(super) struct Deletions {
     buckets: Mutex<HashMap<Place, Versions>>,
-    /// Hashes of the objects: of two with the same hash one waits for the other.
+    /// Hashes of the objects. Two objects with the same hash wait for each other.
     busy: Mutex<HashSet<u64>>,
     freed: Notify,
     hashes: RandomState,
 }
 
 impl Deletions {
-    /// True where a bucket keeps versions, false where nothing says so.
+    /// Returns true if a bucket may keep versions: it is known to, or it is unknown and the cache
+    /// is full.
     pub(super) fn keeps(&self, place: &Place) -> bool {
         let buckets = self.buckets.lock();
         match buckets.get(place) {
@@ -75,7 +76,7 @@ impl Deletions {
         }
     }
 
-    /// The same, `None` where a store would have to be asked.
+    /// Returns whether a bucket keeps versions, or `None` if the store has to be asked.
     pub(super) fn known(&self, place: &Place, now: Instant) -> Option<bool> {
         match self.buckets.lock().get(place) {
             Some(Versions::Kept) => Some(true),
@@ -97,7 +98,8 @@ impl Deletions {
         }
     }
 
-    /// Learns from an answer. A bucket whose versioning is suspended gives the id `null`.
+    /// Learns from a response that a bucket keeps versions. A bucket with suspended versioning
+    /// returns the version id `null`.
     pub(super) fn learn(&self, place: Place, headers: &HeaderMap) {
         let has_version = headers.get(VERSION).is_some_and(|id| !id.is_empty() && id != "null");
         if has_version || headers.contains_key(MARKER) {
@@ -105,10 +107,10 @@ impl Deletions {
         }
     }
 
-    /// The turn to delete these objects, once nobody else deletes one of them.
+    /// Waits until no other request deletes one of these objects, then locks them.
     ///
     /// # Errors
-    /// `SlowDown` where that takes too long.
+    /// `SlowDown` if that takes too long.
     pub(super) async fn turn(self: &Arc<Self>, place: &Place, keys: &[&str]) -> Result<Turn, Refusal> {
         let keys: Vec<u64> = keys.iter().map(|key| self.hashes.hash_one((place, key))).collect();
         let until = Instant::now() + PATIENCE;
@@ -145,16 +147,17 @@ impl Deletions {
     }
 }
 
-/// Objects that nobody else deletes through this gateway, until this is dropped.
+/// A lock on objects: no other request deletes them through this gateway until it is dropped.
 pub(super) struct Turn {
     keys: Vec<u64>,
-    /// The store was asked to delete, and has not answered.
+    /// True while the store has a deletion that it has not answered.
     pub(super) is_open: bool,
     deletions: Arc<Deletions>,
 }
 
 impl Turn {
-    /// Notes an outcome: after an error of the store or none at all it may still delete.
+    /// Notes the outcome of a deletion. After a server error or no response the store may still
+    /// delete.
     pub(super) fn ends<T>(&mut self, outcome: &Result<T, Unhappy>) {
         self.is_open = outcome.as_ref().is_err_and(|unhappy| unhappy.status.is_server_error());
     }

@@ -1,9 +1,10 @@
-//! Deletions of what is deleted already, in buckets that keep versions (spec §6).
+//! Deletions of objects that are already deleted, in buckets that keep versions (spec §6).
 //!
 //! versitygw 1.8.0 keeps the content of a deleted object as a version, and copies it again for each
-//! further deletion without a version: no list shows what the copies take, so no quota counts it.
-//! So such a deletion is answered here, by a HEAD of the object before it. A bucket that keeps no
-//! versions pays nothing for a DELETE: that one keeps some is learned from the store's answers.
+//! further deletion without a version id. No list shows the space those copies take, so no quota
+//! counts it. The gateway therefore answers such a deletion itself, after a HEAD of the object. A
+//! bucket that keeps no versions costs no extra call for a DELETE: the gateway learns from the
+//! store's responses which buckets keep versions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,19 +29,20 @@ use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 use crate::upstream::{Admitted, Client};
 
-/// Most objects of one DeleteObjects that are looked at at once, each with a call of the tenant's.
+/// Maximum number of objects of one DeleteObjects checked concurrently. Each takes one call of the
+/// tenant.
 const LANES: usize = 8;
 
-/// The part of a DeleteObjects that the store is not asked for.
+/// The part of a DeleteObjects that the gateway answers without the store.
 pub(super) struct Aside {
     told: Supplement,
-    /// All of it is.
+    /// True if nothing is left for the store.
     is_all: bool,
     turn: Option<Turn>,
 }
 
 impl Shared {
-    /// Passes a request on, but for a DELETE of an object that is deleted already.
+    /// Forwards a request. A DELETE of an object that is already deleted is answered here.
     pub(super) async fn carry_out(
         self: &Arc<Self>,
         passed: Passed,
@@ -70,7 +72,7 @@ impl Shared {
         answer
     }
 
-    /// Passes a DeleteObjects on, and answers for what was set aside of it.
+    /// Forwards a DeleteObjects, and adds the results of the objects that were set aside.
     pub(super) async fn carry_out_deletion(
         self: &Arc<Self>,
         passed: Passed,
@@ -88,15 +90,16 @@ impl Shared {
         Ok(answer?.map(|body| told.within(body)))
     }
 
-    /// Sets aside the objects of a DeleteObjects that are deleted already, and those that it names
-    /// again. What remains is for the store.
+    /// Sets aside the objects of a DeleteObjects that are already deleted, and those listed more
+    /// than once. The rest is for the store.
     ///
-    /// A bucket of which nothing is known is asked about, as the answer to a quiet DeleteObjects
-    /// teaches nothing.
+    /// If nothing is known of the bucket, the store is asked for its versioning first: the response
+    /// to a quiet DeleteObjects does not show it.
     ///
     /// # Errors
-    /// `SlowDown` where others delete the same objects, or the tenant has no call left;
-    /// `ServiceUnavailable` where the store gives no answer; that of [`Self::refuse_hidden_keys`].
+    /// `SlowDown` if other requests delete the same objects, or the tenant has no call left;
+    /// `ServiceUnavailable` if the store doesn't answer; the errors of
+    /// [`Self::refuse_hidden_keys`].
     pub(super) async fn set_aside(
         &self,
         deletion: Deletion,
@@ -131,13 +134,13 @@ impl Shared {
         Ok(without(deletion, &found, Some(turn)))
     }
 
-    /// A call of the tenant's to look at an object.
+    /// Acquires one of the tenant's calls to the store, to look up an object.
     pub(super) fn look_up(&self, client: &Client, ask: &Ask, known: &Known) -> Result<Admitted, Refusal> {
         let slow_down = |_| Refusal::new(Code::SlowDown, "The store behind this bucket can't be asked now.");
         client.admit(self.tenant(known, ask), Instant::now()).map_err(slow_down)
     }
 
-    /// True where a bucket keeps versions, by what is known or by what the store says.
+    /// Returns true if a bucket keeps versions, from the cache or from the store.
     async fn keeps_versions(
         &self,
         client: &Client,
@@ -156,7 +159,8 @@ impl Shared {
     }
 }
 
-/// A deletion without the objects that were found to be deleted, by place.
+/// Splits a deletion: `found` has, at the index of each object, the delete marker's headers if it
+/// is already deleted.
 fn without(deletion: Deletion, found: &[Option<HeaderMap>], turn: Option<Turn>) -> (Deletion, Aside) {
     let markers: BTreeMap<usize, Option<Box<str>>> = found
         .iter()
@@ -171,10 +175,10 @@ fn without(deletion: Deletion, found: &[Option<HeaderMap>], turn: Option<Turn>) 
     (remaining, Aside { told, is_all, turn })
 }
 
-/// The answer to a DELETE of what is deleted.
+/// Builds the response to a DELETE of an object that is already deleted.
 ///
 /// # Errors
-/// `PreconditionFailed` where it was for an object with this tag, length or time alone.
+/// `PreconditionFailed` if the request depends on the object's ETag, size or time.
 fn gone(ask: &Ask, found: HeaderMap<HeaderValue>) -> Result<Response<Body>, Refusal> {
     if ask.headers.keys().any(|name| name.as_str().contains("if-match")) {
         let message = "At least one of the pre-conditions you specified did not hold";

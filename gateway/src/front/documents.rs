@@ -1,4 +1,4 @@
-//! Requests with a document: it is read whole, within bounds, and the store gets one that is
+//! Requests with an XML document: the document is read whole, within bounds, and the store gets one
 //! written from what was read (spec §6).
 
 use std::sync::Arc;
@@ -28,24 +28,23 @@ use crate::registry::{Backend, Key};
 use crate::sigv4::Verified;
 use crate::upstream::{Share, Shares, Tenant};
 
-/// Most memory of all documents together, in KiB, by capacity.
+/// Maximum memory of all documents together, in KiB, by capacity.
 const MOST_KIB: usize = 64 << 10;
-/// Most documents that a claim or access may have at once: of DeleteObjects, and of others that
-/// are longer than [`SHORT`].
+/// Maximum number of documents per claim or access at once: those of DeleteObjects, and others
+/// longer than [`SHORT`].
 const MOST_OF_ONE: u32 = 4;
-/// Longest document that doesn't count among those, in bytes.
+/// Maximum length of a document that doesn't count towards [`MOST_OF_ONE`], in bytes.
 const SHORT: u64 = 64 << 10;
-/// Longest time for a document to come. It holds memory meanwhile, which a body that flows does
-/// not.
+/// Time limit for a document to arrive. Unlike a streamed body, it occupies memory meanwhile.
 const TO_COME: Duration = Duration::from_secs(60);
 
-/// Room for documents that are held in memory.
+/// The memory budget for documents.
 pub(super) struct Documents {
     kib: Arc<Shares>,
     of_one: Counts<String>,
 }
 
-/// Room for one document, until this is dropped.
+/// A reservation for one document, released when dropped.
 pub(super) struct Room {
     _kib: Share,
     _of_one: Option<Counted<String>>,
@@ -58,11 +57,11 @@ impl Default for Documents {
 }
 
 impl Documents {
-    /// Room for one more document of the tenant, which takes so many bytes of memory. It counts for
-    /// the claim or access with this UID, where one is named.
+    /// Reserves `held` bytes for one more document of the tenant. Counts it for the claim or access
+    /// with the UID `holder`, if given.
     ///
     /// # Errors
-    /// `SlowDown` where there is none now.
+    /// `SlowDown` if no memory or no document is left.
     fn take(&self, holder: Option<&str>, tenant: Tenant, held: u64) -> Result<Room, Refusal> {
         let full = || Refusal::new(Code::SlowDown, "Too many documents are being read at once. Please try again.");
         let of_one = holder.map(|holder| self.of_one.take(holder.to_owned()).ok_or_else(full)).transpose()?;
@@ -73,14 +72,16 @@ impl Documents {
 }
 
 impl Shared {
-    /// A request that deletes many objects, with a document of ours, once each of its keys was
-    /// found to be the caller's; what was set aside of it; and the room that it takes. The record
-    /// names the keys.
+    /// Reads and authorises a DeleteObjects. Returns the request with a rewritten document, the
+    /// objects that were set aside, and the memory reservation.
+    ///
+    /// Each key of the document has to be one that the caller may delete. The access log record
+    /// gets the keys.
     ///
     /// # Errors
-    /// `AccessDenied` where one of its keys is not; `SlowDown` where there is no room for its
-    /// document; `RequestTimeout` where that doesn't come; all that a body can fail with, and that
-    /// [`Deletion::read`] can.
+    /// `AccessDenied` if the caller may not delete one of the keys; `SlowDown` if there is no
+    /// memory for the document; `RequestTimeout` if it doesn't arrive in time; the errors of
+    /// reading a body and of [`Deletion::read`].
     pub(super) async fn read_deletion(
         &self,
         mut ask: Ask,
@@ -107,13 +108,13 @@ impl Shared {
         Ok((Passed { ask, backend, body, now, location }, aside, room))
     }
 
-    /// The same request with a document of ours, for an operation that has one beside
-    /// DeleteObjects; else as it is. The document's memory is given back once it was sent.
+    /// Rewrites the document of a request other than DeleteObjects. A request without a document is
+    /// returned unchanged. The document's memory is released once it has been sent.
     ///
     /// # Errors
-    /// `SlowDown` where there is no room for the document; `RequestTimeout` where it doesn't come;
-    /// all that a body can fail with, and that [`document::rewritten`] can; and what is decided
-    /// once it is there.
+    /// `SlowDown` if there is no memory for the document; `RequestTimeout` if it doesn't arrive in
+    /// time; the errors of reading a body, of [`document::rewritten`], and of the second
+    /// authorisation.
     pub(super) async fn with_document(&self, passed: Passed, known: &Known) -> Result<Passed, Refusal> {
         if !document::is_rewritten(passed.ask.operation) {
             return Ok(passed);
@@ -134,7 +135,7 @@ impl Shared {
         drop(document);
         let (backend, now) = self.decide_again(key, &Wanted::of(&ask)).await?;
         if is_about_object {
-            // S3 wants no digest of this document, and its checksums are the object's.
+            // S3 requires no digest of this document, and checksum headers on it are the object's.
             ask.headers.remove("content-md5");
             ask.headers.remove("x-amz-sdk-checksum-algorithm");
             ask.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
@@ -150,8 +151,8 @@ impl Shared {
         Ok(Passed { ask, backend, body: body.boxed_unsync(), now, location })
     }
 
-    /// The backend of a request whose document has come, and the time. Meanwhile the key may have
-    /// ended, and consent may have been withdrawn.
+    /// Authorises a request again once its document has arrived. Returns the backend and the
+    /// current time. The key may have expired meanwhile, or consent may have been withdrawn.
     async fn decide_again(&self, key: &Key, wanted: &Wanted<'_>) -> Result<(Arc<Backend>, Timestamp), Refusal> {
         let now = (self.clock)();
         let key = self.key(key.id(), now).await.ok_or_else(unknown_key)?;
@@ -164,7 +165,7 @@ impl Shared {
     }
 }
 
-/// The document of a request, verified as it was signed.
+/// Reads a request's document, and verifies it against the request's signature.
 async fn read(body: Body, payload: Payload, verified: &Verified) -> Result<Vec<u8>, Refusal> {
     check_trailer(payload)?;
     let signatures = Some(Box::new(verified.chain()) as Box<dyn ChunkSignatures>);
@@ -172,7 +173,8 @@ async fn read(body: Body, payload: Payload, verified: &Verified) -> Result<Vec<u
     timeout(TO_COME, reading).await.map_err(|_| Slow::Trickle.refusal())?
 }
 
-/// Refuses a checksum that can't be computed here, whatever else is signed of the body.
+/// Refuses a trailing checksum that the gateway can't compute, even if the body is signed
+/// otherwise.
 fn check_trailer(payload: Payload) -> Result<(), Refusal> {
     match payload {
         Payload::SignedChunksTrailer { trailer: Some(checksum), .. } if checksum.start().is_none() => {
@@ -183,19 +185,19 @@ fn check_trailer(payload: Payload) -> Result<(), Refusal> {
     }
 }
 
-/// All of a body that is verified while it is read. What is taken is its length, and no more.
+/// Reads the whole of a body that is verified while it is read. Allocates its length and no more.
 async fn whole(out: Outgoing) -> Result<Vec<u8>, Refusal> {
     let length = usize::try_from(out.length.min(MAX_BODY)).unwrap_or_default();
     let (mut whole, mut body) = (Vec::with_capacity(length), out.body);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Broken::refusal(&error))?;
-        // A copy: a piece may keep a larger buffer alive.
+        // Copied, because a piece may keep a larger buffer alive.
         whole.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
     }
     Ok(whole)
 }
 
-/// Makes this document the body of a request, in the place of the client's.
+/// Replaces the client's document with this one as the body of the request.
 fn put(ask: &mut Ask, document: Vec<u8>) -> Body {
     let mut sha256 = [0; 32];
     let digest = digest::digest(&digest::SHA256, &document);

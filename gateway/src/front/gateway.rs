@@ -1,4 +1,4 @@
-//! The gateway, as its server and its metrics have it.
+//! The gateway as seen by its server and its metrics endpoint.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -29,13 +29,13 @@ impl fmt::Debug for Gateway {
 }
 
 impl Gateway {
-    /// A gateway of these parts. It serves once its registry has read its first whole view.
+    /// Creates a gateway. It serves requests once its registry is ready.
     #[must_use]
     pub fn new(gears: Gears, config: Config) -> Self {
         Self(Arc::new(Shared::new(gears, config)))
     }
 
-    /// Answers a request. There is always an answer; a body that breaks off ends the connection.
+    /// Answers a request. There is always a response; a body that breaks off ends the connection.
     pub async fn serve(&self, request: Request<Body>, peer: Peer) -> Response<Body> {
         let shared = &self.0;
         let (parts, body) = request.into_parts();
@@ -55,10 +55,10 @@ impl Gateway {
         record.close(answer, shared.log.clone(), shared.metrics.clone())
     }
 
-    /// A line about whether requests can be served now.
+    /// Reports readiness: a line with the age of the cached cluster state.
     ///
     /// # Errors
-    /// A line about why they can't.
+    /// A line with the reason why requests can't be served now.
     pub fn fitness(&self, now: Instant) -> Result<String, String> {
         let age = self.0.fit(now)?;
         if !self.0.quotas.is_ready(now, now.saturating_duration_since(self.0.begun)) {
@@ -67,7 +67,7 @@ impl Gateway {
         Ok(format!("ok: the API server was heard of {} s ago", age.as_secs()))
     }
 
-    /// All that is measured, as text.
+    /// Renders all metrics as text.
     #[must_use]
     pub fn measure(&self, now: Instant, dropped: u64, gauges: &Gauges) -> String {
         let age = self.0.registry.age(now).map_or(0, |age| age.as_secs());
@@ -79,22 +79,21 @@ impl Gateway {
         self.0.metrics.text().unwrap_or_default()
     }
 
-    /// What is known of the cluster.
+    /// Returns the cached cluster state.
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.0.registry
     }
 
-    /// Keeps count of what buckets hold that have limits, together with the other replicas, for
-    /// ever.
+    /// Counts the usage of buckets with limits, together with the other replicas. Never returns.
     pub async fn keep_quotas(&self, source: Source) -> Infallible {
         let shared = self.0.clone();
         let client = move |limited: &Limited| shared.client(&limited.backend).ok();
         self.0.quotas.follow(&self.0.registry, source, self.0.clock.clone(), Arc::new(client)).await
     }
 
-    /// What a bucket of a backend holds, as far as is known, in bytes; `None` where there is no
-    /// such backend.
+    /// Returns the known usage of a backend's bucket in bytes, or `None` if the backend doesn't
+    /// exist.
     #[must_use]
     pub fn used(&self, backend: &str, bucket: &str) -> Option<u64> {
         let backend = self.0.registry.backend(backend)?;
@@ -102,7 +101,7 @@ impl Gateway {
         Some(self.0.quotas.used(&RecordName::of(&backend.endpoint, &bucket)))
     }
 
-    /// Tells the other replicas what they have not been told yet.
+    /// Publishes to the other replicas the usage that they don't know yet.
     pub async fn part(&self, source: &Source) {
         self.0.quotas.part(source, self.0.clock.clone()).await;
     }

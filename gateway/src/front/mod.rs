@@ -1,4 +1,4 @@
-//! The way of a request: read, verified, decided about, passed on, answered.
+//! The path of a request: parse, authenticate, authorise, forward, respond.
 
 mod admission;
 mod answers;

@@ -1,49 +1,50 @@
-//! Who is at the other end, and whom they speak for.
+//! The address of a client, and the proxies trusted to report it.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
 
-/// Most entries of `X-Forwarded-For` that are looked at. No way through trusted proxies is longer.
+/// Maximum number of entries of `X-Forwarded-For` that are read. No chain of trusted proxies is
+/// longer.
 const MOST_HOPS: usize = 32;
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address: the socket's, or what a proxy has said in the PROXY protocol.
+    /// Its address: the socket's, or the one from the PROXY protocol header.
     pub address: SocketAddr,
-    /// Whether it speaks TLS with us.
+    /// True if the connection uses TLS.
     pub is_tls: bool,
 }
 
-/// The networks of proxies whose word about a client's address is believed. None by default.
+/// The networks of proxies trusted to report a client's address. None by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies(Vec<IpNet>);
 
 impl Proxies {
-    /// These.
+    /// Creates the set of these networks.
     #[must_use]
     pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
         Self(networks.into_iter().collect())
     }
 
-    /// Whether nobody is trusted.
+    /// Returns true if no proxy is trusted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an address is one of a trusted proxy.
+    /// Returns true if an address belongs to a trusted proxy.
     #[must_use]
     pub fn trust(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The address that a request is from: that of the peer, unless it is a trusted proxy. Then it
-    /// is the last one in `X-Forwarded-For` that no trusted proxy has. What stands to its left
-    /// anybody may have written.
+    /// Returns the client's address: the peer's, unless the peer is a trusted proxy. Behind one it
+    /// is the last entry of `X-Forwarded-For` that is not a trusted proxy. Entries to the left of
+    /// that one are ignored, as any client could have written them.
     #[must_use]
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut address = peer.to_canonical();
@@ -53,7 +54,8 @@ impl Proxies {
         let lines = headers.get_all("x-forwarded-for").iter().rev();
         let entries = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')).take(MOST_HOPS);
         for entry in entries {
-            // An entry that can't be read ends what is known: whoever wrote it is the last hop.
+            // An entry that can't be parsed ends the chain: the proxy that wrote it counts as the
+            // client.
             let Some(hop) = hop(entry) else { break };
             address = hop;
             if !self.trust(address) {
@@ -64,7 +66,7 @@ impl Proxies {
     }
 }
 
-/// An address, with or without a port.
+/// Parses an address, with or without a port.
 fn hop(entry: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(entry).ok()?.trim();
     let address = text.parse::<IpAddr>().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|it| it.ip()));

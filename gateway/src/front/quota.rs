@@ -1,4 +1,4 @@
-//! Room for what a request is about to store.
+//! Quota for the bytes that a request is about to store.
 
 use http::StatusCode;
 use jiff::Timestamp;
@@ -11,14 +11,15 @@ use crate::quota::{Fate, Reservation};
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 
-/// A bucket with limits that a request is about.
+/// The limited bucket that a request is about.
 pub(super) struct Metered {
     id: RecordName,
     limits: Limits,
 }
 
 impl Shared {
-    /// The limits that a request meets; `None` where there are none, or it changes nothing.
+    /// Returns the limits that apply to a request, or `None` if there are none or the request
+    /// changes nothing.
     pub(super) fn metered(&self, ask: &Ask, backend: &Backend, known: &Known) -> Result<Option<Metered>, Refusal> {
         let Some(bucket) = ask.target.bucket().filter(|_| ask.operation.adds() || removes(ask.operation)) else {
             return Ok(None);
@@ -30,7 +31,7 @@ impl Shared {
         let limits = self.registry.ask(|tables| tables.limits(own, bucket, backend));
         let limits = match limits {
             Ok(limits) => limits,
-            // What takes something out is never in the way of a limit.
+            // A limit never blocks an operation that frees space.
             Err(_) if !ask.operation.adds() => return Ok(None),
             Err(_) => {
                 let message = "The limit of this bucket can't be read. Please try again later.";
@@ -41,7 +42,8 @@ impl Shared {
         Ok((limits != Limits::default()).then(|| Metered { id: id(), limits }))
     }
 
-    /// Room for what a request is about to store, of which a copy has so many bytes.
+    /// Reserves quota for the bytes that a request is about to store. `copied` is the length of a
+    /// copy.
     pub(super) async fn reserve(
         &self,
         metered: Option<&Metered>,
@@ -55,7 +57,7 @@ impl Shared {
             (None, true) => ask.payload.length(),
             (None, false) => 0,
         };
-        // A store keeps it in no list, so a scan doesn't find it again.
+        // Metadata and tags are in no list of the store, so a scan doesn't find them again.
         let length = content.saturating_add(described(ask));
         if length == 0 && !ask.operation.stores_body() {
             return Ok(None);
@@ -67,7 +69,7 @@ impl Shared {
         reserved.map(Some)
     }
 
-    /// Notes what a request has taken out of a bucket.
+    /// Notes that a request has removed something from a bucket.
     pub(super) fn note_removal(&self, metered: Option<&Metered>, operation: Operation, status: StatusCode) {
         if let Some(Metered { id, limits }) = metered.filter(|_| removes(operation) && status.is_success()) {
             self.quotas.removed(id, *limits);
@@ -75,24 +77,24 @@ impl Shared {
     }
 }
 
-/// Whether a bucket may hold less after it.
+/// Returns true if a bucket may hold less after the operation.
 fn removes(operation: Operation) -> bool {
     use Operation as O;
     matches!(operation, O::DeleteObject | O::DeleteObjects | O::AbortMultipartUpload | O::CompleteMultipartUpload)
 }
 
-/// Bytes that are stored beside the content: metadata and tags.
+/// Returns the number of bytes stored besides the content: metadata and tags.
 fn described(ask: &Ask) -> u64 {
     let document = if ask.operation == Operation::PutObjectTagging { ask.payload.length() } else { 0 };
     kept(ask.operation, &ask.headers).saturating_add(document)
 }
 
-/// The fate of content of which so many bytes were passed on, by the status that the store
-/// answered.
+/// Returns the fate of content, `passed` bytes of which were sent, by the status of the store's
+/// response.
 ///
-/// The part of a body that was passed before it broke off may be kept: a store may have missed that
-/// it did. So may all where a store fails: versitygw 1.8.0 answers 500 for an object that it keeps
-/// without its tags.
+/// The part of a body sent before it broke off may be kept: the store may have missed that it did.
+/// If the store fails, it may keep all of it: versitygw 1.8.0 answers 500 for an object that it
+/// stores without its tags.
 pub(super) fn fate_of(status: Option<StatusCode>, passed: u64, content: u64) -> Fate {
     match status {
         _ if passed == 0 && content > 0 => Fate::Unsent,

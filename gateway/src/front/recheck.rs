@@ -1,4 +1,4 @@
-//! A request that is authorized again while its body, or its answer's, flows.
+//! Repeated authorisation of a request while its body, or the response's, is streamed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::head::Ask;
 use crate::refusal::Refusal;
 
 impl Shared {
-    /// The question whether a request that goes to this backend is allowed still.
+    /// Returns a check that a request forwarded to this backend is still allowed.
     pub(super) fn recheck(self: &Arc<Self>, known: &Known, ask: &Arc<Ask>, backend: &str) -> Recheck {
         let key_id: Option<Arc<str>> = match known {
             Known::Key(key, _) | Known::Form(key) => Some(key.id().into()),
@@ -37,7 +37,7 @@ impl Shared {
         let caller = key.as_deref().map_or(Caller::Nobody, Caller::Key);
         match self.registry.ask(|tables| decide(caller, &Wanted::of(ask), tables, now))? {
             Verdict::Forward(found) if found.name == backend => Ok(()),
-            // Its keys were decided about when its document had come.
+            // The keys of its document were authorised when the document had arrived.
             Verdict::ReadDeletion => Ok(()),
             _ => Err(unavailable()),
         }

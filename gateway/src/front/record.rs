@@ -1,4 +1,4 @@
-//! What is written down of a request, when its answer has ended.
+//! The access log record of a request, written when its response has ended.
 
 use std::any::Any;
 use std::pin::Pin;
@@ -22,14 +22,14 @@ use crate::head::{Ask, Key};
 use crate::metrics::{Answered, Metrics};
 use crate::registry::{self, Holder};
 
-/// Longest text of a client that is written down.
+/// Maximum length of a logged text from a client, in characters.
 const LONGEST: usize = 1024;
 
-/// Most text of the keys that one DeleteObjects names, in bytes: some thousand lines may wait for
-/// the log's writer.
+/// Maximum length of the logged keys of one DeleteObjects, in bytes: some thousand lines may be
+/// queued for the log's writer.
 const LONGEST_KEYS: usize = 8 << 10;
 
-/// What is known of a request so far.
+/// The record of a request in progress.
 pub(super) struct Record {
     entry: Entry,
     began: Instant,
@@ -75,7 +75,8 @@ impl Record {
         self.entry.key = ask.target.key().map(|key| key.as_str().to_owned());
     }
 
-    /// Notes the objects that a DeleteObjects deletes: how many, and the first keys, within bounds.
+    /// Records the objects that a DeleteObjects deletes: their number and the first keys, within
+    /// bounds.
     pub(super) fn deletes(&mut self, deletion: &Deletion) {
         self.entry.deleted_objects = Some(deletion.objects().len());
         let mut room = LONGEST_KEYS;
@@ -87,12 +88,12 @@ impl Record {
         self.entry.deleted_keys = deletion.keys().map(Key::as_str).take_while(fits).map(str::to_owned).collect();
     }
 
-    /// It is a question about pages of other origins.
+    /// Records that the request is a CORS preflight.
     pub(super) fn asks_for_leave(&mut self) {
         self.entry.operation = Some("Preflight");
     }
 
-    /// The backend that it was passed on to.
+    /// Returns the backend that the request was forwarded to.
     pub(super) fn backend(&self) -> Option<&str> {
         self.entry.backend.as_deref()
     }
@@ -105,7 +106,7 @@ impl Record {
         self.entry.error_code = Some(unhappy.code.clone());
     }
 
-    /// The answer, at whose end the line is written.
+    /// Completes the record with the response. The line is written when the response's body ends.
     pub(super) fn close(mut self, mut answer: Response<Body>, log: Option<Log>, metrics: Metrics) -> Response<Body> {
         let turnaround = self.began.elapsed();
         self.entry.http_status = answer.status().as_u16();
@@ -143,7 +144,7 @@ impl Drop for Written {
     }
 }
 
-/// A body that counts what goes.
+/// A body that counts the bytes sent.
 struct Told {
     body: Body,
     written: Written,
@@ -176,7 +177,7 @@ impl http_body::Body for Told {
     }
 }
 
-/// Something that is held until an answer has ended: a place among those that may be.
+/// A guard kept until a response has ended, such as a slot of a limit.
 pub(super) struct Held {
     _held: Box<dyn Any + Send>,
 }
@@ -187,7 +188,7 @@ impl Held {
     }
 }
 
-/// An answer that holds something to its end.
+/// Keeps a guard until the end of a response.
 pub(super) fn holding(answer: Response<Body>, held: Held) -> Response<Body> {
     answer.map(|body| Holding { body, _held: held }.boxed_unsync())
 }

@@ -1,8 +1,8 @@
-//! Keys with empty segments, where a store hides their versions (spec §6).
+//! Keys with empty segments, in stores that hide the versions of such objects (spec §6).
 //!
-//! versitygw 1.8.0 keeps an object under its key without empty segments, and versions under the key
-//! as it came: those of `a//b` are in no list, and no quota counts them. Other stores have `a//b`
-//! for a key like any other, so the store's name decides, as its answers have it.
+//! versitygw 1.8.0 keeps an object under its key without empty segments, but its versions under the
+//! key as it was sent. The versions of `a//b` are in no list, and no quota counts them. Other
+//! stores treat `a//b` like any other key, so the `Server` header of the store's responses decides.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::head::{Ask, Operation};
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 
-/// The name of a store that hides them.
+/// The `Server` header of a store that hides such versions.
 const HIDES: &[u8] = b"VERSITYGW";
-/// Longest time for which a store counts as another one.
+/// Time for which the gateway remembers that a store is not one of them.
 const KNOWN: Duration = Duration::from_secs(10 * 60);
 
-/// Endpoints of stores that hide nothing, and when they were found to. There are as many as
+/// Endpoints of stores that hide nothing, and the times when that was found. There are as many as
 /// backends.
 #[derive(Default)]
 pub(super) struct Stores(Mutex<HashMap<String, Instant>>);
@@ -42,7 +42,7 @@ impl Stores {
 }
 
 impl Shared {
-    /// Refuses a request that makes a version of its object, where the store would hide it.
+    /// Refuses a request that creates a version of its object, if the store would hide it.
     pub(super) async fn refuse_hidden(
         &self,
         ask: &Ask,
@@ -58,11 +58,11 @@ impl Shared {
         }
     }
 
-    /// Refuses a request that makes versions of these objects, where the store would hide one.
+    /// Refuses a request that creates versions of these objects, if the store would hide one.
     ///
     /// # Errors
-    /// `InvalidArgument` where it would; `ServiceUnavailable` where the store doesn't say which one
-    /// it is; `SlowDown` where the tenant has no call left.
+    /// `InvalidArgument` if it would; `ServiceUnavailable` if the store doesn't answer; `SlowDown`
+    /// if the tenant has no call left.
     pub(super) async fn refuse_hidden_keys(
         &self,
         keys: &[&str],
@@ -94,7 +94,8 @@ fn has_empty_segment(key: &str) -> bool {
     key.starts_with('/') || key.contains("//")
 }
 
-/// True for an operation that makes a version of its object, or a past version of what was there.
+/// Returns true for an operation that creates a version of its object, or turns the current one
+/// into a past version.
 fn makes_version(ask: &Ask) -> bool {
     use Operation as O;
     match ask.operation {

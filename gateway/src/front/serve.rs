@@ -1,4 +1,4 @@
-//! The steps of a request, in their order.
+//! The steps of a request, in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::refusal::{Code, Refusal};
 use crate::registry::Tables;
 use crate::sigv4::How;
 
-/// Longest head: the first line and all headers, in bytes.
+/// Maximum length of a head: the request target and all headers, in bytes.
 const LONGEST_HEAD: usize = 32 << 10;
 
 impl Shared {
-    /// How old what is known is.
+    /// Returns the age of the cached cluster state, or the reason why it can't be used.
     pub(super) fn fit(&self, now: Instant) -> Result<Duration, String> {
         match self.registry.age(now).filter(|_| self.registry.is_ready()) {
             None => Err("the first view of the cluster is not whole yet".to_owned()),
@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// Whether a page of another origin may do something, asked without a signature.
+    /// Answers a CORS preflight. It carries no signature.
     fn preflight(&self, parts: &Parts) -> Result<Response<Body>, Unhappy> {
         let rules = |tables: &Tables| cors::preflight(tables.rules(), &parts.headers);
         let mut answer = Response::new(nothing());
@@ -95,8 +95,8 @@ impl Shared {
         Ok(answer)
     }
 
-    /// Marks an answer for the page that asks: by the rule of the backend that it was passed on to,
-    /// by any where it was not.
+    /// Adds the CORS headers to a response: by the rule of the backend that the request was
+    /// forwarded to, or by any backend's rule if it was not forwarded.
     pub(super) fn mark(&self, asked: &cors::Asked, backend: Option<&str>, answer: &mut Response<Body>) {
         let headers = answer.headers_mut();
         self.registry.ask(|tables| match backend {

@@ -1,4 +1,4 @@
-//! What a gateway is made of, and what its requests share.
+//! The dependencies of a gateway, and the state shared by its requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,28 +19,28 @@ use crate::quota::Quotas;
 use crate::registry::{Live, Registry};
 use crate::upstream::{Clients, Connect};
 
-/// What a gateway is made of.
+/// The dependencies of a gateway.
 pub struct Gears {
-    /// What it knows of the cluster.
+    /// The cached cluster state.
     pub registry: Registry,
-    /// How it asks for a key that it doesn't know yet.
+    /// Live reads of keys that the registry doesn't have yet.
     pub live: Live,
-    /// How it reaches stores.
+    /// Connections to stores.
     pub connect: Box<dyn Connect>,
-    /// The time, by which keys end.
+    /// The clock by which keys expire.
     pub clock: WallClock,
-    /// The time that clients date their signatures by: the same, but where a simulator moves its
-    /// own ahead, and they have the machine's.
+    /// The clock by which clients date their signatures. It is the same as `clock`, except in a
+    /// simulator that advances its own clock while clients use the machine's.
     pub clock_of_clients: WallClock,
-    /// Where ids of requests begin: a random number.
+    /// The start of the sequence of request ids: a random number.
     pub first_id: u64,
-    /// Where access is logged, if anywhere.
+    /// The access log, if there is one.
     pub log: Option<Log>,
-    /// What is measured.
+    /// The metrics.
     pub metrics: Metrics,
 }
 
-/// What all handles of a gateway share.
+/// The state shared by all handles of a gateway.
 pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) registry: Registry,
@@ -63,7 +63,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Of these parts, with nothing under way.
+    /// Creates the state, with no request in progress.
     pub(super) fn new(gears: Gears, config: Config) -> Self {
         Self {
             registry: gears.registry,
@@ -87,13 +87,13 @@ impl Shared {
         }
     }
 
-    /// The id of a request that has come.
+    /// Returns the id for a new request.
     pub(super) fn next_request_id(&self) -> String {
         format!("{:016X}", mixed(self.next_id.fetch_add(1, Ordering::Relaxed)))
     }
 }
 
-/// Numbers in a row as ids that tell nobody how many there were (SplitMix64).
+/// Mixes consecutive numbers into ids that don't reveal how many there were (SplitMix64).
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
-//! The source of a copy, looked at before it is copied: whether it is there, how long it is, and
-//! which content it has. The copy is pinned to that content.
+//! A look-up of a copy's source before the copy: existence, length and content. The copy is pinned
+//! to that content.
 
 use http::header::{CONTENT_LENGTH, ETAG};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -14,7 +14,7 @@ use crate::uri::Pair;
 
 const PIN: HeaderName = HeaderName::from_static("x-amz-copy-source-if-match");
 
-/// Headers about the source of a copy, by the header of a HEAD of it.
+/// Headers of a HEAD of the source, each with the copy header that it is taken from.
 const OF_HEAD: [(&str, &str); 7] = [
     ("if-match", "x-amz-copy-source-if-match"),
     ("if-modified-since", "x-amz-copy-source-if-modified-since"),
@@ -25,17 +25,18 @@ const OF_HEAD: [(&str, &str); 7] = [
     ("x-amz-server-side-encryption-customer-key-md5", "x-amz-copy-source-server-side-encryption-customer-key-md5"),
 ];
 
-/// Bytes that a copy stores, with the metadata and tags of its source that it takes over; `None`
-/// where nothing is copied, or nobody has to know.
+/// Returns the number of bytes that a copy stores, including the metadata and tags taken over from
+/// its source. Returns `None` if nothing is copied or the length doesn't matter.
 ///
-/// The source is looked at where the length counts and no range says it, and for a key of an
-/// access, which may be for present objects alone: versitygw 1.8.0 copies the content of a key
-/// behind a delete marker. The copy is then of what was found or fails. The client's conditions are
-/// those of the look, too: beside the pin a store passes by `if-unmodified-since`.
+/// The source is looked up if the length counts and no range gives it, and for a key of an access,
+/// which may be limited to present objects: versitygw 1.8.0 copies the content of a key behind a
+/// delete marker. The copy then either has the content that was found, or fails. The client's
+/// conditions are sent with the look-up too, because a store ignores `if-unmodified-since` next to
+/// the pin.
 ///
 /// # Errors
-/// `NoSuchKey`, `PreconditionFailed`, `AccessDenied` and `InvalidRequest` as the store has it,
-/// `ServiceUnavailable` where it doesn't say what the source is.
+/// `NoSuchKey`, `PreconditionFailed`, `AccessDenied` and `InvalidRequest` by the store's response;
+/// `ServiceUnavailable` if the response doesn't describe the source.
 pub(super) async fn look(
     ask: &mut Ask,
     is_access: bool,
@@ -96,7 +97,7 @@ async fn head(
     }
 }
 
-/// The length of a range of bytes, as it is written for the store.
+/// Returns the length of a byte range, in the form that is sent to the store.
 fn range_length(range: &str) -> Option<u64> {
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);

@@ -1,4 +1,4 @@
-//! On to the store with what was understood, and back with its answer.
+//! Forwarding: sends the parsed request to the store, and returns its response.
 
 use std::sync::Arc;
 
@@ -25,23 +25,23 @@ use crate::registry::Backend;
 use crate::sigv4::{self, HASH_OF_NOTHING};
 use crate::upstream::{Call, CallError, Client, NotNow, Tenant};
 
-/// A request that is passed on.
+/// A request to be forwarded.
 pub(super) struct Passed {
     pub(super) ask: Ask,
     pub(super) backend: Arc<Backend>,
     pub(super) body: Body,
     pub(super) now: Timestamp,
-    /// The URL by which the client named the object.
+    /// The URL by which the client addressed the object.
     pub(super) location: String,
 }
 
-/// The speed at which a client has to read an answer that holds a store's call: an extension of the
-/// answer, for its connection.
+/// An extension of a response for the connection: the minimum speed at which the client has to read
+/// it while it occupies a call to the store.
 #[derive(Clone)]
 pub(crate) struct Reading(pub(crate) Arc<dyn Floor>);
 
 impl Shared {
-    /// Passes a request on, and its answer back.
+    /// Forwards a request, and returns the store's response.
     pub(super) async fn pass(
         self: &Arc<Self>,
         passed: Passed,
@@ -69,15 +69,14 @@ impl Shared {
         let began = Instant::now();
         let call = call(&ask, out)?;
         let mut fate = |fate| room.iter_mut().for_each(|room| room.is(fate));
-        // Whoever goes away meanwhile leaves it open.
+        // Stays unknown if the client disconnects meanwhile.
         fate(Fate::Unknown);
         let answer = client.ask(call, &admitted, now).await;
         let content = if has_body(&ask) { ask.payload.length() } else { 0 };
         fate(fate_of(answer.as_ref().ok().map(Response::status), failure.passed(), content));
         self.metrics.bytes(failure.passed(), 0);
         if let Some(refusal) = failure.reason() {
-            // The body was not what was signed: whatever the store says of what it got is nobody's
-            // business.
+            // The body was not the signed one, so the store's response to it is irrelevant.
             return Err(refusal.into());
         }
         let answer = match answer {
@@ -85,8 +84,8 @@ impl Shared {
             Err(error) => return Err(self.unanswered(&backend, &error).into()),
         };
         if answer.status().is_success() && ask.operation.stores_body() && failure.passed() != ask.payload.length() {
-            // It can't have stored what it has not got; and what was not sent to the end is not
-            // verified.
+            // The store can't have stored bytes that it didn't get, and a body that wasn't sent to
+            // its end isn't verified.
             self.metrics.trouble(&backend.name, Trouble::NotS3);
             return Err(unavailable().into());
         }
@@ -102,7 +101,7 @@ impl Shared {
         Ok(record::holding(answer, record::Held::new(admitted)))
     }
 
-    /// The tenant that a request counts for.
+    /// Returns the tenant whose share of calls a request counts for.
     pub(super) fn tenant(&self, known: &Known, ask: &Ask) -> Tenant {
         self.registry.ask(|tables| match known {
             Known::Key(key, _) | Known::Form(key) => match tables.namespace_of(key) {
@@ -169,12 +168,12 @@ impl ChunkSignatures for sigv4::Chain {
     }
 }
 
-/// A body goes to the store with the request.
+/// Returns true if the request to the store has a body.
 fn has_body(ask: &Ask) -> bool {
     ask.operation.stores_body() || ask.operation.longest_document().is_some()
 }
 
-/// What the store is asked: nothing but what was understood.
+/// Builds the call to the store, only from what was parsed.
 fn call(ask: &Ask, out: Outgoing) -> Result<Call, Refusal> {
     let mut headers: HeaderMap = ask.headers.clone();
     let unwritable = |_| Refusal::new(Code::InvalidRequest, "A header can't be written.");

@@ -1,4 +1,4 @@
-//! Uploads by a form: signed by a policy in the body, and written as the PutObject that they are.
+//! Form uploads: signed by a policy in the body, and stored by an equivalent PutObject.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +25,15 @@ use crate::refusal::{Code, Refusal};
 use crate::registry::Key;
 use crate::upstream::{Share, Shares, Tenant};
 
-/// Most memory for the fields of all forms together, in KiB: what 512 take.
+/// Maximum memory for the fields of all forms together, in KiB: enough for 512 forms.
 const MOST_KIB: usize = 512 * KIB;
 /// Memory for the fields of one form, in KiB.
 const KIB: usize = form::MOST_HELD.div_ceil(1024);
-/// Longest time for the fields of a form to come: as long as a head has, as nothing says yet who
-/// sends them.
+/// Time limit for the fields of a form: the same as for a head, as the sender is not authenticated
+/// yet.
 const FIELDS: Duration = Duration::from_secs(10);
 
-/// Room for the fields of forms that nobody has vouched for yet.
+/// The memory budget for the fields of forms that are not authenticated yet.
 pub(super) struct Forms(Arc<Shares>);
 
 impl Default for Forms {
@@ -43,17 +43,17 @@ impl Default for Forms {
 }
 
 impl Forms {
-    /// Room for one more form of a client.
+    /// Reserves memory for one more form of a client.
     ///
     /// # Errors
-    /// `SlowDown` where there is none now.
+    /// `SlowDown` if none is left.
     fn take(&self, peer: &Peer) -> Result<Share, Refusal> {
         let full = |_| Refusal::new(Code::SlowDown, "Too many forms are being read at once. Please try again.");
         self.0.take(Tenant::Source(Source::of(peer.address.ip())), KIB).map_err(full)
     }
 }
 
-/// A form that has been read up to its file, from somebody who may.
+/// An authenticated form that has been read up to its file.
 struct Judged {
     held: record::Held,
     ask: Ask,
@@ -62,10 +62,10 @@ struct Judged {
     success: Success,
 }
 
-/// The boundary of a form, where a request is one.
+/// Returns the boundary of a form, or `None` if the request is not a form upload.
 ///
 /// # Errors
-/// `MalformedPOSTRequest` where it is one that can't be read.
+/// `MalformedPOSTRequest` if the `Content-Type` is a form's but has no valid boundary.
 pub(super) fn boundary(sent: &Sent) -> Result<Option<Boundary>, Refusal> {
     let kind = sent.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     match kind {
@@ -75,7 +75,7 @@ pub(super) fn boundary(sent: &Sent) -> Result<Option<Boundary>, Refusal> {
 }
 
 impl Shared {
-    /// Answers an upload by a form.
+    /// Answers a form upload.
     pub(super) async fn upload(
         self: &Arc<Self>,
         sent: Sent,
@@ -107,8 +107,8 @@ impl Shared {
         Ok(record::holding(answer, held))
     }
 
-    /// The signer of a form, and its request. The form's room is given back once one of the
-    /// tenant's is taken, of which more of the body is read.
+    /// Authenticates a form and builds its request. The form's memory is released once one of the
+    /// tenant's slots is taken; only then is more of the body read.
     async fn judge(
         &self,
         (form, room): (&Form, Share),
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// The fields as the headers that they stand for, judged as those of a PUT.
+/// Converts the fields to the headers that they stand for, under the same rules as those of a PUT.
 fn headers(form: &Form) -> Result<HeaderMap, Refusal> {
     let mut headers = HeaderMap::new();
     for (name, value) in form.headers() {
@@ -169,7 +169,7 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
     length.map(Some).ok_or_else(|| Refusal::new(Code::InvalidArgument, "A length is a number."))
 }
 
-/// The answer that the form asks for, of the store's.
+/// Builds the response that the form requests from the store's.
 fn told(
     success: &Success,
     stored: Response<Body>,

@@ -1,5 +1,5 @@
-//! Questions to a store about versions: whether a bucket keeps them, and whether an object is
-//! deleted already.
+//! Calls to a store about versions: whether a bucket keeps them, and whether an object is already
+//! deleted.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -15,16 +15,16 @@ use crate::refusal::Refusal;
 use crate::upstream::{Admitted, Call, Client};
 use crate::uri::Pair;
 
-/// Longest answer to the question whether a bucket keeps versions.
+/// Maximum length of a GetBucketVersioning response, in bytes.
 const LONGEST_STATUS: usize = 64 << 10;
 
-/// Header that says that a delete marker is meant.
+/// The header of a response about a delete marker.
 pub(super) const MARKER: HeaderName = HeaderName::from_static("x-amz-delete-marker");
-/// Header with the id of a version.
+/// The header with a version id.
 pub(super) const VERSION: HeaderName = HeaderName::from_static("x-amz-version-id");
 
-/// Headers of the store about a delete marker, where there is no present object; `None` where there
-/// is one, or the store doesn't say.
+/// Returns the store's headers about a delete marker if there is no present object. Returns `None`
+/// if there is one, or the store doesn't say.
 pub(super) async fn absent(
     client: &Client,
     admitted: &Admitted,
@@ -38,7 +38,7 @@ pub(super) async fn absent(
         return Ok(None);
     }
     let told = |name: HeaderName| Some((name.clone(), answer.headers().get(&name)?.clone()));
-    // The id of a version alone says nothing.
+    // A version id alone means nothing.
     let is_marker = answer.headers().contains_key(MARKER);
     Ok(Some([MARKER, VERSION].into_iter().filter(|_| is_marker).filter_map(told).collect()))
 }
@@ -56,8 +56,8 @@ pub(super) async fn absent_of(
     }
 }
 
-/// Asks the store whether a bucket keeps versions; with the headers of the answer. One whose answer
-/// can't be understood is taken for one that does: it costs a HEAD for each deletion.
+/// Asks the store whether a bucket keeps versions. Returns that and the headers of the response. A
+/// response that can't be understood counts as yes, which costs a HEAD for each deletion.
 pub(super) async fn versioning(
     client: &Client,
     admitted: &Admitted,
@@ -71,11 +71,12 @@ pub(super) async fn versioning(
     let (parts, body) = answer.map_err(|_| unavailable())?.into_parts();
     let keeps = match parts.status {
         StatusCode::OK => {
-            // In a box, as the compiler can't see through the body's error that it is `Send`.
+            // Boxed, because the compiler can't prove through the body's error type that the future
+            // is `Send`.
             let text: BoxFuture<'static, _> = Limited::new(body, LONGEST_STATUS).collect().boxed();
             text.await.map_or(true, |text| memchr::memmem::find(&text.to_bytes(), b"Status>").is_some())
         }
-        // A store without versions.
+        // The store doesn't support versioning.
         StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => false,
         _ => true,
     };

@@ -1,4 +1,4 @@
-//! What body a request has, by its head: how it is signed, how it is framed, how long it is.
+//! The body announced by a head: its signature, framing and length.
 
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -6,17 +6,17 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use crate::body::{Announced, Payload};
 use crate::refusal::{Code, Refusal};
 
-/// The body of a request with this head. `word` says how it is signed: what is also the last line
-/// of the canonical request.
+/// Returns the body announced by a head. `word` is the value of `x-amz-content-sha256`, which is
+/// also the last line of the canonical request.
 ///
 /// # Errors
-/// Those of [`Payload::parse`]; `InvalidArgument` for a number that is none or a header that comes
-/// twice, `InvalidRequest` where framing and headers contradict each other.
+/// Those of [`Payload::parse`]; `InvalidArgument` for an invalid number or a repeated header;
+/// `InvalidRequest` if framing and headers contradict each other.
 pub fn payload(headers: &HeaderMap, word: &str) -> Result<Payload, Refusal> {
     let decoded = single(headers, "x-amz-decoded-content-length")?;
     let trailer = single(headers, "x-amz-trailer")?;
     if !word.starts_with("STREAMING-") && (decoded.is_some() || trailer.is_some()) {
-        // Somebody else would take the frames for the object's bytes.
+        // A store would take the frames for the object's bytes.
         let message = "x-amz-decoded-content-length and x-amz-trailer are for a body in chunks.";
         return Err(Refusal::new(Code::InvalidRequest, message));
     }

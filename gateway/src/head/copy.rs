@@ -1,4 +1,4 @@
-//! Where a copy comes from: read once, and written anew for the store.
+//! The source of a copy: parsed once, and written again for the store.
 
 use http::HeaderMap;
 use stowage_api::BucketName;
@@ -14,19 +14,19 @@ use crate::uri;
 pub struct CopySource {
     /// The bucket.
     pub bucket: BucketName,
-    /// The object in it.
+    /// The object's key.
     pub key: Key,
-    /// Which version of it, if not the present one.
+    /// The version id, if not the present version.
     pub version: Option<Vec<u8>>,
 }
 
 impl CopySource {
-    /// Reads `x-amz-copy-source`: `bucket/key`, percent-encoded, with or without a slash before and
-    /// `?versionId=…` behind (Amazon S3, CopyObject).
+    /// Parses `x-amz-copy-source`: `bucket/key`, percent-encoded, with or without a leading slash
+    /// and a trailing `?versionId=…` (Amazon S3, CopyObject).
     ///
     /// # Errors
-    /// `InvalidArgument` where it is none, and for a key in which a store could find the id of a
-    /// version; `NotImplemented` for an access point; those of [`Target::of`].
+    /// `InvalidArgument` if it is malformed, and for a key in which a store could find a version
+    /// id; `NotImplemented` for an access point; those of [`Target::of`].
     pub fn parse(header: &[u8]) -> Result<Self, Refusal> {
         let refuse =
             || Refusal::new(Code::InvalidArgument, "Copy Source must mention the source bucket and key: /bucket/key");
@@ -49,7 +49,7 @@ impl CopySource {
         Ok(Self { bucket, key, version })
     }
 
-    /// The header that the store gets.
+    /// Returns the header for the store.
     #[must_use]
     pub fn header(&self) -> String {
         let path = format!("/{}/{}", self.bucket, uri::encode_path(self.key.as_str().as_bytes()));
@@ -60,12 +60,13 @@ impl CopySource {
     }
 }
 
-/// Most bytes of a tag: 128 characters of its key, 256 of its value, in UTF-8 (Amazon S3,
-/// "Categorizing your storage using tags").
+/// Maximum size of a tag in bytes: 128 characters of its key and 256 of its value, in UTF-8 (Amazon
+/// S3, "Categorizing your storage using tags").
 const MOST_OF_TAG: u64 = 4 * (128 + 256);
 
-/// Bytes that a copy takes over from its source beside the content, by the headers of both the
-/// request and a HEAD of the source. Tags count as long as they may be: a HEAD has their number.
+/// Returns the number of bytes that a copy takes over from its source besides the content, by the
+/// headers of the request and of a HEAD of the source. Each tag counts with its maximum size, as a
+/// HEAD only returns their number.
 #[must_use]
 pub fn taken_over(operation: Operation, request: &HeaderMap, source: &HeaderMap) -> u64 {
     if operation != Operation::CopyObject {
@@ -78,9 +79,11 @@ pub fn taken_over(operation: Operation, request: &HeaderMap, source: &HeaderMap)
     metadata.saturating_add(count.unwrap_or(0).saturating_mul(MOST_OF_TAG))
 }
 
-/// `?versionId=` is in a key, as it is or however often it was encoded. Some stores decode the
-/// whole header before they look for it (versitygw 1.8.0, `ParseCopySource`): the key would name a
-/// past version, which the mode of an access doesn't allow.
+/// Returns true if a key contains `?versionId=`, plain or encoded any number of times.
+///
+/// Some stores decode the whole header before they look for it (versitygw 1.8.0,
+/// `ParseCopySource`). The key would then name a past version, which the mode of an access doesn't
+/// allow.
 fn names_version(key: &[u8]) -> bool {
     const MARK: &[u8] = b"?versionid=";
     let mut key = key.to_ascii_lowercase();
@@ -88,7 +91,7 @@ fn names_version(key: &[u8]) -> bool {
         if memchr::memmem::find(&key, MARK).is_some() {
             return true;
         }
-        // Shorter by two bytes at least, as long as there is something to decode.
+        // Each round with something to decode shortens the key by at least two bytes.
         let decoded: Vec<u8> = percent_encoding::percent_decode(&key).collect();
         if decoded.len() == key.len() {
             return false;

@@ -1,5 +1,5 @@
-//! Headers of a request that go to the store, by the table of [`super::rules`]. A header that is
-//! not in it is dropped where it means nothing to S3, and refused where it does.
+//! Selection of the request headers that are forwarded, by the table of [`super::rules`]. A header
+//! that is not in the table is dropped if S3 ignores it, and refused if S3 defines it.
 
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -9,19 +9,19 @@ use super::rules::{Elsewhere, MAKE, Rule, rule};
 use crate::refusal::{Code, Refusal};
 use crate::uri::{self, Pair};
 
-/// Whose all buckets and objects are, as far as tenants know.
+/// The owner of all buckets and objects, as shown to tenants.
 pub const OWNER: &str = "stowage";
-/// Most bytes of user metadata, names and values together (Amazon S3, "Working with object
-/// metadata").
+/// Maximum size of user metadata in bytes, names and values together (Amazon S3, "Working with
+/// object metadata").
 const MOST_METADATA: usize = 2 << 10;
-/// Most tags of an object (Amazon S3, "Categorizing your storage using tags").
+/// Maximum number of tags of an object (Amazon S3, "Categorizing your storage using tags").
 const MOST_TAGS: usize = 10;
 
-/// The headers of a request for this operation that go to the store.
+/// Returns the headers of a request that are forwarded with this operation.
 ///
 /// # Errors
-/// `AccessDenied`, `InvalidToken` or `NotImplemented` for a header that may not go on;
-/// `InvalidArgument` for one that comes twice and is no list, or whose value can't be one;
+/// `AccessDenied`, `InvalidToken` or `NotImplemented` for a header that must not be forwarded;
+/// `InvalidArgument` for a repeated header that is not a list, or an invalid value;
 /// `MetadataTooLarge` for more than 2 KiB of user metadata.
 pub fn forwarded(operation: O, headers: &HeaderMap) -> Result<HeaderMap, Refusal> {
     let mut forwarded = HeaderMap::new();
@@ -31,7 +31,7 @@ pub fn forwarded(operation: O, headers: &HeaderMap) -> Result<HeaderMap, Refusal
             Rule::Kept => MAKE.contains(&operation).then(|| value.clone()),
             Rule::Of(operations, _) if operations.contains(&operation) => Some(value.clone()),
             Rule::Of(_, Elsewhere::Dropped) => None,
-            // Of all lines together.
+            // All lines of the header are merged at the first one.
             Rule::Encoding if forwarded.contains_key(name) => None,
             Rule::Encoding => content_encoding(headers).filter(|_| MAKE.contains(&operation)),
             Rule::Directive if operation == O::CopyObject => Some(directive(name, value)?),
@@ -59,8 +59,9 @@ pub fn forwarded(operation: O, headers: &HeaderMap) -> Result<HeaderMap, Refusal
     Ok(forwarded)
 }
 
-/// Bytes of the headers that a store keeps with an object, names included. An operation that makes
-/// none has none kept, such as the `Content-Type` of its document.
+/// Returns the number of bytes of the headers that a store keeps with an object, names included. An
+/// operation that creates no object keeps none: the `Content-Type` of its document doesn't count,
+/// for example.
 #[must_use]
 pub fn kept(operation: O, forwarded: &HeaderMap) -> u64 {
     if !MAKE.contains(&operation) {
@@ -93,7 +94,7 @@ fn directive(name: &HeaderName, value: &HeaderValue) -> Result<HeaderValue, Refu
     known.then(|| value.clone()).ok_or_else(|| argument(name, "A directive is COPY or REPLACE."))
 }
 
-/// The range of a part that is copied: its first and its last byte. S3 knows no other form.
+/// Parses the range of a copied part: its first and last byte. S3 knows no other form.
 fn range(value: &HeaderValue) -> Result<HeaderValue, Refusal> {
     let refuse = || {
         let message = "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are \
@@ -110,7 +111,7 @@ fn range(value: &HeaderValue) -> Result<HeaderValue, Refusal> {
     HeaderValue::from_str(&format!("bytes={first}-{last}")).map_err(|_| refuse())
 }
 
-/// The tags of a header, which have the form of a query.
+/// Parses the tags of a header, which are encoded like a query, and writes them again.
 fn tags(value: &HeaderValue) -> Result<HeaderValue, Refusal> {
     let refuse = || {
         let message = "The header x-amz-tagging has up to ten tags as a query, each once.";
@@ -130,13 +131,13 @@ fn is_utf_8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok()
 }
 
-/// Whether several lines of this header are one list.
+/// Returns true if several lines of this header form one list.
 fn is_joined(name: &HeaderName) -> bool {
-    // User metadata of one name is joined by Amazon S3 too.
+    // Amazon S3 also joins user metadata of the same name.
     name.as_str().starts_with("x-amz-meta-") || matches!(name.as_str(), "cache-control" | "if-match" | "if-none-match")
 }
 
-/// The checksums of nothing, as a header has them.
+/// The checksums of an empty body, as header values.
 const OF_NOTHING: [(&[u8], &[u8]); 5] = [
     (b"x-amz-checksum-crc32", b"AAAAAA=="),
     (b"x-amz-checksum-crc32c", b"AAAAAA=="),
@@ -145,19 +146,23 @@ const OF_NOTHING: [(&[u8], &[u8]); 5] = [
     (b"x-amz-checksum-sha256", b"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="),
 ];
 
-/// Whether a parameter is a checksum that a presigner has made of a body that it didn't have, as
-/// Amazon's SDK for JavaScript does since its version 3.729. It says nothing of the body that will
-/// come.
+/// Returns true if a parameter is the checksum of an empty body.
+///
+/// Presigners compute it when they don't have the body, such as Amazon's SDK for JavaScript since
+/// version 3.729. It says nothing about the body that will be sent.
 fn is_of_nothing(pair: &Pair) -> bool {
     OF_NOTHING.iter().any(|(name, value)| pair.name.eq_ignore_ascii_case(name) && pair.value == *value)
 }
 
-/// Makes headers of the `x-amz-*` parameters that presigners have moved into the query, and takes
-/// them out of it. What remains is for the operation. The parameters of the signature itself are
-/// gone before. A checksum of nothing is dropped, with the name of its algorithm.
+/// Moves the `x-amz-*` parameters of a presigned query to the headers, and returns the rest of the
+/// query.
+///
+/// The parameters of the signature itself have been removed before. The checksum of an empty body
+/// is dropped, together with the name of its algorithm.
 ///
 /// # Errors
-/// `InvalidArgument` where a header of the name is there too, or a value can't be one.
+/// `InvalidArgument` if a header of that name is present too, or a value is not a valid header
+/// value.
 pub fn hoisted(query: Vec<Pair>, headers: &mut HeaderMap) -> Result<Vec<Pair>, Refusal> {
     let is_header = |pair: &Pair| pair.name.get(..6).is_some_and(|begin| begin.eq_ignore_ascii_case(b"x-amz-"));
     let (hoisted, remaining): (Vec<Pair>, Vec<Pair>) = query.into_iter().partition(is_header);
@@ -177,8 +182,8 @@ pub fn hoisted(query: Vec<Pair>, headers: &mut HeaderMap) -> Result<Vec<Pair>, R
     Ok(remaining)
 }
 
-/// The content encoding without `aws-chunked`, which is a framing of the way here; `None` where
-/// nothing is left. What is left keeps its spaces: it is given back as it was sent.
+/// Returns the content encoding without `aws-chunked`, which only frames the transfer, or `None` if
+/// nothing is left. The rest keeps its spaces, because it is returned as it was sent.
 #[must_use]
 pub fn content_encoding(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut kept: Vec<u8> = Vec::new();

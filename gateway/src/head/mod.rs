@@ -1,4 +1,4 @@
-//! One request, read once: from the bytes of its head to one struct. What is asked of the store is
+//! The parser of request heads: from the bytes of a head to one struct. The request to the store is
 //! built from that struct alone.
 
 mod content;
@@ -27,13 +27,13 @@ use crate::body::Payload;
 use crate::refusal::{Code, Refusal};
 use crate::uri::{self, Pair};
 
-/// Longest path and query, in bytes.
+/// Maximum length of path and query together, in bytes.
 pub const LONGEST_URI: usize = 8 << 10;
-/// Most parameters of a query.
+/// Maximum number of parameters of a query.
 const MOST_PARAMETERS: usize = 64;
 
-/// The parameters that carry a signature (Amazon S3, "Authenticating requests: using query
-/// parameters"), in lower case; no operation has one of such a name.
+/// The query parameters of a signature (Amazon S3, "Authenticating requests: using query
+/// parameters"), in lower case. No operation has a parameter of such a name.
 const SIGNATURE: [&str; 8] = [
     "x-amz-algorithm",
     "x-amz-content-sha256",
@@ -45,19 +45,19 @@ const SIGNATURE: [&str; 8] = [
     "x-amz-signedheaders",
 ];
 
-/// The head of a request, decoded, as its signature is checked over it. Signatures and keys of
-/// encryption stand in it, so it prints nothing of them.
+/// The decoded head of a request, over which the signature is verified. Its `Debug` output omits
+/// the fields that may have signatures and encryption keys.
 #[derive(Clone)]
 pub struct Sent {
     /// The method.
     pub method: Method,
     /// The path, decoded.
     pub path: Vec<u8>,
-    /// The query, decoded, in its order.
+    /// The query, decoded, in its original order.
     pub query: Vec<Pair>,
-    /// The headers, all of them.
+    /// All headers.
     pub headers: HeaderMap,
-    /// The bucket that the host names, where it is below one of the gateway's domains.
+    /// The bucket named by the host, if the host is below one of the gateway's domains.
     bucket_of_host: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Sent {
     /// Decodes a head.
     ///
     /// # Errors
-    /// `InvalidURI` and `InvalidRequest`, for what can't be read or contradicts itself.
+    /// `InvalidURI` or `InvalidRequest` if it is malformed or contradicts itself.
     pub fn read(parts: Parts, domains: &Domains) -> Result<Self, Refusal> {
         let target = &parts.uri;
         let query = target.query().unwrap_or_default();
@@ -82,11 +82,12 @@ impl Sent {
         Ok(Self { method: parts.method, path, query, headers: parts.headers, bucket_of_host })
     }
 
-    /// The word that says how the body is signed: of the header, or of the query under a signature
-    /// in the query; `None` where there is none.
+    /// Returns the value of `x-amz-content-sha256`, which says how the body is signed, or `None` if
+    /// there is none. It is read from the header, and from the query if the signature is in the
+    /// query.
     ///
     /// # Errors
-    /// `InvalidArgument` where there is more than one, or it is no text.
+    /// `InvalidArgument` if it is given twice or is not text.
     pub fn payload_word(&self, signed_by_query: bool) -> Result<Option<&str>, Refusal> {
         const NAME: &str = "x-amz-content-sha256";
         let of_header = self.headers.get_all(NAME).iter().map(|value| value.as_bytes());
@@ -100,7 +101,7 @@ impl Sent {
         }
     }
 
-    /// What it is about.
+    /// Returns the bucket or object that the request is about.
     ///
     /// # Errors
     /// Those of [`Target::of`].
@@ -108,11 +109,11 @@ impl Sent {
         Target::of(&self.path, self.bucket_of_host.as_deref())
     }
 
-    /// What it asks for. `signed_by_query` says where its signature is; a request without one has
-    /// none in the query. `word` says how its body is signed.
+    /// Parses the request. `signed_by_query` is true if the signature is in the query. `word` is
+    /// the value of `x-amz-content-sha256`.
     ///
     /// # Errors
-    /// Whatever is wrong with it, or not known, or not allowed to anybody.
+    /// The first error of any part: malformed, unknown, or allowed to no client.
     pub fn ask(mut self, signed_by_query: bool, word: &str) -> Result<Ask, Refusal> {
         let mut query = std::mem::take(&mut self.query);
         if signed_by_query {
@@ -133,25 +134,25 @@ impl Sent {
     }
 }
 
-/// What a request asks for. Keys of encryption may be among its headers, so it prints none.
+/// A parsed request. Its `Debug` output omits the headers, which may have encryption keys.
 #[derive(Clone)]
 pub struct Ask {
     /// The operation.
     pub operation: Operation,
-    /// What it is about.
+    /// The bucket or object.
     pub target: Target,
-    /// The parameters of the operation, decoded, by name.
+    /// The parameters of the operation, decoded and sorted by name.
     pub query: Vec<Pair>,
-    /// The headers that the store gets.
+    /// The headers to forward.
     pub headers: HeaderMap,
     /// The body.
     pub payload: Payload,
-    /// Where a copy comes from.
+    /// The source of a copy.
     pub copy: Option<CopySource>,
 }
 
 impl Ask {
-    /// The method that the store is asked by.
+    /// Returns the method of the request to the store.
     #[must_use]
     pub fn method(&self) -> Method {
         use Operation as O;
@@ -174,7 +175,7 @@ impl Ask {
             | O::ListObjects
             | O::ListObjectsV2
             | O::ListParts => Method::GET,
-            // A form is written as the PutObject that it is.
+            // A form is stored by an equivalent PutObject.
             O::CopyObject
             | O::CreateBucket
             | O::PostObject
@@ -187,13 +188,13 @@ impl Ask {
         }
     }
 
-    /// Whether it names a version other than the present one.
+    /// Returns true if the request names a version.
     #[must_use]
     pub fn names_version(&self) -> bool {
         self.query.iter().any(|pair| pair.name == b"versionId")
     }
 
-    /// Whether it asks for other headers in the answer than the object has.
+    /// Returns true if the request overrides headers of the response.
     #[must_use]
     pub fn overrides_headers(&self) -> bool {
         self.query.iter().any(|pair| pair.name.starts_with(b"response-"))
@@ -222,10 +223,10 @@ fn copy_source(headers: &HeaderMap) -> Result<Option<CopySource>, Refusal> {
     }
 }
 
-/// Longest body of a request that is answered without it.
+/// Maximum length in bytes of a body that is ignored.
 const LONGEST_IGNORED: u64 = 4 << 10;
 
-/// A body that is to be stored, or a document, comes with its length or in chunks.
+/// Refuses a request whose body is stored or is a document, if it has neither a length nor chunks.
 fn check_announced(operation: Operation, headers: &HeaderMap) -> Result<(), Refusal> {
     let has_body = operation.stores_body() || operation.longest_document().is_some();
     let is_announced = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
@@ -236,13 +237,13 @@ fn check_announced(operation: Operation, headers: &HeaderMap) -> Result<(), Refu
     Ok(())
 }
 
-/// Bodies where there should be none, or too long a document.
+/// Refuses a body if the operation has none, and a document that is too long.
 fn check_payload(operation: Operation, payload: Payload) -> Result<(), Refusal> {
     match operation.longest_document() {
         Some(longest) if payload.length() > longest => {
             Err(Refusal::new(Code::EntityTooLarge, "The document in the body is too long."))
         }
-        // It may name a region, which nobody reads.
+        // The body may name a region, which the gateway ignores.
         None if operation == Operation::CreateBucket && payload.length() <= LONGEST_IGNORED => Ok(()),
         None if !operation.stores_body() && payload.length() > 0 => {
             Err(Refusal::new(Code::InvalidRequest, "This operation takes no body."))

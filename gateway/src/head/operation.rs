@@ -1,7 +1,8 @@
-//! What a request asks for: a closed set, by method, target and the names in its query.
+//! The operation of a request: one of a closed set, by method, target and the names in its query.
 //!
-//! Names are compared decoded and in their case. A name that none of an operation's rows has makes
-//! the request another one, or none: nothing that is not understood is sent on.
+//! Names are compared decoded and case-sensitively. A name that is in none of an operation's rows
+//! makes the request a different operation or an unknown one: nothing is forwarded that was not
+//! parsed.
 
 use http::Method;
 
@@ -9,7 +10,7 @@ use super::reserved;
 use crate::refusal::{Code, Refusal};
 use crate::uri::Pair;
 
-/// An operation of S3 that the gateway knows.
+/// An S3 operation that the gateway knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "they are S3's names, and its documentation says what they do")]
 pub enum Operation {
@@ -47,14 +48,14 @@ pub enum Operation {
     UploadPartCopy,
 }
 
-/// On what level of the name space an operation is.
+/// The level of an operation's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// No bucket is named.
     Service,
-    /// A bucket is.
+    /// A bucket is named.
     Bucket,
-    /// So is a key.
+    /// A bucket and a key are named.
     Object,
 }
 
@@ -63,9 +64,9 @@ struct Row {
     operation: Operation,
     method: Method,
     level: Level,
-    /// Names that have to be there.
+    /// Required parameters.
     asks: &'static [&'static str],
-    /// Names that may be there.
+    /// Optional parameters.
     may: &'static [&'static str],
 }
 
@@ -89,8 +90,8 @@ const VERSION: &[&str] = &["versionId"];
 const PARTS: &[&str] = &["encoding-type", "max-parts", "part-number-marker"];
 const BUCKETS: &[&str] = &["bucket-region", "continuation-token", "max-buckets", "prefix"];
 
-/// Names whose presence alone says something: a value would be read by nobody, or otherwise by
-/// somebody.
+/// Parameters without a value: only their presence matters. A value is refused, because stores
+/// might interpret it differently.
 const MARKS: [&str; 11] = [
     "acl",
     "attributes",
@@ -105,10 +106,10 @@ const MARKS: [&str; 11] = [
     "versions",
 ];
 
-/// Parameters that say where in a bucket a list begins.
+/// Parameters with a position in the list of a bucket.
 const PLACES: [&str; 5] = ["continuation-token", "key-marker", "marker", "prefix", "start-after"];
 
-/// What SDKs put into every query to say which operation they mean. It is nobody's word but theirs.
+/// The operation's name, which SDKs add to every query. The gateway ignores it.
 const SPOKEN: &str = "x-id";
 
 const fn row(
@@ -121,9 +122,9 @@ const fn row(
     Row { operation, method, level, asks, may }
 }
 
-/// The table. Of the rows that fit, the one that asks for the most is meant; no two ask for equally
-/// many. An upload by a form is none of them: it is known by its content type, and says in its body
-/// what it asks for.
+/// The table. If several rows match, the one with the most required parameters wins; no two
+/// matching rows have the same number. A form upload has no row: it is recognised by its content
+/// type, and parsed from its body.
 static ROWS: [Row; 29] = [
     row(Operation::ListBuckets, Method::GET, Level::Service, &[], BUCKETS),
     row(Operation::HeadBucket, Method::HEAD, Level::Bucket, &[], &[]),
@@ -148,7 +149,7 @@ static ROWS: [Row; 29] = [
     row(Operation::PutObjectTagging, Method::PUT, Level::Object, &["tagging"], VERSION),
     row(Operation::DeleteObjectTagging, Method::DELETE, Level::Object, &["tagging"], VERSION),
     row(Operation::ListParts, Method::GET, Level::Object, &["uploadId"], PARTS),
-    // With a copy source these two are CopyObject and UploadPartCopy.
+    // With a copy source these two become CopyObject and UploadPartCopy.
     row(Operation::PutObject, Method::PUT, Level::Object, &[], &[]),
     row(Operation::UploadPart, Method::PUT, Level::Object, &["partNumber", "uploadId"], &[]),
     row(Operation::CreateMultipartUpload, Method::POST, Level::Object, &["uploads"], &[]),
@@ -157,8 +158,8 @@ static ROWS: [Row; 29] = [
     row(Operation::DeleteObject, Method::DELETE, Level::Object, &[], VERSION),
 ];
 
-/// Names of S3 that configure something, or that are of no use to who has one bucket: they are
-/// known, and denied.
+/// S3's names for configuration, and for features that are useless to the owner of one bucket. They
+/// are known, and denied.
 const DENIED: [&str; 31] = [
     "accelerate",
     "acl",
@@ -194,13 +195,13 @@ const DENIED: [&str; 31] = [
 ];
 
 impl Operation {
-    /// Which operation a request is, and the part of its query that goes to the store.
+    /// Returns the operation of a request, and the part of its query to forward.
     ///
-    /// `copies` says whether it names a source of a copy.
+    /// `copies` is true if the request names the source of a copy.
     ///
     /// # Errors
-    /// `AccessDenied` for what S3 has and the gateway doesn't do for tenants, `NotImplemented` for
-    /// what nobody knows, `InvalidArgument` where a name comes twice or a mark has a value.
+    /// `AccessDenied` for S3 operations that tenants may not use, `NotImplemented` for unknown
+    /// ones, `InvalidArgument` if a name is repeated or a value is invalid.
     pub fn of(method: &Method, level: Level, query: &[Pair], copies: bool) -> Result<(Self, Vec<Pair>), Refusal> {
         let asked: Vec<&Pair> = query.iter().filter(|pair| pair.name != SPOKEN.as_bytes()).collect();
         refuse_twice(query)?;
@@ -225,7 +226,7 @@ impl Operation {
         Ok((operation, query))
     }
 
-    /// Its name in S3, as SDKs and logs have it.
+    /// Returns the operation's name in S3, as SDKs and logs use it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -264,14 +265,15 @@ impl Operation {
         }
     }
 
-    /// Whether somebody without a key may ask for it of a bucket that is public.
+    /// Returns true if it is allowed on a public bucket without a key.
     #[must_use]
     pub fn is_public(self) -> bool {
         matches!(self, Self::GetObject | Self::HeadObject | Self::ListObjects | Self::ListObjectsV2)
     }
 
-    /// Asks for a bucket's configuration, or to make a bucket: the gateway answers from what it
-    /// knows, and the store isn't asked. Only the store knows about versioning.
+    /// Returns true if it reads a bucket's configuration or creates a bucket. The gateway answers
+    /// those from its own knowledge, without the store. Versioning is not among them: only the
+    /// store knows it.
     #[must_use]
     pub fn is_about_configuration(self) -> bool {
         use Operation as O;
@@ -287,13 +289,13 @@ impl Operation {
         )
     }
 
-    /// Whether its body is an object's bytes.
+    /// Returns true if its body is an object's bytes.
     #[must_use]
     pub fn stores_body(self) -> bool {
         matches!(self, Self::PutObject | Self::UploadPart | Self::PostObject)
     }
 
-    /// Whether a bucket may hold more after it.
+    /// Returns true if a bucket may hold more after it.
     #[must_use]
     pub fn adds(self) -> bool {
         let copies = matches!(self, Self::CopyObject | Self::UploadPartCopy);
@@ -301,7 +303,8 @@ impl Operation {
         copies || self.stores_body() || of_uploads || self == Self::PutObjectTagging
     }
 
-    /// Whether its body is a document: the most bytes that it may have. `None`: it has no document.
+    /// Returns the maximum length of its document in bytes, or `None` if its body is not a
+    /// document.
     #[must_use]
     pub fn longest_document(self) -> Option<u64> {
         match self {
@@ -312,13 +315,14 @@ impl Operation {
         }
     }
 
-    /// Whether the store may work for minutes before it answers, or answer 200 and then an error.
+    /// Returns true if the store may work for minutes before it answers, or answer 200 followed by
+    /// an error.
     #[must_use]
     pub fn is_long(self) -> bool {
         matches!(self, Self::CompleteMultipartUpload | Self::CopyObject | Self::UploadPartCopy)
     }
 
-    /// Whether a store answers with a list, in which whose the entries are may stand.
+    /// Returns true if the store answers with a list, whose entries may name an owner.
     #[must_use]
     pub fn lists(self) -> bool {
         let of_objects = matches!(self, Self::ListObjectVersions | Self::ListObjects | Self::ListObjectsV2);
@@ -326,7 +330,7 @@ impl Operation {
     }
 }
 
-/// A name that comes twice is read once by one and twice by another.
+/// Refuses a repeated parameter: gateway and store might each use a different one of the two.
 fn refuse_twice(query: &[Pair]) -> Result<(), Refusal> {
     let twice = query.iter().enumerate().any(|(at, pair)| query.iter().skip(at + 1).any(|it| it.name == pair.name));
     if twice { Err(Refusal::new(Code::InvalidArgument, "A parameter of the query is given twice.")) } else { Ok(()) }
@@ -355,14 +359,14 @@ fn check_values(asked: &[&Pair]) -> Result<(), Refusal> {
         if is_marker && !pair.value.is_empty() && !is_id(&pair.value) {
             return argument("This is no id that a store has given.", pair);
         }
-        // Some stores walk to a place, and a token may be the place itself.
+        // Some stores walk the file system to a position, and a token may be the position itself.
         if PLACES.iter().any(|name| is(name)) && climbs(&pair.value) {
             return argument("A segment of it is . or .., which no key has.", pair);
         }
         if PLACES.iter().any(|name| is(name)) && reserved::find_folder(&pair.value).is_some() {
             return argument("A folder in it is one that stores keep for themselves.", pair);
         }
-        // A store writes the value as a header of its answer.
+        // A store writes the value as a header of its response.
         if pair.name.starts_with(b"response-") && pair.value.iter().any(u8::is_ascii_control) {
             return argument("A header of an answer has no control characters.", pair);
         }
@@ -370,13 +374,15 @@ fn check_values(asked: &[&Pair]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a value can be the id of a version or of an upload. Some stores make a path of it.
+/// Returns true if a value can be the id of a version or an upload. Some stores build a path from
+/// it.
 pub(crate) fn is_id(value: &[u8]) -> bool {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~+=-".contains(byte);
     (1..=1024).contains(&value.len()) && value.iter().all(allowed) && value != b"." && value != b".."
 }
 
-/// Whether something would be understood as a way upwards by a store that keeps objects in folders.
+/// Returns true if a store that keeps objects in folders could resolve the value to a parent
+/// folder.
 fn climbs(value: &[u8]) -> bool {
     let mut segments = value.split(|byte| *byte == b'/').rev();
     // The last segment may be the beginning of a longer one.

@@ -61,8 +61,8 @@ fn an_operation_is_known_by_its_row(
 }
 
 // covers: 6.overrides, 6.reserved
-/// The holes of others: a name that is spelt otherwise, or that comes beside the one that is looked
-/// for.
+/// Known vulnerabilities of other gateways: a parameter in another spelling, or next to the one
+/// that is looked for.
 #[rstest]
 #[case("PUT", Object, "acl", Code::AccessDenied)]
 #[case("PUT", Object, "%61cl", Code::AccessDenied)]
@@ -132,8 +132,8 @@ fn what_goes_on_is_sorted_and_without_the_spoken_name() {
     assert_eq!(query, parse_query("list-type=2&prefix=a%20b").expect("a query"));
 }
 
-/// With the method that a store is asked by, a bucket alone must never be written: that makes or
-/// removes it. What is about its configuration the store isn't asked.
+/// A bucket itself must never be written with the method sent to the store: that would create or
+/// delete it. Operations on its configuration don't reach the store.
 #[test]
 fn no_row_writes_a_bucket() {
     for row in ROWS.iter().filter(|row| !row.operation.is_about_configuration()) {
@@ -143,7 +143,8 @@ fn no_row_writes_a_bucket() {
     }
 }
 
-/// Two rows of one method and level that ask for equally many names would leave it to their order.
+/// If two rows of the same method and level required the same names, the order of the rows would
+/// decide.
 #[test]
 fn no_two_rows_mean_the_same_request() {
     for (at, row) in ROWS.iter().enumerate() {

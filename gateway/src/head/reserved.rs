@@ -1,29 +1,29 @@
-//! Names inside a bucket that stores keep for themselves. An object under one is in no list, so no
-//! quota counts it; what the store keeps there can be read, and destroyed, as objects.
+//! Names inside a bucket that stores reserve for themselves. An object below one is in no list, so
+//! no quota counts it, and the store's own data there could be read and destroyed as objects.
 //!
-//! All of them are refused in front of every store: an S3Backend doesn't say which store it is.
+//! All of them are refused for every store, because an S3Backend doesn't say which product it is.
 
-/// A name of a segment.
+/// A pattern for a reserved segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
-    /// A segment is called so.
+    /// The segment has this name.
     Is(&'static str),
-    /// A segment that has more behind it ends so.
+    /// The segment ends in this and is not the last one.
     FolderEnds(&'static str),
 }
 
 use Name::{FolderEnds, Is};
 
-/// Stores, and their names.
+/// Products and their reserved names.
 ///
-/// - versitygw 1.8.0, `backend/posix/posix.go`: `MetaTmpDir`, with open uploads below it, which
-///   `backend/walk.go` leaves out of lists on every level.
+/// - versitygw 1.8.0, `backend/posix/posix.go`: `MetaTmpDir`, with open uploads below it.
+///   `backend/walk.go` omits it from lists on every level.
 /// - MinIO, `cmd/object-api-utils.go`: `minioMetaBucket`.
-/// - SeaweedFS, `weed/s3api/s3_constants`: `MultipartUploadsFolder`, and `VersionsFolder`, which
-///   ends the name of the folder with an object's versions.
-/// - Garage, `src/model/s3`: objects, versions and uploads are tables of their own.
-/// - Ceph, `src/rgw/rgw_obj_types.h`: parts are in a namespace of their own, and keys that begin
-///   like it are escaped.
+/// - SeaweedFS, `weed/s3api/s3_constants`: `MultipartUploadsFolder`, and `VersionsFolder`, the
+///   suffix of the folder with an object's versions.
+/// - Garage, `src/model/s3`: objects, versions and uploads are separate tables.
+/// - Ceph, `src/rgw/rgw_obj_types.h`: parts are in a separate namespace, and keys that begin like
+///   it are escaped.
 const STORES: [(&str, &[Name]); 5] = [
     ("versitygw", &[Is(".sgwtmp")]),
     ("MinIO", &[Is(".minio.sys")]),
@@ -32,8 +32,8 @@ const STORES: [(&str, &[Name]); 5] = [
     ("Ceph", &[]),
 ];
 
-/// The reserved name that a key has among its segments, in any case: some file systems tell none
-/// from another.
+/// Returns the reserved name among a key's segments. Case is ignored, because some file systems
+/// ignore it.
 pub(super) fn find(key: &str) -> Option<&'static str> {
     let names = || STORES.iter().flat_map(|(_, names)| *names);
     let mut segments = key.split('/').rev();
@@ -42,8 +42,8 @@ pub(super) fn find(key: &str) -> Option<&'static str> {
     all.find_map(|(segment, is_folder)| names().find_map(|name| name.matches(segment, is_folder)))
 }
 
-/// The reserved name that is among the folders of a prefix or of a marker. The last segment may be
-/// the beginning of another name.
+/// Returns the reserved name among the folders of a prefix or a marker. The last segment is
+/// skipped, as it may be the beginning of another name.
 pub(super) fn find_folder(prefix: &[u8]) -> Option<&'static str> {
     let folders = memchr::memrchr(b'/', prefix).and_then(|slash| prefix.get(..=slash)).unwrap_or_default();
     find(&String::from_utf8_lossy(folders))

@@ -1,4 +1,4 @@
-//! The table of headers: what becomes of each, by operation.
+//! The table of headers: the treatment of each, by operation.
 
 use super::operation::Operation as O;
 use crate::body::checksum::Checksum;
@@ -6,58 +6,58 @@ use crate::body::checksum::Checksum;
 /// The treatment of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The store gets it with the operations that make an object, and keeps it with that. Dropped
-    /// elsewhere.
+    /// Forwarded with operations that create an object, with which the store keeps it. Dropped with
+    /// others.
     Kept,
-    /// The store gets it with these operations.
+    /// Forwarded with these operations.
     Of(&'static [O], Elsewhere),
-    /// Nobody gets it: hop by hop, or of no meaning to a store.
+    /// Never forwarded: it is hop-by-hop, or meaningless to a store.
     Drop,
-    /// Read by other code, which writes what the store is to have of it.
+    /// Parsed elsewhere, and written again for the store by that code.
     Consume,
-    /// `Content-Encoding`: kept with an object, but for the framing of the way.
+    /// `Content-Encoding`: kept with an object, without the transfer framing.
     Encoding,
     /// `COPY` or `REPLACE`, of a CopyObject.
     Directive,
-    /// `x-amz-copy-source-range`: of an UploadPartCopy, written from the numbers that were read.
-    /// Refused elsewhere: a store copies all of the source there.
+    /// `x-amz-copy-source-range` of an UploadPartCopy, written from the parsed numbers. Refused
+    /// with other operations: there a store copies the whole source.
     Range,
-    /// `x-amz-tagging`: kept with an object, written from the tags that were read.
+    /// `x-amz-tagging`: kept with an object, written from the parsed tags.
     Tags,
-    /// An account's name: compared with the one that ListBuckets tells. A store would compare it
-    /// with the gateway's own account, and so tell that name to who guesses it.
+    /// An account's name, compared with the owner shown by ListBuckets. A store would compare it
+    /// with the gateway's own account, and so reveal that name to a client that guesses it.
     Owner,
-    /// `x-amz-acl`: what asks for nothing but the owner's access is dropped.
+    /// `x-amz-acl`: dropped if it grants access to the owner alone.
     Acl,
-    /// It would open, lock or move something that is not the tenant's to configure.
+    /// Denied: it would open, lock or redirect something that a tenant may not configure.
     Deny,
-    /// Session tokens are not known.
+    /// A session token, which the gateway doesn't support.
     Token,
-    /// It is S3's, and nothing here understands it.
+    /// A header of S3 that the gateway doesn't know.
     Unknown,
 }
 
-/// The treatment of a header with any other operation than its own.
+/// The treatment of a header with operations other than its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Elsewhere {
-    /// Dropped: S3 does the same with it and without.
+    /// Dropped: S3 ignores it there.
     Dropped,
-    /// `NotImplemented`: it asks for something that the operation doesn't do.
+    /// `NotImplemented`: it requests something that the operation doesn't do.
     Refused,
 }
 
 use Elsewhere::{Dropped, Refused};
 
-/// Operations that make an object out of what is sent, or begin to.
+/// Operations that create an object from the request, or begin to.
 pub(super) const MAKE: &[O] = &[O::CopyObject, O::CreateMultipartUpload, O::PostObject, O::PutObject];
 const COPY: &[O] = &[O::CopyObject, O::UploadPartCopy];
 const READ: &[O] = &[O::GetObject, O::HeadObject];
 const ATTRIBUTES: &[O] = &[O::GetObjectAttributes];
 const LIST: &[O] = &[O::ListObjects, O::ListObjectsV2, O::ListObjectVersions];
-/// Operations with a body, of which a digest may be told.
+/// Operations with a body, for which a digest may be given.
 const BODY: &[O] =
     &[O::CompleteMultipartUpload, O::DeleteObjects, O::PostObject, O::PutObject, O::PutObjectTagging, O::UploadPart];
-/// Operations that read or write content under a key of the client's.
+/// Operations that read or write content with an encryption key provided by the client.
 const CUSTOMER_KEY: &[O] = &[
     O::CompleteMultipartUpload,
     O::CopyObject,
@@ -71,7 +71,7 @@ const CUSTOMER_KEY: &[O] = &[
     O::UploadPart,
     O::UploadPartCopy,
 ];
-/// Operations that may depend on there being an object with this tag, or none.
+/// Operations that may be conditional on an object's ETag or absence.
 const IF_MATCH: &[O] = &[
     O::CompleteMultipartUpload,
     O::CopyObject,
@@ -82,7 +82,7 @@ const IF_MATCH: &[O] = &[
     O::PutObject,
 ];
 
-/// Headers by their exact name.
+/// Headers by exact name.
 const EXACT: [(&str, Rule); 54] = [
     ("cache-control", Rule::Kept),
     ("content-disposition", Rule::Kept),
@@ -98,7 +98,7 @@ const EXACT: [(&str, Rule); 54] = [
     ("if-unmodified-since", Rule::Of(READ, Refused)),
     ("range", Rule::Of(READ, Dropped)),
     ("x-amz-acl", Rule::Acl),
-    // Amazon's SDK for C++ sends the version of S3's interface along, which is one.
+    // Amazon's SDK for C++ sends the version of the S3 API, of which there is only one.
     ("x-amz-api-version", Rule::Drop),
     ("x-amz-bypass-governance-retention", Rule::Deny),
     ("x-amz-checksum-algorithm", Rule::Of(MAKE, Dropped)),
@@ -129,13 +129,13 @@ const EXACT: [(&str, Rule); 54] = [
     ("x-amz-sdk-checksum-algorithm", Rule::Of(BODY, Dropped)),
     ("x-amz-security-token", Rule::Token),
     ("x-amz-server-side-encryption", Rule::Kept),
-    // It is about keys of a key management service, which are denied.
+    // It concerns keys of a key management service, which are denied.
     ("x-amz-server-side-encryption-bucket-key-enabled", Rule::Drop),
     ("x-amz-source-expected-bucket-owner", Rule::Owner),
     ("x-amz-storage-class", Rule::Kept),
     ("x-amz-tagging", Rule::Tags),
     ("x-amz-tagging-directive", Rule::Directive),
-    // The runtime of Amazon's own clients asks for a checksum behind an answer's body with it.
+    // Amazon's common runtime (CRT) requests a trailing checksum of the response with it.
     ("x-amz-te", Rule::Drop),
     ("x-amz-trailer", Rule::Consume),
     ("x-amz-user-agent", Rule::Drop),
@@ -143,22 +143,22 @@ const EXACT: [(&str, Rule); 54] = [
     ("x-amzn-trace-id", Rule::Drop),
 ];
 
-/// Headers by what their name begins with.
+/// Headers by prefix.
 const PREFIXES: [(&str, Rule); 9] = [
     ("x-amz-copy-source-server-side-encryption-customer-", Rule::Of(COPY, Refused)),
     ("x-amz-grant-", Rule::Deny),
-    // MinIO and its kin take these for the order to unpack an archive into objects of any name.
+    // MinIO and its forks unpack the body as an archive into objects of any name.
     ("x-amz-meta-minio-snowball-", Rule::Deny),
     ("x-amz-meta-snowball-auto-extract", Rule::Deny),
     ("x-amz-meta-", Rule::Kept),
     ("x-amz-object-lock-", Rule::Deny),
     ("x-amz-server-side-encryption-customer-", Rule::Of(CUSTOMER_KEY, Dropped)),
-    // Keys of a key management service are the store's account's, not the tenant's.
+    // Keys of a key management service belong to the store's account, not to the tenant.
     ("x-amz-server-side-encryption-", Rule::Deny),
     ("x-amz-", Rule::Unknown),
 ];
 
-/// The rule of a header by its name, in lower case.
+/// Returns the rule for a header by its name in lower case.
 pub(super) fn rule(name: &str) -> Rule {
     if let Ok(at) = EXACT.binary_search_by_key(&name, |(exact, _)| exact) {
         return EXACT[at].1;
@@ -170,8 +170,8 @@ pub(super) fn rule(name: &str) -> Rule {
     of_prefix.map_or(Rule::Drop, |(_, rule)| *rule)
 }
 
-/// Names of the table, for who tries them all: the exact ones, those of checksums, and one for each
-/// beginning.
+/// Returns all names of the table, to try each of them: the exact ones, those of checksums, and one
+/// for each prefix.
 pub fn header_names() -> impl Iterator<Item = String> {
     let exact = EXACT.iter().map(|(name, _)| (*name).to_owned());
     let checksums = Checksum::ALL.iter().map(|checksum| checksum.header().to_owned());
@@ -182,8 +182,8 @@ pub fn header_names() -> impl Iterator<Item = String> {
     exact.chain(checksums).chain(of_prefix)
 }
 
-/// True where the table lets a client's header of this name, in lower case, go to the store with
-/// this operation. Which values may go is [`super::forwarded`]'s.
+/// Returns true if the table forwards a header of this name, in lower case, with this operation.
+/// [`super::forwarded`] decides about its value.
 #[must_use]
 pub fn reaches_store(operation: O, name: &str) -> bool {
     match rule(name) {
@@ -207,7 +207,7 @@ mod tests {
         assert!(EXACT.is_sorted_by_key(|(name, _)| name));
     }
 
-    /// A value that the header of this name may have.
+    /// Returns a valid value for the header of this name.
     fn value(name: &str) -> &'static str {
         match rule(name) {
             Rule::Directive => "COPY",

@@ -1,4 +1,4 @@
-//! Which bucket and key a request names: by its path, or by its host and its path.
+//! The bucket and key of a request, from its host and path.
 
 use http::HeaderMap;
 use http::header::HOST;
@@ -10,19 +10,20 @@ use crate::refusal::{Code, Refusal};
 use crate::uri;
 use crate::xml::is_carried;
 
-/// Longest that a key may be, in bytes (Amazon S3, "Object key naming guidelines").
+/// Maximum length of a key in bytes (Amazon S3, "Object key naming guidelines").
 const LONGEST_KEY: usize = 1024;
 
-/// An object's key. Any text but one of slashes, or with segments that others would resolve.
+/// An object's key. Excludes keys of slashes alone and keys with segments that a store might
+/// resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A key that a client names.
+    /// Parses a key sent by a client.
     ///
     /// # Errors
-    /// Those of [`Key::held`]; `InvalidArgument` where a segment is a name that stores keep for
-    /// themselves, and for a character that XML 1.0 can't carry: lists would name another key.
+    /// Those of [`Key::held`]; `InvalidArgument` if a segment is a name that stores reserve, and
+    /// for a character that XML 1.0 can't carry, because lists would show a different key.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let key = Self::held(bytes)?;
         if !key.as_str().chars().all(is_carried) {
@@ -38,13 +39,13 @@ impl Key {
         }
     }
 
-    /// A key that a store holds something under, a name of its own among them.
+    /// Parses a key of something that exists in a store. Reserved names are allowed.
     ///
     /// # Errors
-    /// `KeyTooLongError` beyond 1,024 bytes; `InvalidURI` where it is no UTF-8; `InvalidArgument`
-    /// where a segment is `.` or `..`, which stores and what stands before them take for a way
-    /// through folders, or where there is nothing but slashes, which some take off a path's end: a
-    /// request for the object is one for its bucket then.
+    /// `KeyTooLongError` beyond 1,024 bytes; `InvalidURI` if it is not UTF-8; `InvalidArgument` if
+    /// a segment is `.` or `..`, which stores and their proxies may resolve as paths, or if the key
+    /// consists of slashes alone, which some strip from the end of a path: a request for the object
+    /// then becomes one for its bucket.
     pub fn held(bytes: &[u8]) -> Result<Self, Refusal> {
         if bytes.len() > LONGEST_KEY {
             return Err(Refusal::new(Code::KeyTooLongError, "Your key is too long: it has more than 1024 bytes."));
@@ -62,17 +63,17 @@ impl Key {
         Ok(Self(text.to_owned()))
     }
 
-    /// Its text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What a request is about.
+/// The subject of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// All that the caller has.
+    /// The account: all buckets of the caller.
     Service,
     /// A bucket.
     Bucket(BucketName),
@@ -81,11 +82,12 @@ pub enum Target {
 }
 
 impl Target {
-    /// The target of a decoded path, under this host.
+    /// Returns the target of a decoded path. `bucket_of_host` is the bucket named by the host, if
+    /// any.
     ///
     /// # Errors
-    /// Those of [`Key::parse`]; `InvalidBucketName` where a bucket can't be called so; `InvalidURI`
-    /// for a path that doesn't begin with a slash.
+    /// Those of [`Key::parse`]; `InvalidBucketName` for an invalid bucket name; `InvalidURI` for a
+    /// path that doesn't begin with a slash.
     pub fn of(path: &[u8], bucket_of_host: Option<&str>) -> Result<Self, Refusal> {
         let Some(path) = path.strip_prefix(b"/") else {
             return Err(Refusal::new(Code::InvalidURI, "The path doesn't begin with a slash."));
@@ -102,7 +104,7 @@ impl Target {
         if key.is_empty() { Ok(Self::Bucket(bucket)) } else { Ok(Self::Object(bucket, Key::parse(key)?)) }
     }
 
-    /// The bucket, if one is named.
+    /// Returns the bucket, if one is named.
     #[must_use]
     pub fn bucket(&self) -> Option<&BucketName> {
         match self {
@@ -111,7 +113,7 @@ impl Target {
         }
     }
 
-    /// The key, if one is named.
+    /// Returns the key, if one is named.
     #[must_use]
     pub fn key(&self) -> Option<&Key> {
         match self {
@@ -120,7 +122,7 @@ impl Target {
         }
     }
 
-    /// The level that it is on.
+    /// Returns the level of the target.
     #[must_use]
     pub fn level(&self) -> Level {
         match self {
@@ -141,22 +143,22 @@ fn bucket_name(bytes: &[u8]) -> Result<BucketName, Refusal> {
 pub struct Domains(Vec<String>);
 
 impl Domains {
-    /// These, in any case.
+    /// Creates the set of these domains. Case is ignored.
     #[must_use]
     pub fn new(domains: impl IntoIterator<Item = String>) -> Self {
         let mut domains: Vec<String> =
             domains.into_iter().map(|domain| domain.trim_matches('.').to_ascii_lowercase()).collect();
-        // The longest that fits is meant: `a.s3.example` may be a domain beside `s3.example`.
+        // The longest match comes first: `a.s3.example` may be a domain next to `s3.example`.
         domains.sort_by_key(|domain| std::cmp::Reverse(domain.len()));
         Self(domains)
     }
 
-    /// The bucket that this host names, if it is below one of the domains.
+    /// Returns the bucket that this host names, if it is below one of the domains.
     #[must_use]
     pub fn bucket<'a>(&self, host: &'a str) -> Option<&'a str> {
         let name = without_port(host);
         let name = name.strip_suffix('.').unwrap_or(name);
-        // A domain itself is no bucket of a shorter one.
+        // A domain itself doesn't name a bucket below a shorter domain.
         if self.0.iter().any(|domain| name.eq_ignore_ascii_case(domain)) {
             return None;
         }
@@ -175,11 +177,11 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// The one `Host` header of a request.
+/// Returns the `Host` header of a request.
 ///
 /// # Errors
-/// `InvalidRequest` where there is none, or more than one, or it is no text, or the request names
-/// another host in its first line.
+/// `InvalidRequest` if there is none or more than one, if it is not text, or if the request line
+/// names another host.
 pub fn host<'a>(headers: &'a HeaderMap, authority: Option<&str>) -> Result<&'a str, Refusal> {
     let mut hosts = headers.get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
@@ -193,7 +195,7 @@ pub fn host<'a>(headers: &'a HeaderMap, authority: Option<&str>) -> Result<&'a s
     Ok(host)
 }
 
-/// The path that a store is asked for: bucket and key as they were understood, `path` style.
+/// Returns the path-style path of a target, for the request to a store.
 #[must_use]
 pub fn path_of(target: &Target) -> String {
     match target {
@@ -249,7 +251,7 @@ mod tests {
     #[case("photos", Code::InvalidURI)]
     #[case("*", Code::InvalidURI)]
     fn what_others_would_read_otherwise_is_refused(#[case] path: &str, #[case] code: Code) {
-        // A slash is a slash, however it is spelt.
+        // `%2F` is a slash like any other.
         let expected = if path == "/photos%2Fa/b" { Ok("/photos/a/b".to_owned()) } else { Err(code) };
         assert_eq!(target(path), expected);
     }

@@ -1,5 +1,5 @@
-//! What is told to the other replicas, and heard of them: ConfigMaps and Leases of the operator
-//! namespace.
+//! The exchange of usage between replicas, by ConfigMaps and Leases in the namespace of
+//! `--usage-namespace`.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -26,20 +26,20 @@ use super::{Quotas, State};
 use crate::clock::WallClock;
 use crate::registry::{Limited, Registry, Source, Tables};
 
-/// How long an answer of the API server is waited for.
+/// Time limit of a call to the API server.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Between two looks at which buckets have limits.
+/// Interval between two checks of which buckets have limits.
 const LOOK: Duration = Duration::from_secs(2);
-/// A replica that is silent for so long has its Lease removed once nothing of it is needed.
+/// Silence after which a replica's Lease is deleted, once nothing of the replica is needed.
 const BURIED: Duration = Duration::from_secs(20 * 60);
 const LEASE_PREFIX: &str = "stowage-gateway-";
-/// Longest name of a replica, in bytes.
+/// Maximum length of a replica's name in bytes.
 const LONGEST_REPLICA: usize = 63;
 const RENEWALS: &str = "broker.stowage.io/renewals";
-/// Objects in a page of a list: each may have more than a megabyte.
+/// Number of objects in a page of a list. Each may have more than a megabyte.
 const PAGE: u32 = 25;
 
-/// The way to the API server.
+/// The client for the exchange objects.
 #[derive(Clone)]
 pub(super) struct Board {
     maps: Api<ConfigMap>,
@@ -60,8 +60,8 @@ impl Board {
         self.clock.clone()
     }
 
-    /// Writes a ConfigMap over the version that is known, and over no other: a request that comes
-    /// late changes nothing. Gives the new version; `None` = another one stands there.
+    /// Writes a ConfigMap over this version only, so that a delayed request changes nothing.
+    /// Returns the new version, or `None` if the stored version is another.
     async fn put(&self, mut map: ConfigMap, version: Option<String>) -> Result<Option<String>, String> {
         let name = map.metadata.name.clone().unwrap_or_default();
         let is_new = version.is_none();
@@ -74,14 +74,15 @@ impl Board {
         };
         match written {
             Ok(Ok(map)) => Ok(map.metadata.resource_version),
-            // Also where it was removed, or where our own first try was lost with its answer.
+            // Also if it was deleted, or if an earlier try succeeded and only its response was
+            // lost.
             Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(None),
             Ok(Err(error)) => Err(words(&error)),
             Err(_) => Err("no answer".to_owned()),
         }
     }
 
-    /// Writes a snapshot. `false` = there is another one by now.
+    /// Writes a snapshot. Returns false if the stored version is another.
     pub(super) async fn publish(&self, snapshot: &Snapshot, version: Option<String>) -> Result<bool, String> {
         self.put(snapshot.config_map(&self.namespace), version).await.map(|version| version.is_some())
     }
@@ -90,7 +91,7 @@ impl Board {
     where
         K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
     {
-        // What stays is found by the next sweep.
+        // The next sweep finds it again after a failure.
         let _ = timeout(DEADLINE, api.delete(name, &DeleteParams::default())).await;
     }
 
@@ -125,7 +126,7 @@ impl Board {
     }
 }
 
-/// What is wrong, in words of ours.
+/// Describes an error in the gateway's own words.
 fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => format!("the API server answers {}", status.code),
@@ -134,13 +135,13 @@ fn words(error: &kube::Error) -> String {
 }
 
 impl Quotas {
-    /// Looks for ever at which buckets have limits, once that can be known.
+    /// Checks repeatedly which buckets have limits, once the registry is ready. Never returns.
     pub(super) async fn look_at(&self, registry: &Registry) -> Infallible {
         let mut known = None;
         let mut limited = Arc::default();
         loop {
             if registry.is_ready() {
-                // Every key is looked at, so only where there is news.
+                // Every key is examined, so only after changes.
                 let told = Some(registry.told());
                 if known != told {
                     limited = Arc::new(registry.ask(Tables::limited));
@@ -162,10 +163,10 @@ impl Quotas {
         self.0.told.notify_waiters();
     }
 
-    /// Ends once any bucket has a limit: without there is nothing to say to anybody.
+    /// Waits until any bucket has a limit. Without limits there is nothing to exchange.
     pub(super) async fn are_wanted(&self) {
         while self.0.state.lock().limited().next().is_none() {
-            // The news may have come between the two.
+            // The notification may have come between the check and the wait.
             let _ = timeout(LOOK, self.0.told.notified()).await;
         }
     }
@@ -175,7 +176,7 @@ impl Quotas {
         self.0.told.notify_waiters();
     }
 
-    /// Hears for ever what all replicas have written and found.
+    /// Watches the counters and snapshots of all replicas. Never returns.
     pub(super) async fn hear_of_counters(&self, board: &Board) -> Infallible {
         let told = watcher(board.maps.clone(), board.watch.clone()).backoff(WatchBackoff::new(Instant::now));
         let mut told = std::pin::pin!(told);
@@ -188,7 +189,7 @@ impl Quotas {
         }
     }
 
-    /// Hears for ever which replicas live.
+    /// Watches the Leases of all replicas. Never returns.
     pub(super) async fn hear_of_replicas(&self, board: &Board) -> Infallible {
         let told = watcher(board.leases.clone(), board.watch.clone()).backoff(WatchBackoff::new(Instant::now));
         let mut told = std::pin::pin!(told);
@@ -212,7 +213,7 @@ impl Quotas {
         }
     }
 
-    /// Gives signs of life for ever.
+    /// Renews this replica's Lease. Never returns.
     pub(super) async fn live(&self, board: &Board) -> Infallible {
         for number in 1.. {
             self.0.state.lock().peers.sending(number, Instant::now());
@@ -228,7 +229,7 @@ impl Quotas {
         std::future::pending().await
     }
 
-    /// Tells for ever what this replica has written.
+    /// Publishes this replica's counters. Never returns.
     pub(super) async fn tell(&self, board: &Board) -> Infallible {
         loop {
             let due = {
@@ -246,13 +247,13 @@ impl Quotas {
         }
     }
 
-    /// Whether it was said.
+    /// Publishes the counters of a shard. Returns true if they were stored.
     async fn say(&self, board: &Board, counters: &Counters) -> bool {
         let version = {
             let mut state = self.0.state.lock();
             let State { ledger, view, versions, .. } = &mut *state;
             ledger.saying(counters, view.live(), Instant::now());
-            // What the last answer said is never older than what the watch has brought.
+            // The version of the last response is never older than the watch's.
             versions.remove(&counters.shard).or_else(|| view.live().version(&self.0.me, counters.shard).cloned())
         };
         let why = match board.put(counters.config_map(&board.namespace), version).await {
@@ -261,7 +262,7 @@ impl Quotas {
                 state.ledger.said(counters, &version);
                 state.versions.insert(counters.shard, version);
                 drop(state);
-                // It may have come back before its answer.
+                // The watch may have delivered it before the response.
                 self.0.told.notify_waiters();
                 return true;
             }
@@ -272,7 +273,7 @@ impl Quotas {
         false
     }
 
-    /// Says the last words of this replica: all that was not told yet.
+    /// Publishes all remaining counters of this replica, and deletes its Lease.
     pub(crate) async fn part(&self, source: &Source, clock: WallClock) {
         let board = Board::new(&source.client, &source.namespace, source.watch.clone(), clock);
         let rest = {
@@ -282,15 +283,15 @@ impl Quotas {
         for counters in rest {
             self.say(&board, &counters).await;
         }
-        // Nobody shares with it any more. Where nothing has a limit there is none.
+        // The replica no longer takes a share. If there are no limits, there is no Lease.
         if !self.0.state.lock().peers.has_sent() {
             return;
         }
         board.remove(&board.leases, &format!("{LEASE_PREFIX}{}", self.0.me)).await;
     }
 
-    /// Removes for ever what nobody needs any more: of replicas that are gone, and of buckets that
-    /// have no limit.
+    /// Deletes objects that are no longer needed: those of replicas that are gone, and of buckets
+    /// without a limit. Never returns.
     pub(super) async fn sweep(&self, board: &Board) -> Infallible {
         loop {
             sleep(Duration::from_secs(60)).await;
@@ -308,7 +309,7 @@ impl Quotas {
         let state = self.0.state.lock();
         let now = Instant::now();
         let alive = state.peers.alive(now);
-        // One of them does it.
+        // Only the first replica does it.
         if !state.peers.is_fresh(now) || !state.has_heard(now) || alive.first() != Some(&self.0.me) {
             return Vec::new();
         }
@@ -330,7 +331,7 @@ impl Quotas {
         (board.clock)()
     }
 
-    /// Does for ever all that has to be done beside requests.
+    /// Runs all background tasks of quotas. Never returns.
     pub(crate) async fn follow(
         &self,
         registry: &Registry,
@@ -359,13 +360,13 @@ impl Quotas {
     }
 }
 
-/// Replica that a Lease is of. A name that is longer than any of ours is somebody else's.
+/// Returns the replica of a Lease, or `None` if the name is longer than any replica's.
 fn replica(lease: &Lease) -> Option<&str> {
     let replica = lease.metadata.name.as_deref()?.strip_prefix(LEASE_PREFIX)?;
     (1..=LONGEST_REPLICA).contains(&replica.len()).then_some(replica)
 }
 
-/// Sign of life in a Lease: the replica, and the number of its renewals.
+/// Returns the sign of life in a Lease: the replica, and the number of its renewals.
 fn sign(lease: &Lease) -> Option<(&str, u64)> {
     let number = lease.metadata.annotations.as_ref()?.get(RENEWALS)?.parse().ok()?;
     Some((replica(lease)?, number))

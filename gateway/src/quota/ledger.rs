@@ -1,28 +1,31 @@
-//! How much may still be stored: pure, the clock is passed in.
+//! The accounting of one replica: how much may still be stored. Pure: the time is passed in.
 //!
-//! Counters only rise; only a scan lowers what a bucket holds. What is reserved counts before a
-//! byte of it goes to the store.
+//! Counters only rise; only a scan lowers the usage of a bucket. A reservation counts before a byte
+//! of it is sent to the store.
 //!
-//! # By how much replicas can pass a limit together
+//! # Maximum overshoot of a limit by all replicas
 //!
-//! A replica tells the others what it has counted, and its own word comes back to it by the watch
-//! that brings theirs, in the order in which the API server took them. So what a replica *knows*
-//! (what all have told) is never older than its own last word that came back, and what it has
-//! counted since is *untold*. Of `n` replicas each lets in what keeps its untold bytes within
-//! `(hard − known) / 2n`; more waits until it was told, came back, and still fits.
+//! Each replica publishes its counters. It gets them back by the same watch that delivers the
+//! others' counters, in the order in which the API server stored them. So the usage that a replica
+//! *knows* (published by all) is never older than its own last publication that came back. Its
+//! bytes since then are *untold*. Of `n` replicas, each admits writes at once as long as its untold
+//! bytes are within `(hard − known) / 2n`. Other writes wait until they were published, came back,
+//! and still fit.
 //!
-//! So what waited is admitted in one order, that of the API server, and never makes it more than
-//! `hard`. What did not wait may turn out to be too much while others go on: each replica adds what
-//! it had let in when it did not know yet that the bucket is full, and nothing after.
+//! Writes that waited are thus admitted in one order, that of the API server, and never exceed
+//! `hard`. Writes that didn't wait may turn out to be too much while others continue: each replica
+//! adds the bytes that it had admitted before it could know that the bucket is full, and none
+//! after.
 //!
 //! `stored ≤ hard + Σ (hard − knownᵢ) / 2nᵢ`
 //!
-//! `knownᵢ` is what a replica knew when it let that in. The sum is less than half of what was left
-//! when the replicas that are behind last heard; no clock is needed for that. A replica whose watch
-//! hangs, or whose API server is away, uses its share up and then waits. One that hears in time
-//! tells within a second when its untold bytes are more than a twentieth of what is left by what it
-//! knows: then it is the last second's, and a twentieth of the room that the last large write took.
-//! A replica that dies takes what it had not told with it, until a scan has seen that.
+//! `knownᵢ` is the usage known to a replica when it admitted those bytes. The sum is less than half
+//! of the room left when the replicas that lag behind last received an event; this depends on no
+//! clock. A replica whose watch hangs, or that has lost its API server, uses up its share and then
+//! waits. A replica with a working watch publishes within a second when its untold bytes exceed a
+//! twentieth of the room that it knows. The overshoot is then the last second's bytes, and a
+//! twentieth of the room that the last large write took. If a replica dies, its untold bytes are
+//! unknown until a scan has seen them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,44 +35,44 @@ use tokio::time::Instant;
 
 use super::view::View;
 
-/// How long something may still turn up in a store whose outcome is not known, at least. It may
-/// work on a request for as long as it is waited for.
+/// Minimum time for which a write of unknown outcome may still appear in a store. The store may
+/// work on a request for as long as a response is waited for.
 pub const DOUBT: Duration = Duration::from_secs(15 * 60);
-/// How often a bucket far from its limit is told of, at least.
+/// Maximum interval between publications for a bucket far from its limit.
 pub const SELDOM: Duration = Duration::from_secs(5 * 60);
-/// How often a bucket near its limit is told of, at least.
+/// Maximum interval between publications for a bucket near its limit.
 pub const OFTEN: Duration = Duration::from_secs(5);
-/// How often one is told of whose writers wait for it, at most.
+/// Minimum interval between publications for a bucket with waiting writes.
 const AWAITED: Duration = Duration::from_millis(500);
-/// How long is waited for one's own word to come back, before it is said again.
+/// Time after which counters that haven't come back are published again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How long a bucket without a limit is remembered: edits come and go.
+/// Time for which a bucket without a limit is remembered: the limit may be set again.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
-/// What came of the wish to store something.
+/// The result of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// It is counted, and may be stored.
+    /// It is counted, and may be stored now.
     Now,
-    /// It is counted, and may be stored once it was told, and is still no more than the limit then.
+    /// It is counted, and may be stored once it was published, if it is within the limit then.
     OnceTold,
 }
 
-/// Nothing may be stored: it would be more than the limit.
+/// The error of a write that would exceed the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
-    /// What the bucket holds, in bytes.
+    /// The usage of the bucket, in bytes.
     pub used: u64,
     /// The limit, in bytes.
     pub hard: u64,
 }
 
-/// What this replica has written, and what it may write.
+/// The bytes that this replica has written, and those that it may write.
 #[derive(Debug)]
 pub struct Ledger {
     me: String,
     buckets: BTreeMap<RecordName, Own>,
-    /// All that was ever counted: where the next count begins.
+    /// The highest total ever counted, at which new counters begin.
     ever: u64,
 }
 
@@ -78,43 +81,44 @@ struct Own {
     shard: u16,
     limits: Limits,
     figures: Figures,
-    /// Of what is open: what is of unknown outcome, lately and before that.
+    /// Bytes of unknown outcome, which are a part of `open`: recent ones, and earlier ones.
     doubts: [u64; 2],
     turned: Instant,
-    /// What was said last, and when.
+    /// The figures of the last publication, and its time.
     said: Figures,
     said_at: Option<Instant>,
-    /// The version that it has there by the answer; `None` = no answer came.
+    /// The version in the response to the last publication, or `None` without a response.
     version: Option<String>,
-    /// The least that the API server may have for it, as long as what was said last has not come
-    /// back: of words whose answer was lost nobody knows which one stands.
+    /// The least total that the API server may have while the last publication has not come back.
+    /// If responses were lost, any of the publications may be stored.
     least: u64,
-    /// Somebody waits for it to be told.
+    /// True if a write waits for a publication.
     is_awaited: bool,
     touched: Instant,
-    /// Since when it is counted.
+    /// The time since which the bucket is counted.
     since: Instant,
 }
 
 impl Own {
-    /// What the API server has for it at least, as far as came back. That it is the last word tells
-    /// its version: figures may be those of an earlier one again.
+    /// Returns the least total that the API server has, by what came back. The version decides if
+    /// it is the last publication, as its figures may equal those of an earlier one.
     fn told(&self, me: &str, bucket: &RecordName, view: &View) -> u64 {
-        // It may be that no word came there yet, or that somebody removed it.
+        // The first publication may not be stored yet, or the object was deleted.
         let Some(back) = view.figures(me, bucket) else { return self.figures.base };
         let is_last = self.version.is_some() && view.version(me, self.shard) == self.version.as_ref();
         if is_last { back.total() } else { back.total().min(self.least) }
     }
 
-    /// What is to be said. What was said last and has not come back stays in it, given up or not:
-    /// else whoever asks again would wait for a new word each time, longer than the watch is late.
+    /// Returns the figures to publish. They include the last publication while it has not come
+    /// back, even if its writes were given up. Otherwise a client that retries would need a new
+    /// publication each time, and wait for longer than the watch lags.
     fn announced(&self, told: u64) -> Figures {
         let under_way = if told < self.said.total() { self.said.total() } else { 0 };
         let open = under_way.saturating_sub(self.figures.written).max(self.figures.open);
         Figures { open, ..self.figures }
     }
 
-    /// What is of unknown outcome for long enough counts as stored.
+    /// Counts bytes of unknown outcome as stored after long enough.
     fn turn(&mut self, now: Instant) {
         if self.doubts != [0, 0] && now.saturating_duration_since(self.turned) >= DOUBT {
             let [lately, before] = self.doubts;
@@ -127,7 +131,7 @@ impl Own {
 }
 
 impl Ledger {
-    /// Nothing was written yet.
+    /// Creates an empty ledger.
     #[must_use]
     pub fn new(me: String) -> Self {
         Self { me, buckets: BTreeMap::new(), ever: 0 }
@@ -156,7 +160,7 @@ impl Ledger {
         own
     }
 
-    /// The first shard with room.
+    /// Returns the first shard with room.
     fn free_shard(&self) -> u16 {
         let mut full: BTreeMap<u16, usize> = BTreeMap::new();
         for own in self.buckets.values() {
@@ -166,24 +170,24 @@ impl Ledger {
         (0..u16::MAX).find(has_room).unwrap_or(u16::MAX)
     }
 
-    /// What a bucket holds, as far as is known.
+    /// Returns the known usage of a bucket.
     #[must_use]
     pub fn used(&self, bucket: &RecordName, view: &View) -> u64 {
         view.used(bucket, &self.me, self.figures(bucket))
     }
 
-    /// This replica's figures of a bucket.
+    /// Returns this replica's figures of a bucket.
     #[must_use]
     pub fn figures(&self, bucket: &RecordName) -> Figures {
         self.buckets.get(bucket).map_or_else(Figures::default, |own| own.figures)
     }
 
-    /// Counts what somebody is about to store, if there is room for it, where so many replicas
-    /// live, this one among them. To be followed by one of [`Ledger::commit`], [`Ledger::release`]
-    /// and [`Ledger::doubt`].
+    /// Counts bytes about to be stored, if there is room for them. `replicas` is the number of live
+    /// replicas, including this one. Each success has to be followed by one of [`Ledger::commit`],
+    /// [`Ledger::release`] and [`Ledger::doubt`].
     ///
     /// # Errors
-    /// When it may not be stored; then nothing is counted.
+    /// The limit would be exceeded; nothing is counted then.
     pub fn reserve(
         &mut self,
         bucket: &RecordName,
@@ -203,10 +207,10 @@ impl Ledger {
         reserved
     }
 
-    /// Whether what is counted, so many bytes among it, may be stored by now.
+    /// Checks if counted bytes, `length` of which are the caller's, may be stored now.
     ///
     /// # Errors
-    /// When it is more than the limit.
+    /// The limit is exceeded.
     pub fn room(
         &mut self,
         bucket: &RecordName,
@@ -237,7 +241,7 @@ impl Ledger {
         Reach { untold, head: hard.saturating_sub(known), is_near: known >= hard - hard / 10 }
     }
 
-    /// What was reserved is stored.
+    /// Records that reserved bytes are stored.
     pub fn commit(&mut self, bucket: &RecordName, length: u64) {
         if let Some(own) = self.buckets.get_mut(bucket) {
             own.figures.open = own.figures.open.saturating_sub(length);
@@ -245,14 +249,14 @@ impl Ledger {
         }
     }
 
-    /// What was reserved is not stored, and won't be.
+    /// Records that reserved bytes are not stored, and won't be.
     pub fn release(&mut self, bucket: &RecordName, length: u64) {
         if let Some(own) = self.buckets.get_mut(bucket) {
             own.figures.open = own.figures.open.saturating_sub(length);
         }
     }
 
-    /// Nobody knows whether what was reserved is stored, or will be.
+    /// Records that the outcome of reserved bytes is unknown.
     pub fn doubt(&mut self, bucket: &RecordName, length: u64, now: Instant) {
         if let Some(own) = self.buckets.get_mut(bucket) {
             if own.doubts == [0, 0] {
@@ -264,13 +268,13 @@ impl Ledger {
         }
     }
 
-    /// Something was taken out of a bucket: a scan will tell how much.
+    /// Records a deletion in a bucket. A scan will find how much was freed.
     pub fn removed(&mut self, bucket: &RecordName, limits: Limits, now: Instant) {
         let removals = &mut self.own(bucket, limits, now).figures.removals;
         *removals = removals.saturating_add(1);
     }
 
-    /// Forgets what nobody limits any more.
+    /// Forgets idle buckets without a limit.
     pub fn keep(&mut self, is_limited: impl Fn(&RecordName) -> bool, now: Instant) {
         let ever = &mut self.ever;
         self.buckets.retain(|bucket, own| {
@@ -284,20 +288,20 @@ impl Ledger {
         });
     }
 
-    /// What is to be told now: the figures of one shard.
+    /// Returns the counters to publish now: those of one shard.
     #[must_use]
     pub fn due(&self, view: &View, now: Instant) -> Option<Counters> {
         let shard = self.buckets.iter().find(|(bucket, own)| self.is_due(bucket, own, view, now))?.1.shard;
         Some(self.shard(shard, view))
     }
 
-    /// All that was not told yet, for the last words of a replica.
+    /// Returns all counters that were not published yet, for the shutdown of a replica.
     #[must_use]
     pub fn rest(&self, view: &View) -> Vec<Counters> {
         let is_open = |(bucket, own): &(&RecordName, &Own)| view.figures(&self.me, bucket) != Some(own.figures);
         let shards: std::collections::BTreeSet<u16> =
             self.buckets.iter().filter(is_open).map(|(_, own)| own.shard).collect();
-        // Nobody asks this replica again: it says no more than what is so.
+        // No write waits for this replica any more, so it publishes the exact figures.
         shards.into_iter().map(|shard| self.counters(shard, |_, own| own.figures)).collect()
     }
 
@@ -321,7 +325,7 @@ impl Ledger {
         }
         let has_passed = |least| own.said_at.is_none_or(|said| now.saturating_duration_since(said) >= least);
         if own.said_at.is_some() && own.said == announced {
-            // It is on its way back.
+            // The last publication is on its way back.
             return has_passed(AGAIN);
         }
         if own.is_awaited && announced.total() > back {
@@ -329,15 +333,15 @@ impl Ledger {
         }
         let Some(hard) = own.limits.hard.map(stowage_api::Bytes::get) else { return has_passed(SELDOM) };
         let Reach { untold, head, is_near } = self.reach(bucket, hard, view);
-        // A part of what may stay untold, so that nobody has to wait for the telling.
+        // A part of the share that may stay untold, so that no write has to wait for a publication.
         untold > head / 20 && has_passed(Duration::from_secs(1)) || is_near && has_passed(OFTEN) || {
-            // It was counted first when it was touched first.
+            // A bucket is counted from its first use on.
             let first = own.said_at.unwrap_or(own.since);
             now.saturating_duration_since(first) >= SELDOM
         }
     }
 
-    /// Notes that what was about to be said may not have been, and is to be said again.
+    /// Notes that a publication may have failed, and has to be repeated.
     pub fn unsaid(&mut self, counters: &Counters) {
         for bucket in counters.of.keys() {
             if let Some(own) = self.buckets.get_mut(bucket) {
@@ -347,7 +351,8 @@ impl Ledger {
         }
     }
 
-    /// Notes that something is about to be said; it is told once the watch brings it back.
+    /// Notes that counters are about to be published. They count as known to the others once the
+    /// watch delivers them.
     pub fn saying(&mut self, counters: &Counters, view: &View, now: Instant) {
         for (bucket, figures) in &counters.of {
             if let Some(own) = self.buckets.get_mut(bucket) {
@@ -360,7 +365,7 @@ impl Ledger {
         }
     }
 
-    /// Notes the version of what was said.
+    /// Notes the version of the published counters.
     pub fn said(&mut self, counters: &Counters, version: &str) {
         for bucket in counters.of.keys() {
             if let Some(own) = self.buckets.get_mut(bucket) {
@@ -370,13 +375,13 @@ impl Ledger {
     }
 }
 
-/// How far a replica may go.
+/// The extent to which a replica may write without a publication.
 struct Reach {
-    /// What it has counted, and the others don't know yet.
+    /// Bytes counted by this replica and unknown to the others.
     untold: u64,
-    /// How much there is room for beyond what all know.
+    /// The room beyond the usage that all replicas know.
     head: u64,
-    /// Whether the bucket is nearly full, by what all know.
+    /// True if the bucket is nearly full, by the usage that all replicas know.
     is_near: bool,
 }
 

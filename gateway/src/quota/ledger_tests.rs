@@ -18,38 +18,38 @@ fn limits(hard: u64) -> Limits {
 struct Replica {
     ledger: Ledger,
     view: View,
-    /// How many words it has heard.
+    /// The number of publications it has received.
     heard: usize,
-    /// How many replicas it knows of.
+    /// The number of replicas it knows of.
     replicas: u64,
     waiting: Option<u64>,
     stored: u64,
-    /// What its last word says, what waits included.
+    /// The total of its last publication, including waiting writes.
     told: u64,
-    /// The most that it could have let in without telling, since its last word.
+    /// The maximum of bytes it could have admitted without a publication, since its last one.
     share: u64,
 }
 
-/// What can happen to several gateways.
+/// A step of a simulation of several gateways.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Somebody wants to store so much at one of them.
+    /// A write of this many bytes arrives at one of them.
     Write(usize, u64),
-    /// Who waits at one of them waits no longer.
+    /// The write that waits at one of them is given up.
     GiveUp(usize),
-    /// One of them tells what is due.
+    /// One of them publishes what is due.
     Tell(usize),
-    /// The same, and the answer is lost.
+    /// The same, and the response is lost.
     TellUnanswered(usize),
-    /// One of them tries to tell, which never comes to the API server.
+    /// One of them tries to publish, and the request never reaches the API server.
     TellInVain(usize),
-    /// One of them hears so many words.
+    /// One of them receives this many publications.
     Hear(usize, usize),
-    /// One of them hears how many there are.
+    /// One of them learns the number of replicas.
     Count(usize),
     /// One of them dies.
     Die(usize),
-    /// One more begins, which has heard all so far.
+    /// A new one starts, which has received all publications so far.
     Begin,
     /// Time passes, in milliseconds.
     Pass(u64),
@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => who().prop_map(Step::Tell),
         1 => who().prop_map(Step::TellUnanswered),
         1 => who().prop_map(Step::TellInVain),
-        // Most of the time; who is never chosen has a watch that hangs.
+        // Frequent. A replica that is never chosen has a watch that hangs.
         6 => (who(), 1_usize..6).prop_map(|(who, count)| Step::Hear(who, count)),
         2 => who().prop_map(Step::Count),
         1 => who().prop_map(Step::Die),
@@ -74,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 const HARD: u64 = 2000;
 
-/// What a replica says, as the API server has it.
+/// A publication, as the API server stores it.
 fn word(counters: &Counters, version: &str) -> k8s_openapi::api::core::v1::ConfigMap {
     let mut map = counters.config_map("system");
     map.metadata.resource_version = Some(version.to_owned());
@@ -87,9 +87,9 @@ struct Several {
     replicas: Vec<Replica>,
     words: Vec<k8s_openapi::api::core::v1::ConfigMap>,
     begun: usize,
-    /// What is stored of those that died, and what of it they had told.
+    /// The bytes stored by those that died, and how many of those they had published.
     dead: (u64, u64),
-    /// By how much the limit may be passed because of words that came too late, or never.
+    /// The overshoot allowed because publications came too late, or never.
     late: u64,
 }
 
@@ -212,7 +212,7 @@ impl Replica {
 
 proptest! {
     // covers: 6.quota.hard, 6.quota.counted
-    /// What is known never passes the limit, and is what a list of all that happened adds up to.
+    /// The known usage never exceeds the limit, and is the sum of all events.
     #[test]
     fn a_ledger_holds_what_was_admitted(
         hard in 0_u64..1000,
@@ -254,8 +254,8 @@ proptest! {
     }
 
     // covers: 6.quota.bound, 6.quota.alone
-    /// Replicas that come, die, and hear each other late or never pass a limit together by no more
-    /// than what they had let in before they could know that it is reached.
+    /// Replicas that start, die and receive publications late or never together exceed a limit by
+    /// no more than the bytes that they had admitted before they could know that it is reached.
     #[test]
     fn replicas_pass_a_limit_by_no_more_than_their_shares(steps in prop::collection::vec(step(), 50..400)) {
         let mut several = Several::new();
@@ -268,8 +268,8 @@ proptest! {
         }
     }
 
-    /// Where everybody hears everything within a second, a limit is passed by no more than a
-    /// twentieth of the largest write for each of the others; and nobody waits for long.
+    /// If every replica receives everything within a second, a limit is exceeded by no more than a
+    /// twentieth of the largest write for each of the others; and no write waits for long.
     #[test]
     fn replicas_that_hear_each_other_in_time_hold_the_limit(
         count in 1_usize..6,
@@ -324,20 +324,20 @@ fn who_asks_again_waits_no_longer_than_the_watch_is_late() {
     let said = ledger.due(&view, begin).expect("a word");
     ledger.saying(&said, &view, begin);
     ledger.said(&said, "1");
-    // It is given up and asked for again while its first word is under way.
+    // It is given up and requested again while its first publication is on its way.
     let later = begin + AGAIN;
     ledger.release(&bucket, 150);
     assert_eq!(ledger.due(&view, later), Some(said.clone()), "what is under way is said again");
     assert_eq!(reserve(&mut ledger, &view, later), Ok(Reserved::OnceTold));
     view.put(word(&said, "1"));
     assert_eq!(ledger.room(&bucket, 200, 150, &view, 1), Ok(Reserved::Now));
-    // Given up for good it is told, too.
+    // If it is given up for good, that is published, too.
     ledger.release(&bucket, 150);
     let last = ledger.due(&view, later + OFTEN + SELDOM).expect("a word");
     assert_eq!(last.of[&bucket], Figures::default());
 }
 
-/// Tells all that is due, as the API server takes it. Returns how many ConfigMaps that were.
+/// Publishes all that is due, as the API server stores it. Returns the number of ConfigMaps.
 fn tell_all(ledger: &mut Ledger, view: &mut View, now: Instant) -> usize {
     let mut told = 0;
     while let Some(counters) = ledger.due(view, now) {

@@ -1,31 +1,32 @@
-//! What a page of a list says of what a bucket holds. Its text is a store's: nothing of it is
-//! believed but numbers, and where the list goes on.
+//! A parser for the pages of a store's lists. The text is the store's, so only its numbers and its
+//! continuation markers are used.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
 use crate::uri::{Pair, decode_query};
 
-/// Longest page that is read: a thousand keys of a kilobyte each, every byte of them escaped.
+/// Maximum length of a page in bytes: a thousand keys of a kilobyte each, every byte escaped.
 pub const LONGEST_PAGE: usize = 8 << 20;
 
 /// A page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Sum of all sizes.
+    /// The sum of all sizes.
     pub bytes: u64,
-    /// How many have a size.
+    /// The number of entries with a size.
     pub objects: u64,
-    /// Versions, delete markers among them, and the last one of the page before where it comes
-    /// again.
+    /// The number of versions, including delete markers, and the repeated last version of the page
+    /// before.
     pub entries: u64,
-    /// Multipart uploads that have begun: key and id.
+    /// Multipart uploads in progress: key and id.
     pub uploads: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The parameters by which the next page is asked for; `None` = it is the last.
+    /// The parameters of the next page. `None`: it is the last.
     pub next: Option<Vec<Pair>>,
 }
 
-/// Where each list goes on: the root of its document, and from which element to which parameter.
+/// The continuation markers of each list: the root of its document, and pairs of element and
+/// parameter.
 const LISTS: [(&str, &[(&str, &str)]); 4] = [
     ("ListMultipartUploadsResult", &[("NextKeyMarker", "key-marker"), ("NextUploadIdMarker", "upload-id-marker")]),
     ("ListPartsResult", &[("NextPartNumberMarker", "part-number-marker")]),
@@ -33,8 +34,8 @@ const LISTS: [(&str, &[(&str, &str)]); 4] = [
     ("ListBucketResult", &[("NextContinuationToken", "continuation-token")]),
 ];
 
-/// A character in the place of one that XML 1.0 can't carry: a list that goes on from a key with
-/// one may go on elsewhere.
+/// The replacement for characters that XML 1.0 can't carry. A list continued from a key with it may
+/// continue elsewhere.
 const REPLACED: &[u8] = "\u{fffd}".as_bytes();
 
 /// An object's version while it is read.
@@ -46,8 +47,8 @@ struct Version {
 }
 
 impl Version {
-    /// True for the one that the page before ended with: versitygw 1.8.0 begins the next page with
-    /// it.
+    /// Returns true if the page before ended with this version: versitygw 1.8.0 begins the next
+    /// page with it.
     fn is_repeated(&self, asked: &[Pair]) -> bool {
         let of = |name: &[u8]| asked.iter().find(|pair| pair.name == name).map(|pair| pair.value.as_slice());
         let (Some(key), Some(id)) = (of(b"key-marker"), of(b"version-id-marker")) else { return false };
@@ -68,8 +69,8 @@ impl Page {
     }
 }
 
-/// Reads a page of a list with this root, asked for by these parameters; `None` where it is no such
-/// page.
+/// Parses a page of a list with this root, requested with these parameters. Returns `None` if it is
+/// not such a page.
 #[must_use]
 pub fn page(root: &str, asked: &[Pair], document: &[u8]) -> Option<Page> {
     let (_, markers) = LISTS.iter().find(|(name, _)| *name == root)?;
@@ -105,7 +106,7 @@ pub fn page(root: &str, asked: &[Pair], document: &[u8]) -> Option<Page> {
                     [_, "Upload", "Key"] => key = std::mem::take(&mut text),
                     [_, "Upload", "UploadId"] => id = std::mem::take(&mut text),
                     [_, "Upload"] => page.uploads.push((key.split_off(0).into_bytes(), id.split_off(0).into_bytes())),
-                    // Some stores have entries before it.
+                    // Some stores put this after the entries.
                     [_, name] if is_head(name, markers) && head.len() < 64 => {
                         head.push(((*name).to_owned(), std::mem::take(&mut text)));
                     }
@@ -129,12 +130,12 @@ pub fn page(root: &str, asked: &[Pair], document: &[u8]) -> Option<Page> {
     finish(page, &head, markers).filter(|_| is_whole)
 }
 
-/// True for an element that says where a list goes on, or how keys are written.
+/// Returns true for an element with a continuation marker or the encoding of keys.
 fn is_head(name: &str, markers: &[(&str, &str)]) -> bool {
     matches!(name, "EncodingType" | "IsTruncated") || markers.iter().any(|(element, _)| *element == name)
 }
 
-/// What the head of a page says of where the list goes on, and of how keys are written.
+/// Applies the continuation markers and the encoding of keys to a page.
 fn finish(mut page: Page, head: &[(String, String)], markers: &[(&str, &str)]) -> Option<Page> {
     let of = |name: &str| head.iter().find(|(element, _)| element == name).map(|(_, text)| text.as_str());
     let is_encoded = of("EncodingType").is_some_and(|it| it == "url");
@@ -145,12 +146,12 @@ fn finish(mut page: Page, head: &[(String, String)], markers: &[(&str, &str)]) -
     if of("IsTruncated").is_some_and(|text| text.trim() == "true") {
         let next = markers.iter().filter_map(|(element, parameter)| Some((parameter, of(element)?)));
         let pair = |(name, value): (&&str, &str)| {
-            // A token is none of the texts that are escaped.
+            // Tokens are not among the texts that are URL-encoded.
             let value = if name.starts_with("key") { decoded(value.as_bytes())? } else { value.into() };
             Some(Pair { name: name.as_bytes().to_vec(), value })
         };
         let next: Vec<Pair> = next.map(pair).collect::<Option<_>>()?;
-        // A list that goes on, and nobody says where, is none.
+        // A truncated list without a marker is invalid.
         page.next = Some(next).filter(|next| next.iter().any(|pair| !pair.value.is_empty()));
         let next = page.next.as_ref()?;
         if next.iter().any(|pair| memchr::memmem::find(&pair.value, REPLACED).is_some()) {
@@ -231,7 +232,8 @@ mod tests {
     }
 
     // covers: 6.quota.scan.whole
-    /// A character that XML 1.0 can't carry comes as another one: no list goes on from there.
+    /// A character that XML 1.0 can't carry is shown as another one, so no list may continue from
+    /// it.
     #[test]
     fn a_list_does_not_go_on_from_a_key_that_it_cannot_name() {
         for key in ["\u{fffd}0999", "a%EF%BF%BD"] {

@@ -1,7 +1,7 @@
-//! Quotas: how much may be stored in each bucket that has a limit, over all replicas (spec §6).
+//! Quotas: limits of the bytes stored in a bucket, over all replicas (spec §6).
 //!
-//! [`ledger`], [`view`], [`peers`], [`scan`] and [`list`] are pure. `exchange` and `scanner` carry
-//! them to the API server and to stores.
+//! [`ledger`], [`view`], [`peers`], [`scan`] and [`list`] are pure. `exchange` and `scanner`
+//! connect them to the API server and to stores.
 
 mod exchange;
 pub mod ledger;
@@ -28,26 +28,26 @@ use self::view::View;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Limited, Listed};
 
-/// How long somebody waits until it was told what they are about to store.
+/// Maximum wait of a write for the publication of its bytes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a replica that has just begun is not ready because it doesn't know what others store.
-/// It serves then, and has who stores something wait.
+/// Time for which a new replica is not ready because it doesn't know the usage of the others. It
+/// serves requests meanwhile, but lets writes wait.
 const UNHEARD: Duration = Duration::from_secs(30);
-/// How long scans may fail before nothing is stored any more.
+/// Time for which scans may fail before writes are refused.
 const UNMEASURED: SignedDuration = SignedDuration::from_hours(1);
 
-/// The quotas of one replica. Clones are handles to the same.
+/// The quotas of one replica. Clones are handles to the same ones.
 #[derive(Clone)]
 pub struct Quotas(Arc<Shared>);
 
 struct Shared {
     me: String,
     state: Mutex<State>,
-    /// Something was told.
+    /// Notified when something new is known.
     told: Notify,
-    /// Something is to be told.
+    /// Notified when something has to be published.
     to_tell: Notify,
-    /// A bucket may have a limit that nobody has seen yet.
+    /// Notified when a bucket may have a limit that is not known yet.
     to_look: Notify,
 }
 
@@ -55,11 +55,11 @@ struct State {
     ledger: Ledger,
     view: Listed<View>,
     peers: Peers,
-    /// `None` = nobody has looked yet.
+    /// The buckets with limits. `None`: not known yet.
     limited: Option<Arc<BTreeMap<RecordName, Limited>>>,
-    /// It was ready once.
+    /// True once it was ready.
     was_ready: bool,
-    /// The versions of what this replica has said, by shard, as the last answers had them.
+    /// The versions of this replica's counters, by shard, from the last responses.
     versions: BTreeMap<u16, String>,
 }
 
@@ -68,7 +68,8 @@ impl State {
         u64::try_from(self.peers.alive(now).len()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the others were heard of, and this one was by them.
+    /// Returns true if this replica has received the others' counters, and its own Lease has come
+    /// back.
     fn has_heard(&self, now: Instant) -> bool {
         self.view.is_whole() && self.peers.age(now).is_some()
     }
@@ -82,23 +83,23 @@ impl State {
     }
 }
 
-/// What of all quotas can be measured.
+/// The metrics of all quotas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauge {
     /// Buckets with a limit.
     pub limited: u64,
-    /// Of those, the ones that hold more than their soft limit.
+    /// Buckets above their soft limit.
     pub above_soft: u64,
-    /// Of those, the ones that hold as much as they may.
+    /// Buckets at their hard limit.
     pub full: u64,
-    /// Of those, the ones whose scans fail.
+    /// Buckets whose scans fail.
     pub failing: u64,
-    /// Replicas that live, this one among them.
+    /// Live replicas, including this one.
     pub replicas: u64,
 }
 
 impl Quotas {
-    /// Nothing is known yet. `me` tells this life of this process from all others.
+    /// Creates the quotas, with nothing known yet. `me` is unique to this run of this process.
     #[must_use]
     pub fn new(me: String) -> Self {
         let (ledger, peers) = (Ledger::new(me.clone()), Peers::new(me.clone()));
@@ -113,11 +114,11 @@ impl Quotas {
         }))
     }
 
-    /// Counts what is about to be stored, if there is room for it.
+    /// Counts bytes about to be stored, if there is room for them.
     ///
     /// # Errors
-    /// `QuotaExceeded` where there is none; `SlowDown` where it could not be told to the others;
-    /// `ServiceUnavailable` where nobody could measure the bucket for an hour.
+    /// `QuotaExceeded` if there is no room; `SlowDown` if the bytes could not be published to the
+    /// others in time; `ServiceUnavailable` if scans of the bucket have failed for an hour.
     pub async fn reserve(
         &self,
         bucket: RecordName,
@@ -148,7 +149,7 @@ impl Quotas {
         }
     }
 
-    /// One look: what comes of it; `None` = nobody was heard of yet.
+    /// Tries once. Returns `None` if the others' usage is not known yet.
     fn look(
         &self,
         bucket: &RecordName,
@@ -179,31 +180,31 @@ impl Quotas {
         }))
     }
 
-    /// Whether requests may come here, `uptime` after the beginning.
+    /// Returns true if requests may be routed here, `uptime` after the start.
     #[must_use]
     pub fn is_ready(&self, now: Instant, uptime: Duration) -> bool {
         let mut state = self.0.state.lock();
-        // Where there is no limit there is nothing to hear.
+        // Without limits there is nothing to wait for.
         let is_unlimited = state.limited.as_ref().is_some_and(|limited| limited.is_empty());
         let knows = is_unlimited || state.limited.is_some() && state.has_heard(now);
-        // What is lost later doesn't take it out of the way again.
+        // Losing contact later doesn't make it unready again.
         state.was_ready |= knows || uptime >= UNHEARD;
         state.was_ready
     }
 
-    /// Notes that something was taken out of a bucket.
+    /// Notes a deletion in a bucket.
     pub fn removed(&self, bucket: &RecordName, limits: Limits) {
         self.0.state.lock().ledger.removed(bucket, limits, Instant::now());
     }
 
-    /// What a bucket holds, as far as is known, in bytes.
+    /// Returns the known usage of a bucket in bytes.
     #[must_use]
     pub fn used(&self, bucket: &RecordName) -> u64 {
         let state = self.0.state.lock();
         state.ledger.used(bucket, state.view.live())
     }
 
-    /// What can be measured of it.
+    /// Returns the metrics.
     #[must_use]
     pub fn gauge(&self, now: Instant) -> Gauge {
         let state = self.0.state.lock();
@@ -231,7 +232,7 @@ fn slow_down() -> Refusal {
     Refusal::new(Code::SlowDown, message)
 }
 
-/// What becomes of a reservation that nobody settles.
+/// The outcome of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Nothing was sent that could be stored.
@@ -242,7 +243,7 @@ pub enum Fate {
     Unknown,
 }
 
-/// What is counted for one request, settled when it is dropped.
+/// The counted bytes of one request, settled when it is dropped.
 pub struct Reservation {
     quotas: Quotas,
     bucket: RecordName,
@@ -251,7 +252,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Says what has become of it so far.
+    /// Sets the outcome so far.
     pub fn is(&mut self, fate: Fate) {
         self.fate = fate;
     }

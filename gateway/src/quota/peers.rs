@@ -1,27 +1,27 @@
-//! Which replicas live, and how fresh this one's view of them is: pure, by the signs of life that
-//! the watch of Leases tells.
+//! The live replicas, and the age of this one's view of them. Pure: based on the signs of life in
+//! Leases, which a watch delivers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often a replica gives a sign of life.
+/// Interval between a replica's signs of life.
 pub const RENEWAL: Duration = Duration::from_secs(10);
-/// How old a view may be: three signs of life.
+/// Maximum age of a fresh view: three signs of life.
 pub const FRESH: Duration = Duration::from_secs(30);
-/// A replica that gave no sign for so long is gone.
+/// Silence after which a replica is gone.
 pub const GONE: Duration = Duration::from_secs(40);
-/// Most replicas that are remembered. Forged Leases beyond that make shares no smaller.
+/// Maximum number of remembered replicas. Forged Leases beyond it don't make shares smaller.
 pub const MOST: usize = 1000;
 
-/// The replicas. This one's own sign of life comes back by the same watch: so its view is as old as
-/// the last sign that came back, whatever any clock says.
+/// The replicas. This one's own signs of life come back by the same watch, so its view is as old as
+/// the last sign that came back, independent of any clock.
 #[derive(Debug)]
 pub struct Peers {
     me: String,
     seen: BTreeMap<String, Sign>,
-    /// Names that the list under way has shown.
+    /// Names in the list that is being received.
     listing: Option<BTreeSet<String>>,
     sent: BTreeMap<u64, Instant>,
     back: Option<Instant>,
@@ -34,19 +34,19 @@ struct Sign {
 }
 
 impl Peers {
-    /// None but this one, which was not heard of yet.
+    /// Creates a set with only this replica, which has not come back yet.
     #[must_use]
     pub fn new(me: String) -> Self {
         Self { me, seen: BTreeMap::new(), listing: None, sent: BTreeMap::new(), back: None }
     }
 
-    /// This replica.
+    /// Returns this replica's name.
     #[must_use]
     pub fn me(&self) -> &str {
         &self.me
     }
 
-    /// Takes in that this replica gives its sign of life of this number.
+    /// Notes that this replica is sending its sign of life with this number.
     pub fn sending(&mut self, number: u64, now: Instant) {
         self.sent.insert(number, now);
         while self.sent.len() > 8 {
@@ -54,25 +54,26 @@ impl Peers {
         }
     }
 
-    /// Whether this replica ever tried to give a sign of life.
+    /// Returns true if this replica has ever tried to send a sign of life.
     #[must_use]
     pub fn has_sent(&self) -> bool {
         !self.sent.is_empty()
     }
 
-    /// Begins a list, which shows every replica that has a Lease.
+    /// Begins a list, which contains every replica with a Lease.
     pub fn begin_list(&mut self) {
         self.listing = Some(BTreeSet::new());
     }
 
-    /// Ends the list: the Lease of a replica that it did not show was deleted while nobody watched.
+    /// Ends the list. Removes replicas that are not in it: their Leases were deleted during a gap
+    /// in the watch.
     pub fn end_list(&mut self) {
         if let Some(listed) = self.listing.take() {
             self.seen.retain(|replica, _| listed.contains(replica));
         }
     }
 
-    /// Takes in what the watch tells of a replica.
+    /// Records a replica's sign of life from the watch.
     pub fn saw(&mut self, replica: &str, number: u64, now: Instant) {
         if replica == self.me {
             let sent = self.sent.get(&number).copied();
@@ -93,14 +94,14 @@ impl Peers {
         }
     }
 
-    /// Makes room. A replica that lives is remembered again by its next sign.
+    /// Makes room. If the removed replica is alive, its next sign adds it again.
     fn forget_the_most_silent(&mut self, but: &str) {
         let others = self.seen.iter().filter(|(replica, _)| *replica != but && **replica != self.me);
         let oldest = others.min_by_key(|(_, sign)| sign.at).map(|(replica, _)| replica.clone());
         self.seen.remove(&oldest.unwrap_or_default());
     }
 
-    /// Takes in that the Lease of a replica is gone.
+    /// Records that the Lease of a replica was deleted.
     pub fn left(&mut self, replica: &str) {
         self.seen.remove(replica);
         if let Some(listing) = &mut self.listing {
@@ -108,19 +109,19 @@ impl Peers {
         }
     }
 
-    /// Whether what is known of the others is fresh enough to go by.
+    /// Returns true if the view of the others is fresh enough to rely on.
     #[must_use]
     pub fn is_fresh(&self, now: Instant) -> bool {
         self.back.is_some_and(|sent| now.saturating_duration_since(sent) <= FRESH)
     }
 
-    /// How old the view is; `None` = nothing came back yet.
+    /// Returns the age of the view, or `None` if nothing came back yet.
     #[must_use]
     pub fn age(&self, now: Instant) -> Option<Duration> {
         self.back.map(|sent| now.saturating_duration_since(sent))
     }
 
-    /// The replicas that live, this one among them. While the view is not fresh nobody is taken for
+    /// Returns the live replicas, including this one. While the view is not fresh, none counts as
     /// gone.
     #[must_use]
     pub fn alive(&self, now: Instant) -> BTreeSet<String> {
@@ -130,7 +131,7 @@ impl Peers {
         others.chain([self.me.clone()]).collect()
     }
 
-    /// Replicas with a Lease that are gone, and how long each has been silent.
+    /// Returns replicas with a Lease that are gone, each with the length of its silence.
     pub fn gone(&self, now: Instant) -> impl Iterator<Item = (&str, Duration)> {
         let silence = move |sign: &Sign| now.saturating_duration_since(sign.at);
         let is_fresh = self.is_fresh(now);

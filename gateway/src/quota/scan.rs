@@ -1,7 +1,8 @@
-//! A scan of a bucket, page by page: pure. It is told what each page says, and names the next one.
+//! The state of a scan of a bucket, page by page. Pure: pages are passed in, and the next one is
+//! named.
 //!
-//! Multipart uploads come before objects. One that is completed meanwhile is so seen twice, and
-//! never not at all.
+//! Multipart uploads come before objects, so that one that is completed meanwhile is seen twice,
+//! and never missed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,22 +14,22 @@ use stowage_api::{Figures, Limits, Snapshot};
 use super::list::Page;
 use crate::uri::Pair;
 
-/// How long between two scans of a bucket where nothing has happened: somebody else may have
-/// written to the store.
+/// Interval between two scans of a bucket without changes: other clients may have written to the
+/// store directly.
 const QUIET: SignedDuration = SignedDuration::from_hours(6);
-/// At least so long between two scans of a bucket where something has.
+/// Minimum interval between two scans of a bucket with changes.
 const BUSY: SignedDuration = SignedDuration::from_mins(10);
-/// The same of a bucket that is nearly full.
+/// Minimum interval between two scans of a bucket with changes that is nearly full.
 const NEAR: SignedDuration = SignedDuration::from_secs(60);
-/// So many times as long as a scan took there is none after it.
+/// The pause after a scan, as a multiple of its duration.
 const REST: i32 = 10;
 
-/// Which page is asked for.
+/// A request for a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// The root of the document that answers it.
+    /// The root of the expected document.
     pub root: &'static str,
-    /// The key, where it is about one.
+    /// The object's key, for a list of parts.
     pub key: Option<Vec<u8>>,
     /// The parameters.
     pub query: Vec<Pair>,
@@ -47,18 +48,18 @@ struct Marker {
     next: Vec<(String, Vec<u8>)>,
 }
 
-/// A scan under way.
+/// A scan in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
     stage: Stage,
-    /// Where the list of the stage goes on.
+    /// Continuation of the stage's list.
     next: Vec<Pair>,
-    /// Where it goes on once the uploads of the page have been looked into.
+    /// Continuation of the list after the uploads of this page.
     after: Option<Vec<Pair>>,
-    /// Uploads to be looked into, and where the list of their parts goes on.
+    /// Uploads whose parts are to be listed, each with the continuation of that list.
     uploads: VecDeque<(Vec<u8>, Vec<u8>, Vec<Pair>)>,
-    /// Uploads of the page whose parts the store doesn't list: completed and given up ones, if the
-    /// page doesn't have them any more.
+    /// Uploads of the page whose parts the store doesn't list. They were completed or aborted if a
+    /// repeated request for the page doesn't have them any more.
     lost: Vec<(Vec<u8>, Vec<u8>)>,
     /// Bytes found so far.
     pub bytes: u64,
@@ -67,7 +68,7 @@ pub struct Scan {
     is_over: bool,
 }
 
-/// A store does not say what a bucket holds.
+/// The store doesn't reveal the usage of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store refuses a list")]
 pub struct Refused;
@@ -77,7 +78,7 @@ fn pair(name: &str, value: &[u8]) -> Pair {
 }
 
 impl Scan {
-    /// From the beginning.
+    /// Starts a scan from the beginning.
     #[must_use]
     pub fn begin() -> Self {
         Self {
@@ -92,7 +93,7 @@ impl Scan {
         }
     }
 
-    /// From where another one had come; from the beginning where the marker can't be read.
+    /// Resumes a scan at a marker. Returns `None` if the marker can't be parsed.
     #[must_use]
     pub fn resume(marker: &str, bytes: u64, objects: u64) -> Option<Self> {
         let Marker { stage, next } = serde_json::from_str(marker).ok()?;
@@ -100,7 +101,7 @@ impl Scan {
         Some(Self { stage, next, bytes, objects, ..Self::begin() })
     }
 
-    /// Where it could be resumed; `None` within a page, and at the end.
+    /// Returns a marker to resume at, or `None` within a page and at the end.
     #[must_use]
     pub fn marker(&self) -> Option<String> {
         if self.is_over || self.after.is_some() || !self.uploads.is_empty() {
@@ -111,7 +112,7 @@ impl Scan {
         serde_json::to_string(&Marker { stage: self.stage, next }).ok()
     }
 
-    /// The next page; `None` = all of it was seen.
+    /// Returns the next request, or `None` at the end.
     #[must_use]
     pub fn question(&self) -> Option<Question> {
         if self.is_over {
@@ -134,11 +135,11 @@ impl Scan {
         Some(Question { root, key: None, query })
     }
 
-    /// Takes in the page that was asked for.
+    /// Adds the requested page.
     ///
     /// # Errors
-    /// A list that leads back to itself; where nothing is behind a version that was not the last;
-    /// and where an upload is there of which the store lists no parts.
+    /// The list leads back to itself; nothing follows a version that was not the last; or the store
+    /// lists an upload but not its parts.
     pub fn take(&mut self, page: Page) -> Result<(), Refused> {
         self.bytes = self.bytes.saturating_add(page.bytes);
         if let Some((_, _, next)) = self.uploads.front_mut() {
@@ -153,7 +154,8 @@ impl Scan {
             return self.look_for_lost(&page, after);
         }
         self.objects = self.objects.saturating_add(page.objects);
-        // versitygw 1.8.0 goes on from the version of the marker, and never where that is deleted.
+        // versitygw 1.8.0 continues after the marker's version. If that was deleted, it lists
+        // nothing.
         let is_behind = self.next.iter().any(|pair| pair.name == b"version-id-marker" && !pair.value.is_empty());
         if is_behind && page.entries == 0 {
             return Err(Refused);
@@ -173,14 +175,14 @@ impl Scan {
 
     fn leave_upload(&mut self) {
         self.uploads.pop_front();
-        // With something lost, the page comes again.
+        // If some were lost, the page is requested again.
         if self.uploads.is_empty() && self.lost.is_empty() {
             let after = self.after.take().filter(|after| !after.is_empty());
             self.turn(after);
         }
     }
 
-    /// Looks in the same page of uploads again for those that were lost.
+    /// Searches the same page of uploads again for those that were lost.
     fn look_for_lost(&mut self, page: &Page, after: Vec<Pair>) -> Result<(), Refused> {
         if page.uploads.iter().any(|upload| self.lost.contains(upload)) {
             return Err(Refused);
@@ -198,22 +200,22 @@ impl Scan {
         }
     }
 
-    /// Takes in that the store answers with this status and no page.
+    /// Handles an error status in place of the page.
     ///
     /// # Errors
-    /// Where that says nothing of what the bucket holds.
+    /// The status says nothing about the usage of the bucket.
     pub fn refused(&mut self, status: u16) -> Result<(), Refused> {
         let is_unknown = matches!(status, 400 | 405 | 501);
         let is_first = self.next.is_empty() && self.after.is_none();
         match (self.stage, self.uploads.is_empty()) {
-            // The upload is completed or given up, or the store lists it by another key.
+            // The upload was completed or aborted, or the store lists it under another key.
             (_, false) if status == 404 => {
                 self.lost.extend(self.uploads.front().map(|(key, id, _)| (key.clone(), id.clone())));
                 self.leave_upload();
             }
-            // A store without multipart uploads has none.
+            // A store that doesn't support multipart uploads has none.
             (Stage::Uploads, true) if is_unknown && is_first => self.turn(None),
-            // A store without versions has objects.
+            // A store that doesn't support versions has objects only.
             (Stage::Versions, true) if is_unknown && is_first => self.stage = Stage::Objects,
             _ => return Err(Refused),
         }
@@ -221,7 +223,8 @@ impl Scan {
     }
 }
 
-/// When a bucket is to be scanned again. `figures` are what replicas have told of it.
+/// Returns the time of a bucket's next scan, or `None` if it was never scanned. `figures` are those
+/// that replicas have published.
 #[must_use]
 pub fn due<'a>(
     snapshot: Option<&Snapshot>,

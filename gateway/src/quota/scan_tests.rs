@@ -13,7 +13,7 @@ fn position(query: &[Pair]) -> usize {
     marker.map_or(0, |pair| std::str::from_utf8(&pair.value).expect("ours").parse().expect("a number"))
 }
 
-/// A store of numbered keys with sizes, and of uploads, that gives two of them a page.
+/// A store with numbered keys and uploads and their sizes, two of them per page.
 fn answer(question: &Question, objects: &BTreeMap<usize, u64>, uploads: &BTreeMap<usize, u64>) -> Page {
     if let Some(key) = &question.key {
         let at: usize = std::str::from_utf8(key).expect("ours").parse().expect("a number");
@@ -34,7 +34,7 @@ fn answer(question: &Question, objects: &BTreeMap<usize, u64>, uploads: &BTreeMa
 
 proptest! {
     // covers: 6.quota.scan
-    /// Whatever is completed while a scan goes on is seen, and what stays is never missed.
+    /// An upload that is completed during a scan is seen, and anything that stays is never missed.
     #[test]
     fn what_was_there_from_the_beginning_is_seen(
         sizes in prop::collection::vec(1_u64..100, 0..12),
@@ -110,7 +110,7 @@ fn an_upload_that_stays_without_parts_is_no_completed_one() {
 }
 
 // covers: 6.quota.scan.whole
-/// versitygw 1.8.0 lists nothing behind a version that was deleted.
+/// versitygw 1.8.0 lists nothing after a version that was deleted.
 #[test]
 fn nothing_behind_a_version_is_no_end_of_a_list() {
     let next = || Some(vec![pair("key-marker", b"a"), pair("version-id-marker", b"7")]);

@@ -1,5 +1,5 @@
-//! Scans of buckets: one replica each, one bucket of a backend at a time, in turns,
-//! at half the speed that the store has.
+//! Scans of buckets: each bucket by one replica, one bucket of a backend at a time, in turns, and
+//! at half of the store's speed.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -24,43 +24,44 @@ use crate::head::{Key, Target};
 use crate::registry::Limited;
 use crate::upstream::{Call, Client, NotNow, Tenant};
 
-/// How long a page may take.
+/// Time limit of a page.
 const PAGE: Duration = Duration::from_secs(60);
-/// Longest time that a scan goes on while others wait.
+/// Maximum time for which a scan continues while others wait.
 const TURN: Duration = Duration::from_secs(5);
-/// Most scans that are put off with a page of uploads in memory. Beyond, they go on to its end.
+/// Maximum number of paused scans with a page of uploads in memory. Further scans continue to the
+/// end of their page.
 const MOST_WITHIN: usize = 16;
-/// How often is told how far a scan has come.
+/// Interval between two publications of a scan's progress.
 const TELLING: Duration = Duration::from_secs(30);
-/// How long after a failure the next try comes, at least and at most.
+/// Minimum and maximum delay of a retry.
 const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(10 * 60));
 
-/// How a client of a backend is got.
+/// A function that returns the client of a bucket's backend.
 pub(crate) type ClientOf = Arc<dyn Fn(&Limited) -> Option<Arc<Client>> + Send + Sync>;
 
-/// Failures in a row of one bucket, and when it may be tried again.
+/// The number of consecutive failures of each bucket, and the time of the next try.
 type Failures = BTreeMap<RecordName, (u32, Instant)>;
 
-/// A scan that was put off.
+/// A paused scan.
 struct PutOff {
     measured: Measured,
     scan: Scan,
-    /// Time of its last report of progress.
+    /// The time of its last published progress.
     told: Instant,
 }
 
-/// Outcome of a scan.
+/// The outcome of a scan.
 enum Outcome {
     Good,
     Failed,
     PutOff(Box<PutOff>),
 }
 
-/// A scan's failure, and what is known of the list.
+/// The failure of a scan, which decides if it can be resumed.
 enum Failure {
-    /// The store says nothing of it now.
+    /// The store can't answer now. The scan can be resumed.
     Store(&'static str),
-    /// It can't be gone on with from here.
+    /// The list can't be continued from here.
     List(&'static str),
 }
 
@@ -76,12 +77,12 @@ struct Work {
     failures: Failures,
     put_off: BTreeMap<RecordName, Box<PutOff>>,
     turns: Turns,
-    /// The backends that are being asked.
+    /// The backends that are being scanned.
     busy: Vec<String>,
 }
 
 impl Work {
-    /// Notes what has come of a scan.
+    /// Records the outcome of a scan.
     fn ended(&mut self, limited: &Limited, outcome: Outcome) {
         self.busy.retain(|name| *name != limited.backend.name);
         self.turns.had(limited, Instant::now());
@@ -100,14 +101,14 @@ impl Work {
         }
     }
 
-    /// True while a scan may be put off anywhere: it holds a page of uploads then.
+    /// Returns true while a scan may be paused within a page, with uploads in memory.
     fn has_room(&self) -> bool {
         self.put_off.values().filter(|it| it.scan.marker().is_none()).count() < MOST_WITHIN
     }
 }
 
 impl Quotas {
-    /// Scans for ever what is this replica's to scan.
+    /// Scans the buckets that are assigned to this replica. Never returns.
     pub(super) async fn scan(&self, board: &Board, client: &ClientOf) -> Infallible {
         let mut work = Work::default();
         let mut running: JoinSet<(Limited, Outcome)> = JoinSet::new();
@@ -129,7 +130,7 @@ impl Quotas {
         }
     }
 
-    /// The next bucket of each backend that is due.
+    /// Returns the next bucket that is due, for each backend.
     fn wanted(&self, board: &Board, work: &mut Work) -> Vec<Limited> {
         let (now, clock) = (Instant::now(), Self::clock(board));
         let state = self.0.state.lock();
@@ -160,7 +161,7 @@ impl Quotas {
         wanted.into_values().map(|(_, limited)| limited.clone()).collect()
     }
 
-    /// What a scan that begins now has to go by.
+    /// Returns the state of a scan that begins now, or of a published one that can be resumed.
     fn begin(state: &State, bucket: &RecordName, me: &str, clock: jiff::Timestamp) -> (Measured, Scan) {
         let view = state.view.live();
         let snapshot = view.snapshot(bucket).map(|seen| &seen.snapshot);
@@ -178,9 +179,10 @@ impl Quotas {
         let mut removals = BTreeMap::new();
         let own = (me, state.ledger.figures(bucket));
         let others = view.of(bucket).filter(|(replica, _)| *replica != me);
-        // What it doesn't name counts in full.
+        // Replicas that it doesn't name count in full.
         for (replica, figures) in [own].into_iter().chain(others).take(Measured::MOST_REPLICAS) {
-            // What one that is gone had under way has happened by now, or never will.
+            // Open writes of a replica that is long gone have either happened by now, or never
+            // will.
             let is_long_gone = !alive.contains(replica) && silent.get(replica).is_none_or(|silence| *silence > DOUBT);
             covers.insert(replica.to_owned(), if is_long_gone { figures.total() } else { figures.written });
             removals.insert(replica.to_owned(), figures.removals);
@@ -190,7 +192,7 @@ impl Quotas {
         (measured, Scan::begin())
     }
 
-    /// Scans one bucket, for as long as its turn is. One that was put off goes on.
+    /// Scans one bucket for the length of a turn. Continues a paused scan.
     async fn scan_one(
         &self,
         board: &Board,
@@ -241,8 +243,8 @@ impl Quotas {
         if is_told.await { Outcome::Good } else { Outcome::Failed }
     }
 
-    /// Tells that a bucket can't be measured. Where its list can't be gone on with, the next scan
-    /// begins at the beginning.
+    /// Publishes that a bucket can't be measured. If its list can't be continued, the next scan
+    /// starts from the beginning.
     async fn failed(&self, board: &Board, limited: &Limited, why: Failure) {
         let (why, is_over) = match why {
             Failure::Store(why) => (why, false),
@@ -259,7 +261,7 @@ impl Quotas {
         .await;
     }
 
-    /// Tells what was found, over what is known to stand there.
+    /// Publishes a change of the snapshot, over its last known version.
     async fn publish(&self, board: &Board, bucket: &RecordName, change: impl FnOnce(&mut Snapshot)) -> bool {
         let seen = self.0.state.lock().view.live().snapshot(bucket).cloned();
         let (before, version) = seen.map_or((None, None), |seen| (Some(seen.snapshot), seen.version));
@@ -270,8 +272,8 @@ impl Quotas {
         }
         match board.publish(&snapshot, version).await {
             Ok(true) => true,
-            // It will be seen, and gone by. No failure of the store; but the next scan waits, as
-            // this replica is behind.
+            // The watch will deliver the other version. The store hasn't failed, but the next scan
+            // waits, because this replica lags behind.
             Ok(false) => {
                 tracing::debug!(%bucket, "another word of what a bucket holds was there");
                 false
@@ -284,7 +286,7 @@ impl Quotas {
     }
 }
 
-/// Which replica scans a bucket: the one that has the highest hash with it (rendezvous hashing).
+/// Returns the replica that scans a bucket: the one with the highest hash (rendezvous hashing).
 pub(super) fn chosen<'a>(bucket: &RecordName, alive: impl Iterator<Item = &'a String>) -> Option<&'a str> {
     let hash = |replica: &str| {
         let text = format!("{replica}/{bucket}");
@@ -293,7 +295,7 @@ pub(super) fn chosen<'a>(bucket: &RecordName, alive: impl Iterator<Item = &'a St
     alive.map(String::as_str).max_by_key(|replica| hash(replica))
 }
 
-/// Asks for a page, and takes it in.
+/// Requests a page, and adds it to the scan.
 async fn turn(
     client: &ClientOf,
     limited: &Limited,
@@ -315,7 +317,7 @@ async fn turn(
     }
 }
 
-/// A page, or the status of the answer that is none.
+/// Requests a page. Returns the status if the store refuses it.
 async fn ask(
     client: &Client,
     bucket: &BucketName,

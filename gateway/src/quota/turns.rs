@@ -1,7 +1,8 @@
-//! Order of scans: the bucket that has waited longest, of the namespace that has.
+//! The order of scans: the bucket that has waited longest, in the namespace that has waited
+//! longest.
 //!
-//! A tenant may have many buckets, and one with many uploads takes minutes. So a scan is put off
-//! after a while, and namespaces take turns.
+//! A tenant may have many buckets, and a bucket with many uploads takes minutes. So a scan is
+//! paused after a while, and namespaces take turns.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +11,18 @@ use tokio::time::Instant;
 
 use crate::registry::Limited;
 
-/// Time at which each was last scanned, in part or to the end.
+/// The time of the last scan of each, complete or partial.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     groups: BTreeMap<String, Instant>,
     buckets: BTreeMap<RecordName, Instant>,
 }
 
-/// A place in the queue: the lowest is next. Who has never been scanned comes before all others.
+/// A rank in the queue. The lowest is next. Buckets that were never scanned come first.
 pub(super) type Rank = (Option<Instant>, Option<Instant>);
 
 impl Turns {
-    /// The place of a bucket.
+    /// Returns the rank of a bucket.
     pub(super) fn rank(&self, limited: &Limited) -> Rank {
         (self.groups.get(&group(limited)).copied(), self.buckets.get(&limited.id).copied())
     }
@@ -32,7 +33,7 @@ impl Turns {
         self.buckets.insert(limited.id.clone(), now);
     }
 
-    /// Forgets what is gone.
+    /// Forgets all other buckets.
     pub(super) fn keep<'a>(&mut self, buckets: impl Iterator<Item = &'a Limited>) {
         let (mut groups, mut ids) = (BTreeMap::new(), BTreeMap::new());
         for limited in buckets {
@@ -43,7 +44,7 @@ impl Turns {
     }
 }
 
-/// The group that a bucket takes turns in: its namespace, where that is known.
+/// Returns the group in which a bucket takes turns: its namespace, if known.
 fn group(limited: &Limited) -> String {
     match &limited.namespace {
         Some(namespace) => format!("namespace {namespace}"),

@@ -1,4 +1,4 @@
-//! What all replicas have told of what buckets hold: pure, it is told of ConfigMaps.
+//! The published usage of all replicas. Pure: ConfigMaps are passed in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use stowage_api::{Counters, Figures, RecordName, Snapshot, used};
 
 use crate::registry::Table;
 
-/// What was told, this replica's own words included.
+/// The published usage, including this replica's own.
 #[derive(Debug, Default)]
 pub struct View {
     counters: BTreeMap<String, BTreeMap<RecordName, Told>>,
-    /// The versions of the ConfigMaps that these are of, by replica and shard.
+    /// The versions of the ConfigMaps of the counters, by replica and shard.
     versions: BTreeMap<(String, u16), String>,
     snapshots: BTreeMap<RecordName, Seen>,
 }
@@ -23,53 +23,53 @@ struct Told {
     figures: Figures,
 }
 
-/// A snapshot as the API server has it.
+/// A snapshot as stored in the API server.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// What it says.
+    /// Its content.
     pub snapshot: Snapshot,
-    /// Its version there.
+    /// Its version.
     pub version: Option<String>,
 }
 
 impl View {
-    /// What a replica has told of a bucket.
+    /// Returns a replica's published figures of a bucket.
     #[must_use]
     pub fn figures(&self, replica: &str, bucket: &RecordName) -> Option<Figures> {
         self.counters.get(replica)?.get(bucket).map(|told| told.figures)
     }
 
-    /// The version of a ConfigMap of counters, where there is one.
+    /// Returns the version of a ConfigMap of counters, if there is one.
     #[must_use]
     pub fn version(&self, replica: &str, shard: u16) -> Option<&String> {
         self.versions.get(&(replica.to_owned(), shard))
     }
 
-    /// Whether a replica has told anything that is still there.
+    /// Returns true if counters of a replica are stored.
     #[must_use]
     pub fn has(&self, replica: &str) -> bool {
         self.counters.contains_key(replica)
     }
 
-    /// What was found in a bucket.
+    /// Returns the snapshot of a bucket.
     #[must_use]
     pub fn snapshot(&self, bucket: &RecordName) -> Option<&Seen> {
         self.snapshots.get(bucket)
     }
 
-    /// The buckets that there are snapshots of.
+    /// Returns the buckets with a snapshot.
     pub fn measured(&self) -> impl Iterator<Item = &RecordName> {
         self.snapshots.keys()
     }
 
-    /// How much a bucket holds: by what was told, but for `me`, whose figures are these.
+    /// Returns the usage of a bucket, from the published figures of the others and these of `me`.
     #[must_use]
     pub fn used(&self, bucket: &RecordName, me: &str, own: Figures) -> u64 {
         let others = self.of(bucket).filter(|(replica, _)| *replica != me);
         used(self.snapshots.get(bucket).map(|seen| &seen.snapshot), others.chain([(me, own)]))
     }
 
-    /// What each replica has told of a bucket.
+    /// Returns the published figures of a bucket, by replica.
     pub fn of<'a>(&'a self, bucket: &'a RecordName) -> impl Iterator<Item = (&'a str, Figures)> {
         let told = |(replica, of): (&'a String, &'a BTreeMap<RecordName, Told>)| {
             of.get(bucket).map(|told| (replica.as_str(), told.figures))
@@ -77,8 +77,8 @@ impl View {
         self.counters.iter().filter_map(told)
     }
 
-    /// ConfigMaps of replicas that are none of these, and whose figures a snapshot has seen
-    /// altogether: nobody needs them any more.
+    /// Returns ConfigMaps of replicas that are not alive, all of whose figures are covered by a
+    /// snapshot. They are no longer needed.
     #[must_use]
     pub fn covered(&self, alive: &BTreeSet<String>, is_limited: impl Fn(&RecordName) -> bool) -> Vec<(String, u16)> {
         let mut all = BTreeMap::new();
@@ -116,7 +116,7 @@ fn is(map: &ConfigMap, usage: Usage) -> bool {
 }
 
 impl Table<ConfigMap> for View {
-    /// What can't be read is as good as absent: somebody else wrote it.
+    /// Adds a ConfigMap. An invalid one counts as absent: it was not written by a gateway.
     fn put(&mut self, map: ConfigMap) {
         let name = map.metadata.name.as_deref().unwrap_or_default();
         let read = if is(&map, Usage::Counters) {

@@ -1,4 +1,5 @@
-//! A store as requests are passed on to it: what its S3Backend says, and the Secrets that it names.
+//! A store as the gateway needs it: the fields of its S3Backend, joined with the Secrets that it
+//! references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,36 +14,38 @@ use stowage_api::{
 
 use crate::cors::Rule;
 
-/// A store, and what a client of it is made of.
+/// A store, with all inputs of its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backend {
     /// The name of its S3Backend.
     pub name: String,
-    /// Which client it needs: two of one number need the same, and one that was known later has no
-    /// lower number. Not of two processes.
+    /// The revision of the inputs of its client: backends with the same revision can use the same
+    /// client. It never decreases, and is only meaningful within a process.
     pub revision: u64,
-    /// Where it is.
+    /// Its endpoint.
     pub endpoint: Endpoint,
-    /// Where it was before.
+    /// Its former endpoints.
     pub former: Vec<Endpoint>,
-    /// Region that requests are signed for.
+    /// The region that requests are signed for.
     pub region: String,
-    /// How a bucket's name is put into a request's URL.
+    /// The addressing style: the place of a bucket's name in a request's URL.
     pub addressing: AddressingStyle,
-    /// Which pages of other origins may use it.
+    /// The CORS rule.
     pub cors: Option<Rule>,
-    /// The buckets that an administrator shares: with accesses of which namespaces, and how far.
+    /// The buckets shared by an administrator, each with the namespaces of the accesses and the
+    /// extent of the consent.
     pub shared: BTreeMap<BucketName, (Vec<String>, Consent)>,
-    /// How it is spoken to, or why it can't be.
+    /// The credentials and trust for its client, or the reason why it has none.
     pub access: Result<Access, Unusable>,
 }
 
-/// What requests to a store are made with.
+/// The credentials and trust for requests to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What they are signed with: the gateway's own credentials, else the admin's.
+    /// The signing key: the gateway's own credentials if the backend has them, otherwise the
+    /// admin's.
     pub key: AdminKey,
-    /// Whose certificates are believed.
+    /// The certificates that are trusted.
     pub trust: Trust,
 }
 
@@ -61,40 +64,41 @@ impl fmt::Display for SecretName {
     }
 }
 
-/// Why nothing can be asked of a store. Contains nothing of a Secret's data.
+/// The reason why a store can't be called. Contains nothing of a Secret's data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// The Secret's namespace is neither the operator's nor one that the gateway was told to trust.
+    /// The Secret's namespace is neither the operator's nor a trusted one of the gateway's
+    /// configuration.
     #[error("Secret {0}: its namespace is not trusted; see --trusted-secret-namespace")]
     Untrusted(SecretName),
-    /// The Secret is, or is named like, one of the operator's own.
+    /// The Secret is one of the operator's own, or has a name like one.
     #[error("Secret {0} is one of the operator's own, or is named like one: no backend may use it")]
     Internal(SecretName),
-    /// The watch of the Secret has shown nothing yet.
+    /// The watch of the Secret has delivered nothing yet.
     #[error("Secret {0} was not seen yet")]
     NotSeen(SecretName),
     /// The Secret was never seen, and its watch fails.
     #[error("Secret {0} can't be watched: {1}")]
     Unwatched(SecretName, Failure),
-    /// There is no such Secret.
+    /// The Secret does not exist.
     #[error("Secret {0} does not exist")]
     NoSecret(SecretName),
-    /// The owner of the Secret doesn't let it be used for the store's endpoint.
+    /// The owner of the Secret has not opted in to its use for the store's endpoint.
     #[error("Secret {0} can't be used: {1}")]
     NotOptedIn(SecretName, Lack),
-    /// The Secret has no such field, or it is empty or not text.
+    /// The Secret has no such field, or the field is empty or not text.
     #[error("Secret {0} has no usable field {1}")]
     NoField(SecretName, String),
 }
 
-/// Why a watch fails.
+/// The reason why a watch fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The API server refuses it, with this HTTP status.
     Refused(u16),
-    /// What it answers can't be read.
+    /// The API server's response can't be parsed.
     Unreadable,
-    /// It does not answer.
+    /// The API server does not answer.
     Silence,
 }
 
@@ -109,17 +113,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Which Secrets may be read for stores, as the gateway was told.
+/// The Secrets that may be read for stores, as configured.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Namespaces whose Secrets backends may name: the operator's, and those that are trusted.
+    /// Namespaces from which backends may reference Secrets: the operator's, and the trusted ones.
     pub namespaces: BTreeSet<String>,
-    /// Whether a Secret is used whose owner says nothing at all.
+    /// The treatment of a Secret whose owner has not set the label and the annotation.
     pub unlabelled: Unlabelled,
 }
 
 impl Setting {
-    /// Whether a Secret may be read at all.
+    /// Checks that a Secret may be read at all.
     fn admits(&self, secret: &SecretName) -> Result<(), Unusable> {
         if !self.namespaces.contains(&secret.namespace) {
             return Err(Unusable::Untrusted(secret.clone()));
@@ -131,8 +135,8 @@ impl Setting {
     }
 }
 
-/// So much of an S3Backend as requests are passed on by. What else stands in it, a template for
-/// names that can't be read for instance, is the operator's to judge.
+/// The parts of an S3Backend that the gateway uses. Anything else in it, such as a bucket name
+/// template that can't be parsed, is the operator's to judge.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spec {
     endpoint: Endpoint,
@@ -172,13 +176,13 @@ impl Spec {
         Some(SecretName { namespace: reference.namespace.clone(), name: reference.name.clone() })
     }
 
-    /// The Secrets that are read for it: none that may not be.
+    /// Returns the Secrets to read for it, without those that may not be read.
     pub(super) fn secrets(&self, setting: &Setting) -> impl Iterator<Item = SecretName> {
         let named = [Some(self.key_secret()), self.bundle_secret()];
         named.into_iter().flatten().filter(|secret| setting.admits(secret).is_ok())
     }
 
-    /// The store, by the Secrets that `find` finds.
+    /// Builds the store, with the Secrets that `find` returns.
     pub(super) fn backend<'a>(
         &self,
         name: &str,
@@ -228,20 +232,20 @@ impl Spec {
 }
 
 impl Backend {
-    /// Whether the store has this endpoint, or had it before.
+    /// Returns true if the store has this endpoint, or had it before.
     #[must_use]
     pub fn is_at(&self, endpoint: &Endpoint) -> bool {
         self.endpoint == *endpoint || self.former.contains(endpoint)
     }
 
-    /// Whether one client does for both.
+    /// Returns true if the same client works for both.
     pub(super) fn is_made_as(&self, other: &Self) -> bool {
         let is_there = self.endpoint == other.endpoint && self.region == other.region;
         is_there && self.addressing == other.addressing && self.access == other.access
     }
 }
 
-/// What is kept of a Secret that a backend names: its data, and what its owner says.
+/// Reduces a Secret referenced by a backend to its data and its owner's opt-in.
 pub(super) fn kept(secret: Secret) -> Secret {
     let only = |all: Option<BTreeMap<String, String>>, names: &[&str]| {
         all.map(|all| all.into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect())

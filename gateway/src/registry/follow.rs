@@ -1,4 +1,4 @@
-//! The watches: they run for ever, and tell the tables.
+//! The watches: they run forever and feed the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -20,28 +20,28 @@ use super::freshness::{Sign, Watch};
 use super::life::listening;
 use super::stores::SeenBackend;
 
-/// Where the watches look.
+/// The source of the watches.
 #[derive(Clone)]
 pub struct Source {
     /// A client of the API server.
     pub client: Client,
     /// The operator namespace.
     pub namespace: String,
-    /// How each watch is made; labels and fields are added to it. An API server without bookmarks
-    /// needs one that asks for none.
+    /// The configuration of each watch, to which label and field selectors are added. For an API
+    /// server without bookmarks, disable them here.
     pub watch: watcher::Config,
 }
 
 type Told<K> = watcher::Result<Event<K>>;
 
-/// What one of the watches tells.
+/// An item from one of the watches.
 enum News {
     Secrets(Told<Secret>),
     Backends(Box<Told<SeenBackend>>),
     StoreSecret(SecretName, Told<Secret>),
 }
 
-/// The watches that run.
+/// The running watches.
 struct Watches {
     registry: Registry,
     source: Source,
@@ -50,8 +50,8 @@ struct Watches {
 }
 
 impl Registry {
-    /// Follows the API server until it is dropped. A watch that fails is tried again, ever more
-    /// seldom, and what was known stays known meanwhile: [`Registry::age`] says how old it is.
+    /// Follows the API server until the future is dropped. A watch that fails is retried with
+    /// backoff. Meanwhile the last known state is kept, and [`Registry::age`] returns its age.
     pub fn follow(&self, source: Source) -> impl Future<Output = Infallible> + Send + use<> {
         let registry = self.clone();
         async move {
@@ -59,7 +59,7 @@ impl Registry {
             loop {
                 match watches.running.next().await {
                     Some(news) => watches.take(news),
-                    // Two of them never end.
+                    // Unreachable: two of the watches never end.
                     None => future::pending().await,
                 }
             }
@@ -71,7 +71,8 @@ impl Registry {
     }
 }
 
-/// The label selector of the internal Secrets. Those of tenants in the operator namespace are none.
+/// Returns the label selector of the internal Secrets. Secrets of tenants in the operator namespace
+/// don't match.
 fn roles() -> String {
     let internal = [
         Role::BucketRecord,
@@ -97,7 +98,7 @@ impl Watches {
         watches
     }
 
-    /// A client whose signs of life are those of a watch.
+    /// Returns a client whose responses count as signs of life of a watch.
     fn client(&self, watch: Watch) -> Client {
         let registry = self.registry.clone();
         listening(&self.source.client, move || registry.note(&watch, Sign::Heard))
@@ -127,7 +128,7 @@ impl Watches {
         }
     }
 
-    /// Notes that a watch has told something, or how it fails.
+    /// Notes that a watch has delivered something, or logs its failure.
     fn heard<K>(&self, watch: &Watch, told: Told<K>) -> Option<Event<K>> {
         match told {
             Ok(event) => {
@@ -147,7 +148,7 @@ impl Watches {
         }
     }
 
-    /// Watches just those Secrets that backends name.
+    /// Watches exactly the Secrets that backends reference.
     fn follow_secrets(&mut self) {
         let wanted: BTreeSet<SecretName> = self.registry.ask(super::Tables::wanted);
         let Self { of_secrets, registry, .. } = self;
@@ -178,7 +179,8 @@ impl Watches {
     }
 }
 
-/// Why a watch fails, in words of ours: what an error says itself may have been sent by anybody.
+/// Returns the reason why a watch fails, in the gateway's own words: an error's text may be under a
+/// stranger's control.
 fn failure(error: &watcher::Error) -> Failure {
     match error {
         watcher::Error::WatchError(status) => Failure::Refused(status.code),

@@ -1,4 +1,4 @@
-//! How old the view is: when each watch last gave a sign of life.
+//! The age of the cached cluster state: the time of each watch's last sign of life.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,27 +10,28 @@ use super::backend::SecretName;
 /// A watch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Watch {
-    /// Of the internal Secrets.
+    /// The watch of the internal Secrets.
     Secrets,
-    /// Of the S3Backends.
+    /// The watch of the S3Backends.
     Backends,
-    /// Of a Secret that a backend names.
+    /// The watch of a Secret referenced by a backend.
     StoreSecret(SecretName),
 }
 
-/// What a watch was heard to do.
+/// A sign of life of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// It begins to list: what it knows is of before, however much it hears meanwhile.
+    /// It begins to list. Until the list is complete, its data ages, even if it hears from the API
+    /// server.
     Listing,
-    /// Its list is whole.
+    /// Its list is complete.
     Listed,
-    /// The API server has answered, or sent something: an event, a bookmark.
+    /// The API server has answered, or has sent something: an event, a bookmark.
     Heard,
 }
 
-/// When each watch last gave a sign of life. A quiet one gives one a minute, where the API server
-/// sends bookmarks; where it doesn't, each time that it is renewed.
+/// The last sign of life of each watch. An idle watch gives one per minute if the API server sends
+/// bookmarks, and otherwise each time that it is renewed.
 #[derive(Debug, Default)]
 pub struct Freshness {
     watches: BTreeMap<Watch, Life>,
@@ -43,7 +44,7 @@ struct Life {
 }
 
 impl Freshness {
-    /// Takes in a sign of life.
+    /// Records a sign of life.
     pub fn note(&mut self, watch: &Watch, sign: Sign, now: Instant) {
         let life = match self.watches.get_mut(watch) {
             Some(life) => life,
@@ -59,28 +60,28 @@ impl Freshness {
         }
     }
 
-    /// Forgets a watch that has ended.
+    /// Removes a watch that has ended.
     pub fn forget(&mut self, watch: &Watch) {
         self.watches.remove(watch);
     }
 
-    /// The age of what one watch has told; `None` = it has told nothing yet.
+    /// Returns the age of one watch's data, or `None` if it has delivered none yet.
     #[must_use]
     pub fn age_of(&self, watch: &Watch, now: Instant) -> Option<Duration> {
         let last = self.watches.get(watch)?.last?;
         Some(now.saturating_duration_since(last))
     }
 
-    /// The age of the view: of the older of the two watches that everything depends on. Those of
-    /// single Secrets are left out: one namespace that can't be read must close one store alone.
-    /// `None` = there is no view yet.
+    /// Returns the age of the cached state: that of the older of the two watches that everything
+    /// depends on. The watches of single Secrets are excluded, so that a namespace that can't be
+    /// read only affects one store. Returns `None` if there is no state yet.
     #[must_use]
     pub fn age(&self, now: Instant) -> Option<Duration> {
         let (secrets, backends) = (self.age_of(&Watch::Secrets, now)?, self.age_of(&Watch::Backends, now)?);
         Some(secrets.max(backends))
     }
 
-    /// Every watch with the age of what it has told.
+    /// Returns every watch with the age of its data.
     #[must_use]
     pub fn ages(&self, now: Instant) -> Vec<(Watch, Option<Duration>)> {
         self.watches.keys().map(|watch| (watch.clone(), self.age_of(watch, now))).collect()
@@ -97,7 +98,7 @@ mod tests {
         Watch::StoreSecret(SecretName { namespace: "vault".to_owned(), name: "admin".to_owned() })
     }
 
-    /// Signs at these seconds; the age of the view ten seconds after the beginning.
+    /// Signs at these seconds, and the age of the state ten seconds after the start.
     #[rstest]
     #[case(&[], None)]
     #[case(&[(Watch::Secrets, Sign::Listed, 1)], None)]

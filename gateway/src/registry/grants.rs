@@ -1,5 +1,5 @@
-//! What a key of an access opens: as far as it asks, and as whose bucket it is consents to, as both
-//! are known now (spec §8).
+//! Grants to the key of an access: the intersection of its scope and the bucket owner's consent,
+//! both as currently cached (spec §8).
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use stowage_api::{
 use super::backend::Backend;
 use super::tables::{Tables, Unreachable};
 
-/// A bucket that a key of an access opens, and how far.
+/// A bucket that a key of an access may use, and to what extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Granted {
-    /// The store that has it.
+    /// The store of the bucket.
     pub backend: Arc<Backend>,
-    /// What may be done there.
+    /// The operations that are allowed.
     pub mode: AccessMode,
-    /// What keys of objects begin with; `None` = all objects.
+    /// The prefix of allowed keys. `None`: all objects.
     prefix: Option<Prefix>,
 }
 
 impl Granted {
-    /// Whether it is for all objects of the bucket.
+    /// Returns true if it covers all objects of the bucket.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.prefix.is_none()
     }
 
-    /// Whether it is for the object of this key, or for all whose keys begin so.
+    /// Returns true if it covers the object with this key, or all objects with this prefix.
     #[must_use]
     pub fn covers(&self, key: &[u8]) -> bool {
         self.prefix.as_ref().is_none_or(|prefix| prefix.covers(key))
@@ -36,13 +36,13 @@ impl Granted {
 }
 
 impl Tables {
-    /// How far a key of an access opens the bucket of this name.
+    /// Returns the grant of an access's key to the bucket of this name.
     ///
     /// # Errors
-    /// When it doesn't.
+    /// There is no grant.
     pub fn grant(&self, key: &ServedAccess, bucket: &BucketName) -> Result<Granted, Unreachable> {
         let scope = key.scopes.iter().find(|scope| scope.bucket == *bucket).ok_or(Unreachable::Closed)?;
-        // Which namespace it is from is for the record to say, and never for the key.
+        // The namespace comes from the access's record and never from the key.
         let access = self.access(&key.uid).ok_or(Unreachable::Closed)?;
         let backend = self.backend(&scope.backend).ok_or(Unreachable::NoBackend)?;
         if !backend.is_at(&scope.endpoint) {
@@ -58,16 +58,17 @@ impl Tables {
         Ok(Granted { backend: backend.clone(), mode, prefix: scope.prefix.clone() })
     }
 
-    /// What the claim consents to that holds the bucket, if it is the one that the key is for.
+    /// Returns the consent of the claim that holds the bucket, if it is the claim that the key was
+    /// made for.
     fn owners_word(&self, access: &ServedAccessRecord, scope: &AccessScope) -> Option<&Consent> {
         let is_there = |record: &&stowage_api::ServedRecord| record.endpoint == scope.endpoint;
         let record = self.records_of(&scope.bucket).find(is_there)?;
         record.consent(&access.namespace_uid).filter(|_| scope.claim.as_ref() == Some(&record.uid))
     }
 
-    /// What an administrator consents to, while no claim holds the bucket, nor has a key to it, by
-    /// any address of the store. A record alone of a claim that was refused the bucket holds
-    /// nothing: else its tenant could void the consent.
+    /// Returns the consent of an administrator, if no claim holds the bucket at any address of the
+    /// store, and no claim has a key to it. The record alone of a claim that was refused the bucket
+    /// doesn't count: otherwise its tenant could void the consent.
     fn administrators_word<'a>(
         &self,
         access: &ServedAccessRecord,
@@ -80,17 +81,18 @@ impl Tables {
         };
         let is_held = self.records_of(&scope.bucket).any(|record| record.has_begun && is_here(&record.endpoint));
         let is_opened = self.keys_of(&scope.bucket).filter_map(|key| key.credential()).any(|credential| {
-            // One that notes no endpoint may be for any store.
+            // A key without an endpoint may be for any store.
             credential.endpoint.as_ref().is_none_or(is_here)
         });
         let is_let_in = namespaces.contains(&access.access.namespace);
         (is_let_in && !is_held && !is_opened).then_some(consent)
     }
 
-    /// What the bucket may hold that a key of an access opens, as its claim's record says.
+    /// Returns the limits of a bucket for the key of an access, from the record of the bucket's
+    /// claim.
     ///
     /// # Errors
-    /// When that can't be read.
+    /// The limits can't be parsed.
     pub(super) fn noted_limits(&self, key: &ServedAccess, bucket: &BucketName) -> Result<Limits, NotServed> {
         let Some(scope) = key.scopes.iter().find(|scope| scope.bucket == *bucket) else { return Ok(Limits::default()) };
         let record = self.records_of(bucket).find(|record| record.endpoint == scope.endpoint);

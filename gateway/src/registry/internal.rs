@@ -1,4 +1,4 @@
-//! The internal Secrets that count: keys, public access, and who holds which bucket (spec §2).
+//! The internal Secrets: keys, public access, and the claims that hold buckets (spec §2).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use stowage_api::{
 use super::table::{ByBucket, Table};
 use crate::sigv4::SigningSecret;
 
-/// A key that tenants sign with. It is the same one as long as nothing of its Secret changes that
-/// matters here, so what is derived from it can be kept in it.
+/// A key of a tenant. The same instance is kept as long as nothing relevant in its Secret changes,
+/// so it can cache values derived from it.
 #[derive(Debug)]
 pub struct Key {
-    /// Whose it is, and what its Secret says.
+    /// The holder, with the content of its Secret.
     pub holder: Holder,
-    /// What signatures of it are verified with.
+    /// The secret key in the form that verifies signatures.
     pub signing: SigningSecret,
 }
 
-/// Whose a key is.
+/// The holder of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A claim's: what it opens stands in it.
+    /// A claim. The key's Secret says which buckets it may use.
     Claim(ServedCredential),
-    /// An access's: what it opens is for others to say as well.
+    /// An access. Its grants also depend on other objects.
     Access(ServedAccess),
 }
 
@@ -43,25 +43,25 @@ impl Holder {
 }
 
 impl Key {
-    /// The key of a claim's Secret.
+    /// Creates the key of a claim's Secret.
     #[must_use]
     pub fn of(credential: ServedCredential) -> Self {
         Self { signing: SigningSecret::new(&credential.secret), holder: Holder::Claim(credential) }
     }
 
-    /// The key of an access's Secret.
+    /// Creates the key of an access's Secret.
     #[must_use]
     pub fn of_access(access: ServedAccess) -> Self {
         Self { signing: SigningSecret::new(&access.secret), holder: Holder::Access(access) }
     }
 
-    /// The access key id.
+    /// Returns the access key id.
     #[must_use]
     pub fn id(&self) -> &str {
         self.holder.id()
     }
 
-    /// What it is, if it is a claim's.
+    /// Returns the credential if the key is a claim's.
     #[must_use]
     pub fn credential(&self) -> Option<&ServedCredential> {
         match &self.holder {
@@ -70,7 +70,7 @@ impl Key {
         }
     }
 
-    /// UID of the claim or access that has it.
+    /// Returns the UID of the claim or access that holds the key.
     #[must_use]
     pub fn holder_uid(&self) -> &str {
         match &self.holder {
@@ -79,7 +79,7 @@ impl Key {
         }
     }
 
-    /// The secret key.
+    /// Returns the secret key.
     #[must_use]
     pub fn secret(&self) -> &SecretKey {
         match &self.holder {
@@ -88,7 +88,7 @@ impl Key {
         }
     }
 
-    /// Whether its time has come.
+    /// Returns true if the key has expired.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         let expires_at = match &self.holder {
@@ -99,8 +99,8 @@ impl Key {
     }
 }
 
-/// The internal Secrets, by name. One watch tells of all of them: so the order of the operator's
-/// writes is the order in which they are known here.
+/// The internal Secrets by name. A single watch delivers all of them, so they become known in the
+/// order of the operator's writes.
 #[derive(Debug, Default)]
 pub(super) struct Internal {
     keys: BTreeMap<String, Arc<Key>>,
@@ -108,42 +108,42 @@ pub(super) struct Internal {
     of_bucket: BTreeSet<(BucketName, String)>,
     bindings: ByBucket<ServedBinding>,
     records: ByBucket<ServedRecord>,
-    /// By the names of their Secrets, which follow from the UIDs.
+    /// By the names of their Secrets, which are derived from the UIDs.
     accesses: BTreeMap<String, ServedAccessRecord>,
 }
 
-/// How many of each are known.
+/// The numbers of cached objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Keys.
     pub keys: usize,
-    /// Keys and bindings that say by their backend's name alone where their bucket is: an operator
-    /// made them that noted no endpoint, and none has completed them.
+    /// Keys and bindings that locate their bucket by their backend's name alone: they were created
+    /// by an operator that recorded no endpoint, and no operator has completed them yet.
     pub without_endpoint: usize,
     /// Buckets that may be read without a key.
     pub bindings: usize,
-    /// Records of who holds a bucket.
+    /// Bucket records.
     pub records: usize,
 }
 
 impl Internal {
-    /// The key of an access key id.
+    /// Returns the key of an access key id.
     pub(super) fn key(&self, id: &str) -> Option<&Arc<Key>> {
         if id.len() > ServedCredential::LONGEST_ID {
             return None;
         }
         let of_claim = self.keys.get(&ServedCredential::secret_name(id));
         let found = of_claim.or_else(|| self.keys.get(&ServedAccess::secret_name(id)));
-        // The name has lost the case of the id.
+        // The case of the id is lost in the Secret's name.
         found.filter(|key| key.id() == id)
     }
 
-    /// Every key, by the name of its Secret.
+    /// Returns every key, by the name of its Secret.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Arc<Key>> {
         self.keys.values()
     }
 
-    /// The keys that have a bucket of this name among their own.
+    /// Returns the keys of a bucket of this name.
     pub(super) fn keys_of<'a>(&'a self, bucket: &BucketName) -> impl Iterator<Item = &'a Arc<Key>> + use<'a> {
         let bucket = bucket.clone();
         let names = self.of_bucket.range((bucket.clone(), String::new())..);
@@ -159,7 +159,7 @@ impl Internal {
         &self.records
     }
 
-    /// The record of an access.
+    /// Returns the record of an access.
     pub(super) fn access(&self, uid: &AccessUid) -> Option<&ServedAccessRecord> {
         self.accesses.get(&AccessRecord::name(uid))
     }
@@ -211,7 +211,7 @@ impl Internal {
         Ok(())
     }
 
-    /// How many of each there are.
+    /// Returns the numbers of objects.
     pub(super) fn counts(&self) -> Counts {
         let keys = self.keys.values().filter_map(|key| key.credential()).filter(|it| it.endpoint.is_none()).count();
         let bindings = self.bindings.values().filter(|binding| binding.endpoint.is_none()).count();
@@ -225,7 +225,7 @@ impl Internal {
 }
 
 impl Table<Secret> for Internal {
-    /// A Secret that does not count is as good as absent.
+    /// Adds a Secret. An invalid one counts as absent.
     fn put(&mut self, secret: Secret) {
         let name = secret.metadata.name.as_deref().unwrap_or_default();
         if let Err(reason) = self.read(name, &secret) {

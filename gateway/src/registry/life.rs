@@ -1,13 +1,13 @@
-//! A client that tells when the API server is heard: what a watch passes on are changes, and where
-//! nothing changes one that is well looks like one that is dead.
+//! A client that reports responses of the API server. A watch only passes on changes, so without
+//! changes a healthy watch looks like a dead one.
 
 use http::Request;
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 
-/// The same client, that calls `heard` with each answer that is no error, and with each piece of
-/// its body: bookmarks are such.
+/// Wraps a client to call `heard` on each successful response and on each piece of its body.
+/// Bookmarks are such pieces.
 pub(super) fn listening(client: &Client, heard: impl Fn() + Clone + Send + Sync + 'static) -> Client {
     let inner = client.clone();
     let service = tower::service_fn(move |request: Request<Body>| {

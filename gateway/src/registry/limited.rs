@@ -1,4 +1,4 @@
-//! How much may be stored in a bucket, as the keys to it say.
+//! Limits of buckets, from the keys to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,27 +12,29 @@ use super::tables::Tables;
 /// A bucket with a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited {
-    /// What tells it from all others: store and name.
+    /// Its unique id: store and name.
     pub id: RecordName,
     /// Its name.
     pub bucket: BucketName,
-    /// The store that has it.
+    /// Its store.
     pub backend: Arc<Backend>,
-    /// How much may be stored.
+    /// Its limits.
     pub limits: Limits,
-    /// The namespace of its claim, where that is known.
+    /// The namespace of its claim, if known.
     pub namespace: Option<String>,
 }
 
 impl Tables {
-    /// The limits of a bucket at a backend: those of the newest generation that isn't on its way
-    /// out, where there is one. `own` is a key that opens it, which no watch may have told of yet.
+    /// Returns the limits of a bucket at a backend: those of the key with the newest generation.
+    /// Keys with an expiry count only if there are no others. `own` is a key for the bucket, which
+    /// the watch may not have delivered yet.
     ///
     /// # Errors
-    /// When those can't be read: nothing may be stored then.
+    /// The limits can't be parsed. Nothing may be stored then.
     pub fn limits(&self, own: Option<&Key>, bucket: &BucketName, backend: &Backend) -> Result<Limits, NotServed> {
         let known = self.keys_of(bucket).filter(|key| self.opens(key, bucket, backend)).map(|key| &**key);
-        // Of two that are equally new, the one that says less counts.
+        // Of two equally new keys, the one with the lower limit counts. A limit that can't be
+        // parsed counts as zero.
         let rank = |credential: &&ServedCredential| {
             let hard = credential.quota.map_or(0, |limits| limits.hard.map_or(u64::MAX, stowage_api::Bytes::get));
             (credential.expires_at.is_none(), credential.generation, std::cmp::Reverse(hard))
@@ -40,7 +42,7 @@ impl Tables {
         let newest = known.chain(own).filter_map(Key::credential).max_by_key(rank);
         match (newest, own.map(|key| &key.holder)) {
             (Some(credential), _) => credential.quota,
-            // The claim has no key at the moment: its record says it too.
+            // The claim has no key at the moment: its record also has the limits.
             (None, Some(Holder::Access(access))) => self.noted_limits(access, bucket),
             (None, Some(Holder::Claim(_)) | None) => Ok(Limits::default()),
         }
@@ -52,7 +54,7 @@ impl Tables {
         scope.is_some_and(|scope| self.reach_scope(credential, scope).is_ok())
     }
 
-    /// All buckets that have a limit which can be read, by what tells each from the others.
+    /// Returns all buckets that have a limit which can be parsed, by their unique id.
     #[must_use]
     pub fn limited(&self) -> BTreeMap<RecordName, Limited> {
         let mut all = BTreeMap::new();

@@ -1,8 +1,9 @@
-//! Keys that no watch has told of yet: asked for by name, for the one request that names them.
+//! Live reads of claims' keys that no watch has delivered yet, by name, for the one request that
+//! uses them. Keys of accesses are not read this way (spec §8).
 //!
-//! A key reaches its tenant as soon as the operator has stored it, and the watch may be a moment
-//! behind. What is found never gets into the tables: the answer may be older than a deletion that
-//! the watch has told of. What is asked is bounded, as anybody may make up ids.
+//! A tenant gets a key as soon as the operator has stored it, and the watch may be a moment behind.
+//! The result never enters the tables, because it may be older than a deletion that the watch has
+//! delivered. The number of reads is limited, as anyone can invent ids.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,23 +21,23 @@ use tokio::time::{Instant, timeout};
 use super::internal::Key;
 use crate::limits::Rates;
 
-/// How long an answer is good for other requests that name the same key.
+/// Time for which a result is reused for other requests with the same key.
 const GOOD_FOR: Duration = Duration::from_secs(1);
-/// How long an answer is waited for.
+/// Time limit of a read.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Questions a second, of all clients together.
+/// Maximum number of reads per second, for all clients together.
 const A_SECOND: u32 = 20;
-/// Most answers that are remembered.
+/// Maximum number of remembered results.
 const MOST: usize = 256;
 
-/// Asks the API server for keys by name.
+/// Reads keys by name from the API server.
 pub struct Live {
     secrets: Api<Secret>,
     rate: Rates<()>,
     recent: Mutex<BTreeMap<String, Recent>>,
 }
 
-/// What was asked not long ago. Who asks for the same meanwhile waits for the same answer.
+/// A recent read. Requests for the same id meanwhile share its result.
 #[derive(Clone)]
 struct Recent {
     since: Instant,
@@ -44,14 +45,15 @@ struct Recent {
 }
 
 impl Live {
-    /// Nothing was asked yet. `namespace` is the operator's.
+    /// Creates a reader. `namespace` is the operator's.
     #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
         let secrets = Api::namespaced(client, namespace);
         Self { secrets, rate: Rates::default(), recent: Mutex::default() }
     }
 
-    /// The key of this id, if the API server has it now; `None` also where it can't be asked.
+    /// Returns the key with this id if the API server has it now. Also returns `None` if it can't
+    /// be read.
     pub async fn key(&self, id: &str) -> Option<Arc<Key>> {
         if !is_ours(id) {
             return None;
@@ -60,7 +62,7 @@ impl Live {
         recent.answer.await
     }
 
-    /// What was asked of this id within the last second, or leave to ask.
+    /// Returns the read of this id from the last second, or starts one if the rate allows it.
     fn recent(&self, id: &str, now: Instant) -> Option<Recent> {
         let mut recent = self.recent.lock();
         recent.retain(|_, asked| now.duration_since(asked.since) < GOOD_FOR);
@@ -70,7 +72,7 @@ impl Live {
         if recent.len() >= MOST || self.rate.pass((), A_SECOND, now).is_err() {
             return None;
         }
-        // A task of its own: who asks and goes away doesn't have the next one ask again.
+        // A separate task: if the client disconnects, the next request doesn't have to read again.
         let asking = tokio::spawn(ask(self.secrets.clone(), id.to_owned()));
         let answer = async move { asking.await.ok().flatten() };
         let asked = Recent { since: now, answer: answer.boxed().shared() };
@@ -94,7 +96,7 @@ async fn ask(secrets: Api<Secret>, id: String) -> Option<Arc<Key>> {
     Some(Arc::new(Key::of(credential)))
 }
 
-/// Whether an id can be one of the operator's: `AKIA` and 16 characters of base32 (spec §2).
+/// Returns true if an id can be the operator's: `AKIA` and 16 characters of base32 (spec §2).
 fn is_ours(id: &str) -> bool {
     let is_base32 = |byte: u8| matches!(byte, b'A'..=b'Z' | b'2'..=b'7');
     id.len() == 20 && id.strip_prefix("AKIA").is_some_and(|rest| rest.bytes().all(is_base32))
@@ -113,7 +115,7 @@ mod tests {
 
     const ID: &str = "AKIA6PWYIRN6WZZLJBUY";
 
-    /// A cluster with one key, that counts what it is asked.
+    /// A cluster with one key, which counts its requests.
     fn live(asked: &Arc<AtomicUsize>) -> Live {
         let asked = asked.clone();
         let service = service_fn(move |request: Request<Body>| {

@@ -1,15 +1,15 @@
-//! What the gateway knows of the cluster: keys, public access, who holds which bucket, and stores.
+//! The cached cluster state: keys, public access, bucket records and stores.
 //!
-//! [`Tables`] are pure: they are told of events, and asked. [`Registry`] is a handle to them for
-//! every request, and follows the API server. Nothing here is written, and nothing of a live read
-//! gets in: its answer may be older than what a watch has told.
+//! [`Tables`] are pure: events go in, queries are answered. [`Registry`] shares them between
+//! requests, and follows the API server. Nothing is written to the API server, and results of live
+//! reads never enter the tables, because they may be older than what a watch has delivered.
 //!
-//! - A Secret counts whole or not at all, and a list takes the place of what was known when it is
-//!   whole.
-//! - A key opens a bucket at one store: where the record had it, not where an S3Backend of that
-//!   name happens to be.
-//! - A key of an access opens what all agree on: the key, its access, and whose bucket it is.
-//! - What is not known is unavailable, and never open.
+//! - A Secret is used as a whole or not at all, and a new list replaces the old state once it is
+//!   complete.
+//! - A key opens a bucket at one store: the one in the record, not any store that an S3Backend of
+//!   that name may point to.
+//! - A key of an access opens what all agree on: the key, its access, and the owner of the bucket.
+//! - Unknown things are unavailable, and never open.
 
 mod backend;
 mod follow;
@@ -48,19 +48,19 @@ pub use stores::SeenBackend;
 pub(crate) use table::{Listed, Table};
 pub use tables::{Tables, Unreachable};
 
-/// A handle to what is known. Clones are handles to the same.
+/// A handle to the cached state. Clones share it.
 #[derive(Clone)]
 pub struct Registry(Arc<Shared>);
 
 struct Shared {
     tables: RwLock<Tables>,
-    /// How often they were told something.
+    /// Number of events applied so far.
     told: AtomicU64,
     freshness: Mutex<Freshness>,
 }
 
 impl Registry {
-    /// Nothing is known yet: [`Registry::follow`] has to be driven.
+    /// Creates an empty registry. [`Registry::follow`] has to be driven to fill it.
     #[must_use]
     pub fn new(setting: Setting) -> Self {
         let shared = Shared {
@@ -71,13 +71,13 @@ impl Registry {
         Self(Arc::new(shared))
     }
 
-    /// Asks several questions of one view. Nothing is told to it meanwhile, so it has to be quick.
+    /// Runs queries on one consistent state. Blocks updates meanwhile, so it has to be quick.
     pub fn ask<T>(&self, questions: impl FnOnce(&Tables) -> T) -> T {
         questions(&self.0.tables.read())
     }
 
-    /// How often something was told. Answers of the tables don't change as long as this is the same
-    /// as before they were asked.
+    /// Returns the number of events applied so far. While it is unchanged, queries return the same
+    /// results.
     #[must_use]
     pub fn told(&self) -> u64 {
         self.0.told.load(Ordering::Acquire)
@@ -88,53 +88,53 @@ impl Registry {
         self.0.told.fetch_add(1, Ordering::Release);
     }
 
-    /// The key of an access key id; see [`Tables::key`].
+    /// Returns the key of an access key id; see [`Tables::key`].
     #[must_use]
     pub fn key(&self, id: &str) -> Option<Arc<Key>> {
         self.ask(|tables| tables.key(id).cloned())
     }
 
-    /// Who opens a bucket to everybody; see [`Tables::binding`].
+    /// Returns the binding that makes a bucket public; see [`Tables::binding`].
     #[must_use]
     pub fn binding(&self, bucket: &str) -> Option<Arc<ServedBinding>> {
         self.ask(|tables| tables.binding(bucket).cloned())
     }
 
-    /// The store of a backend; see [`Tables::backend`].
+    /// Returns the store of a backend; see [`Tables::backend`].
     #[must_use]
     pub fn backend(&self, name: &str) -> Option<Arc<Backend>> {
         self.ask(|tables| tables.backend(name).cloned())
     }
 
-    /// Whether all of it was known once; see [`Tables::is_ready`].
+    /// Returns true once the state has been complete; see [`Tables::is_ready`].
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ask(Tables::is_ready)
     }
 
-    /// How old the view is; `None` = there is none yet. See [`Freshness::age`].
+    /// Returns the age of the state, or `None` if there is none yet. See [`Freshness::age`].
     #[must_use]
     pub fn age(&self, now: Instant) -> Option<Duration> {
         self.0.freshness.lock().age(now)
     }
 
-    /// How old what each watch has told is; see [`Freshness::ages`].
+    /// Returns the age of each watch's data; see [`Freshness::ages`].
     #[must_use]
     pub fn ages(&self, now: Instant) -> Vec<(Watch, Option<Duration>)> {
         self.0.freshness.lock().ages(now)
     }
 
-    /// Takes in what the watch of internal Secrets tells.
+    /// Applies an event of the watch of internal Secrets.
     pub fn apply(&self, event: Event<Secret>) {
         self.tell(|tables| tables.apply(event));
     }
 
-    /// Takes in what the watch of S3Backends tells.
+    /// Applies an event of the watch of S3Backends.
     pub fn apply_backend(&self, event: Event<SeenBackend>) {
         self.tell(|tables| tables.apply_backend(event));
     }
 
-    /// Takes in what the watch of a Secret tells that a backend names.
+    /// Applies an event of the watch of a Secret referenced by a backend.
     pub fn apply_store_secret(&self, name: &SecretName, event: Event<Secret>) {
         self.tell(|tables| tables.apply_store_secret(name, event));
     }

@@ -1,4 +1,5 @@
-//! The namespaces that keys and public buckets are of: tenants share what the gateway has by them.
+//! The namespaces of keys and public buckets, which are the tenants that share the gateway's
+//! resources.
 
 use stowage_api::{BucketName, ClaimRef, ClaimUid, ServedBinding};
 
@@ -6,7 +7,7 @@ use super::internal::{Holder, Key};
 use super::tables::Tables;
 
 impl Tables {
-    /// The namespace of the claim or access that has a key; `None` where no record says it.
+    /// Returns the namespace of the claim or access that holds a key, or `None` if it is unknown.
     #[must_use]
     pub fn namespace_of<'a>(&'a self, key: &'a Key) -> Option<&'a str> {
         match &key.holder {
@@ -18,13 +19,14 @@ impl Tables {
         }
     }
 
-    /// The namespace of the claim that opens a bucket to everybody.
+    /// Returns the namespace of the claim that makes a bucket public.
     #[must_use]
     pub fn namespace_of_binding<'a>(&'a self, binding: &'a ServedBinding) -> Option<&'a str> {
         self.namespace_of_claim(&binding.uid, [&binding.bucket], binding.claim.as_ref())
     }
 
-    /// As the claim's record of one of its buckets says, else as the labels of a Secret do.
+    /// Takes the namespace from the claim's record of one of its buckets, or else from the labels
+    /// of the Secret.
     fn namespace_of_claim<'a>(
         &'a self,
         uid: &ClaimUid,

@@ -1,4 +1,4 @@
-//! The S3Backends and the Secrets that they name, joined into stores.
+//! The S3Backends and the Secrets that they reference, joined into stores.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use stowage_api::S3Backend;
 use super::backend::{Backend, Failure, SecretName, Setting, Spec, Unusable, kept};
 use super::table::{Listed, Table};
 
-/// An S3Backend as its watch shows it: one that can't be decoded, because a newer definition lets
-/// in newer words, must not take the others with it.
+/// An S3Backend from its watch. One that can't be decoded, because a newer CRD allows new values,
+/// must not affect the others.
 pub type SeenBackend = DeserializeGuard<S3Backend>;
 
 /// The stores.
@@ -23,18 +23,18 @@ pub(super) struct Stores {
     specs: Listed<Specs>,
     secrets: BTreeMap<SecretName, Watched>,
     made: BTreeMap<String, Arc<Backend>>,
-    /// The highest that any store has had.
+    /// The highest revision so far.
     revision: u64,
 }
 
 #[derive(Debug, Default)]
 struct Specs(BTreeMap<String, Spec>);
 
-/// A Secret that a backend names, as its watch shows it.
+/// A Secret referenced by a backend, as its watch has delivered it.
 #[derive(Debug, Default)]
 struct Watched {
     seen: Seen,
-    /// A list being received: so far it shows this.
+    /// The Secret in a list that is still being received.
     incoming: Option<Box<Secret>>,
 }
 
@@ -52,7 +52,7 @@ impl Table<SeenBackend> for Specs {
         let name = object.name_any();
         let read = match &object.0 {
             Ok(backend) => Spec::read(backend).map_err(|error| error.to_string()),
-            // What serde says has values of the object in it.
+            // The error of serde contains values of the object.
             Err(_) => Err("it can't be decoded".to_owned()),
         };
         match read {
@@ -80,23 +80,23 @@ impl Stores {
         self.made.get(name)
     }
 
-    /// All of them, by name.
+    /// Returns all stores, by name.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Backend>> {
         self.made.values()
     }
 
-    /// The Secrets to watch.
+    /// Returns the Secrets to watch.
     pub(super) fn secrets(&self) -> BTreeSet<SecretName> {
         self.secrets.keys().cloned().collect()
     }
 
-    /// Whether all of them were seen once, and the Secrets that they name. One whose watch fails is
-    /// waited for no longer: that is one store of many.
+    /// Returns true once all S3Backends and the Secrets that they reference have been seen. A
+    /// Secret whose watch fails is not waited for, as it affects one store only.
     pub(super) fn is_whole(&self) -> bool {
         self.specs.is_whole() && self.secrets.values().all(|watched| !matches!(watched.seen, Seen::NotYet))
     }
 
-    /// Takes in what the watch of S3Backends tells.
+    /// Applies an event of the watch of S3Backends.
     pub(super) fn apply(&mut self, event: Event<SeenBackend>) {
         let told = match &event {
             Event::Init | Event::InitApply(_) => None,
@@ -111,7 +111,7 @@ impl Stores {
         }
     }
 
-    /// Takes in what the watch of a Secret tells. One that is not asked for any more says nothing.
+    /// Applies an event of the watch of a Secret. Ignored if the Secret is no longer referenced.
     pub(super) fn apply_secret(&mut self, name: &SecretName, event: Event<Secret>) {
         let Some(watched) = self.secrets.get_mut(name) else { return };
         match event {
@@ -130,7 +130,7 @@ impl Stores {
         self.secret_changed(name);
     }
 
-    /// Takes in that the watch of a Secret fails. What was seen of it before stays known.
+    /// Records that the watch of a Secret fails. An earlier state of the Secret is kept.
     pub(super) fn secret_failed(&mut self, name: &SecretName, why: Failure) {
         let Some(watched) = self.secrets.get_mut(name) else { return };
         if matches!(watched.seen, Seen::NotYet | Seen::Failed(_)) {
@@ -149,7 +149,7 @@ impl Stores {
         self.specs.live().0.iter().filter(move |(_, spec)| uses(spec)).map(|(backend, _)| backend)
     }
 
-    /// S3Backends have changed, those of these names.
+    /// Updates after a change of the S3Backends that match `which`.
     fn changed(&mut self, which: impl Fn(&str) -> bool) {
         let specs = &self.specs.live().0;
         let wanted: BTreeSet<SecretName> = specs.values().flat_map(|spec| spec.secrets(&self.setting)).collect();
@@ -160,7 +160,7 @@ impl Stores {
         self.make(which);
     }
 
-    /// Joins anew what has changed.
+    /// Rebuilds the stores that match `which`.
     fn make(&mut self, which: impl Fn(&str) -> bool) {
         let Self { setting, specs, secrets, made, revision } = self;
         made.retain(|name, _| specs.live().0.contains_key(name));
@@ -198,7 +198,7 @@ fn tell(backend: &Backend) {
             let lack = access.key.lack.as_ref().map(ToString::to_string);
             tracing::info!(backend = name, revision, %endpoint, lack, "requests can be passed on");
         }
-        // Until it was seen there is nothing to be mended.
+        // Not seen yet, so there is nothing to fix.
         Err(Unusable::NotSeen(_)) => {}
         Err(reason) => tracing::warn!(backend = name, revision, %endpoint, %reason, "nothing can be passed on"),
     }

@@ -1,4 +1,4 @@
-//! Tables that watches fill.
+//! Tables filled by watches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,39 +6,39 @@ use std::sync::Arc;
 use kube::runtime::watcher::Event;
 use stowage_api::{BucketName, ServedBinding, ServedRecord};
 
-/// What a watch has told so far. A list takes the place of what was known when it is whole, and not
-/// before: half of it would be half of the keys.
+/// The state delivered by a watch. A new list replaces the old state only once it is complete: half
+/// a list would be half of the keys.
 #[derive(Debug, Default)]
 pub(crate) struct Listed<T> {
     live: T,
-    /// A list being received.
+    /// A list that is still being received.
     incoming: Option<T>,
-    /// A list was received whole.
+    /// True once a list was complete.
     is_whole: bool,
 }
 
-/// How objects of a watch go into a table and out of it.
+/// A table to which the objects of a watch are added, and from which they are removed.
 pub(crate) trait Table<K>: Default {
-    /// Takes in an object as it is now.
+    /// Adds or replaces an object.
     fn put(&mut self, object: K);
-    /// Takes in that an object is gone.
+    /// Removes an object.
     fn take(&mut self, object: &K);
-    /// A new list is whole: takes over what is the same in the one before.
+    /// Called when a new list is complete: takes over equal values from the old table.
     fn succeed(&mut self, before: Self);
 }
 
 impl<T> Listed<T> {
-    /// What is known.
+    /// Returns the current state.
     pub(crate) fn live(&self) -> &T {
         &self.live
     }
 
-    /// Whether a list was received whole.
+    /// Returns true once a list was complete.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Takes in what the watch tells.
+    /// Applies an event of the watch.
     pub(crate) fn apply<K>(&mut self, event: Event<K>)
     where
         T: Table<K>,
@@ -57,9 +57,9 @@ impl<T> Listed<T> {
     }
 }
 
-/// What is about one bucket.
+/// A value about one bucket.
 pub(super) trait OfBucket {
-    /// The bucket.
+    /// Returns the bucket.
     fn bucket(&self) -> &BucketName;
 }
 
@@ -75,7 +75,7 @@ impl OfBucket for ServedRecord {
     }
 }
 
-/// Values by the name of their Secret, found by their bucket.
+/// Values by the name of their Secret, indexed by bucket.
 #[derive(Debug)]
 pub(super) struct ByBucket<T> {
     by_name: BTreeMap<String, Arc<T>>,
@@ -113,7 +113,7 @@ impl<T: OfBucket> ByBucket<T> {
         self.by_name.values()
     }
 
-    /// What there is about a bucket, by the names of the Secrets, in their order.
+    /// Returns the values of a bucket, ordered by the names of the Secrets.
     pub(super) fn of(&self, bucket: &str) -> impl Iterator<Item = (&String, &Arc<T>)> {
         let names = self.names.get(bucket).into_iter().flatten();
         names.filter_map(|name| self.by_name.get_key_value(name))

@@ -30,23 +30,23 @@ use crate::body::pace::{Floor, Pace, Writer, paced};
 use crate::front::{Gateway, Peer, Reading};
 use crate::limits::{Counted, Source};
 
-/// How long a client has for its part of the handshake.
+/// Time limit for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long it has for the head of a request, the wait between two requests included.
+/// Time limit for the head of a request, including the wait between two requests.
 const HEAD: Duration = Duration::from_secs(10);
-/// Most headers of a request.
+/// Maximum number of headers of a request.
 const HEADERS: usize = 128;
-/// Bytes that are read or held at once, in each direction. Larger ones are slower, as the system's
-/// allocator gives them back and takes them anew, and every stream holds some: with 64 KiB a large
-/// object took half as much time again, and a slow client more memory by two thirds.
+/// Buffer size in bytes, in each direction. Larger buffers are slower, because the system's
+/// allocator returns and allocates them again, and every stream has some: with 64 KiB, a large
+/// object took half as much time again, and a slow client two thirds more memory.
 const BUFFER: usize = 32 << 10;
-/// How long a connection lives at most, and how many requests it carries: a balancer of connections
-/// gets to balance.
+/// Maximum lifetime of a connection, and maximum number of its requests, so that a connection-level
+/// load balancer can balance.
 const AGE: Duration = Duration::from_secs(60 * 60);
 const REQUESTS: u32 = 10_000;
 
-/// Serves a connection to its end; `announced` says whether a PROXY header comes first, and `admit`
-/// whether its client may have one more. What goes wrong with it concerns nobody else.
+/// Serves a connection to its end. `announced` is true if a PROXY header comes first. `admit`
+/// checks if the client may have one more connection. A failure concerns only this connection.
 pub(super) async fn serve(
     mut stream: TcpStream,
     (peer, announced): (SocketAddr, bool),
@@ -79,12 +79,12 @@ pub(super) async fn serve(
     }
 }
 
-/// The speed at which the client has to read the answer at hand.
+/// The minimum speed at which the client has to read the current response.
 #[derive(Default)]
 struct OfAnswer(Mutex<Option<Reading>>);
 
 impl OfAnswer {
-    /// Another answer begins. None of a store asks for a speed.
+    /// Begins a new response. Only responses from stores set a speed.
     fn begin(&self, answer: &mut Response<Body>) {
         *self.0.lock() = answer.extensions_mut().remove();
     }
@@ -96,7 +96,7 @@ impl Floor for OfAnswer {
     }
 }
 
-/// Whom a proxy speaks for.
+/// Reads the client's address from a PROXY header, if one is expected.
 async fn announced_by(stream: &mut TcpStream, announced: bool) -> io::Result<Option<SocketAddr>> {
     if announced { proxy_protocol::read(stream).await } else { Ok(None) }
 }
@@ -143,7 +143,7 @@ async fn speak(
     }
 }
 
-/// The connection ends with this answer.
+/// Closes the connection after this response.
 fn close(answer: &mut Response<Body>, version: Version) {
     if version == Version::HTTP_11 {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

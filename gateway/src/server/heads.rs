@@ -1,9 +1,9 @@
-//! Heads of requests whose lines end in a bare line feed.
+//! A check for bare line feeds in the heads of requests.
 //!
-//! A recipient may take one for the end of a line (RFC 9112, section 2.2), and hyper does. A proxy
-//! that doesn't sees one header where the gateway sees two, of which the second may say where the
-//! request ends. So a bare line feed in a head is refused, and that is done here: hyper has no
-//! setting for it.
+//! A recipient may take a bare line feed as the end of a line (RFC 9112, section 2.2), and hyper
+//! does. A proxy that doesn't sees one header where the gateway sees two, and the second may
+//! announce the end of the request. So a bare line feed in a head is refused. The check is here
+//! because hyper has no setting for it.
 
 use std::io;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connection on which a bare line feed in a head is read as NUL: no head has one, so hyper
-/// answers with 400 and closes. Nothing more is read of it.
+/// A connection on which a bare line feed in a head is read as NUL. No head may contain one, so
+/// hyper answers 400 and closes. Nothing more is read from it.
 pub(super) struct Heads<T> {
     connection: T,
     scanner: Scanner,
@@ -24,40 +24,40 @@ impl<T> Heads<T> {
     }
 }
 
-/// The place in what a client sends.
+/// The position in the client's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// A head.
+    /// In a head.
     Head,
-    /// A body, of which so many bytes are still to come.
+    /// In a body, with this many bytes left.
     Body(u64),
-    /// The line with the size of a chunk.
+    /// In the line with the size of a chunk.
     ChunkSize,
-    /// A chunk's data, of which so many bytes are still to come.
+    /// In a chunk's data, with this many bytes left.
     Chunk(u64),
-    /// The end of the line behind a chunk's data.
+    /// In the line end after a chunk's data.
     ChunkEnd,
-    /// The lines behind the last chunk.
+    /// In the lines after the last chunk.
     Trailers,
-    /// Behind something that hyper refuses. Nothing more is read, should it not refuse it.
+    /// After something that hyper should refuse. Nothing more is read, in case it does not.
     Refused,
 }
 
-/// Most bytes of a line that are kept: the longest name that is looked for, and a number.
+/// Maximum number of bytes kept of a line: the longest header name of interest, and a number.
 const KEPT: usize = 64;
 
-/// Follows the requests on a connection, one head after the other.
+/// A scanner of the requests on a connection.
 #[derive(Debug)]
 struct Scanner {
     at: At,
-    /// The line so far, its first bytes alone.
+    /// The first bytes of the current line.
     line: Vec<u8>,
-    /// The line has nothing but its end so far.
+    /// True if the line is empty so far.
     is_blank: bool,
     last: u8,
-    /// The head has a line. Blank ones may stand before it.
+    /// True if the head has a line. Blank lines may precede it.
     has_begun: bool,
-    /// The state behind the head.
+    /// The state after the head.
     body: At,
 }
 
@@ -68,7 +68,7 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    /// Looks at the next bytes, and makes NUL of a bare line feed in a head.
+    /// Scans the next bytes, and replaces a bare line feed in a head by NUL.
     fn look(&mut self, mut bytes: &mut [u8]) {
         while let Some(first) = bytes.first_mut() {
             let taken = match self.at {
@@ -105,7 +105,7 @@ impl Scanner {
             return;
         }
         if self.last != b'\r' {
-            // In the line of a chunk's size hyper refuses a line feed, and takes NUL.
+            // In the line of a chunk's size hyper refuses a line feed, but accepts NUL.
             if self.at != At::ChunkSize {
                 *byte = 0;
             }
@@ -114,14 +114,14 @@ impl Scanner {
         }
         self.at = self.after_line();
         if self.at == At::Refused {
-            // So that hyper refuses it as well, and the two don't part.
+            // Hyper has to refuse it as well, so that both agree.
             *byte = 0;
         }
         self.line.clear();
         (self.is_blank, self.last) = (true, 0);
     }
 
-    /// The place behind the line that has ended.
+    /// Returns the position after the line that has ended.
     fn after_line(&mut self) -> At {
         match (self.at, self.is_blank) {
             (At::Head, true) if self.has_begun => {
@@ -144,14 +144,14 @@ impl Scanner {
         }
     }
 
-    /// Notes what a header says of the body; `None` for a length that is none.
+    /// Notes the body announced by a header. Returns `None` for an invalid length.
     fn header(&mut self) -> Option<()> {
         let colon = memchr::memchr(b':', &self.line).unwrap_or(self.line.len());
         let (name, value) = self.line.split_at(colon);
         if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.body = At::ChunkSize;
         } else if name.eq_ignore_ascii_case(b"content-length") && self.body != At::ChunkSize {
-            // Of a longer line the number may not be whole.
+            // The number in a longer line may be cut off.
             let value = value.get(1..).filter(|_| self.line.len() < KEPT)?;
             let digits = std::str::from_utf8(value.trim_ascii()).ok()?;
             let length: u64 = digits.parse().ok()?;
@@ -161,7 +161,7 @@ impl Scanner {
     }
 }
 
-/// The size of a chunk, by its line.
+/// Parses the size of a chunk from its line.
 fn chunk_size(line: &[u8]) -> Option<u64> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit())?;
     u64::from_str_radix(std::str::from_utf8(line.get(..end)?).ok()?, 16).ok()
@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// The statuses of the answers to what a client sends in pieces of this size.
+    /// Returns the statuses of the responses to requests sent in pieces of this size.
     async fn statuses(sent: &str, size: usize, is_scanned: bool) -> Vec<String> {
         let (mut client, server) = duplex(1 << 20);
         let service = service_fn(|request: Request<Incoming>| async move {
@@ -249,8 +249,8 @@ mod tests {
         statuses.map(str::to_owned).collect()
     }
 
-    /// Checks that all requests but the last are served, and that it is refused: by a 400, or by
-    /// the end of the connection where hyper waits for the rest of a head that comes in pieces.
+    /// Checks that all requests but the last are served, and that the last is refused: by a 400, or
+    /// by the end of the connection if hyper waits for the rest of a head in pieces.
     async fn assert_refused(sent: &str, size: usize, served: usize) {
         let found = statuses(sent, size, true).await;
         let (before, last) = found.split_at(served.min(found.len()));
@@ -280,7 +280,8 @@ mod tests {
     }
 
     // covers: 6.lines
-    /// A length that hyper reads and the scanner can't is refused: else they would see other heads.
+    /// A length that hyper can read but the scanner can't is refused: otherwise they would see
+    /// different heads.
     #[tokio::test]
     async fn what_cannot_be_followed_is_refused() {
         let padded = format!("PUT /a HTTP/1.1\r\nhost: a\r\ncontent-length:{}1\r\n\r\na", " ".repeat(64));
@@ -292,8 +293,8 @@ mod tests {
     }
 
     // covers: 6.lines
-    /// hyper refuses a line feed in the line of a chunk's size, and takes NUL: the scanner was off
-    /// then.
+    /// Hyper refuses a line feed in the line of a chunk's size, but accepts NUL: the scanner and
+    /// hyper once disagreed there.
     #[rstest]
     #[case("5;a\nb\r\nhello\r\n0\r\n\r\n")]
     #[case("5\nhello\r\n0\r\n\r\n")]
@@ -307,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The reason for the scanner: this fails once hyper refuses a bare line feed itself.
+    /// The reason for the scanner. This test fails once hyper refuses a bare line feed itself.
     #[tokio::test]
     async fn hyper_takes_a_bare_line_feed() {
         assert_eq!(statuses("GET /a HTTP/1.1\r\nhost: a\nx: y\r\n\r\n", 4096, false).await, ["200"]);

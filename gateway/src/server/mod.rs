@@ -1,5 +1,5 @@
-//! The listener: connections with a bound on their number and on their patience, and an end in good
-//! order.
+//! The listener: limits the number of connections and the time they may take, and shuts down
+//! gracefully.
 
 mod connection;
 mod heads;
@@ -24,28 +24,28 @@ use crate::front::{Gateway, Proxies};
 use crate::limits::{Counts, Source};
 pub use crate::metrics::Gauges;
 
-/// How connections are taken and given up.
+/// The configuration of the server.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Most connections at once.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Most of them from one source, trusted proxies apart.
+    /// Maximum number of concurrent connections from one source other than a trusted proxy.
     pub per_source: u32,
-    /// Whose connections may be more than that, and begin with a PROXY header where one is asked
-    /// for.
+    /// Trusted proxies. They may exceed the maximum per source, and their connections begin with a
+    /// PROXY header if that is enabled.
     pub proxies: Proxies,
-    /// Whether connections begin with a PROXY header: those of trusted proxies, all where none is
-    /// named.
+    /// True if connections begin with a PROXY header: those of trusted proxies, or all of them if
+    /// there are none.
     pub proxy_protocol: bool,
-    /// How long new connections are still taken once the end is asked for, so that who routes here
-    /// hears of it.
+    /// Time for which new connections are still accepted after the shutdown signal, so that load
+    /// balancers notice it.
     pub drain: Duration,
-    /// How long requests under way then have, before their connections are cut.
+    /// Time that requests in progress then get, before their connections are cut.
     pub grace: Duration,
 }
 
 impl Default for Config {
-    /// As the command line has it by default.
+    /// Returns the command line's defaults.
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -58,10 +58,10 @@ impl Default for Config {
     }
 }
 
-/// Serves until `end` is ready, and then as long as `config` has it.
+/// Serves until `end` is ready, and then for the times of `config`.
 ///
 /// # Errors
-/// Never for a connection's sake: when the listener itself is broken.
+/// The listener itself is broken. A single connection never causes an error.
 pub async fn serve(
     listener: TcpListener,
     gateway: Gateway,
@@ -80,7 +80,7 @@ pub async fn serve(
             let announced = config.proxy_protocol && (is_proxy || config.proxies.is_empty());
             let (gateway, certificate, told) = (gateway.clone(), certificate.clone(), told.clone());
             let (gauges, sources) = (gauges.clone(), sources.clone());
-            // Who speaks for many has no bound of its own; whom it speaks for has, once that is
+            // A proxy for many clients has no limit of its own. Its clients have, once they are
             // known.
             let admit = move |client: IpAddr| {
                 let speaks_for_many = is_proxy && client == peer.ip();
@@ -113,7 +113,7 @@ pub async fn serve(
     let _ = tell.send(Stage::Ending);
     let most = u32::try_from(config.connections).unwrap_or(u32::MAX);
     tokio::select! {
-        // Every connection has given its permit back.
+        // Every connection has returned its permit.
         _ = all.acquire_many(most) => tracing::info!("every request is answered"),
         () = sleep(config.grace) => {
             let left = gauges.open.load(Ordering::Relaxed);
@@ -123,7 +123,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// Takes connections for ever; `full` is told of one for which there was no room.
+/// Accepts connections forever. Calls `full` for each one without a permit.
 async fn take(
     listener: &TcpListener,
     mut serve: impl FnMut(TcpStream, SocketAddr, OwnedSemaphorePermit),
@@ -132,15 +132,16 @@ async fn take(
 ) -> io::Result<()> {
     loop {
         match listener.accept().await {
-            // Who finds no room is told at once, and may come again; to let them wait would let
-            // whoever holds the others decide how long.
+            // Without a permit, the client is disconnected at once, and may try again. If it had to
+            // wait, the other clients would decide for how long.
             Ok((stream, peer)) => match all.clone().try_acquire_owned() {
                 Ok(permit) => serve(stream, peer, permit),
                 Err(_) => full(),
             },
             Err(error) if is_of_one(&error) => (),
             Err(error) => {
-                // Out of descriptors, most likely: that passes, and a tight loop would not help it.
+                // Most likely out of file descriptors. That passes, and a tight loop would not
+                // help.
                 tracing::warn!(%error, "no connection can be taken");
                 sleep(Duration::from_millis(100)).await;
             }
@@ -148,7 +149,7 @@ async fn take(
     }
 }
 
-/// Whether an error of `accept` is of the one connection that it would have been.
+/// Returns true if an error of `accept` concerns only the one connection.
 fn is_of_one(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::ConnectionAborted | K::ConnectionReset | K::ConnectionRefused | K::Interrupted)

@@ -1,4 +1,5 @@
-//! The PROXY protocol, versions 1 and 2: what a balancer of connections says before a client does.
+//! The PROXY protocol, versions 1 and 2: the header that a load balancer sends before the client's
+//! data.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,18 +12,19 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-/// How long the header may take to come: a balancer sends it at once.
+/// Time limit for the header. A balancer sends it at once.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest header that is read: those of clouds have some hundred bytes beside the addresses.
+/// Maximum length of a header in bytes. Those of cloud providers have some hundred bytes besides
+/// the addresses.
 const LONGEST: usize = 1024;
-/// Between two looks at what has come.
+/// Interval between two checks for new data.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Reads the header, and nothing behind it. The client's address, where it names one; `None` where
-/// the balancer speaks for itself, as to see whether we live.
+/// Reads the header, and nothing after it. Returns the client's address, or `None` if the balancer
+/// opened the connection itself, for example for a health check.
 ///
 /// # Errors
-/// When there is none, or it can't be read, or it doesn't come in time.
+/// The header is missing or malformed, or doesn't arrive in time.
 pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, "no PROXY header came in time");
     timeout(PATIENCE, header(stream)).await.map_err(|_| late())?
@@ -43,7 +45,7 @@ async fn header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
             stream.read_exact(seen.get_mut(..used).unwrap_or_default()).await?;
             return Ok(client);
         }
-        // What was peeked at stays readable: only more of it is news.
+        // Peeked data stays readable, so only additional data is news.
         if length == before {
             sleep(LOOK).await;
         }
@@ -51,7 +53,7 @@ async fn header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     }
 }
 
-/// How long the header is, and whom it names.
+/// Returns the length of the header, and the address that it names.
 fn understood(parsed: &HeaderResult<'_>) -> io::Result<(usize, Option<SocketAddr>)> {
     let wrong = |error: String| io::Error::new(io::ErrorKind::InvalidData, format!("no PROXY header: {error}"));
     match parsed {
@@ -84,18 +86,18 @@ mod tests {
 
     use super::*;
 
-    /// What a server makes of these bytes, and what it then reads.
+    /// Returns the server's result for these bytes, and what it reads after them.
     async fn taken(bytes: &'static [u8]) -> (io::Result<Option<SocketAddr>>, Vec<u8>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("it has one");
         let sent = tokio::spawn(async move {
             let mut stream = TcpStream::connect(address).await.expect("it listens");
-            // In two pieces, as a network may have it.
+            // In two pieces, as may happen on a network.
             let (first, rest) = bytes.split_at(bytes.len() / 2);
             stream.write_all(first).await.expect("it reads");
             stream.flush().await.expect("it reads");
             sleep(Duration::from_millis(30)).await;
-            // Who was refused by the first piece is gone.
+            // Fails if the first piece was refused.
             let _ = stream.write_all(rest).await;
         });
         let (mut stream, _) = listener.accept().await.expect("somebody comes");

@@ -1,19 +1,19 @@
-//! The way of a server out: what it still takes.
+//! The stages of a shutdown.
 
 use tokio::sync::watch;
 
-/// How far the server is on its way out.
+/// The stage of the server's shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It is not.
+    /// Not shutting down.
     Serving,
-    /// It takes connections, and each is given up after its next answer.
+    /// Connections are accepted, and each is closed after its next response.
     Draining,
-    /// It takes none any more.
+    /// No connections are accepted any more.
     Ending,
 }
 
-/// Resolves once no connection is taken any more; a server that is gone is as good.
+/// Resolves once no connections are accepted any more, or the server is gone.
 pub(super) async fn ending(told: &mut watch::Receiver<Stage>) {
     drop(told.wait_for(|stage| *stage == Stage::Ending).await);
 }

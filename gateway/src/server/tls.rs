@@ -17,10 +17,10 @@ use rustls::sign::CertifiedKey;
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
-/// How often the files are looked at. A mounted Secret is replaced as a whole, by a link.
+/// Interval between two reads of the files. A mounted Secret is replaced as a whole, by a link.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// A certificate with its key. Clones are the same one, also after it was read again.
+/// A certificate with its key. Clones share it, also after it was reloaded.
 #[derive(Clone)]
 pub struct Certificate {
     files: Arc<Files>,
@@ -33,18 +33,18 @@ struct Files {
     key: PathBuf,
 }
 
-/// What clients are shown now.
+/// The certificate currently shown to clients.
 struct Shown(RwLock<Arc<CertifiedKey>>);
 
-/// Why a certificate can't be used.
+/// The reason why a certificate can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file can't be read.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
     /// There is no certificate in PEM in the file.
@@ -53,7 +53,7 @@ pub enum CertificateError {
     /// There is no private key in PEM in the file.
     #[error("{}: it holds no private key in PEM", .0.display())]
     NoKey(PathBuf),
-    /// The key is of a kind that is not known, or not that of the certificate.
+    /// The key is of an unknown kind, or doesn't belong to the certificate.
     #[error("certificate and key can't be used together: {0}")]
     Unfit(rustls::Error),
 }
@@ -62,7 +62,7 @@ impl Certificate {
     /// Reads certificate chain and private key, both in PEM.
     ///
     /// # Errors
-    /// When either can't be read, or they don't fit together.
+    /// Either can't be read, or they don't belong together.
     pub fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, CertificateError> {
         let files = Arc::new(Files { certificate, key });
         let shown = Arc::new(Shown(RwLock::new(Arc::new(files.read()?))));
@@ -79,8 +79,8 @@ impl Certificate {
         &self.acceptor
     }
 
-    /// Looks at the files now and then, for ever, and shows what they hold. Files that don't fit
-    /// together, as between the writing of one and of the other, change nothing.
+    /// Reloads the files periodically. Never returns. Files that don't belong together, as between
+    /// the writes of the two, change nothing.
     pub async fn follow(&self) {
         loop {
             sleep(LOOK).await;

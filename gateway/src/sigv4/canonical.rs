@@ -1,7 +1,7 @@
-//! The text that a signature is of: one spelling of a request's head.
+//! The canonical request and the string to sign.
 //!
-//! Source: "Create a signed AWS API request" in AWS's IAM user guide, with what is particular to
-//! S3: the path is encoded once and not normalised.
+//! Source: "Create a signed AWS API request" in AWS's IAM user guide, with S3's exceptions: the
+//! path is encoded once and not normalised.
 
 use http::{HeaderMap, HeaderName};
 use jiff::Timestamp;
@@ -11,29 +11,29 @@ use super::scope::{Scope, stamp};
 use super::secret::hex_of;
 use crate::uri::{self, Pair};
 
-/// What `Authorization` and `X-Amz-Algorithm` call this way of signing.
+/// The name of the algorithm in `Authorization` and `X-Amz-Algorithm`.
 pub(crate) const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-/// The parameter that can't be part of what it signs.
+/// The parameter with the signature itself, which is not part of the signed text.
 pub(super) const SIGNATURE_PARAMETER: &[u8] = b"X-Amz-Signature";
 
-/// What is signed of a request.
+/// The signed parts of a request.
 pub(super) struct Canonical<'a> {
-    /// As it came.
+    /// As it was sent.
     pub method: &'a str,
     /// Decoded.
     pub path: &'a [u8],
     /// Decoded, in any order.
     pub query: &'a [Pair],
-    /// Where the values of `signed` are.
+    /// The headers with the values of `signed`.
     pub headers: &'a HeaderMap,
-    /// In the order of their names.
+    /// Sorted by name.
     pub signed: &'a [HeaderName],
-    /// The last line: a hash of the body, or a word in its place.
+    /// The last line: a hash of the body, or a constant in its place.
     pub payload: &'a str,
 }
 
 impl Canonical<'_> {
-    /// The string to sign for this request at that time.
+    /// Returns the string to sign for this request at that time.
     pub(super) fn string_to_sign(&self, time: Timestamp, scope: &Scope) -> Vec<u8> {
         let mut out = Vec::with_capacity(192);
         out.extend_from_slice(ALGORITHM.as_bytes());
@@ -46,7 +46,7 @@ impl Canonical<'_> {
         out
     }
 
-    /// The canonical request. Bytes, since a header's value needs not be UTF-8.
+    /// Returns the canonical request, as bytes, because a header's value may not be UTF-8.
     fn text(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(self.method.as_bytes());
@@ -73,7 +73,7 @@ impl Canonical<'_> {
         out
     }
 
-    /// Sorted by the names as encoded, then by the values as encoded.
+    /// Writes the query, sorted by the encoded names and then by the encoded values.
     fn push_query(&self, out: &mut Vec<u8>) {
         let others = self.query.iter().filter(|pair| pair.name != SIGNATURE_PARAMETER);
         let mut pairs: Vec<_> = others.map(|pair| (uri::encode(&pair.name), uri::encode(&pair.value))).collect();
@@ -89,7 +89,7 @@ impl Canonical<'_> {
     }
 }
 
-/// The names between semicolons.
+/// Writes the names, separated by semicolons.
 pub(super) fn push_names(out: &mut Vec<u8>, names: &[HeaderName]) {
     for (index, name) in names.iter().enumerate() {
         if index > 0 {
@@ -99,10 +99,11 @@ pub(super) fn push_names(out: &mut Vec<u8>, names: &[HeaderName]) {
     }
 }
 
-/// A value without blanks around it, and with one where several follow each other.
+/// Writes a value without leading and trailing blanks, and with each inner run of blanks as one
+/// space.
 ///
-/// A tab is a blank too: so it is for botocore, the Java SDK, MinIO and Ceph. The SDKs for Go and
-/// Rust leave tabs as they are.
+/// A tab is a blank too, as in botocore, the Java SDK, MinIO and Ceph. The SDKs for Go and Rust
+/// keep tabs.
 fn push_trimmed(out: &mut Vec<u8>, value: &[u8]) {
     let mut words = value.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
     out.extend_from_slice(words.next().unwrap_or_default());
@@ -112,7 +113,7 @@ fn push_trimmed(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// SHA-256.
+/// Returns the SHA-256.
 pub(super) fn sha256(bytes: &[u8]) -> [u8; 32] {
     let mut out = [0; 32];
     for (to, from) in out.iter_mut().zip(digest::digest(&digest::SHA256, bytes).as_ref()) {
@@ -139,7 +140,8 @@ mod tests {
 
     #[test]
     fn names_are_sorted_as_encoded_and_then_values() {
-        // Decoded, `\xff` is after `z` and `[` after `A`; encoded, both begin with a percent sign.
+        // Decoded, `\xff` sorts after `z` and `[` after `A`. Encoded, both begin with a percent
+        // sign.
         let query = [
             pair(b"z", b""),
             pair(b"a", b"2"),

@@ -1,4 +1,5 @@
-//! The signatures of a body that comes in chunks: each covers the one before, the first the head's.
+//! The signatures of a chunked body: each covers the one before it, and the first covers the
+//! head's.
 //!
 //! Source: "Signature calculations for the authorization header: transferring payload in multiple
 //! chunks" and "… including trailing headers" in Amazon S3's API reference.
@@ -12,8 +13,8 @@ use super::raw::HASH_OF_NOTHING;
 use super::scope::{Scope, stamp};
 use super::secret::{Signature, hex_of, is_signed};
 
-/// Where a body's chain of signatures has come to. Each chunk is looked at once, in order; the last
-/// one is the empty one.
+/// The position in a body's chain of signatures. Each chunk has to be checked once, in order; the
+/// last one is empty.
 pub struct Chain {
     key: hmac::Key,
     /// The time and the scope, a line each.
@@ -30,16 +31,17 @@ impl Chain {
         Self { key, middle, previous: seed }
     }
 
-    /// Whether the next chunk, with data of this hash, has this signature (64 hexadecimal digits).
-    /// If it hasn't, the chain stays where it is; the body is not to be believed any more.
+    /// Returns true if the next chunk, whose data has this hash, has this signature (64 hexadecimal
+    /// digits). After a mismatch the chain does not advance, and the body must not be trusted any
+    /// more.
     #[must_use]
     pub fn check_chunk(&mut self, sha256_of_data: &[u8; 32], signature: &str) -> bool {
-        // The hash of nothing: chunks might have had headers of their own.
+        // The format has a hash of the chunk's headers here, and chunks have no headers.
         self.check("AWS4-HMAC-SHA256-PAYLOAD\n", Some(HASH_OF_NOTHING.as_bytes()), sha256_of_data, signature)
     }
 
-    /// Whether the trailers have this signature. The hash is of their text: `name:value` with a
-    /// line feed behind each, without `x-amz-trailer-signature`.
+    /// Returns true if the trailers have this signature. The hash is of their text: lines of
+    /// `name:value`, each ending in a line feed, without `x-amz-trailer-signature`.
     #[must_use]
     pub fn check_trailer(&mut self, sha256_of_trailer_text: &[u8; 32], signature: &str) -> bool {
         self.check("AWS4-HMAC-SHA256-TRAILER\n", None, sha256_of_trailer_text, signature)

@@ -1,5 +1,4 @@
-//! Who a request says that it is from, and how it says so: the form of it, before anybody looks for
-//! the key.
+//! The claimed identity of a request: parses its authentication before the key is looked up.
 //!
 //! Source: "Authenticating requests (AWS Signature Version 4)" in Amazon S3's API reference.
 
@@ -17,45 +16,46 @@ use super::secret::Signature;
 use crate::refusal::{Code, Refusal};
 use crate::uri::Pair;
 
-/// What the asymmetric variant calls itself, in the header and in the query.
+/// The name of the asymmetric variant, in the header and in the query.
 const ASYMMETRIC: &str = "AWS4-ECDSA-P256-SHA256";
-/// The longest time that a presigned URL may be good for.
+/// The maximum validity of a presigned URL.
 const LONGEST_EXPIRY: Duration = Duration::from_secs(7 * 24 * 3600);
-/// As many headers as a request may have.
+/// Maximum number of signed headers: the same as of all headers of a request.
 const MOST_SIGNED: usize = 128;
 
-/// Who signed a request, and what of it; not yet believed.
+/// A request's authentication, parsed but not verified yet.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The key's id: visible ASCII, at most 128 bytes.
+    /// The access key id: visible ASCII, at most 128 bytes.
     pub access_key_id: String,
-    /// The day and the region that the key was derived for.
+    /// The day and the region that the signing key was derived for.
     pub scope: Scope,
-    /// When it was signed.
+    /// The time of the signature.
     pub time: Timestamp,
-    /// Where the signature stands.
+    /// The place of the signature.
     pub how: How,
-    /// The headers that are signed, sorted, each once.
+    /// The signed headers, sorted, each once.
     pub signed_headers: Vec<HeaderName>,
     pub(super) signature: Signature,
 }
 
-/// Where a signature stands.
+/// The place of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// In `Authorization`.
+    /// The `Authorization` header.
     Header,
-    /// In the query: a presigned URL.
+    /// The query: a presigned URL.
     Query {
-        /// How long it is good from its time on: 1 s to 7 days.
+        /// The validity from the time of the signature on: 1 s to 7 days.
         expires: Duration,
     },
 }
 
-/// Reads who a request is from. `None`: it isn't signed.
+/// Parses the authentication of a request. Returns `None` if it isn't signed.
 ///
 /// # Errors
-/// What is signed in another way, in two ways at once, or can't be read.
+/// The request is signed by another scheme or in two ways at once, or its authentication is
+/// malformed.
 pub fn claim(raw: &Raw<'_>) -> Result<Option<Claim>, Refusal> {
     refuse_tokens(raw)?;
     let header = single(raw.headers, &AUTHORIZATION)?;
@@ -74,7 +74,7 @@ pub fn claim(raw: &Raw<'_>) -> Result<Option<Claim>, Refusal> {
     Ok(Some(claim))
 }
 
-/// Session tokens are of identities that don't exist here.
+/// Refuses session tokens: they belong to identities that don't exist here.
 fn refuse_tokens(raw: &Raw<'_>) -> Result<(), Refusal> {
     const NAME: &str = "x-amz-security-token";
     let in_query = raw.query.iter().any(|pair| pair.name.eq_ignore_ascii_case(NAME.as_bytes()));
@@ -100,7 +100,7 @@ fn asymmetric() -> Refusal {
     Refusal::new(Code::NotImplemented, message)
 }
 
-/// The value of a header that may be there once.
+/// Returns the value of a header that may occur once.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
@@ -125,7 +125,7 @@ fn from_header(raw: &Raw<'_>, header: &HeaderValue) -> Result<Claim, Refusal> {
     Ok(Claim { access_key_id, scope, time, how: How::Header, signed_headers, signature })
 }
 
-/// What follows the name of the algorithm.
+/// Returns the text after the name of the algorithm.
 fn after_scheme(text: &str) -> Result<&str, Refusal> {
     let (scheme, rest) = text.trim_matches([' ', '\t']).split_once([' ', '\t']).unwrap_or((text, ""));
     match scheme {
@@ -171,7 +171,7 @@ fn bad_header(clause: Clause) -> Refusal {
     Refusal::new(Code::AuthorizationHeaderMalformed, format!("The authorization header is malformed; {clause}"))
 }
 
-/// `X-Amz-Date` or, where that isn't sent, `Date`: botocore signs either.
+/// Returns the time of `X-Amz-Date` or, if it is missing, of `Date`: botocore signs either.
 fn header_time(headers: &HeaderMap) -> Result<Timestamp, Refusal> {
     let header = match single(headers, &AMZ_DATE)? {
         None => single(headers, &DATE)?,
@@ -197,7 +197,7 @@ impl<'a> Parameters<'a> {
         "X-Amz-Signature",
     ];
 
-    /// `None` where there is none of them.
+    /// Reads the parameters. Returns `None` if all of them are missing.
     fn read(query: &'a [Pair]) -> Result<Option<Self>, Refusal> {
         let mut values = [None; 6];
         for pair in query {
@@ -206,7 +206,7 @@ impl<'a> Parameters<'a> {
                 continue;
             };
             if pair.name != name.as_bytes() {
-                // One who reads without regard to case would see a signed request where another
+                // A case-insensitive reader would see a signed request where a case-sensitive one
                 // sees an unsigned one.
                 return Err(bad_query(format!("{name} has to be spelled like this.")));
             }
@@ -245,7 +245,7 @@ fn from_query(parameters: &Parameters<'_>) -> Result<Claim, Refusal> {
 fn expiry(text: &str) -> Result<Duration, Refusal> {
     let digits = (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then_some(text);
     let digits = digits.ok_or_else(|| bad_query("X-Amz-Expires should be a number"))?;
-    // A number too large for this type is more than a week, too.
+    // A number too large for this type is more than a week as well.
     match digits.parse().map_or(Duration::MAX, Duration::from_secs) {
         Duration::ZERO => Err(bad_query("X-Amz-Expires must be at least one second")),
         expiry if expiry > LONGEST_EXPIRY => Err(bad_query(
@@ -264,8 +264,7 @@ fn bad_credential_parameter(clause: Clause) -> Refusal {
     bad_query(format!("Error parsing the X-Amz-Credential parameter; {clause}"))
 }
 
-/// Reads a list of headers. In whatever order they stand, they are signed in the order of their
-/// names.
+/// Parses a list of headers. They may be in any order; the signature covers them sorted by name.
 fn signed_headers(text: &str) -> Result<Vec<HeaderName>, Clause> {
     const FORM: Clause = "SignedHeaders has to be a list of lower-case names of headers between semicolons.";
     if text.split(';').nth(MOST_SIGNED).is_some() {

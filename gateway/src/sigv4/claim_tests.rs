@@ -17,7 +17,7 @@ fn read(query: &str, headers: &[(&str, &str)]) -> Result<Option<Claim>, Code> {
     claim(&Raw { method: "GET", path: b"/", query: &query, headers: &map }).map_err(|refusal| refusal.code)
 }
 
-/// With `authorization` and what goes with it.
+/// Parses a request with this `Authorization` header and the other headers that it needs.
 fn header(authorization: &str) -> Result<Option<Claim>, Code> {
     let date = ("x-amz-date", "20130524T000000Z");
     read("", &[("authorization", authorization), ("x-amz-content-sha256", HASH), date])
@@ -131,7 +131,7 @@ fn a_signed_header_says_what_the_body_is() {
     assert_eq!(read("", &headers).map(|_| ()), Err(Code::InvalidRequest));
 }
 
-/// A presigned URL's query, with one parameter replaced or, with `None`, left out.
+/// Builds a presigned URL's query with one parameter replaced, or omitted if the value is `None`.
 fn presigned(name: &str, value: Option<&str>) -> String {
     let all = [
         ("X-Amz-Algorithm", "AWS4-HMAC-SHA256"),

@@ -1,9 +1,9 @@
-//! AWS Signature Version 4: who a request is from, signatures of bodies in chunks, and our own
-//! towards a store.
+//! AWS Signature Version 4: verification of requests and of chunked bodies, and signing of requests
+//! to a store.
 //!
-//! There is one way to be verified, whatever the payload: [`claim`] reads what the head says, the
-//! caller finds the secret key, [`verify`] believes it or not. A caller without a key spends the
-//! same work with [`refuse_unknown`].
+//! Every kind of payload is verified in the same way: [`claim`] parses the head, the caller finds
+//! the secret key, [`verify`] checks the signature. If the key is unknown, the caller does the same
+//! work with [`refuse_unknown`].
 
 mod canonical;
 mod chain;

@@ -1,29 +1,29 @@
-//! What a signature is good for: a day, a region, the service; and the times that go with it.
+//! The scope of a signature: a day, a region and the service. Also the time format of signatures.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
-/// The service that a scope names.
+/// The service in a scope.
 const SERVICE: &str = "s3";
-/// The word that every scope of Signature Version 4 ends with.
+/// The constant at the end of every Signature Version 4 scope.
 const TERMINATOR: &str = "aws4_request";
-/// Longer ids and regions are nobody's.
+/// Maximum length of ids and regions, in bytes. No real one is longer.
 const LONGEST_NAME: usize = 128;
 
-/// A day of UTC, as a scope writes it: eight digits.
+/// A UTC day as written in a scope: eight digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day([u8; 8]);
 
 impl Day {
-    /// The day that a time is in.
+    /// Returns the day that contains a time.
     #[must_use]
     pub fn of(time: Timestamp) -> Self {
         let [a, b, c, d, e, f, g, h, ..] = stamp(time);
         Self([a, b, c, d, e, f, g, h])
     }
 
-    /// Its eight digits.
+    /// Returns the eight digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
@@ -35,7 +35,7 @@ impl Day {
     }
 }
 
-/// What a signing key is derived for. The service is always `s3`.
+/// The inputs of a signing key. The service is always `s3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The day.
@@ -45,36 +45,36 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// As it stands in a string to sign.
+    /// Writes the scope in the form of a string to sign.
     pub(super) fn push_to(&self, out: &mut Vec<u8>) {
         for part in [self.date.as_str(), "/", &self.region, "/", SERVICE, "/", TERMINATOR] {
             out.extend_from_slice(part.as_bytes());
         }
     }
 
-    /// What a key is derived with, one after the other.
+    /// Returns the inputs of the key derivation, in order.
     pub(super) fn steps(&self) -> [&str; 4] {
         [self.date.as_str(), &self.region, SERVICE, TERMINATOR]
     }
 }
 
-/// An access key id with the scope it signs for, as they stand in `Credential`.
+/// An access key id and its scope: the value of `Credential`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
     /// Visible ASCII.
     pub access_key_id: String,
-    /// What the signature is good for.
+    /// The scope of the signature.
     pub scope: Scope,
 }
 
-/// Why a credential can't be read; a clause for the client.
+/// The error of a malformed credential: a clause of the message to the client.
 pub type Clause = &'static str;
 
 impl Credential {
-    /// Reads `<id>/<day>/<region>/s3/aws4_request`. An id may have slashes of its own.
+    /// Parses `<id>/<day>/<region>/s3/aws4_request`. The id may contain slashes.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A clause that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, Clause> {
         const FORM: Clause = "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/s3/aws4_request\".";
         let mut parts = text.rsplitn(5, '/');
@@ -99,7 +99,7 @@ fn is_name(text: &str) -> bool {
     (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// A time as `X-Amz-Date` has it: `20130524T000000Z`, to the second.
+/// Formats a time as in `X-Amz-Date`: `20130524T000000Z`, to the second.
 pub(super) fn stamp(time: Timestamp) -> [u8; 16] {
     let time = Offset::UTC.to_datetime(time);
     let mut out = *b"00000000T000000Z";
@@ -119,7 +119,7 @@ pub(super) fn stamp(time: Timestamp) -> [u8; 16] {
     out
 }
 
-/// Reads what [`stamp`] writes, and nothing else.
+/// Parses the format of [`stamp`], and no other.
 pub(crate) fn parse_stamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     if bytes.len() != 16 || bytes.get(8) != Some(&b'T') || bytes.get(15) != Some(&b'Z') {

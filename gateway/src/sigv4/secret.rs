@@ -1,4 +1,4 @@
-//! Secret keys as what signs: never as text, and with the key of the day at hand.
+//! Secret keys in the form of HMAC states: never as text, and with a cached key of the day.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use stowage_api::SecretKey;
 
 use super::scope::Scope;
 
-/// The HMAC that a signature is. Shows nothing: a presigned URL's signature opens what the URL
-/// names.
+/// An HMAC signature. `Debug` prints nothing of it: the signature of a presigned URL grants access
+/// to what the URL names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Signature([u8; 32]);
 
 impl Signature {
-    /// Reads 64 lower-case hexadecimal digits.
+    /// Parses 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -25,7 +25,7 @@ impl Signature {
         Some(Self(bytes))
     }
 
-    /// Its digits.
+    /// Returns the hexadecimal digits.
     pub(super) fn hex(&self) -> [u8; 64] {
         hex_of(&self.0)
     }
@@ -37,34 +37,36 @@ impl fmt::Debug for Signature {
     }
 }
 
-/// A virtual secret key, as what verifies.
+/// A virtual secret key, for verification.
 ///
-/// Holds the state of an HMAC rather than the key's text, and the key of one scope: the newest day
-/// for which a signature has held. Nobody without the key can fill that place. Shows nothing.
+/// Keeps the state of an HMAC instead of the key's text, and the signing key of one scope: that of
+/// the newest day for which a signature was valid. Only a client with the key can fill that cache.
+/// `Debug` prints nothing of it.
 pub struct SigningSecret {
     root: hmac::Key,
     day: Mutex<Option<(Scope, hmac::Key)>>,
 }
 
 impl SigningSecret {
-    /// Of this secret key.
+    /// Creates it from a secret key.
     #[must_use]
     pub fn new(secret: &SecretKey) -> Self {
         Self { root: root(secret.expose()), day: Mutex::new(None) }
     }
 
-    /// Whether this is the signature of `text` for the scope: of a form's policy, for instance.
-    /// Compares in constant time.
+    /// Returns true if this is the signature of `text` for the scope, for example of a form's
+    /// policy. Compares in constant time.
     pub(crate) fn holds(&self, scope: &Scope, text: &[u8], signature: &Signature) -> bool {
         self.open(scope, text, signature).is_some()
     }
 
-    /// For the work of looking at a signature by a key that nobody has.
+    /// Returns a key that belongs to no client, to spend the same work on an unknown key.
     pub(super) fn of_nobody() -> Self {
         Self { root: root(""), day: Mutex::new(None) }
     }
 
-    /// The key of the scope if this is the signature of `text` by it. Compares in constant time.
+    /// Returns the signing key of the scope if this is its signature of `text`. Compares in
+    /// constant time.
     pub(super) fn open(&self, scope: &Scope, text: &[u8], signature: &Signature) -> Option<hmac::Key> {
         let cached = self.day.lock().as_ref().filter(|(of, _)| of == scope).map(|(_, key)| key.clone());
         let is_new = cached.is_none();
@@ -72,7 +74,7 @@ impl SigningSecret {
         hmac::verify(&key, text, &signature.0).ok()?;
         if is_new {
             let mut day = self.day.lock();
-            // Presigned URLs of last week must not take the place of today's requests.
+            // Presigned URLs of last week must not evict the key of today's requests.
             if day.as_ref().is_none_or(|(of, _)| of.date <= scope.date) {
                 *day = Some((scope.clone(), key.clone()));
             }
@@ -80,7 +82,7 @@ impl SigningSecret {
         Some(key)
     }
 
-    /// The key of the scope, for one who signs with it.
+    /// Returns the signing key of the scope.
     pub(super) fn key(&self, scope: &Scope) -> hmac::Key {
         let mut day = self.day.lock();
         if let Some((of, key)) = day.as_ref()
@@ -109,12 +111,12 @@ fn root(secret: &str) -> hmac::Key {
     let mut text = [b"AWS4", secret.as_bytes()].concat();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &text);
     text.fill(0);
-    // Else the compiler may leave the zeroes out: nobody reads them.
+    // Otherwise the compiler may remove the zeroing as a dead store.
     std::hint::black_box(&text);
     key
 }
 
-/// The key of a scope: an HMAC of each of its parts by the key before.
+/// Derives the key of a scope: an HMAC of each part, keyed with the one before.
 fn derive(root: &hmac::Key, scope: &Scope) -> hmac::Key {
     let step =
         |key: &hmac::Key, part: &str| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(key, part.as_bytes()).as_ref());
@@ -122,7 +124,7 @@ fn derive(root: &hmac::Key, scope: &Scope) -> hmac::Key {
     rest.iter().fold(step(root, first), |key, part| step(&key, part))
 }
 
-/// The signature of a text.
+/// Signs a text.
 pub(super) fn sign(key: &hmac::Key, text: &[u8]) -> Signature {
     let mut bytes = [0; 32];
     for (to, from) in bytes.iter_mut().zip(hmac::sign(key, text).as_ref()) {
@@ -131,12 +133,12 @@ pub(super) fn sign(key: &hmac::Key, text: &[u8]) -> Signature {
     Signature(bytes)
 }
 
-/// Whether this is the signature of a text. Compares in constant time.
+/// Returns true if this is the signature of a text. Compares in constant time.
 pub(super) fn is_signed(key: &hmac::Key, text: &[u8], signature: &Signature) -> bool {
     hmac::verify(key, text, &signature.0).is_ok()
 }
 
-/// The digits of 32 bytes, without memory of their own.
+/// Returns the hexadecimal digits of 32 bytes, without an allocation.
 pub(super) fn hex_of(bytes: &[u8; 32]) -> [u8; 64] {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     let digit = |of: u8| DIGITS.get(usize::from(of & 0xf)).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Our own signature, towards a store.
+//! Signing of requests to a store.
 
 use std::fmt;
 
@@ -13,45 +13,44 @@ use super::scope::{Day, Scope, stamp};
 use super::secret::{self, SigningSecret};
 use crate::uri::Pair;
 
-/// Signs with a store's key, for one region. Holds the key of the day that was last signed for.
-/// Shows nothing.
+/// Signs with a store's key, for one region. Caches the signing key of the day last used. `Debug`
+/// prints nothing of it.
 pub struct Signer {
     access_key_id: String,
     secret: SigningSecret,
     region: String,
 }
 
-/// What a store is going to be asked, beside its headers.
+/// A request to a store, without its headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
     /// The method.
     pub method: &'a str,
-    /// The store's name, with its port if that isn't the scheme's: the header `host`.
+    /// The store's host, with its port if that isn't the scheme's default: the `Host` header.
     pub host: &'a str,
     /// The path, decoded.
     pub path: &'a [u8],
     /// The query, decoded.
     pub query: &'a [Pair],
-    /// The body's SHA-256 in hexadecimal digits, or the word in its place: the header
+    /// The body's SHA-256 in hexadecimal digits, or the constant in its place: the header
     /// `x-amz-content-sha256`.
     pub payload: &'a str,
 }
 
 impl Signer {
-    /// With this key, for this region.
+    /// Creates a signer with this key, for this region.
     #[must_use]
     pub fn new(access_key_id: String, secret: &SecretKey, region: String) -> Self {
         Self { access_key_id, secret: SigningSecret::new(secret), region }
     }
 
-    /// Adds `host`, `x-amz-date`, `x-amz-content-sha256` and `authorization`, in the place of any
-    /// that are there.
+    /// Adds `host`, `x-amz-date`, `x-amz-content-sha256` and `authorization`, replacing any that
+    /// are present.
     ///
-    /// Signed are `host`, `x-amz-*`, `content-type`, `content-md5` and `range`: what no hop on the
-    /// way changes.
+    /// Signs `host`, `x-amz-*`, `content-type`, `content-md5` and `range`, which no proxy changes.
     ///
     /// # Errors
-    /// A host, payload, id or region that can't stand in a header.
+    /// A host, payload, id or region that is not a valid header value.
     pub fn sign(
         &self,
         outgoing: &Outgoing<'_>,

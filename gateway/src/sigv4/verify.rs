@@ -1,4 +1,4 @@
-//! Whether a claim is believed: its scope, its time, which headers it signs, and the signature.
+//! Verification of a claim: its scope, time, signed headers and signature.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -16,10 +16,10 @@ use super::scope::{Day, Scope};
 use super::secret::{Signature, SigningSecret};
 use crate::refusal::{Code, Refusal};
 
-/// How far a signature's time may be from ours.
+/// Maximum difference between a signature's time and the gateway's clock.
 const SKEW: SignedDuration = SignedDuration::from_mins(15);
 
-/// Who a request is from is known.
+/// A verified signature.
 pub struct Verified {
     key: hmac::Key,
     time: Timestamp,
@@ -28,7 +28,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// What the signatures of the chunks of this request's body have to hold against.
+    /// Returns the chain that the signatures of this request's chunks have to match.
     #[must_use]
     pub fn chain(&self) -> Chain {
         Chain::new(self.key.clone(), self.time, &self.scope, self.seed)
@@ -41,16 +41,15 @@ impl fmt::Debug for Verified {
     }
 }
 
-/// Believes a claim, or not. `payload` is the last line of the canonical request: what
-/// `x-amz-content-sha256` says or, for a presigned URL, what the caller takes in its place.
-/// `region` is ours.
+/// Verifies a claim. `payload` is the last line of the canonical request: the value of
+/// `x-amz-content-sha256` or, for a presigned URL, the caller's choice. `region` is the gateway's.
 ///
-/// A presigned URL that pins a hash is signed by some with the hash on that line and by others with
-/// `UNSIGNED-PAYLOAD`: the caller asks for each.
+/// A presigned URL that pins a hash is signed by some clients with the hash on that line, and by
+/// others with `UNSIGNED-PAYLOAD`. The caller tries each.
 ///
 /// # Errors
-/// What is out of its region or time; what leaves a header unsigned that has to be signed; and a
-/// signature of something else, or by another key. Which of the last two, nobody is told.
+/// The claim is for another region or time; a header that has to be signed isn't; or the signature
+/// is wrong. A signature of another request and one by another key have the same error.
 pub fn verify(
     raw: &Raw<'_>,
     claim: &Claim,
@@ -64,7 +63,7 @@ pub fn verify(
     Ok(Verified { key, time: claim.time, scope: claim.scope.clone(), seed: claim.signature })
 }
 
-/// The answer to a claim of a key that nobody has, after the work that [`verify`] would have been.
+/// Refuses a claim with an unknown key, after the same work as [`verify`].
 #[must_use]
 pub fn refuse_unknown(raw: &Raw<'_>, claim: &Claim, payload: &str, region: &str, now: Timestamp) -> Refusal {
     match text_to_verify(raw, claim, payload, region, now) {
@@ -73,15 +72,15 @@ pub fn refuse_unknown(raw: &Raw<'_>, claim: &Claim, payload: &str, region: &str,
     }
 }
 
-/// Says that nobody has a key, after the work of looking at a signature by it.
+/// The refusal for an unknown key, after the work of checking its signature.
 pub(crate) fn unknown_key(scope: &Scope, text: &[u8], signature: &Signature) -> Refusal {
     static NOBODY: LazyLock<SigningSecret> = LazyLock::new(SigningSecret::of_nobody);
-    // Whatever comes of it: its key is no secret.
+    // The result doesn't matter: that key is not a secret.
     std::hint::black_box(NOBODY.holds(scope, text, signature));
     Refusal::new(Code::InvalidAccessKeyId, "The AWS Access Key Id you provided does not exist in our records.")
 }
 
-/// All that can be said without the key, and then what the signature has to be of.
+/// Runs all checks that don't need the key, and returns the string to sign.
 fn text_to_verify(
     raw: &Raw<'_>,
     claim: &Claim,
@@ -108,7 +107,7 @@ fn check_scope(claim: &Claim, region: &str) -> Result<(), Refusal> {
     };
     let Scope { date, region: theirs } = &claim.scope;
     if theirs != region {
-        // Clients read the element, or the end of the sentence, and sign again.
+        // Clients parse the element, or the end of the sentence, and sign again.
         let message = format!("{start} the region '{theirs}' is wrong; expecting '{region}'");
         return Err(Refusal::new(code, message).with("Region", region));
     }
@@ -143,14 +142,15 @@ fn check_time(claim: &Claim, now: Timestamp) -> Result<(), Refusal> {
     }
 }
 
-/// Every header that means something to S3 is signed, and none is that isn't there.
+/// Checks that every header with a meaning in S3 is signed, and that every signed header is
+/// present.
 ///
-/// One that stands in the way may add headers to a request that it can't sign: a copy's source, an
+/// Otherwise an attacker in the middle could add headers without a signature: a copy's source, an
 /// ACL.
 fn check_signed(raw: &Raw<'_>, claim: &Claim) -> Result<(), Refusal> {
     let is_signed =
         |name: &HeaderName| claim.signed_headers.binary_search_by(|signed| signed.as_str().cmp(name.as_str())).is_ok();
-    // The last line of the canonical request holds its value, where the signature is in the header.
+    // With a signature in the header, the last line of the canonical request covers its value.
     let is_bound = |name: &HeaderName| claim.how == How::Header && *name == AMZ_CONTENT_SHA256;
     let meant = raw.headers.keys().filter(|name| name.as_str().starts_with("x-amz-") && !is_bound(name));
     let mut unsigned: Vec<&str> = meant.filter(|name| !is_signed(name)).map(HeaderName::as_str).collect();
@@ -170,7 +170,7 @@ fn check_signed(raw: &Raw<'_>, claim: &Claim) -> Result<(), Refusal> {
     })
 }
 
-/// Says that a signature is of something else, or by another key.
+/// The refusal for a wrong signature: of another request, or by another key.
 pub(crate) fn mismatch() -> Refusal {
     let message = "The request signature we calculated does not match the signature you provided. Check your key and \
                    signing method.";

@@ -19,7 +19,7 @@ fn secret() -> SigningSecret {
     SigningSecret::new(&SecretKey::new("s3cr3t".into()))
 }
 
-/// A client of our own, which signs what it is told to.
+/// A client that signs its requests as configured.
 #[derive(Clone)]
 struct Client {
     query: Vec<Pair>,

@@ -1,5 +1,5 @@
-//! One call to a store: built from what was understood, signed anew, with a deadline that follows
-//! the bytes.
+//! A call to a store: built from the parsed request, signed with the gateway's key, with a deadline
+//! that moves with the progress of the body.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,12 +22,12 @@ use crate::head::Target;
 use crate::sigv4::{HASH_OF_NOTHING, Outgoing, Signer};
 use crate::uri::{self, Pair};
 
-/// How long a store may take from the last byte of a request to the first of its answer.
+/// Maximum time from the last byte of a request to the first byte of its response.
 const FIRST_BYTE: Duration = Duration::from_secs(60);
-/// The same where it has to put an object together first (Amazon S3, CompleteMultipartUpload).
+/// The same if the store has to assemble an object first (Amazon S3, CompleteMultipartUpload).
 const FIRST_BYTE_OF_LONG: Duration = Duration::from_secs(15 * 60);
 
-/// Where a store is, and how it is asked.
+/// The location of a store, and its addressing style.
 #[derive(Clone, Debug)]
 pub struct Place {
     scheme: String,
@@ -36,15 +36,15 @@ pub struct Place {
 }
 
 impl Place {
-    /// The store at this endpoint; `None` where that is no URL with a host, which an [`Endpoint`]
-    /// is.
+    /// Returns the store at this endpoint, or `None` if it is not a URL with a host, which an
+    /// [`Endpoint`] always is.
     #[must_use]
     pub fn of(endpoint: &Endpoint, style: AddressingStyle) -> Option<Self> {
         let uri: Uri = endpoint.as_str().parse().ok()?;
         Some(Self { scheme: uri.scheme_str()?.to_owned(), authority: uri.authority()?.to_string(), style })
     }
 
-    /// The host and the path under which a target is asked for.
+    /// Returns the host and the path of a target.
     fn address(&self, target: &Target) -> (String, Vec<u8>) {
         let (bucket, key) = match target {
             Target::Service => return (self.authority.clone(), b"/".to_vec()),
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-/// What a store is asked.
+/// A request to a store.
 pub struct Call {
     /// The method.
     pub method: Method,
@@ -69,18 +69,18 @@ pub struct Call {
     pub query: Vec<Pair>,
     /// The headers, without those of the signature and of the body's length.
     pub headers: HeaderMap,
-    /// What is said of the body in the signature.
+    /// The value of `x-amz-content-sha256`.
     pub payload: String,
-    /// Its length on the way; `None` where it comes until it ends.
+    /// The length of the body as it is sent. `None`: no length is announced.
     pub length: Option<u64>,
     /// The body.
     pub body: Body,
-    /// Whether the store may take minutes.
+    /// True if the store may take minutes.
     pub is_long: bool,
 }
 
 impl Call {
-    /// A call without a body, which the store answers soon.
+    /// Creates a call without a body, which the store answers soon.
     #[must_use]
     pub fn without_body(method: Method, target: Target, query: Vec<Pair>, headers: HeaderMap) -> Self {
         let payload = HASH_OF_NOTHING.to_owned();
@@ -88,10 +88,10 @@ impl Call {
     }
 }
 
-/// Why a call has no answer. Whether the store did what it was asked for is unknown.
+/// The reason why a call has no response. The store may or may not have carried it out.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// It did not begin to answer.
+    /// The store did not begin its response in time.
     #[error("the store did not begin to answer in time")]
     Late,
     /// No connection could be made.
@@ -100,14 +100,14 @@ pub enum CallError {
     /// The connection broke.
     #[error("{0}")]
     Broken(BoxError),
-    /// The request can't be written, which nothing that was understood should come to.
+    /// The request can't be written. Parsed requests should never cause this.
     #[error("the request can't be written: {0}")]
     Unwritable(http::Error),
 }
 
 impl CallError {
-    /// Whether the store may be at fault for every request. A connection breaks for what is in a
-    /// request, too.
+    /// Returns true if the store may be at fault for every request. A connection may also break
+    /// because of a single request.
     pub(super) fn is_about_the_store(&self) -> bool {
         match self {
             Self::Late | Self::Unreached(_) => true,
@@ -116,10 +116,10 @@ impl CallError {
     }
 }
 
-/// Asks a store.
+/// Sends a call to a store.
 ///
 /// # Errors
-/// When there is no answer.
+/// There is no response.
 pub async fn ask(
     transport: &Transport,
     place: &Place,
@@ -131,7 +131,7 @@ pub async fn ask(
     let progress = Arc::new(AtomicU64::new(0));
     let patience = if call.is_long { FIRST_BYTE_OF_LONG } else { FIRST_BYTE };
     let request = request(place, signer, call, now, began, &progress).map_err(CallError::Unwritable)?;
-    // In a box, as the compiler can't see through the service that it is `Send`.
+    // Boxed, because the compiler can't prove through the service that the future is `Send`.
     let answer: BoxFuture<'static, Result<Response<Body>, BoxError>> = Box::pin(transport.clone().oneshot(request));
     tokio::select! {
         biased;
@@ -185,7 +185,7 @@ fn path_and_query(path: &[u8], query: &[Pair]) -> String {
     text
 }
 
-/// The body, which notes when its last bytes were taken, in milliseconds from `began`.
+/// Wraps a body to note when its last bytes were taken, in milliseconds from `began`.
 fn told(body: Body, began: Instant, progress: &Arc<AtomicU64>) -> Body {
     let progress = progress.clone();
     body.map_frame(move |frame: Frame<Bytes>| {
@@ -196,7 +196,7 @@ fn told(body: Body, began: Instant, progress: &Arc<AtomicU64>) -> Body {
     .boxed_unsync()
 }
 
-/// Ends once nothing was taken of the request for so long, and nothing was answered.
+/// Completes once no bytes of the request were taken for the time `patience`.
 async fn overdue(began: Instant, progress: &AtomicU64, patience: Duration) {
     loop {
         let due = began + Duration::from_millis(progress.load(Ordering::Relaxed)) + patience;

@@ -1,24 +1,24 @@
-//! Whether a store is asked at all: one that nobody can reach is left alone but for a trial now and
-//! then, so that requests for it fail at once and hold nothing that others need.
+//! A circuit breaker for one store: a store that can't be reached is not called except for a trial
+//! now and then, so that requests for it fail at once and occupy nothing that others need.
 //!
-//! Pure: the time is passed in. A trial need not be told to have ended, as the next one waits for
-//! the time alone: whoever hangs up in one stops nobody.
+//! Pure: the time is passed in. The end of a trial need not be reported, as the next trial depends
+//! on the time alone: a client that disconnects during a trial blocks nothing.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// So many calls in a row without an answer open the circuit.
+/// Number of consecutive calls without a response that open the circuit.
 const THRESHOLD: u32 = 5;
-/// How long a store is left alone at first.
+/// The first interval without calls.
 const REST: Duration = Duration::from_secs(1);
-/// How long at most: every failed trial doubles the time.
+/// The longest interval. Every failed trial doubles it up to this.
 const LONGEST_REST: Duration = Duration::from_secs(10);
 
-/// What was seen of one store.
+/// The state of one store.
 #[derive(Debug, Default)]
 pub struct Circuit {
-    /// Calls without an answer since the last answer.
+    /// Calls without a response since the last response.
     failures: u32,
     last_answer: Option<Instant>,
     open: Option<Open>,
@@ -26,22 +26,22 @@ pub struct Circuit {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// When the next trial may be.
+    /// Time of the next trial.
     next: Instant,
     rest: Duration,
 }
 
-/// Leave to ask a store.
+/// Permission to call a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// It is asked as ever.
+    /// A normal call.
     Free,
-    /// It is asked to see whether it is back.
+    /// A trial call, to see if the store is back.
     Trial,
 }
 
 impl Circuit {
-    /// Leave for one call; `None` where the store is left alone.
+    /// Returns the permission for one call, or `None` if the circuit is open.
     pub fn admit(&mut self, now: Instant) -> Option<Leave> {
         match &mut self.open {
             None => Some(Leave::Free),
@@ -53,16 +53,16 @@ impl Circuit {
         }
     }
 
-    /// The store has answered, whatever it said. Returns whether it was left alone until now.
+    /// Records a response of any kind. Returns true if the circuit was open.
     pub fn answered(&mut self, now: Instant) -> bool {
         self.failures = 0;
         self.last_answer = Some(now);
         self.open.take().is_some()
     }
 
-    /// A call that began then has no answer. It says nothing of the store where another call has
-    /// had one since: some requests take a store longer than anybody waits. Returns whether the
-    /// store is left alone from now on.
+    /// Records that a call that began at `began` has no response. It is ignored if another call has
+    /// got one since: some requests take a store longer than any deadline. Returns true if the
+    /// circuit has opened now.
     pub fn failed(&mut self, leave: Leave, began: Instant, now: Instant) -> bool {
         if self.last_answer.is_some_and(|answer| answer >= began) {
             return false;
@@ -73,7 +73,7 @@ impl Circuit {
                 open.next = now + open.rest;
                 false
             }
-            // It had leave before the circuit opened.
+            // It was permitted before the circuit opened.
             (Some(_), Leave::Free) => false,
             (None, _) => {
                 self.failures = self.failures.saturating_add(1);
@@ -84,7 +84,7 @@ impl Circuit {
         }
     }
 
-    /// Whether the store is left alone.
+    /// Returns true if the circuit is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.open.is_some()
@@ -99,7 +99,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// A circuit that has just opened.
+    /// Returns a circuit that has just opened.
     fn opened(now: Instant) -> Circuit {
         let mut circuit = Circuit::default();
         for turn in 1..=THRESHOLD {
@@ -161,7 +161,7 @@ mod tests {
     enum Step {
         Wait(u64),
         Ask,
-        /// One of the calls under way ends, with an answer or without.
+        /// One of the calls in progress ends, with a response or without.
         End(prop::sample::Index, bool),
     }
 

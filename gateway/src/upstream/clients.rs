@@ -1,4 +1,4 @@
-//! One client for each backend, made anew when anything changes that it is made of.
+//! A client for each backend, created again when any of its inputs changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::sigv4::Signer;
 /// The clients of all backends.
 pub struct Clients {
     connect: Box<dyn Connect>,
-    /// Most calls that each store has at once.
+    /// Maximum number of concurrent calls to each store.
     calls: usize,
     made: Mutex<BTreeMap<String, Made>>,
 }
 
-/// What was made of a backend, or why nothing could be.
+/// The client of a backend revision, or the reason why there is none.
 #[derive(Clone)]
 struct Made {
     revision: u64,
     client: Result<Arc<Client>, Arc<str>>,
 }
 
-/// What asks one store.
+/// A client of one store.
 pub struct Client {
     backend: String,
     place: Place,
@@ -43,41 +43,42 @@ pub struct Client {
     circuit: Mutex<Circuit>,
 }
 
-/// Leave to make a call, as long as it is held.
+/// Permission to make a call, valid until it is dropped.
 #[derive(Debug)]
 pub struct Admitted {
     leave: Leave,
     _share: Share,
 }
 
-/// Why a call may not be made now.
+/// The reason why a call is not permitted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotNow {
-    /// The store has as many as it may.
+    /// The store's maximum of calls is in progress.
     Busy,
-    /// The tenant has its share of them.
+    /// The tenant has used up its share of them.
     Share,
-    /// Nobody could reach it of late.
+    /// The store could not be reached recently, so its circuit is open.
     Resting,
 }
 
 impl Clients {
-    /// None yet.
+    /// Creates an empty set of clients.
     pub fn new(connect: Box<dyn Connect>, calls: usize) -> Self {
         Self { connect, calls, made: Mutex::default() }
     }
 
-    /// The client of a backend as it is now. `is_there` says which backends there are: with a
-    /// change of one the clients of those that are gone go.
+    /// Returns the client of a backend in its current revision. `is_there` returns true for
+    /// backends that exist: whenever a client is created, those of deleted backends are removed.
     ///
     /// # Errors
-    /// A sentence for the log: why it can't be asked. It holds nothing of a Secret.
+    /// A sentence for the log with the reason why the store can't be called. It contains nothing of
+    /// a Secret.
     pub fn get(&self, backend: &Backend, is_there: impl Fn(&str) -> bool) -> Result<Arc<Client>, Arc<str>> {
         let known = self.made.lock().get(&backend.name).cloned();
         if let Some(made) = known.as_ref().filter(|made| made.revision >= backend.revision) {
             return made.client.clone();
         }
-        // Without the lock: a bundle is parsed, or the system's authorities are read.
+        // Without the lock: this parses a bundle, or reads the system's certificate authorities.
         let calls = known.and_then(|made| made.client.ok()).map(|client| client.calls.clone());
         let client = self.make(backend, calls).map(Arc::new).map_err(Arc::from);
         let mut made = self.made.lock();
@@ -90,7 +91,7 @@ impl Clients {
         client
     }
 
-    /// Which stores there are clients of, and whether they are left alone.
+    /// Returns the names of all backends with a client, and true for those with an open circuit.
     #[must_use]
     pub fn resting(&self) -> Vec<(String, bool)> {
         let made = self.made.lock();
@@ -98,7 +99,7 @@ impl Clients {
         made.iter().map(|(name, made)| (name.clone(), is_open(made))).collect()
     }
 
-    /// `calls` are those of the client before: what is under way counts.
+    /// Creates a client. `calls` are those of the previous client, so that calls in progress count.
     fn make(&self, backend: &Backend, calls: Option<Arc<Shares>>) -> Result<Client, String> {
         let access = backend.access.as_ref().map_err(ToString::to_string)?;
         let place = Place::of(&backend.endpoint, backend.addressing);
@@ -117,12 +118,12 @@ impl Clients {
 }
 
 impl Client {
-    /// Leave to make a call for a tenant.
+    /// Permits one call for a tenant.
     ///
     /// # Errors
-    /// Where the store has as many as it may, or the tenant its share, or it is left alone.
+    /// The store's maximum or the tenant's share of calls is reached, or the circuit is open.
     pub fn admit(&self, tenant: Tenant, now: Instant) -> Result<Admitted, NotNow> {
-        // The place first: a trial is not used up by who finds none.
+        // The share comes first, so that a caller without one doesn't use up a trial.
         let share = self.calls.take(tenant, 1).map_err(|full| match full {
             Full::All => NotNow::Busy,
             Full::Share => NotNow::Share,
@@ -131,16 +132,16 @@ impl Client {
         Ok(Admitted { leave, _share: share })
     }
 
-    /// The speed that bodies have to keep up, by how many calls are free.
+    /// Returns the minimum speed of bodies, which depends on the number of free calls.
     #[must_use]
     pub fn floor(&self) -> Arc<dyn Floor> {
         self.calls.clone()
     }
 
-    /// Asks the store.
+    /// Sends a call to the store.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// There is no response.
     pub async fn ask(&self, call: Call, admitted: &Admitted, now: Timestamp) -> Result<Response<Body>, CallError> {
         let began = Instant::now();
         let answer = call::ask(&self.transport, &self.place, &self.signer, call, now).await;
@@ -158,7 +159,7 @@ impl Client {
         answer
     }
 
-    /// The id of the key that the store knows us by: no answer may show it.
+    /// Returns the id of the gateway's key for the store. No response may show it.
     #[must_use]
     pub fn key_id(&self) -> &str {
         &self.key_id

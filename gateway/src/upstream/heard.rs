@@ -1,7 +1,7 @@
-//! A connection on which an answer is heard out that came before the whole request was sent.
+//! A connection on which a response can be read that came before the whole request was sent.
 //!
-//! A store that refuses an upload by its head may answer and close at once. What is written then
-//! fails, while the answer is there to be read; hyper gives up at the first of these.
+//! A store that refuses an upload by its head may respond and close at once. Writes then fail while
+//! the response can still be read, but hyper gives up at the first failed write.
 
 use std::io;
 use std::pin::Pin;
@@ -15,14 +15,14 @@ use tokio::time::{Sleep, sleep};
 use tower::util::MapResponse;
 use tower::{Service, ServiceExt};
 
-/// How long an answer may be read after nothing can be written any more. It has arrived by then.
+/// Time for which a response may be read after a write has failed. It has arrived by then.
 const HEARD: Duration = Duration::from_secs(1);
 
-/// A connection whose failure to be written to is told a second later. One that can't be read
-/// either fails at once.
+/// A connection that reports a failed write a second later. If reads fail as well, it fails at
+/// once.
 pub(super) struct Heard<T> {
     connection: T,
-    /// What writing came to, and until when it is not told.
+    /// The result of a failed write, and the timer after which it is reported.
     failed: Option<(io::Error, Pin<Box<Sleep>>)>,
 }
 
@@ -31,7 +31,7 @@ impl<T> Heard<T> {
         Self { connection, failed: None }
     }
 
-    /// Passes on what came of writing, failures when their time has come.
+    /// Returns the result of a write. A failure is returned after the delay.
     fn tell<V>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<V>>) -> Poll<io::Result<V>> {
         match ready!(done) {
             Ok(done) => Poll::Ready(Ok(done)),
@@ -68,9 +68,9 @@ impl<T: Write + Unpin> Write for Heard<T> {
         self.tell(cx, done)
     }
 
-    /// Does nothing. hyper asks for it where a caller gave up in the midst of a body, and a FIN or
-    /// a `close_notify` would tell the store that the body has ended. What drops the connection
-    /// resets it.
+    /// Does nothing. hyper calls this if a caller gave up in the middle of a body, and a FIN or a
+    /// `close_notify` would tell the store that the body has ended. The connection is reset when it
+    /// is dropped.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -104,7 +104,7 @@ impl<T: Connection> Connection for Heard<T> {
     }
 }
 
-/// Has the connections of a connector be heard out.
+/// Wraps the connections of a connector.
 pub(super) fn heard<C, T>(connector: C) -> MapResponse<C, fn(T) -> Heard<T>>
 where
     C: Service<Uri, Response = T>,
@@ -131,14 +131,14 @@ mod tests {
     use super::*;
     use crate::body::Body;
 
-    /// A store that says this to the beginning of a request, and closes.
+    /// A store that sends this response to the beginning of a request, and closes.
     fn hasty(answer: &'static str) -> (SocketAddr, mpsc::Receiver<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let (closed, is_closed) = mpsc::channel();
         thread::spawn(move || {
             let (mut client, _) = listener.accept().expect("a client");
-            // Some of it is left unread, so that the end is a reset.
+            // Some of the request is left unread, so that the close is a reset.
             client.read_exact(&mut [0; 16]).expect("a request");
             client.write_all(answer.as_bytes()).expect("an answer");
             drop(client);
@@ -147,8 +147,8 @@ mod tests {
         (address, is_closed)
     }
 
-    /// A body in whose midst the store answers and closes, after the connection was last looked at
-    /// for an answer.
+    /// A body during which the store responds and closes, after the connection was last polled for
+    /// a response.
     fn body(is_closed: mpsc::Receiver<()>) -> Body {
         let piece = move |number| {
             if number == 1 {

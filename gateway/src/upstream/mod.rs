@@ -1,5 +1,4 @@
-//! Stores: how they are reached and asked, how many calls each has at once and of whom, and when
-//! one is left alone.
+//! Stores: connections, calls, the share of calls of each tenant, and circuit breakers.
 
 mod call;
 mod circuit;

@@ -1,13 +1,14 @@
-//! Something scarce that tenants share: calls under way at one store, and memory for documents and
+//! Fair shares of a scarce resource: concurrent calls to one store, and memory for documents and
 //! forms.
 //!
 //! A tenant gets more while it has less than is free (dynamic thresholds, as in the buffers of
-//! switches: Choudhury and Hahne, 1998). One tenant so has half of it all at most, and `k` of them
-//! leave one of `k + 1` parts to others. The last free call is for a tenant that has none. A fixed
-//! share for each would have to be set, and would leave most unused.
+//! switches: Choudhury and Hahne, 1998). So one tenant has at most half of everything, and `k`
+//! tenants leave one of `k + 1` parts to others. The last free call is for a tenant that has none.
+//! The alternative, a fixed share per tenant, would have to be configured and would leave most
+//! unused.
 //!
-//! Tenants without number could still take all calls one by one and hold them. So bodies have to
-//! move the faster, the fewer calls are free.
+//! Many tenants together could still take all calls one by one and keep them. So the fewer calls
+//! are free, the faster bodies have to move.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,13 +19,14 @@ use parking_lot::Mutex;
 use crate::body::pace::Floor;
 use crate::limits::Source;
 
-/// Bytes a second that a body has to move at while half of all calls are free.
+/// Minimum speed of bodies in bytes per second, once fewer than half of all calls are free. It
+/// rises from there.
 const BASE: u64 = 1 << 10;
-/// Bytes a second that are asked for at most: a quarter of a mebibyte, which a slow line at home
-/// has.
+/// Upper limit of the minimum speed in bytes per second: 256 KiB/s, which a slow home connection
+/// reaches.
 const MOST: u64 = 256 << 10;
 
-/// A sharer of what the gateway has for all.
+/// A user of the gateway's shared resources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tenant {
     /// The claims and accesses of a namespace.
@@ -33,9 +35,9 @@ pub enum Tenant {
     Public(String),
     /// A claim or access whose namespace is unknown, by its UID.
     Holder(String),
-    /// Clients of one address that nothing is known of yet.
+    /// Unauthenticated clients of one address.
     Source(Source),
-    /// The gateway itself: its scans of what buckets hold.
+    /// The gateway itself, for its scans of buckets.
     Gateway,
 }
 
@@ -47,7 +49,7 @@ pub struct Shares {
     of: Mutex<HashMap<Tenant, usize>>,
 }
 
-/// A part that a tenant has taken, until this is dropped.
+/// A part taken by a tenant, until it is dropped.
 #[derive(Debug)]
 pub struct Place {
     tenant: Tenant,
@@ -55,36 +57,37 @@ pub struct Place {
     shares: Arc<Shares>,
 }
 
-/// The reason for which there is no place.
+/// The reason why nothing could be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// All is taken.
+    /// Not enough is free.
     All,
-    /// The tenant has its share of them.
+    /// The tenant has used up its share.
     Share,
 }
 
 impl Shares {
-    /// At most so many at once.
+    /// Creates a resource of size `most`.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { most, taken: AtomicUsize::new(0), of: Mutex::default() }
     }
 
-    /// A place for so many more of a tenant.
+    /// Takes `weight` more for a tenant.
     ///
     /// # Errors
-    /// When there is none for it.
+    /// Not enough is free, or the tenant's share is used up.
     pub fn take(self: &Arc<Self>, tenant: Tenant, weight: usize) -> Result<Place, Full> {
         let mut of = self.of.lock();
-        // Written under the lock alone.
+        // Only written under the lock.
         let taken = self.taken.load(Ordering::Relaxed);
         let free = self.most.saturating_sub(taken);
         let own = of.get(&tenant).copied().unwrap_or(0);
         if weight > free {
             return Err(Full::All);
         }
-        // Afterwards it has no more than is free, but for a last call of one that has none.
+        // Afterwards the tenant has no more than is free, except for the last call, given to one
+        // that has none.
         if own > 0 && own + 2 * weight > free + 1 {
             return Err(Full::Share);
         }
@@ -108,8 +111,8 @@ impl Drop for Place {
 }
 
 impl Floor for Shares {
-    /// Nothing while half of all calls are free; then four times as much for each halving of what
-    /// is free.
+    /// Returns zero while half of all calls are free, and then four times as much for each halving
+    /// of the free calls.
     fn bytes_per_second(&self) -> u64 {
         let most = self.most as u64;
         let free = most.saturating_sub(self.taken.load(Ordering::Relaxed) as u64).max(1);
@@ -131,7 +134,7 @@ mod tests {
         Tenant::Namespace(format!("team-{number}"))
     }
 
-    /// All places that a tenant gets in a row.
+    /// Takes as many places as a tenant can get.
     fn all_of(shares: &Arc<Shares>, tenant: &Tenant) -> Vec<Place> {
         std::iter::from_fn(|| shares.take(tenant.clone(), 1).ok()).collect()
     }

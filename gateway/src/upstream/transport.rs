@@ -1,4 +1,4 @@
-//! How a store is reached: a seam, as the Kubernetes client and the clock are.
+//! Connections to stores, behind a trait, like the Kubernetes client and the clock.
 
 use std::io;
 use std::time::Duration;
@@ -16,37 +16,36 @@ use tower::{BoxError, ServiceExt};
 use super::heard::heard;
 use crate::body::Body;
 
-/// What carries requests to stores and brings their answers.
+/// A service that sends requests to stores and returns their responses.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>;
 
-/// Makes transports. A parameter of the gateway: whoever embeds it may bring one of their own.
+/// A factory of transports. It is a parameter of the gateway, so an embedder can provide its own.
 pub trait Connect: Send + Sync + 'static {
-    /// A transport that believes what `trust` says.
+    /// Creates a transport that trusts the certificates of `trust`.
     ///
     /// # Errors
-    /// When the trust can't be established, as with a bundle that isn't PEM.
+    /// The trust can't be set up, for example because a bundle isn't PEM.
     fn connect(&self, trust: &Trust) -> Result<Transport, ConnectError>;
 }
 
-/// Whether no connection could be made. Another transport says so by `ConnectionRefused`; of its
-/// other errors nothing is known.
+/// Returns true if no connection could be made. Transports other than [`RustlsConnect`] report this
+/// with `ConnectionRefused`; all their other errors count as false.
 pub fn is_unreached(error: &BoxError) -> bool {
     let of_others = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     error.downcast_ref::<Error>().is_some_and(Error::is_connect)
         || error.downcast_ref::<io::Error>().is_some_and(of_others)
 }
 
-/// How long the addresses of a store, those of one family, have between them to take a connection.
-/// An address that is dead leaves time for the others.
+/// Time limit to connect, over all addresses of one family of a store. A dead address leaves time
+/// for the others.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long a connection that nobody uses is kept. Stores and what stands before them close theirs
-/// after a minute.
+/// Time for which an idle connection is kept. Stores and their proxies close theirs after a minute.
 const IDLE: Duration = Duration::from_secs(30);
-/// Bytes that are read or held at once, in each direction of a connection: as many as towards
-/// clients, for the same reasons.
+/// Buffer size in bytes, in each direction of a connection: the same as towards clients, for the
+/// same reasons.
 const BUFFER: usize = 32 << 10;
 
-/// Most headers of an answer: more than a client may have an object keep.
+/// Maximum number of headers of a response: more than a client may store with an object.
 const HEADERS: usize = 256;
 
 /// HTTP/1.1 over TCP and rustls.
@@ -78,11 +77,11 @@ impl Connect for RustlsConnect {
     }
 }
 
-/// Has a connection end in a reset, also where the process is killed.
+/// Makes a connection end in a reset, also if the process is killed.
 ///
-/// A store may take an end in order for that of the body: versitygw 1.8.0 keeps 19,999 bytes of
-/// 20,000. All connections are reset, those that are idle too, as hyper ends one whose caller gave
-/// up as it ends an idle one.
+/// A store may take an orderly end for that of the body: versitygw 1.8.0 keeps 19,999 bytes of
+/// 20,000. All connections are reset, also idle ones, because hyper closes a connection whose
+/// caller gave up in the same way as an idle one.
 fn reset_at_the_end<E: Into<BoxError>>(
     connected: Result<TokioIo<TcpStream>, E>,
 ) -> Result<TokioIo<TcpStream>, BoxError> {

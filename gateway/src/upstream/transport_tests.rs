@@ -33,11 +33,11 @@ enum Way {
 enum Cut {
     /// The body fails.
     Fails,
-    /// Its caller waits for the answer no more.
+    /// The caller stops waiting for the response.
     GivenUp,
 }
 
-/// A body of zeros without its last one. Nothing follows until the store has them all.
+/// A body of zeros without its last one. It pauses until the store has read all others.
 fn body(length: usize, cut: Cut, arrived: Arc<Notify>) -> Body {
     let pieces: Vec<Bytes> = vec![0; length - 1].chunks(PIECE).map(Bytes::copy_from_slice).collect();
     let end = stream::once(async move {
@@ -64,7 +64,7 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// Reads until so many zeros have come, tells so, and reads on to the end.
+/// Reads until this many zeros have come, notifies `arrived`, and reads on to the end.
 async fn read_all(mut connection: impl AsyncRead + Unpin, zeros: usize, arrived: &Notify) -> io::Result<()> {
     let (mut buffer, mut come) = (vec![0; PIECE], 0);
     loop {
@@ -88,7 +88,7 @@ async fn store(listener: TcpListener, way: Way, zeros: usize, arrived: Arc<Notif
 }
 
 // covers: 6.body.reset
-/// versitygw 1.8.0 keeps what came before an end in order.
+/// versitygw 1.8.0 keeps the bytes before an orderly end.
 #[rstest]
 #[tokio::test]
 async fn a_body_that_broke_off_is_followed_by_a_reset(
@@ -116,7 +116,7 @@ async fn a_body_that_broke_off_is_followed_by_a_reset(
 }
 
 // covers: 6.body.reset
-/// Sockets of a process that is killed are closed by the kernel, in the same way.
+/// The kernel closes the sockets of a killed process in the same way.
 #[tokio::test]
 async fn a_connection_is_reset_whoever_closes_it() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

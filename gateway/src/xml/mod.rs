@@ -1,5 +1,5 @@
-//! XML as S3's documents have it: read strictly within bounds, and written so that no reader finds
-//! other texts than were read. Everything here is pure.
+//! The XML of S3's documents: read strictly and within bounds, and written so that every reader
+//! finds the same text. Everything here is pure.
 
 mod reader;
 mod writer;

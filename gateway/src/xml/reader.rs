@@ -1,5 +1,6 @@
-//! Reads a document of S3 strictly. What a reader might take for something else is refused: another
-//! encoding, a document type, entities of its own, comments, instructions, attributes.
+//! A strict reader of S3 documents. It refuses everything that another reader might interpret
+//! differently: other encodings, document types, custom entities, comments, instructions,
+//! attributes.
 
 use quick_xml::Reader as Xml;
 use quick_xml::escape::resolve_predefined_entity;
@@ -8,18 +9,18 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 use super::writer::NAMESPACE;
 use crate::refusal::{Code, Refusal};
 
-/// Longest text in a document, in bytes: a key, the id of a version, a tag.
+/// Maximum length of a text in a document, in bytes: a key, a version id, a tag.
 const LONGEST_TEXT: usize = 1024;
 
-/// A document that is read once, from its beginning to its end.
+/// A document that is read once, from beginning to end.
 pub(crate) struct Reader<'a> {
     xml: Xml<&'a [u8]>,
 }
 
-/// The next thing between elements.
+/// The next item between elements.
 enum Next<'a> {
     Start(BytesStart<'a>),
-    /// The end of what it stands in.
+    /// The end of the enclosing element.
     End,
     /// The end of the document.
     Over,
@@ -29,7 +30,8 @@ impl<'a> Reader<'a> {
     /// Opens a document with this root.
     pub(crate) fn open(document: &'a [u8], name: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(document).map_err(|_| malformed())?;
-        // The mark that says UTF-8. Another one behind it is a character: no document begins so.
+        // The UTF-8 byte order mark. A second one would be a character, which no document begins
+        // with.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if text.starts_with('\u{feff}') || !text.chars().all(is_carried) {
             return Err(malformed());
@@ -51,7 +53,7 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Nothing comes behind the root, which has ended.
+    /// Checks that nothing follows the root, whose end has been read.
     pub(crate) fn end(mut self) -> Result<(), Refusal> {
         let event = self.event()?;
         match self.between(event)? {
@@ -64,8 +66,8 @@ impl<'a> Reader<'a> {
         self.xml.read_event().map_err(|_| malformed())
     }
 
-    /// Skips blanks. What may stand in a document and is neither an element nor a blank is refused:
-    /// comments, instructions, document types, sections, references.
+    /// Skips blanks. Refuses everything else that may be in a document besides elements: comments,
+    /// instructions, document types, sections, references.
     fn between(&mut self, mut event: Event<'a>) -> Result<Next<'a>, Refusal> {
         loop {
             match event {
@@ -78,7 +80,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next element in the one that is open; `None` where that ends.
+    /// Returns the next child of the open element, or `None` at its end.
     pub(crate) fn element(&mut self) -> Result<Option<BytesStart<'a>>, Refusal> {
         let event = self.event()?;
         match self.between(event)? {
@@ -88,13 +90,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text of the element that is open, to its end, as XML 1.0 has it: references are resolved
-    /// and ends of lines are line feeds. No element, comment or instruction stands in it.
+    /// Returns the text of the open element, up to its end, by the rules of XML 1.0: references are
+    /// resolved and line ends become line feeds. Refuses elements, comments and instructions
+    /// inside.
     pub(crate) fn text(&mut self, too_long: fn() -> Refusal) -> Result<String, Refusal> {
         let mut text = String::new();
         loop {
             let event = self.event()?;
-            // Before anything is copied. The ends of lines may make it shorter, by half at most.
+            // Checked before anything is copied. Normalised line ends may shorten it, by half at
+            // most.
             let comes = match &event {
                 Event::Text(part) => part.len(),
                 Event::CData(part) => part.len(),
@@ -105,7 +109,7 @@ impl<'a> Reader<'a> {
             }
             match event {
                 Event::End(_) => return Ok(text),
-                // A section's end outside of one (XML 1.0, 2.4).
+                // `]]>` is not allowed outside of a CDATA section (XML 1.0, 2.4).
                 Event::Text(part) if memchr::memmem::find(&part, b"]]>").is_some() => return Err(malformed()),
                 Event::Text(part) => text.push_str(&part.xml10_content().map_err(|_| malformed())?),
                 Event::CData(part) => text.push_str(&part.xml10_content().map_err(|_| malformed())?),
@@ -119,8 +123,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Adds what a reference stands for: a character, or one of the five entities that every document
-/// has.
+/// Appends the character of a reference, numeric or one of the five predefined entities.
 fn push(text: &mut String, reference: &BytesRef<'_>) -> Result<(), Refusal> {
     match reference.resolve_char_ref().map_err(|_| malformed())? {
         Some(c) if is_carried(c) => text.push(c),
@@ -133,12 +136,13 @@ fn push(text: &mut String, reference: &BytesRef<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// True for a character that XML 1.0 has, also as a reference (section 2.2, Char).
+/// Returns true for a character allowed in XML 1.0, also by a reference (section 2.2, Char).
 pub(crate) fn is_carried(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// XML 1.0 in UTF-8: anything else would be other characters to who believes it.
+/// Checks that the declaration says XML 1.0 and UTF-8. Any other encoding would yield other
+/// characters in a reader that believes it.
 fn check_declaration(declaration: &BytesDecl<'_>) -> Result<(), Refusal> {
     let version = declaration.version().map_err(|_| malformed())?;
     let is_utf_8 = match declaration.encoding() {
@@ -149,7 +153,7 @@ fn check_declaration(declaration: &BytesDecl<'_>) -> Result<(), Refusal> {
     if version.as_ref() == b"1.0" && is_utf_8 { Ok(()) } else { Err(malformed()) }
 }
 
-/// The root is in S3's namespace, or in none. It has no other attribute.
+/// Checks that the root is in S3's namespace or in none, and has no other attribute.
 fn check_namespace(root: &BytesStart<'_>) -> Result<(), Refusal> {
     for attribute in root.attributes() {
         let attribute = attribute.map_err(|_| malformed())?;
@@ -160,7 +164,7 @@ fn check_namespace(root: &BytesStart<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Notes what may be there once.
+/// Stores a value that may occur once.
 pub(crate) fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Refusal> {
     match place.replace(value) {
         None => Ok(()),
@@ -168,7 +172,7 @@ pub(crate) fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Refusal> {
     }
 }
 
-/// S3's refusal of a document that is not exactly the one that it has.
+/// S3's refusal of a document that doesn't match the schema.
 pub(crate) fn malformed() -> Refusal {
     let message = "The XML you provided was not well-formed or did not validate against our published schema.";
     Refusal::new(Code::MalformedXML, message)

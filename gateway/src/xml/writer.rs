@@ -1,24 +1,24 @@
-//! Writes a document of S3, in which no reader finds other texts than were read.
+//! A writer of S3 documents, in which every reader finds the same text.
 
 use crate::refusal::{Code, Refusal};
 
 /// The namespace of S3's documents.
 pub(crate) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
-/// A document that is being written.
+/// A document in progress.
 pub(crate) struct Out {
     text: String,
-    /// Most bytes that it may have.
+    /// Its maximum length in bytes.
     most: u64,
 }
 
 impl Out {
-    /// Begins a document of at most this many bytes.
+    /// Begins a document of at most `most` bytes.
     pub(crate) fn new(most: u64) -> Self {
         Self { text: String::new(), most }
     }
 
-    /// Writes more of it.
+    /// Appends to the document.
     pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn FnMut(&str))) -> Result<(), Refusal> {
         write(&mut |part| self.text.push_str(part));
         if self.text.len() as u64 > self.most {
@@ -27,13 +27,13 @@ impl Out {
         Ok(())
     }
 
-    /// The document as it was written.
+    /// Returns the finished document.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.text.into_bytes()
     }
 }
 
-/// Puts the beginning of a document with this root.
+/// Writes the beginning of a document with this root.
 pub(crate) fn begin(root: &str, put: &mut (impl FnMut(&str) + ?Sized)) {
     put("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
     for part in [root, " xmlns=\"", NAMESPACE, "\">"] {
@@ -41,7 +41,7 @@ pub(crate) fn begin(root: &str, put: &mut (impl FnMut(&str) + ?Sized)) {
     }
 }
 
-/// Puts an element with this text, where there is one.
+/// Writes an element with this text, if there is one.
 pub(crate) fn element(name: &str, text: Option<&str>, put: &mut (impl FnMut(&str) + ?Sized)) {
     let Some(text) = text else { return };
     for part in ["<", name, ">"] {
@@ -53,8 +53,8 @@ pub(crate) fn element(name: &str, text: Option<&str>, put: &mut (impl FnMut(&str
     }
 }
 
-/// A text with references for what is markup, and for what some readers change: ends of lines,
-/// tabs, and blanks at the edges.
+/// Writes a text with references in place of markup and of characters that some readers change:
+/// line ends, tabs, and blanks at the edges.
 fn escaped(text: &str, put: &mut (impl FnMut(&str) + ?Sized)) {
     let (begin, end) = (text.len() - text.trim_start().len(), text.trim_end().len());
     let mut plain = 0;
@@ -64,7 +64,7 @@ fn escaped(text: &str, put: &mut (impl FnMut(&str) + ?Sized)) {
             '&' => "&amp;".to_owned(),
             '<' => "&lt;".to_owned(),
             '>' => "&gt;".to_owned(),
-            // The latter three end lines in XML 1.1, and for some who read 1.0.
+            // The last three end lines in XML 1.1, and in some readers of 1.0.
             '\t' | '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => by_number(c),
             c if is_at_edge && c.is_whitespace() => by_number(c),
             _ => continue,

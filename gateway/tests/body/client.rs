@@ -1,4 +1,4 @@
-//! A client that signs as Amazon's documents have it, written without a look at the gateway.
+//! A client that signs according to Amazon's documents, written independently of the gateway.
 
 use bytes::Bytes;
 use futures::stream;
@@ -17,7 +17,7 @@ const SCOPE: &str = "20130524/us-east-1/s3/aws4_request";
 pub const SEED: &str = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
 pub const TRAILER_SEED: &str = "106e2a8a18243abcf37539882f36619c00e2dfc72633413f02d3b74544bfeb8e";
 
-/// How a client frames.
+/// A client's framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     Plain,
@@ -26,11 +26,11 @@ pub enum Framing {
     UnsignedTrailer(Checksum),
 }
 
-/// How a client ends the line of the checksum.
+/// The line end after the checksum, as minio-go and other clients write it.
 pub const MINIO_GO: &str = "\n\r\n";
 pub const OTHERS: &str = "\r\n";
 
-/// The chain of signatures, of either side.
+/// The chain of signatures, for either side.
 pub struct Chain {
     key: hmac::Key,
     previous: String,
@@ -77,8 +77,8 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(digest::digest(&digest::SHA256, bytes))
 }
 
-/// The value of a checksum in base64; for those that can't be computed here, anything of their
-/// length.
+/// Returns the value of a checksum in base64, or any value of that length if it can't be computed
+/// here.
 pub fn checksum(of: Checksum, data: &[u8]) -> String {
     use base64::Engine as _;
     let bytes = match of {
@@ -93,8 +93,8 @@ pub fn checksum(of: Checksum, data: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// What a client sends of `data`, in chunks of these sizes over and over, its checksum's line ended
-/// so.
+/// Returns the framed form of `data`, in chunks of these sizes in rotation, with this line end
+/// after the checksum.
 pub fn send(framing: Framing, data: &[u8], sizes: &[usize], line_end: &str) -> Vec<u8> {
     let (seed, trailer) = match framing {
         Framing::Plain => return data.to_vec(),
@@ -133,7 +133,7 @@ pub fn send(framing: Framing, data: &[u8], sizes: &[usize], line_end: &str) -> V
     sent
 }
 
-/// The chain that a gateway verifies such a body with.
+/// Returns the chain by which a gateway verifies such a body.
 pub fn chain(framing: Framing) -> Option<Box<dyn ChunkSignatures>> {
     match framing {
         Framing::Plain | Framing::UnsignedTrailer(_) => None,
@@ -142,13 +142,13 @@ pub fn chain(framing: Framing) -> Option<Box<dyn ChunkSignatures>> {
     }
 }
 
-/// A body that comes in these pieces.
+/// A body that arrives in these pieces.
 pub fn body(pieces: Vec<Bytes>) -> Body {
     let frames = pieces.into_iter().map(|piece| Ok::<_, BoxError>(Frame::data(piece)));
     StreamBody::new(stream::iter(frames)).boxed_unsync()
 }
 
-/// Bytes in pieces of these sizes over and over.
+/// Splits bytes into pieces of these sizes in rotation.
 pub fn pieces(bytes: &[u8], sizes: &[usize]) -> Vec<Bytes> {
     let mut rest = Bytes::copy_from_slice(bytes);
     let mut sizes = sizes.iter().cycle();
@@ -160,7 +160,7 @@ pub fn pieces(bytes: &[u8], sizes: &[usize]) -> Vec<Bytes> {
     pieces
 }
 
-/// Bytes that don't repeat soon.
+/// Bytes without a short period.
 pub fn data(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8 ^ (at / 251) as u8).collect()
 }

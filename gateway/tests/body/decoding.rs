@@ -19,7 +19,7 @@ fn layout(framing: Framing) -> Layout {
     }
 }
 
-/// What was read, with neighbouring data joined.
+/// Returns the decoded events, with adjacent data joined.
 fn read(layout: Layout, length: u64, pieces: Vec<Bytes>) -> Result<Vec<Event>, Code> {
     let mut decoder = Decoder::new(layout, length);
     let mut events: Vec<Event> = Vec::new();
@@ -42,7 +42,8 @@ fn all_data(events: &[Event]) -> Vec<u8> {
     data.collect::<Vec<_>>().concat()
 }
 
-/// "Example Calculations" of sigv4-streaming and sigv4-streaming-trailers, to the last signature.
+/// "Example Calculations" of sigv4-streaming and sigv4-streaming-trailers, up to the last
+/// signature.
 #[rstest]
 #[case(
     Layout::Signed,
@@ -95,7 +96,7 @@ fn the_published_examples_verify(
     assert_eq!(events.len(), 6, "two chunks with data, an empty one, the end");
 }
 
-/// A body of two bytes in an unsigned chunk, and what is to be said of it.
+/// A body of two bytes in an unsigned chunk, and the expected result.
 #[rstest]
 #[case("2\r\nab\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n", Ok(()))]
 #[case("02\r\nab\r\n000\r\nX-Amz-Checksum-CRC32:\tAAAAAA== \r\n\r\n", Ok(()))]
@@ -157,7 +158,7 @@ fn a_signed_chunk_has_a_signature_and_nothing_else(#[case] head: &str, #[case] g
     assert_eq!(read, if good { Ok(None) } else { Err(Code::IncompleteBody) });
 }
 
-/// A trailer of its own is refused where none was announced, and its absence where one was.
+/// A trailer is refused if none was announced, and its absence if one was.
 #[test]
 fn trailers_are_those_that_were_announced() {
     let signed = client::send(Framing::SignedTrailer(Checksum::Sha1), b"ab", &[], OTHERS);
@@ -171,7 +172,7 @@ fn trailers_are_those_that_were_announced() {
     assert_eq!(read_as(Layout::SignedTrailer(None)), Err(Code::MalformedTrailerError));
 }
 
-/// One chunk of 5 GiB: it is read in pieces, and only its head is in memory.
+/// One chunk of 5 GiB: it is read in pieces, and only its first line is in memory.
 #[test]
 fn a_chunk_of_any_size_is_a_counter() {
     let length = 5 << 30;

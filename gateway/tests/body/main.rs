@@ -1,6 +1,6 @@
-//! Bodies from the client to the store: what is decoded, what is verified, what a store gets of it,
-//! and how long it may take. The client here signs and the store here parses with code of their
-//! own.
+//! Bodies from the client to the store: decoding, verification, the output for the store, and time
+//! limits. The client's signing and the store's parsing are implemented here, independently of the
+//! gateway.
 
 mod client;
 mod decoding;

@@ -1,4 +1,4 @@
-//! What one stream holds: counted by the buffers that are alive while nothing moves.
+//! The memory of one stream, counted by its live buffers while nothing moves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use tower::BoxError;
 use crate::client::{self, Framing, OTHERS};
 use crate::to_the_store::{OLD_STORE, STORE, payload};
 
-/// A buffer that says how much of its kind is alive.
+/// A buffer that counts the live bytes of its kind.
 struct Counted {
     bytes: Vec<u8>,
     alive: Arc<AtomicUsize>,
@@ -41,8 +41,8 @@ impl Drop for Counted {
     }
 }
 
-/// At each moment in which the client is asked for more, nothing of what it sent is held but a
-/// small copy; and while the store takes its time, one piece.
+/// Whenever the client is polled for more, only a small copy of its data is kept; and while the
+/// store is slow, one piece.
 #[rstest]
 fn a_stream_holds_one_piece(
     #[values(
@@ -75,7 +75,7 @@ fn a_stream_holds_one_piece(
     const { assert!(WITHHELD <= 64 << 10) }
 }
 
-/// The machine itself, its boxes not counted.
+/// The size of the state machine itself, without its allocations.
 #[test]
 fn a_stream_is_small() {
     let bytes = size_of::<stowage_gateway::body::decoder::Decoder>();

@@ -1,4 +1,4 @@
-//! Slow peers, on a clock that is played.
+//! Slow peers, on a paused clock.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,7 +22,7 @@ const fn seconds(seconds: u64) -> Duration {
 
 const PACE: Pace = Pace { idle: seconds(30), window: seconds(60), least: 6000 };
 
-/// A body whose pieces come so many seconds after one another, with so many bytes.
+/// A body whose pieces have these delays in seconds and these lengths.
 fn body(pieces: Vec<(u64, usize)>) -> Body {
     let frames = stream::iter(pieces).then(|(after, bytes)| async move {
         sleep(seconds(after)).await;
@@ -31,7 +31,7 @@ fn body(pieces: Vec<(u64, usize)>) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// How many bytes came, how long it took, and whether it was broken off.
+/// Returns the number of bytes, the seconds until the end, and the error, if any.
 async fn read(mut body: Body, rest: Duration) -> (usize, u64, Option<Code>) {
     let (began, mut bytes) = (Instant::now(), 0);
     loop {
@@ -65,7 +65,7 @@ async fn a_sender_is_held_to_its_pace(#[case] pieces: Vec<(u64, usize)>, #[case]
     assert_eq!(read(paced(body(pieces), PACE), Duration::ZERO).await, expected);
 }
 
-/// Time in which nobody asks for more is not the sender's.
+/// Time in which no data is polled does not count against the sender.
 #[tokio::test(start_paused = true)]
 async fn a_sender_does_not_pay_for_who_takes() {
     let pieces = vec![(1, 100); 50];
@@ -88,7 +88,7 @@ async fn any_pace_is_a_pace() {
     assert_eq!(read(paced(body(vec![(100_000, 1)]), all), Duration::ZERO).await, (1, 100_000, None));
 }
 
-/// A floor that rises after so many seconds.
+/// A floor that rises after this many seconds.
 struct Rising(Instant, u64);
 
 impl Floor for Rising {
@@ -118,7 +118,7 @@ async fn a_meter_counts_what_was_waited() {
     assert_eq!(meter.wait(start), Ok(start + seconds(30)));
     assert_eq!(meter.wait(start + seconds(29)), Ok(start + seconds(30)));
     meter.moved(start + seconds(29), 1);
-    // A rest of an hour, and the window goes on where it stood.
+    // After an hour without waiting, the window continues at the same place.
     let later = start + seconds(3629);
     assert_eq!(meter.wait(later), Ok(later + seconds(30)));
     meter.moved(later + seconds(29), 1);
@@ -126,7 +126,7 @@ async fn a_meter_counts_what_was_waited() {
     assert_eq!(meter.wait(later + seconds(31)), Err(Slow::Trickle));
 }
 
-/// A client that reads so many bytes each so many seconds.
+/// Writes to a client that makes these reads: delay in seconds, and number of bytes.
 async fn written(reads: Vec<(u64, usize)>, bytes: usize) -> (u64, Result<(), std::io::ErrorKind>) {
     let (gateway, mut client) = tokio::io::duplex(1000);
     let mut writer = Writer::new(gateway, PACE);
@@ -177,7 +177,7 @@ async fn a_reader_is_held_to_a_floor() {
     reader.abort();
 }
 
-/// A window that ends sooner than the timer was set for is not overlooked.
+/// A window that ends before the timer fires is still checked.
 #[tokio::test(start_paused = true)]
 async fn a_window_ends_on_time() {
     let pieces = vec![(25, 1), (10, 1), (24, 1), (29, 1)];
@@ -220,7 +220,7 @@ async fn a_flush_that_waited_is_no_debt() {
     writer.write_all(b"two").await.expect("silence is not held against it");
 }
 
-/// Between two answers a client may be silent.
+/// A client may be silent between two responses.
 #[tokio::test(start_paused = true)]
 async fn silence_between_answers_is_nobodys() {
     let (gateway, mut client) = tokio::io::duplex(1000);

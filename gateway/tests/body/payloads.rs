@@ -1,4 +1,4 @@
-//! What a head says of a body.
+//! The body announced by a head.
 
 use rstest::rstest;
 use stowage_gateway::body::checksum::Checksum;

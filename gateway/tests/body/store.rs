@@ -1,20 +1,19 @@
-//! A store: it takes a body as HTTP would carry it, and reads aws-chunked by the simplest means.
+//! A store that takes a body as HTTP would carry it, and parses aws-chunked in the simplest way.
 
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use stowage_gateway::body::Outgoing;
 
-/// What became of a request at the store.
+/// The outcome of a request at the store.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put {
-    /// All that was announced has come.
+    /// All announced bytes have come.
     Whole(Vec<u8>),
-    /// The connection was cut after so many bytes.
+    /// The connection was cut after these bytes.
     Cut(Vec<u8>),
 }
 
-/// Takes what comes until `Content-Length` is reached, as a store does, or until the connection is
-/// cut.
+/// Reads until `Content-Length` is reached, as a store does, or until the connection is cut.
 pub async fn take(outgoing: &mut Outgoing) -> Put {
     let mut got = Vec::new();
     while (got.len() as u64) < outgoing.length {
@@ -36,7 +35,7 @@ pub struct Parsed {
     pub trailers: Vec<(String, String)>,
 }
 
-/// Reads unsigned aws-chunks; panics where they are not exactly as they should be.
+/// Parses unsigned aws-chunks. Panics if they are malformed.
 pub fn parse(mut bytes: &[u8]) -> Parsed {
     let mut parsed = Parsed { data: Vec::new(), sizes: Vec::new(), trailers: Vec::new() };
     loop {

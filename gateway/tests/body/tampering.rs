@@ -1,4 +1,4 @@
-//! Bodies that are not right: no store ever gets the whole of one.
+//! Bodies that are not valid: no store ever gets all of one.
 
 use std::io;
 use std::time::Duration;
@@ -21,7 +21,8 @@ use crate::client::{self, Framing, OTHERS};
 use crate::store::{self, Put};
 use crate::to_the_store::{OLD_STORE, STORE, payload, way};
 
-/// Why this body was refused. That the store got less than the whole is seen to.
+/// Returns the reason why this body was refused. Also checks that the store got less than all of
+/// it.
 fn refused(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Trailers) -> Option<Code> {
     let mut way = match way(framing, length, pieces, store) {
         Ok(way) => way,
@@ -39,7 +40,7 @@ fn refused(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Trailers) -
 
 const SIGNED: [Framing; 2] = [Framing::Signed, Framing::SignedTrailer(Checksum::Crc32c)];
 
-/// Every byte of what a client signs, one more and one less: no byte is read by nobody.
+/// Changes every byte of a client's message, adds one and removes one: every byte is verified.
 #[test]
 fn every_byte_counts() {
     let unsigned = Framing::UnsignedTrailer(Checksum::Crc64Nvme);
@@ -63,8 +64,7 @@ fn every_byte_counts() {
     }
 }
 
-/// A body that ends at any byte before its end, one with something after it, and one with a byte
-/// doubled.
+/// A body that ends early at any byte, one with extra data after it, and one with a repeated byte.
 #[test]
 fn no_more_and_no_less() {
     let framings = [SIGNED[0], SIGNED[1], Framing::UnsignedTrailer(Checksum::Crc32), Framing::Plain];
@@ -82,7 +82,7 @@ fn no_more_and_no_less() {
                 assert_eq!(code, Some(Code::IncompleteBody), "{framing:?}");
             }
         }
-        // HTTP itself ends a plain body where it is said to end.
+        // HTTP itself ends a plain body at its announced length.
         let wrong = if framing == Framing::Plain { &[41][..] } else { &[39, 41] };
         for length in wrong {
             let code = refused(framing, *length, vec![sent.clone().into()], ability);
@@ -91,7 +91,7 @@ fn no_more_and_no_less() {
     }
 }
 
-/// The kinds of tampering by what a client is told.
+/// The kinds of tampering, each with the code in the response.
 #[rstest]
 #[case(SIGNED[0], |sent: String| sent.replacen("xyz", "xyw", 1), Code::SignatureDoesNotMatch)]
 #[case(SIGNED[0], |sent: String| sent.replacen("chunk-signature=", "chunk-signature=0", 1), Code::IncompleteBody)]
@@ -110,7 +110,7 @@ fn the_client_is_told(#[case] framing: Framing, #[case] tamper: fn(String) -> St
     }
 }
 
-/// The text without what is from one mark to before the next.
+/// Returns the text without the part from one mark up to the next.
 fn without(text: &str, from: &str, to: &str) -> String {
     let start = text.find(from).expect("where it begins");
     let end = start + text[start..].find(to).expect("where it ends");
@@ -122,20 +122,20 @@ fn another_checksum(sent: &str) -> String {
     sent.replacen(&value, &client::checksum(Checksum::Crc32c, b"other"), 1)
 }
 
-/// A client that signs a checksum which isn't that of its data is not believed either.
+/// A checksum that is signed but isn't that of the data is refused as well.
 #[test]
 fn a_signed_checksum_is_verified() {
     let framing = Framing::SignedTrailer(Checksum::XxHash3);
     let sent = client::send(framing, b"abc", &[], OTHERS);
     let good = refused(framing, 3, vec![sent.clone().into()], STORE);
     assert_eq!(good, None, "only the store can verify it");
-    // The same value would be one of CRC-64, and is wrong; its line is signed by its name too.
+    // As a CRC-64 the same value would be wrong. The signature covers the trailer's name too.
     let sent = String::from_utf8(sent).unwrap().replace("xxhash3", "crc64nvme");
     let code = refused(Framing::SignedTrailer(Checksum::Crc64Nvme), 3, vec![sent.into()], STORE);
     assert_eq!(code, Some(Code::SignatureDoesNotMatch));
 }
 
-/// An error of the connection is an incomplete body, one of the gateway's own is what it is.
+/// An error of the connection makes the body incomplete. The gateway's own errors are kept.
 #[rstest]
 #[case(io::Error::from(io::ErrorKind::ConnectionReset).into(), Code::IncompleteBody)]
 #[case(Broken(Refusal::new(Code::RequestTimeout, "")).into(), Code::RequestTimeout)]
@@ -149,7 +149,7 @@ fn a_source_that_fails_is_told(#[case] error: BoxError, #[case] expected: Code) 
     assert_eq!(clone.passed(), 2);
 }
 
-/// The body of a PUT whose answer the client waits for: the last piece comes when the rest was
+/// The body of a PUT whose client waits for the response: each piece comes when the one before was
 /// taken.
 fn slowly(pieces: Vec<Bytes>) -> Body {
     let frames = stream::iter(pieces).then(|piece| async {
@@ -159,8 +159,8 @@ fn slowly(pieces: Vec<Bytes>) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// What the socket of a store gets, by hyper's own client, of a body with its last signature wrong:
-/// fewer bytes than announced, and then the end of the connection.
+/// The bytes on a store's socket, from hyper's client, for a body whose last signature is wrong:
+/// fewer than announced, followed by the end of the connection.
 #[tokio::test(start_paused = true)]
 async fn a_connection_to_the_store_is_cut() {
     for (framing, good) in SIGNED.into_iter().flat_map(|framing| [(framing, true), (framing, false)]) {
@@ -208,7 +208,7 @@ proptest! {
         let at = at.index(sent.len());
         let before = sent[at];
         sent[at] ^= mask;
-        // The digits of a size and the name of a trailer mean the same in either case.
+        // The digits of a size and the name of a trailer are case-insensitive.
         prop_assume!(!before.eq_ignore_ascii_case(&sent[at]));
         prop_assert!(refused(framing, length as u64, client::pieces(&sent, &[split]), STORE).is_some());
     }

@@ -1,4 +1,4 @@
-//! What a store gets of bodies that are right.
+//! The output for the store of valid bodies.
 
 use bytes::Bytes;
 use futures::executor::block_on;
@@ -25,13 +25,12 @@ pub fn payload(framing: Framing, length: u64) -> Payload {
     }
 }
 
-/// The way of `pieces`, said to be `length` bytes in this framing, to a store.
+/// Returns the body for a store from `pieces`, announced as `length` bytes in this framing.
 pub fn way(framing: Framing, length: u64, pieces: Vec<Bytes>, store: Trailers) -> Result<Outgoing, Refusal> {
     block_on(outgoing(client::body(pieces), payload(framing, length), store, client::chain(framing)))
 }
 
-/// The framing of the client, whether the store knows trailers, and the checksum that the store
-/// gets.
+/// The client's framing, the store's support of trailers, and the checksum that the store gets.
 #[rstest]
 #[case(Framing::Plain, STORE, None)]
 #[case(Framing::Signed, STORE, None)]
@@ -66,8 +65,7 @@ fn a_body_that_is_right_arrives(
     assert_eq!(parsed.trailers, [(checksum.header().to_owned(), client::checksum(checksum, &data))]);
 }
 
-/// Without a checksum there is nothing that a trailer would keep for the store, so the body goes
-/// plain.
+/// Without a checksum, a trailer would have nothing for the store, so the body is sent unframed.
 #[rstest]
 #[case(true, "0\r\n\r\n")]
 #[case(false, "")]
@@ -113,7 +111,7 @@ fn a_body_with_another_hash_than_was_signed_is_cut(#[values(STORE, OLD_STORE)] s
     }
 }
 
-/// A hash of something is refused where nothing comes.
+/// An empty body with another hash is refused.
 #[rstest]
 fn nothing_has_the_hash_of_nothing(#[values(STORE, OLD_STORE)] store: Trailers) {
     for (sha256, good) in [(client::sha256_hex(b""), true), (client::sha256_hex(b"abc"), false)] {
@@ -143,7 +141,7 @@ fn what_nobody_can_verify_is_refused_beforehand() {
     }
 }
 
-/// MinIO refuses chunks beyond 16 MiB; some SDKs send an object as one.
+/// MinIO refuses chunks beyond 16 MiB, and some SDKs send an object as one chunk.
 #[rstest]
 #[case(CHUNK - 1, &[CHUNK - 1])]
 #[case(CHUNK, &[CHUNK])]

@@ -1,4 +1,4 @@
-//! Who gets in, and who doesn't.
+//! Authorisation of requests.
 
 use rstest::rstest;
 use serde_json::json;

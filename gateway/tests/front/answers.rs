@@ -1,4 +1,4 @@
-//! What of a store's answer a client sees.
+//! The client's view of a store's response.
 
 use rstest::rstest;
 

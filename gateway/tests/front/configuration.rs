@@ -1,4 +1,4 @@
-//! Questions about a bucket's configuration: a tenant has none, and hears so in S3's words.
+//! Requests about a bucket's configuration: a tenant has none, and gets S3's errors for that.
 
 use rstest::rstest;
 use serde_json::json;
@@ -64,7 +64,7 @@ async fn a_bucket_was_made_when_its_record_was() {
     let secret = record.content(SYSTEM).to_secret();
     let name = secret.metadata.name.clone().expect("it has a name");
     stage.internal(&name, serde_json::to_value(secret).expect("it is JSON"));
-    // The watch tells in order: what comes later is known later.
+    // The watch delivers events in order, so the record is known once the later key is.
     stage.credential("AKIALATER", "photos", json!({}));
     stage.until(|stage| stage.knows("AKIALATER")).await;
     let (_, _, text) = stage.signed_as(KEY, ask("GET", "/")).await;

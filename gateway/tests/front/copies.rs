@@ -1,4 +1,4 @@
-//! Copies: what a store is asked to copy is what was looked at.
+//! Copies: the store copies the same content that was looked up.
 
 use http::Response;
 use rstest::rstest;
@@ -11,7 +11,7 @@ fn copy(source: &str) -> Ask {
 }
 
 // covers: 6.copy.version
-/// Some stores decode all of the header before they look for the version (versitygw 1.8.0).
+/// Some stores decode the whole header before they look for the version (versitygw 1.8.0).
 #[rstest]
 #[case("/photos/pub/doc%3FversionId%3DV1")]
 #[case("/photos/pub/doc%3fversionid=V1")]
@@ -27,7 +27,7 @@ async fn a_key_that_names_a_version_is_not_copied(#[case] source: &str) {
     assert!(stage.asked().is_empty());
 }
 
-/// A store whose objects all have this tag, or are not there.
+/// A store whose objects all have this ETag, or don't exist.
 fn store(head: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static {
     move |asked| match asked.method.as_str() {
         "HEAD" => answer(head, &[("content-length", "41"), ("etag", "\"e1\"")], ""),
@@ -35,7 +35,7 @@ fn store(head: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static
     }
 }
 
-/// A copy within the bucket of an access, by its key.
+/// Copies within the bucket of an access, with its key.
 async fn copied(head: u16, request: Ask) -> (Stage, u16, String) {
     let (stage, id) = deletions::stage(&deletions::store(), None).await;
     stage.store_answers(store(head));
@@ -78,7 +78,7 @@ async fn what_is_behind_a_delete_marker_is_not_copied(#[case] head: u16, #[case]
 }
 
 // covers: 6.copy.pinned
-/// Beside the pin a store would pass by some of them.
+/// A store would ignore some of them next to the pin.
 #[tokio::test]
 async fn conditions_on_a_source_are_those_of_the_look() {
     let since = "Sat, 01 Jan 2000 00:00:00 GMT";
@@ -95,7 +95,7 @@ async fn conditions_on_a_source_are_those_of_the_look() {
     assert_eq!(put.header("x-amz-copy-source-if-match"), Some("\"e1\""));
 }
 
-/// Where nobody has to know it, a source isn't looked at.
+/// A source isn't looked up if its properties don't matter.
 #[tokio::test]
 async fn a_claims_key_without_a_quota_copies_at_once() {
     let stage = Stage::new().await;

@@ -1,4 +1,4 @@
-//! Pages of other origins.
+//! CORS.
 
 use http::HeaderMap;
 use rstest::rstest;
@@ -8,7 +8,7 @@ use crate::{Ask, KEY, Stage, answer, ask, code};
 
 const APP: &str = "https://app.example";
 
-/// With a page that may use the buckets of `main`, and one that may use those of `other`.
+/// Starts a gateway with one page allowed by the backend `main`, and another by `other`.
 async fn stage() -> Stage {
     let stage = Stage::new().await;
     let cors = json!({"allowedOrigins": [APP], "allowedMethods": ["GET", "PUT"], "allowedHeaders": ["*"]});
@@ -35,7 +35,7 @@ fn allowed(headers: &HeaderMap) -> Option<&str> {
 #[case("/photos/a", APP, "PUT", 200)]
 #[case("/photos/a", APP, "DELETE", 403)]
 #[case("/photos/a", "https://evil.example", "GET", 403)]
-// Which buckets there are, and at which store, it doesn't tell.
+// It doesn't reveal which buckets exist, or at which store.
 #[case("/nobodys/a", APP, "PUT", 200)]
 #[case("/photos/a", "https://other.example", "GET", 200)]
 #[tokio::test]

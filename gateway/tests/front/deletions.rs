@@ -1,5 +1,4 @@
-//! Many objects deleted by one request: a store that knows S3 gets a document that the gateway
-//! wrote, and none of a client.
+//! DeleteObjects: an S3 store gets a document written by the gateway, and none of a client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::{Ask, Asked, SECRET, STORE, STORE_KEY, SYSTEM, Stage, answer, ask, bo
 
 pub(crate) const BUCKET: &str = "album";
 
-/// Objects beside each other that differ in what readers of XML, of paths or of tables may miss.
+/// Objects whose names differ in ways that a reader of XML, paths or tables may miss.
 const OBJECTS: [&str; 9] = [
     "secret",
     "shared/a",
@@ -50,13 +49,13 @@ pub(crate) fn store() -> Store {
     store
 }
 
-/// Which of the objects are gone.
+/// Returns the objects that were deleted.
 fn gone(store: &Store) -> Vec<&'static str> {
     let left = store.objects(BUCKET);
     OBJECTS.into_iter().filter(|key| !left.contains_key(*key)).collect()
 }
 
-/// The one call of the store beside the question whether the bucket keeps versions.
+/// Returns the only call to the store besides GetBucketVersioning.
 fn only(stage: &Stage) -> Asked {
     let mut asked = stage.asked();
     asked.retain(|asked| !asked.line().ends_with("?versioning="));
@@ -64,7 +63,7 @@ fn only(stage: &Stage) -> Asked {
     asked.remove(0)
 }
 
-/// What the store says, which checks signatures and digests.
+/// Returns the response of the store, which verifies signatures and digests.
 fn carried_out(store: &Store, asked: &Asked) -> Response<Body> {
     let Ok(bytes) = asked.body.clone() else { return answer(400, &[], "") };
     let mut request = Request::new(s3s::Body::from(bytes));
@@ -77,7 +76,7 @@ fn carried_out(store: &Store, asked: &Asked) -> Response<Body> {
     Response::from_parts(parts, body(text.to_bytes()))
 }
 
-/// The record of the bucket, which is open to the namespace that asks while `shared`.
+/// Writes the record of the bucket. If `shared`, it has consent for the access's namespace.
 fn share(stage: &Stage, shared: bool) {
     let consent = shared.then(|| (NamespaceUid::new("n-1"), Consent::full()));
     let record = BucketRecord {
@@ -96,7 +95,8 @@ fn put(stage: &Stage, secret: &k8s_openapi::api::core::v1::Secret) {
     stage.internal(&name, serde_json::to_value(secret).expect("it is JSON"));
 }
 
-/// A gateway before this store, and the id of an access's key for what begins with the prefix.
+/// Starts a gateway with this store. Returns it with the id of an access's key, limited to the
+/// prefix.
 pub(crate) async fn stage(store: &Store, prefix: Option<&str>) -> (Stage, String) {
     let stage = Stage::new().await;
     let store = store.clone();
@@ -130,7 +130,7 @@ fn crc32(bytes: &[u8]) -> String {
     STANDARD.encode(u32::try_from(sum).expect("it has 32 bits").to_be_bytes())
 }
 
-/// A request with this document, its hash signed and with a CRC32, as Amazon's SDKs send it.
+/// A request with this document, its signed hash and a CRC32, as Amazon's SDKs send it.
 pub(crate) fn delete(document: &str) -> Ask {
     let mut request = ask("POST", &format!("/{BUCKET}?delete="))
         .with("content-type", "application/xml")
@@ -187,7 +187,7 @@ async fn one_key_outside_refuses_them_all(#[case] keys: &[&str]) {
 }
 
 // covers: 6.deleteObjects.written
-/// What the store deletes is what was looked at, and no object beside it.
+/// The store deletes the object whose key was checked, and none with a similar one.
 #[rstest]
 #[case("shared/a&amp;b", "shared/a&b")]
 #[case("shared/a&amp;amp;b", "shared/a&amp;b")]
@@ -236,7 +236,7 @@ async fn a_longer_document_than_any_is_not_read() {
     assert!(stage.asked().is_empty() && gone(&store).is_empty());
 }
 
-/// What the head says of the body is changed.
+/// A valid request with a change to its headers or body.
 fn told(change: impl FnOnce(&mut Ask)) -> Ask {
     let mut request = delete(&document(&["shared/a"]));
     change(&mut request);
@@ -265,7 +265,7 @@ async fn a_body_that_is_not_what_was_said_deletes_nothing(#[case] request: Ask, 
     assert!(stage.asked().is_empty() && gone(&store).is_empty());
 }
 
-/// A request whose document comes in chunks with a checksum behind them.
+/// A request with its document in chunks, followed by a checksum.
 fn in_chunks(document: &str, sum: &str) -> Ask {
     let framed = format!("{:x}\r\n{document}\r\n0\r\nx-amz-checksum-crc32:{sum}\r\n\r\n", document.len());
     let mut request = ask("POST", &format!("/{BUCKET}?delete="))
@@ -292,7 +292,7 @@ async fn a_checksum_behind_the_body_is_held_against_it() {
     assert_eq!(only(&stage).header("x-amz-trailer"), None);
 }
 
-/// A stage whose gateway serves the key of a claim, for the whole bucket; and the key's id.
+/// Starts a gateway that knows a claim's key for the whole bucket. Returns it with the key's id.
 pub(crate) async fn of_claim(store: &Store) -> (Stage, String) {
     let stage = Stage::new().await;
     let store = store.clone();
@@ -303,8 +303,8 @@ pub(crate) async fn of_claim(store: &Store) -> (Stage, String) {
 }
 
 // covers: 6.deleteObjects, 6.deleteObjects.written
-/// A key that climbs out of its bucket removed objects of other tenants at stores that keep
-/// buckets as folders.
+/// With a key that resolves to a path outside of its bucket, a tenant could delete objects of other
+/// tenants in stores that keep buckets as folders.
 #[rstest]
 #[case::of_a_claim(false)]
 #[case::of_an_access(true)]
@@ -329,7 +329,7 @@ async fn a_key_for_the_whole_bucket_has_its_document_read_and_written(#[case] of
     assert_eq!(only(&stage).body.as_deref(), Ok(written.as_bytes()));
 }
 
-/// A request whose body is there when this one says so.
+/// A request whose body arrives when `ready` completes.
 fn waiting(request: Ask, id: &str, ready: impl Future<Output = ()> + Send + 'static) -> Request<Body> {
     let bytes = request.body.clone();
     let frame = async move {

@@ -1,4 +1,4 @@
-//! Forms before anything says whose they are: they share little memory, and don't hold it for long.
+//! Forms before they are authenticated: they share little memory, and keep it for a short time.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tower::BoxError;
 
 use crate::{Stage, ask, code};
 
-/// A form of which one field comes, and no more.
+/// A form of which one field arrives, and nothing else.
 fn endless() -> Request<stowage_gateway::body::Body> {
     let request = ask("POST", "/photos").with("content-type", "multipart/form-data; boundary=x");
     let field = Bytes::from_static(b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nvalue");
@@ -23,7 +23,7 @@ fn endless() -> Request<stowage_gateway::body::Body> {
     request.with("content-length", "1000000").plain().map(|_| StreamBody::new(begun.chain(pending())).boxed_unsync())
 }
 
-/// Sends so many of them from an address, and tells what comes of them within this time.
+/// Sends `count` of them from an address, and returns the codes of the responses within this time.
 async fn codes(stage: &Stage, host: u8, count: usize, within: Duration) -> Vec<String> {
     let peer = Peer { address: (Ipv4Addr::new(203, 0, 113, host), 4711).into(), is_tls: false };
     let mut forms = JoinSet::new();
@@ -51,9 +51,9 @@ async fn forms_of_which_no_field_ends_share_little_memory() {
     tokio::time::pause();
     let refused = codes(&stage, 1, 400, Duration::from_secs(1)).await;
     assert_eq!((refused.len(), refused.iter().all(|code| code == "SlowDown")), (400 - 256, true));
-    // All of the others are given up with that.
+    // All others have been given up by now.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    // One source is not in the way of another.
+    // One source doesn't block another.
     let (ours, theirs) =
         tokio::join!(codes(&stage, 1, 256, Duration::from_secs(9)), codes(&stage, 2, 10, Duration::from_secs(11)),);
     assert_eq!(ours, Vec::<String>::new(), "they are waited for");

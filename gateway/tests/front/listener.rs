@@ -1,4 +1,4 @@
-//! A real listener: what is read of a connection before there is a request.
+//! A real listener: checks of a connection's data before there is a request.
 
 use std::future::pending;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The whole way of a request: a gateway that follows a simulated cluster, before a store that
-//! notes what it is asked.
+//! The whole path of a request: a gateway that follows a simulated cluster, with a store that
+//! records its requests.
 
 mod access;
 mod answers;
@@ -48,18 +48,18 @@ pub(crate) const STORE_KEY: &str = "STOREADMINKEY";
 pub(crate) const KEY: &str = "AKIAONE";
 pub(crate) const SECRET: &str = "tenant-secret-of-a-test-0123456789-abcde";
 
-/// What the store was asked.
+/// A request to the store.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    /// The body, or why it broke off.
+    /// The body, or the reason why it broke off.
     pub(crate) body: Result<Bytes, String>,
 }
 
 impl Asked {
-    /// Method, path and query.
+    /// Returns method, path and query.
     pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.uri.path_and_query().expect("it has a path"))
     }
@@ -71,7 +71,7 @@ impl Asked {
 
 type Answer = dyn Fn(&Asked) -> Response<Body> + Send + Sync;
 
-/// A gateway, and what stands behind it.
+/// A gateway, with its cluster and its store.
 pub(crate) struct Stage {
     pub(crate) gateway: Gateway,
     pub(crate) cluster: Cluster,
@@ -96,9 +96,10 @@ impl Connect for Store {
             let (store, real) = (store.clone(), real.clone());
             async move {
                 if store.down.lock().is_some_and(|bucket| request.uri().path().starts_with(bucket)) {
-                    // Nobody listens there.
+                    // No process listens there.
                     *request.uri_mut() = Uri::from_static("http://127.0.0.1:1/");
-                    // In a box, as the compiler can't see through the service that it is `Send`.
+                    // Boxed, because the compiler can't prove through the service that the future
+                    // is `Send`.
                     let answer: BoxFuture<'static, _> = Box::pin(real.oneshot(request));
                     return answer.await;
                 }
@@ -158,7 +159,7 @@ fn put_backend(cluster: &Cluster, name: &str, further: Value) {
 }
 
 impl Stage {
-    /// With a tenant of the bucket `photos` on the backend `main`.
+    /// Starts with a tenant of the bucket `photos` on the backend `main`.
     pub(crate) async fn new() -> Self {
         Self::told(config()).await
     }
@@ -189,7 +190,7 @@ impl Stage {
         stage
     }
 
-    /// One more replica of the gateway, with ids of its own.
+    /// Starts another replica of the gateway, with its own ids.
     pub(crate) async fn beside(&self) -> Self {
         let store = Store { asked: self.asked.clone(), answer: self.answer.clone(), down: self.down.clone() };
         let stage = Self::of(self.cluster.clone(), store, config(), 2);
@@ -224,13 +225,13 @@ impl Stage {
         Self { gateway, cluster, source, work, asked, answer, down }
     }
 
-    /// Ends as a process does that was told to.
+    /// Shuts down gracefully.
     pub(crate) async fn end(self) {
         self.work.iter().for_each(JoinHandle::abort);
         self.gateway.part(&self.source).await;
     }
 
-    /// Stores a key for a bucket on `main`; what else its Secret has is merged.
+    /// Stores a key for a bucket on `main`, with `further` merged into its Secret.
     pub(crate) fn credential(&self, id: &str, bucket: &str, further: Value) {
         let scopes = json!([{"bucket": bucket, "backend": "main"}]).to_string();
         let mut data = json!({
@@ -249,7 +250,7 @@ impl Stage {
         self.internal(&format!("vc-{}", id.to_lowercase()), secret);
     }
 
-    /// Stores a backend, with more in its spec than it needs.
+    /// Stores a backend, with `further` merged into its spec.
     pub(crate) fn backend(&self, name: &str, further: Value) {
         put_backend(&self.cluster, name, further);
     }
@@ -272,22 +273,22 @@ impl Stage {
         tokio::time::timeout(Duration::from_secs(60), waited).await.expect("it comes to hold");
     }
 
-    /// What the store answers from now on.
+    /// Sets the store's responses from now on.
     pub(crate) fn store_answers(&self, answer: impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static) {
         *self.answer.lock() = Arc::new(answer);
     }
 
-    /// Below this path no store can be reached any more.
+    /// Makes stores unreachable for requests below this path.
     pub(crate) fn none_is_reached(&self, below: Option<&'static str>) {
         *self.down.lock() = below;
     }
 
-    /// What the store was asked so far.
+    /// Returns all requests to the store so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().clone()
     }
 
-    /// The one call of the store.
+    /// Returns the only request to the store.
     pub(crate) fn only(&self) -> Asked {
         let asked = self.asked();
         assert_eq!(asked.len(), 1, "{asked:?}");
@@ -302,7 +303,7 @@ impl Stage {
         (parts.status, parts.headers, text.unwrap_or_else(|error| format!("broken off: {error}")))
     }
 
-    /// Signs a request as this key and sends it.
+    /// Signs a request with this key and sends it.
     pub(crate) async fn signed_as(&self, id: &str, request: Ask) -> (StatusCode, HeaderMap, String) {
         self.send(request.signed(id, SECRET)).await
     }
@@ -374,7 +375,7 @@ impl Ask {
     }
 }
 
-/// The code of an error.
+/// Returns the code of an error.
 pub(crate) fn code(text: &str) -> &str {
     text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map_or("none", |(code, _)| code)
 }

@@ -1,4 +1,4 @@
-//! A store that nobody can reach.
+//! A store that can't be reached.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How much may be stored.
+//! Quotas.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const LIMITED: &str = "AKIALIMITED";
 
 const ONE_OBJECT: &str = "<ListVersionsResult><Version><Key>a</Key><Size>60</Size></Version></ListVersionsResult>";
 
-/// A store with one object of 60 bytes, that answers what is written with this status.
+/// A store with one object of 60 bytes. It answers writes with this status.
 fn store(status: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static {
     move |asked| match (asked.method.as_str(), asked.uri.query().unwrap_or_default()) {
         ("GET", query) if query.contains("uploads=") => {
@@ -38,7 +38,7 @@ fn store(status: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'stat
     }
 }
 
-/// A tenant with a bucket of at most 100 bytes, of which a scan has found 60.
+/// Starts with a bucket limited to 100 bytes, in which a scan has found 60.
 async fn stage(status: u16) -> Stage {
     of_at_most(100, status).await
 }
@@ -127,7 +127,7 @@ async fn a_copy_counts_as_long_as_its_source() {
 }
 
 // covers: 6.quota.metadata
-/// Of metadata 16 bytes, and one tag.
+/// The source has 16 bytes of metadata, and one tag.
 #[rstest]
 #[case(&[], 60 + 16 + 1536)]
 #[case(&["x-amz-metadata-directive"], 60 + 1536)]
@@ -152,7 +152,7 @@ async fn a_copy_counts_what_it_takes_over(#[case] replaced: &[&'static str], #[c
 }
 
 // covers: 6.quota.copy, 6.headers
-/// Only of an UploadPartCopy a range is copied.
+/// Only an UploadPartCopy can copy a range.
 #[tokio::test]
 async fn a_range_is_none_where_all_is_copied() {
     let stage = stage(200).await;
@@ -169,7 +169,7 @@ async fn a_range_is_none_where_all_is_copied() {
 }
 
 // covers: 6.copy.pinned
-/// What is copied is what was measured.
+/// The copy has the content that was measured.
 #[tokio::test]
 async fn a_copy_that_counts_is_pinned() {
     let stage = of_at_most(1000, 200).await;
@@ -209,7 +209,7 @@ async fn a_full_bucket_takes_no_metadata_either() {
 }
 
 // covers: 6.quota.pass
-/// With its document each has a `Content-Type`, of which no store keeps anything.
+/// Each has the `Content-Type` of its document, of which a store keeps nothing.
 #[rstest]
 #[case("/films?delete=", "<Delete><Object><Key>a</Key></Object></Delete>")]
 #[case(
@@ -237,7 +237,7 @@ async fn a_limit_that_cant_be_read_closes_writes_alone() {
 }
 
 // covers: 6.quota.exchange, 6.quota.bound
-/// What one has stored counts for the other, though neither waited for the other.
+/// The bytes stored by one gateway count for the other, although neither waited for the other.
 #[tokio::test]
 async fn two_gateways_hold_a_limit_together() {
     let one = of_at_most(1000, 200).await;
@@ -255,7 +255,8 @@ async fn two_gateways_hold_a_limit_together() {
     assert_eq!(code(&text), "QuotaExceeded");
 }
 
-/// More than can be let in without the other's knowledge, from both at once: one of them at most.
+/// Both receive a write that is too large to be admitted without the other's knowledge: at most one
+/// succeeds.
 #[tokio::test]
 async fn of_two_that_store_at_once_what_fits_is_stored() {
     let one = of_at_most(1000, 200).await;
@@ -270,13 +271,13 @@ fn maps() -> GroupVersionResource {
     GroupVersionResource::gvr("", "v1", "configmaps")
 }
 
-/// Names of what the replicas have told each other, of a kind.
+/// Returns the names of the exchange objects of a kind.
 fn of_exchange(stage: &Stage, plural: &str) -> Vec<String> {
     let ours = stage.cluster.objects().into_iter().filter(|it| it.plural == plural && it.namespace == SYSTEM);
     ours.map(|it| it.name).collect()
 }
 
-/// Somebody writes over what a replica has told: it tells again, over what stands there.
+/// A client overwrites a replica's counters: the replica publishes them again.
 #[tokio::test]
 async fn a_word_that_somebody_changes_is_told_again() {
     let stage = of_at_most(10_000, 200).await;
@@ -314,7 +315,7 @@ async fn what_nobody_could_measure_for_an_hour_is_not_added_to() {
     assert!(status.is_success());
 }
 
-/// Six hundred uploads a page, four pages of them.
+/// Six hundred uploads per page, on four pages.
 fn many_uploads(asked: &Asked) -> String {
     let page = ["1", "2", "3"]
         .into_iter()
@@ -366,7 +367,7 @@ async fn a_long_scan_waits_for_those_of_others() {
     assert_eq!(all, 2400, "what was put off goes on where it was");
 }
 
-/// Whoever ends tells what it has stored, and shares with nobody any more.
+/// A gateway that shuts down publishes its remaining counters, and deletes its Lease.
 #[tokio::test]
 async fn a_gateway_that_ends_leaves_its_words_and_no_lease() {
     let one = of_at_most(10_000, 200).await;
@@ -381,7 +382,7 @@ async fn a_gateway_that_ends_leaves_its_words_and_no_lease() {
 }
 
 // covers: 6.quota.ready
-/// Nobody is sent to a gateway that doesn't know yet what others have stored.
+/// No requests are routed to a gateway that doesn't know the others' usage yet.
 #[tokio::test]
 async fn a_gateway_is_ready_once_it_has_heard_of_the_others() {
     let one = of_at_most(1000, 200).await;
@@ -394,7 +395,7 @@ async fn a_gateway_is_ready_once_it_has_heard_of_the_others() {
     assert!(status.is_success() && begun.elapsed().as_secs() < 5);
 }
 
-/// Gateways that keep count together, as a scrape has them.
+/// Returns the number of replicas in the metrics.
 fn counting_together(stage: &Stage) -> u64 {
     let text = stage.gateway.measure(Instant::now(), 0, &Gauges::default());
     let line = text.lines().find_map(|line| line.strip_prefix("stowage_gateway_quota_replicas "));
@@ -412,7 +413,7 @@ async fn gateways_that_come_and_go_are_measured() {
     one.until(|stage| counting_together(stage) == 1).await;
 }
 
-/// No watch tells of a deletion that was compacted away: the list that follows doesn't show it.
+/// No watch delivers a deletion that was compacted away: the Lease is missing in the next list.
 #[tokio::test]
 async fn a_lease_that_was_deleted_while_nobody_watched_counts_no_more() {
     let stage = of_at_most(1000, 200).await;

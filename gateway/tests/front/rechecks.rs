@@ -1,4 +1,4 @@
-//! Requests whose key is revoked, or whose consent is withdrawn, while a body flows.
+//! Requests whose key is revoked, or whose consent is withdrawn, while a body is streamed.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use stowage_gateway::body::{Body, RECHECK};
 
 use crate::{KEY, SECRET, SYSTEM, Stage, answer, ask, code};
 
-/// Takes the key of the tenant of `photos` away.
+/// Deletes the key of the tenant of `photos`.
 async fn revoke(stage: &Stage) {
     assert!(stage.cluster.remove("secrets", SYSTEM, &format!("vc-{}", KEY.to_lowercase())).is_some());
     stage.until(|stage| !stage.knows(KEY)).await;
 }
 
-/// A body of so many KiB, one each second.
+/// A body of `count` KiB, one per second.
 fn a_second_each(count: usize) -> Body {
     let pieces = stream::iter(0..count).then(|_| async {
         sleep(Duration::from_secs(1)).await;
@@ -38,7 +38,7 @@ async fn an_upload_that_began_before_the_key_was_revoked_is_not_stored() {
     let body = StreamBody::new(body.map(|piece| Ok::<_, BoxError>(Frame::data(piece)))).boxed_unsync();
     let request: Request<Body> = ask("PUT", "/photos/a").with("content-length", "7").signed(KEY, SECRET).map(|_| body);
     let (sent, ()) = tokio::join!(stage.send(request), async {
-        // With no room between, the second piece is taken once the first was passed on.
+        // The channel has no buffer, so the second piece is taken once the first was forwarded.
         pieces.send(Bytes::from_static(b"con")).await.expect("it is read");
         pieces.send(Bytes::from_static(b"te")).await.expect("it is read");
         revoke(&stage).await;

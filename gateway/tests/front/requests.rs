@@ -1,4 +1,4 @@
-//! What the store gets is what was understood, and nothing else.
+//! The store gets only what the gateway has parsed.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -59,7 +59,7 @@ async fn the_source_of_a_copy_is_written_anew() {
 }
 
 // covers: 6.operations, 6.bucket, 6.headers, 6.copy, 6.segments, 6.reserved, 6.owner, 6.metadata
-/// None of these gets to the store.
+/// None of these reaches the store.
 #[rstest]
 #[case(ask("PUT", "/photos/a?%61cl").sending(""), "AccessDenied")]
 #[case(ask("GET", "/photos?policy"), "AccessDenied")]
@@ -91,7 +91,7 @@ async fn what_is_not_allowed_goes_nowhere(#[case] request: Ask, #[case] expected
     let stage = Stage::new().await;
     let (_, _, text) = stage.signed(request).await;
     assert_eq!(code(&text), expected, "{text}");
-    // With the bucket in the host the path is a key, whatever it is called.
+    // With the bucket in the host, the path is a key, even if it is the name of another bucket.
     let passed = usize::from(expected == "none");
     assert_eq!(stage.asked().len(), passed);
 }
@@ -121,7 +121,7 @@ async fn chunks_are_held_against_their_signatures() {
 }
 
 // covers: 6.body
-/// Whether a store compares it or not.
+/// The gateway compares it, also for stores that don't.
 #[tokio::test]
 async fn a_body_is_held_against_its_hash() {
     let stage = Stage::new().await;
@@ -137,7 +137,7 @@ async fn a_body_is_held_against_its_hash() {
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 // covers: 6.documents
-/// No document of a client gets to the store.
+/// No document of a client reaches the store.
 #[rstest]
 #[case(
     ask("PUT", "/photos/a?tagging"),
@@ -220,7 +220,7 @@ async fn a_framing_that_is_not_signed_as_one_is_no_framing() {
     assert!(stage.asked().is_empty());
 }
 
-/// A name and a value of a query as an independent reader has them: form_urlencoded's rules.
+/// Parses a query independently of the gateway, by form_urlencoded's rules.
 fn read(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let hex = |a: u8, b: u8| u8::from_str_radix(std::str::from_utf8(&[a, b]).ok()?, 16).ok();
     let decode = |text: &str| {
@@ -258,10 +258,10 @@ fn key() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     // covers: 6.once
-    /// What the store reads, by another's rules, is what the client meant.
+    /// An independent parser of the store's request finds what the client sent.
     #[test]
     fn the_store_reads_what_the_client_meant(key in key(), prefix in "\\PC{0,20}") {
-        // 6.segments: neither a key nor the place of a list climbs.
+        // 6.segments: neither a key nor a position in a list has a segment `.` or `..`.
         let climbs = |text: &str| text.split('/').any(|segment| segment == "." || segment == "..");
         prop_assume!(!climbs(&key) && !climbs(&prefix) && !key.bytes().all(|byte| byte == b'/'));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -274,7 +274,7 @@ proptest! {
             let second = stage.signed(ask("GET", &list)).await;
             let asked = stage.asked();
             assert_eq!(asked.len(), 2, "{key:?} {prefix:?}: {first:?}, then {second:?}");
-            // A plus in a path is a plus to everybody.
+            // In a path, a plus is always a plus.
             let got = read(&asked[0].uri.path().replace('=', "%3D"));
             assert_eq!(got, [(format!("/photos/{key}").into_bytes(), Vec::new())]);
             let got = read(asked[1].uri.query().expect("a query"));

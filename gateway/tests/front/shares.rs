@@ -21,15 +21,15 @@ use crate::{SECRET, STORE, SYSTEM, Stage, answer, ask, code, config};
 const PEER: Peer =
     Peer { address: std::net::SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1), is_tls: false };
 
-/// A gateway that lets a holder have four requests, and a store sixteen calls.
+/// Starts a gateway that admits four requests per holder and sixteen calls to a store.
 async fn stage() -> Stage {
     let stage = Stage::told(Config { backend_calls: 16, ..config() }).await;
     stage.store_answers(|_| answer(200, &[], "content"));
     stage
 }
 
-/// A claim of a namespace with a bucket, whose key has this id: no label tells the namespace, the
-/// record does.
+/// Stores a claim of a namespace with a bucket and a key with this id. The key has no label with
+/// the namespace; the record has it.
 async fn claim(stage: &Stage, namespace: &str, bucket: &str, id: &str) {
     let record = BucketRecord {
         claim: ClaimRef { namespace: namespace.into(), name: bucket.into() },
@@ -44,7 +44,7 @@ async fn claim(stage: &Stage, namespace: &str, bucket: &str, id: &str) {
     stage.until(|stage| stage.knows(id)).await;
 }
 
-/// An access of team-a to a bucket; the id of its key.
+/// Stores an access of team-a to a bucket. Returns the id of its key.
 async fn access(stage: &Stage, name: &str, bucket: &str) -> String {
     let access = AccessRef { namespace: "team-a".into(), name: name.into() };
     let uid = AccessUid::new(format!("uid-of-{name}"));
@@ -75,7 +75,7 @@ fn put(stage: &Stage, secret: &k8s_openapi::api::core::v1::Secret) {
     stage.internal(&name, serde_json::to_value(secret).expect("it is JSON"));
 }
 
-/// As many answers as a key gets at once, held as by a client that doesn't read.
+/// Returns as many responses as a key gets at once, none of which is read.
 async fn held(stage: &Stage, id: &str, bucket: &str) -> Vec<Response<Body>> {
     let mut held = Vec::new();
     loop {
@@ -129,7 +129,7 @@ async fn who_reads_a_public_bucket_takes_nothing_from_the_keys_of_its_namespace(
     assert_eq!(held(&stage, "AKIAA", "films").await.len(), 4);
 }
 
-/// An upload of so many bytes a second, for a minute.
+/// An upload of `a_second` bytes per second, for a minute.
 fn upload(id: &str, bucket: &str, a_second: usize) -> Request<Body> {
     let request = ask("PUT", &format!("/{bucket}/slow")).with("content-length", &(60 * a_second).to_string());
     let pieces = stream::iter(0..60).then(move |_| async move {

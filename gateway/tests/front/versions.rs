@@ -1,5 +1,5 @@
-//! Deletions in buckets that keep versions: what is deleted already is not deleted again, as some
-//! stores copy it each time.
+//! Deletions in buckets that keep versions: an object that is already deleted is not deleted again,
+//! because some stores copy it each time.
 
 use rstest::rstest;
 use s3_sim::{Store, Versioning};
@@ -7,7 +7,8 @@ use s3_sim::{Store, Versioning};
 use crate::deletions::{BUCKET, delete, document, of_claim, store};
 use crate::{Stage, answer, ask, code};
 
-/// A gateway before a bucket that keeps versions, and the id of a key to it.
+/// Starts a gateway with a bucket that keeps versions. Returns it with the id of a key to the
+/// bucket.
 async fn stage(store: &Store) -> (Stage, String) {
     assert!(store.set_versioning(BUCKET, Versioning::Enabled));
     of_claim(store).await
@@ -81,7 +82,7 @@ async fn a_delete_objects_is_told_of_what_it_names_and_deletes_what_is_there(#[c
     let asked = lines(&stage);
     assert_eq!(asked.iter().filter(|line| line.starts_with("POST")).count(), 1, "{asked:?}");
     assert_eq!(asked.iter().filter(|line| line.contains("versioning")).count(), 1, "{asked:?}");
-    // One of them is there again: it alone is for the store.
+    // One of the objects exists again: only that one is left for the store.
     assert!(store.put_object(BUCKET, "secret", "new").is_some());
     let (_, _, text) = stage.signed_as(&id, delete(&named)).await;
     assert_eq!(text.matches("<Key>shared/a</Key>").count(), usize::from(quiet.is_empty()), "{text}");
@@ -91,7 +92,7 @@ async fn a_delete_objects_is_told_of_what_it_names_and_deletes_what_is_there(#[c
     assert_eq!(versions(&store, "secret"), 4);
 }
 
-/// A store of this name, whose buckets keep versions or don't.
+/// Makes the store answer with this `Server` header, and with or without versioning.
 fn named(stage: &Stage, name: &'static str, keeps: bool) {
     let status = if keeps {
         "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"

@@ -1,5 +1,5 @@
-//! Ours against botocore. `botocore_heads.py` beside this file writes the heads. Forty of them
-//! stand in `botocore_heads.jsonl`. For more:
+//! The gateway's verification of requests signed by botocore. `botocore_heads.py` next to this file
+//! generates heads, forty of which are in `botocore_heads.jsonl`. For more:
 //!
 //! ```sh
 //! python3 gateway/tests/sigv4/botocore_heads.py 100000 2 > heads.jsonl
@@ -13,7 +13,7 @@ use stowage_gateway::uri::encode;
 
 use super::Head;
 
-/// A line of the file: a head as botocore would send it, its values as the text that was signed.
+/// A line of the file: a head as botocore would send it, with its values as the signed text.
 #[derive(Deserialize)]
 struct Line {
     method: String,

@@ -1,4 +1,5 @@
-//! Ours against AWS's own library for Rust, over generated heads. `PROPTEST_CASES` sets how many.
+//! The gateway's signatures compared with AWS's Rust library, over generated heads.
+//! `PROPTEST_CASES` sets their number.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -43,7 +44,7 @@ impl Given {
         if self.second % 2 == 0 { "s3.example.org" } else { "b.s3.example.org:8000" }
     }
 
-    /// The head as AWS's library signs it.
+    /// Returns the head as signed by AWS's library.
     fn signed(&self) -> (String, Vec<(String, String)>) {
         let identity = aws_sigv4_identity(&self.id, &self.secret);
         let mut settings = SigningSettings::default();
@@ -92,7 +93,8 @@ fn aws_sigv4_identity(id: &str, secret: &str) -> aws_smithy_runtime_api::client:
     aws_sdk_s3::config::Credentials::new(id, secret, None, None, "test").into()
 }
 
-/// Visible ASCII and blanks, and a few letters of more bytes; no tab, which is a blank to us alone.
+/// Visible ASCII, blanks and a few multi-byte characters. No tabs, which only the gateway treats as
+/// blanks.
 const VALUE: &str = "[ -~éß漢🦀]{0,24}";
 
 fn header() -> impl Strategy<Value = (String, String)> {

@@ -1,4 +1,4 @@
-//! Signature Version 4 against what others publish and compute.
+//! Signature Version 4, compared with published examples and other implementations.
 
 mod botocore;
 mod differential;
@@ -11,7 +11,7 @@ use stowage_gateway::refusal::Refusal;
 use stowage_gateway::sigv4::{Claim, Raw, SigningSecret, Verified, claim, verify};
 use stowage_gateway::uri::{Pair, decode_path, parse_query};
 
-/// A head, read as the gateway reads it.
+/// A head, parsed as by the gateway.
 struct Head {
     method: String,
     path: Vec<u8>,
@@ -42,7 +42,7 @@ impl Head {
         claim(&self.raw()).expect("the claim can be read").expect("there is one")
     }
 
-    /// Verified at the time when it was signed.
+    /// Verifies the head at the time of its signature.
     fn verify(&self, payload: &str, secret: &str, region: &str) -> Result<Verified, Refusal> {
         let claim = self.claim();
         verify(&self.raw(), &claim, payload, &SigningSecret::new(&SecretKey::new(secret.into())), region, claim.time)

@@ -88,7 +88,7 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     digest::digest(&digest::SHA256, bytes).as_ref().try_into().expect("32 bytes")
 }
 
-/// 66,560 bytes `a`: a chunk of 64 KiB, one of 1 KiB, the empty one.
+/// 66,560 bytes `a`: a chunk of 64 KiB, one of 1 KiB, and the empty one.
 fn chunks() -> [[u8; 32]; 3] {
     [sha256(&[b'a'; 65_536]), sha256(&[b'a'; 1024]), sha256(b"")]
 }
@@ -162,7 +162,7 @@ fn in_chunks_with_a_trailer() {
     assert!(chain.check_trailer(&sha256(b"x-amz-checksum-crc32c:sOO8/Q==\n"), signature));
 }
 
-/// Our own signature is the example's, where the same headers are signed.
+/// The gateway's own signature equals the example's if the same headers are signed.
 #[test]
 fn towards_a_store() {
     let signer = Signer::new("AKIAIOSFODNN7EXAMPLE".into(), &SecretKey::new(SECRET.into()), REGION.into());

@@ -1,4 +1,4 @@
-//! Where a bucket is, and whose.
+//! The store and the holder of a bucket.
 
 use rstest::rstest;
 
@@ -8,7 +8,7 @@ fn main_at(url: &str, former: &[&str]) -> SeenBackend {
     backend("main", url, json!({"formerEndpoints": former}))
 }
 
-/// Where the first key of this claim leads with its bucket.
+/// Returns the endpoint reached by the first key of this claim.
 fn reached(tables: &Tables, uid: &str) -> Result<String, Unreachable> {
     let key = tables.key(&id(uid, 1)).expect("it is known");
     let own = key.credential().expect("a claim's");
@@ -20,7 +20,7 @@ fn there(url: &str) -> Result<String, Unreachable> {
     Ok(url.to_owned())
 }
 
-/// A key is good for one store, under whatever address.
+/// A key is for one store, at any address of it.
 #[rstest]
 #[case::where_it_was_made(Some(HERE), &[main_at(HERE, &[])], there(HERE))]
 #[case::in_another_spelling(Some("HTTP://S3.example:9000/"), &[main_at(HERE, &[])], there(HERE))]
@@ -44,7 +44,7 @@ fn a_key_opens_a_bucket_at_one_store(
     assert_eq!(reached(&tables, "u-1"), expected);
 }
 
-/// What the key notes, the store's endpoint and the one before, and the records: owner and place.
+/// The key's endpoint, the store's former endpoint, and the records: holder and endpoint.
 #[rstest]
 #[case::its_own(Some(HERE), HERE, &[("u-1", HERE)], Ok(()))]
 #[case::nobodys(Some(HERE), HERE, &[], Ok(()))]
@@ -85,7 +85,7 @@ fn a_scope_is_open_again_once_the_other_record_is_gone() {
     assert_eq!([held("u-1"), held("u-2")], [false, true]);
 }
 
-/// The claim whose binding counts.
+/// Returns the claim whose binding counts.
 fn public(secrets: &[Secret], backends: &[&str]) -> Option<String> {
     let backends = backends.iter().zip([HERE, THERE]).map(|(name, url)| backend(name, url, json!({})));
     let tables = whole(secrets.iter().cloned(), backends);
@@ -132,7 +132,7 @@ fn the_oldest_record_decides_whose_a_public_name_is(#[case] secrets: &[Secret], 
     assert_eq!(public(&secrets, BOTH).as_deref(), expected, "whatever the order");
 }
 
-/// That its backend is gone for a while hands nobody's name to another.
+/// A backend that is gone for a while doesn't pass a public name on to another claim.
 #[test]
 fn a_public_name_stays_with_its_claim_without_a_backend() {
     let secrets = [
@@ -147,7 +147,7 @@ fn a_public_name_stays_with_its_claim_without_a_backend() {
     assert_eq!(tables.reach_binding(binding), Err(Unreachable::NoBackend));
 }
 
-/// Two records of one second: everybody comes to the same answer.
+/// Two records of the same second: every replica has to choose the same one.
 #[test]
 fn of_one_second_the_name_of_the_record_decides() {
     let records = [record("u-1", "main", HERE, Some(5)), record("u-2", "second", THERE, Some(5))];

@@ -1,4 +1,4 @@
-//! The watches, before an API server that says what it is told to.
+//! The watches, against a scripted API server.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -21,29 +21,29 @@ use super::*;
 const SECRETS: &str = "/api/v1/namespaces/stowage-system/secrets";
 const BACKENDS: &str = "/apis/broker.stowage.io/v1alpha1/s3backends";
 const VAULT: &str = "/api/v1/namespaces/vault/secrets";
-/// The watch of one Secret there.
+/// The watch of one Secret in that namespace.
 const ADMIN: &str = "/api/v1/namespaces/vault/secrets/admin";
 
 type Sent = UnsyncBoxBody<Bytes, Infallible>;
 
-/// An API server. Clones are handles to the same.
+/// An API server. Clones are handles to the same one.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// What a list shows, by path.
+    /// The objects of each list, by path.
     objects: BTreeMap<&'static str, Vec<Value>>,
-    /// What is refused, with which status.
+    /// The status of refused requests, by path.
     refused: BTreeMap<&'static str, u16>,
-    /// The watches that were opened last, by path, and name if they are of one object.
+    /// The last watch of each path. Those of a single object have its name appended.
     watches: BTreeMap<String, UnboundedSender<Bytes>>,
-    /// Every path and query.
+    /// Path and query of every request.
     asked: Vec<String>,
 }
 
 impl Server {
-    /// One with a store and a key to a bucket on it.
+    /// Creates a server with a store and a key to a bucket on it.
     fn usual() -> Self {
         let server = Self::default();
         server.put(SECRETS, &[json!(credential("u-1", 1, Some(HERE)))]);
@@ -60,7 +60,7 @@ impl Server {
         self.0.lock().refused = paths.iter().map(|path| (*path, status)).collect();
     }
 
-    /// A watch sends something.
+    /// Sends an event on a watch.
     fn send(&self, path: &str, kind: &str, object: &Value) {
         let mut object = object.clone();
         if object.get("code").is_none() {
@@ -71,7 +71,7 @@ impl Server {
         assert!(matches!(sent, Some(Ok(()))), "nobody watches {path}");
     }
 
-    /// Every watch ends.
+    /// Ends every watch.
     fn hang_up(&self) {
         self.0.lock().watches.clear();
     }
@@ -157,7 +157,7 @@ impl Followed {
     }
 }
 
-/// Time goes by, and whatever has something to do does it.
+/// Advances the time, and lets other tasks run.
 async fn pass(time: Duration) {
     tokio::time::sleep(time).await;
 }
@@ -183,7 +183,7 @@ async fn what_the_server_lists_and_tells_is_known() {
     assert_eq!(followed.access(), Ok("AKNEXT".to_owned()));
 }
 
-/// One watch over all roles: what was written first is known first.
+/// One watch for all roles, so Secrets become known in the order of their writes.
 #[tokio::test(start_paused = true)]
 async fn one_watch_asks_for_the_internal_secrets_of_every_role() {
     let server = Server::usual();
@@ -274,7 +274,7 @@ async fn just_those_secrets_are_watched_that_backends_name() {
     assert_eq!(watches, [Watch::Secrets, Watch::Backends, Watch::StoreSecret(name(NAMESPACE, "gateway"))]);
 }
 
-/// One S3Backend with a word of a newer definition leaves the others.
+/// An S3Backend with a value of a newer CRD doesn't affect the others.
 #[tokio::test(start_paused = true)]
 async fn a_backend_that_cannot_be_decoded_takes_none_with_it() {
     let server = Server::usual();

@@ -1,4 +1,4 @@
-//! Keys come and go with their Secrets.
+//! Keys follow their Secrets.
 
 use rstest::rstest;
 
@@ -61,7 +61,7 @@ fn the_case_of_a_key_matters() {
     assert!(tables.key("").is_none() && tables.key(&"A".repeat(1 << 20)).is_none());
 }
 
-/// What is derived from a key is kept in it.
+/// Values derived from a key are cached in it.
 #[test]
 fn a_key_that_has_not_changed_is_the_same_one() {
     let mut tables = whole([credential("u-1", 1, None), credential("u-1", 2, None)], []);
@@ -91,7 +91,7 @@ fn it_is_counted_what_says_no_endpoint() {
     assert_eq!(counts, Counts { keys: 2, without_endpoint: 2, bindings: 1, records: 1 });
 }
 
-/// Which lists are in, and whether that is all.
+/// The lists that are complete, and the expected readiness.
 #[rstest]
 #[case(true, true, true, true)]
 #[case(false, true, true, false)]
@@ -112,7 +112,7 @@ fn ready_means_that_all_of_it_was_known(
     if backends {
         list([seen]).for_each(|event| tables.apply_backend(event));
     } else {
-        // One that comes while the list is still under way tells of its Secret, too.
+        // An event during the list adds its Secret, too.
         tables.apply_backend(Event::Apply(seen));
     }
     if of_store {
@@ -133,7 +133,7 @@ fn nothing_that_comes_later_takes_readiness_back() {
     assert!(tables.is_ready());
 }
 
-/// One namespace that can't be read must not close all stores.
+/// A namespace that can't be read must not close all stores.
 #[test]
 fn a_secret_whose_watch_fails_is_not_waited_for() {
     let mut tables = tables();

@@ -1,4 +1,4 @@
-//! Events in, answers out.
+//! Tests of the tables and the watches.
 
 mod buckets;
 mod following;
@@ -41,7 +41,7 @@ fn set(secret: &mut Secret, key: &str, value: &str) {
     secret.data.get_or_insert_default().insert(key.to_owned(), ByteString(value.into()));
 }
 
-/// Notes this endpoint, or none, as operators of before.
+/// Sets this endpoint in a Secret, or removes it, as older operators recorded none.
 fn note(secret: &mut Secret, noted: Option<&str>) {
     match noted {
         Some(url) => set(secret, wire::ENDPOINT, url),
@@ -59,7 +59,7 @@ fn facts(uid: &str, generation: u64) -> CredentialFacts {
     held(uid, "main", HERE).key_fixture(generation)
 }
 
-/// A key of this claim to the bucket `photos` on `main`, with its endpoint if one is noted.
+/// A key of this claim to the bucket `photos` on `main`, with this endpoint, if any.
 fn credential(uid: &str, generation: u64, noted: Option<&str>) -> Secret {
     let key = SecretKey::new("s3cr3t-of-a-test-0123456789-abcdefghijkl".to_owned());
     let mut secret = facts(uid, generation).content(NAMESPACE, Some(&key)).to_secret();
@@ -78,7 +78,7 @@ fn binding(uid: &str, backend: &str, noted: Option<&str>) -> Secret {
     secret
 }
 
-/// The record of the bucket `photos`, made at this second.
+/// The record of the bucket `photos`, created at this second.
 fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
     let mut secret = held(uid, backend, url).content(NAMESPACE).to_secret();
     let time = |second| jiff::Timestamp::from_second(second).expect("a time");
@@ -86,7 +86,7 @@ fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
     secret
 }
 
-/// A backend, with these fields of its spec beside the usual ones.
+/// A backend, with these additional fields in its spec.
 fn backend(name: &str, url: &str, more: Value) -> SeenBackend {
     let mut raw = json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": name},
@@ -113,13 +113,13 @@ fn store_secret(at: &SecretName, key: &str, endpoints: &str) -> Secret {
     secret
 }
 
-/// The same as a list that has these.
+/// The events of a list of these objects.
 fn list<K>(objects: impl IntoIterator<Item = K>) -> impl Iterator<Item = Event<K>> {
     let objects: Vec<Event<K>> = objects.into_iter().map(Event::InitApply).collect();
     [Event::Init].into_iter().chain(objects).chain([Event::InitDone])
 }
 
-/// Tables that know one store and its key, and these internal Secrets.
+/// Tables with one store and its key, and these internal Secrets.
 fn whole(secrets: impl IntoIterator<Item = Secret>, backends: impl IntoIterator<Item = SeenBackend>) -> Tables {
     let mut tables = tables();
     list(secrets).for_each(|event| tables.apply(event));
@@ -130,7 +130,7 @@ fn whole(secrets: impl IntoIterator<Item = Secret>, backends: impl IntoIterator<
     tables
 }
 
-/// An S3Backend with a word that this version does not know.
+/// An S3Backend with a value that this version doesn't know.
 fn undecodable(name: &str) -> SeenBackend {
     let backend = backend(name, HERE, json!({"addressingStyle": "diagonal"}));
     assert!(matches!(backend, DeserializeGuard(Err(_))));

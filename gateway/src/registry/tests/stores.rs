@@ -1,4 +1,4 @@
-//! What a store is spoken to with.
+//! The credentials and trust of a store.
 
 use rstest::rstest;
 use store_tls::Trust;
@@ -11,7 +11,7 @@ fn access(tables: &Tables, name: &str) -> Result<(String, String), Unusable> {
     access.as_ref().map(|access| (access.key.id.clone(), format!("{:?}", access.trust))).map_err(Clone::clone)
 }
 
-/// The tables, after the Secret was listed as it is, or is absent.
+/// Returns tables after the Secret was listed, or was found to be absent.
 fn with_secret(backend: SeenBackend, at: &SecretName, secret: Option<Secret>, unlabelled: Unlabelled) -> Tables {
     let mut tables = Tables::new(setting(unlabelled));
     list([backend]).for_each(|event| tables.apply_backend(event));
@@ -46,7 +46,7 @@ fn requests_are_signed_with_the_gateways_key_or_else_the_admins() {
     assert_eq!(access(&tables, "main").map(|(key, _)| key), Ok("AKOTHER".to_owned()));
 }
 
-/// The rules of the operator, for either key.
+/// The operator's rules apply to both keys.
 // covers: 1.backend.gatewayCredentials.rules
 #[rstest]
 #[case::opted_in(Some(store_secret(&admin(), "AK", HERE)), "ok")]
@@ -109,7 +109,7 @@ fn no_other_secret_is_read(#[case] namespace: &str, #[case] of: &str, #[case] wh
     }
 }
 
-/// A Secret of ours under another name: its role tells.
+/// An internal Secret under another name is recognised by its role.
 #[test]
 fn a_secret_of_ours_is_no_stores_whatever_it_is_called() {
     let mut own = store_secret(&admin(), "AK", HERE);
@@ -146,7 +146,7 @@ fn revision(tables: &Tables, name: &str) -> u64 {
     tables.backend(name).expect("it is known").revision
 }
 
-/// What is edited, and whether a client at hand is still the right one.
+/// An edit, and true if an existing client can still be used after it.
 #[rstest]
 #[case::nothing(HERE, json!({}), true)]
 #[case::what_is_the_operators(HERE, json!({"adoptionPolicy": "Any", "bucketNameTemplate": "x-{{ .Name }}"}), true)]
