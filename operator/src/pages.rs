@@ -62,7 +62,7 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    /// Creates it for an answer of at most `most` bytes.
+    /// Creates the counter of an answer of at most `most` bytes.
     pub(crate) fn of(most: usize) -> Self {
         Self { left: most }
     }

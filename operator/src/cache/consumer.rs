@@ -60,7 +60,7 @@ impl Whose {
     }
 }
 
-/// Returns the Secret without the output of templates, if that is larger than a cache may contain.
+/// Returns the Secret without the output of templates, if that exceeds [`kept::MOST_TEMPLATE`].
 fn without_much(kept: &Secret) -> Option<Secret> {
     let written = Written::of(kept);
     let (labels, annotations) = (kept.metadata.labels.as_ref(), kept.metadata.annotations.as_ref());

@@ -36,7 +36,7 @@ impl<K> Merge<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
-    /// Creates it for these parts.
+    /// Creates the state of the watches of these parts.
     pub(crate) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
         let shown = || Shown { all: BTreeMap::new(), listing: None, is_listed: false };
         Self { parts: parts.into_iter().map(|part| (part, shown())).collect(), is_begun: false }

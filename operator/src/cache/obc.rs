@@ -1,5 +1,5 @@
 //! Caches of ObjectBucketClaims and their related objects (spec §9), and the last reported state of
-//! each. The caches are never trusted for a change.
+//! each. No change is based on the caches alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -42,8 +42,9 @@ pub(super) struct PlanArgs {
     /// store for each.
     #[arg(long, env = "STOWAGE_LOOK_AT_BUCKETS")]
     look_at_buckets: bool,
-    /// Report instead what would block if the operator were uninstalled now: claims, accesses and
-    /// ObjectBucketClaims whose finalizer only it removes, and what would become of their buckets.
+    /// Report instead whose deletion would hang if the operator were uninstalled now: claims,
+    /// accesses and ObjectBucketClaims whose finalizer only it removes, and what would become of
+    /// their buckets.
     #[arg(long, env = "STOWAGE_UNINSTALL", conflicts_with_all = ["look_at_buckets", "pending"])]
     uninstall: bool,
     /// Leave out objects without anything to do.

@@ -96,7 +96,8 @@ impl Announcer {
             let series = EventSeries { count: last.times, last_observed_time: MicroTime(now) };
             let answer =
                 api.patch(&last.event, &PatchParams::default(), &Patch::Merge(json!({ "series": series }))).await;
-            // The Event may be deleted by now: the next one is created again then.
+            // On failure the series is forgotten, as the Event may be deleted: the next one is a
+            // new Event.
             answer?;
             self.told.lock().put(kind, last);
             return Ok(());

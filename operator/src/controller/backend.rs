@@ -43,7 +43,7 @@ pub(super) struct Backends {
     claims: Store<Claim>,
     backoff: Backoff,
     pace: WritePace,
-    /// Origin of the uptime of the passes.
+    /// Start of the clock that the passes use.
     began: Instant,
     memory: Mutex<BTreeMap<String, Memory>>,
     /// The operator that serves each backend which another operator serves, as last logged.
@@ -235,7 +235,7 @@ impl Hands<'_, '_> {
 }
 
 impl Backends {
-    /// Creates it with no state.
+    /// Creates the controller's state.
     pub(super) fn new(shared: Arc<Shared>, claims: Store<Claim>) -> Self {
         Self {
             shared,

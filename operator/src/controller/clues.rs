@@ -54,7 +54,7 @@ pub(super) enum Clue {
 }
 
 impl Orphans {
-    /// Creates the sender and the receiver. Owners are looked up in `claims` and `accesses`.
+    /// Creates both ends of the channel. Owners are looked up in `claims` and `accesses`.
     pub(super) fn new(claims: Store<Claim>, accesses: Arc<AccessCache>) -> (Self, UnboundedReceiver<Clue>) {
         let (sender, receiver) = unbounded_channel();
         (Self { clues: sender, claims, accesses }, receiver)

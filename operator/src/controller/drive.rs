@@ -15,8 +15,8 @@ const STANDSTILL: Duration = Duration::from_secs(10);
 /// Duration of a step in which another operator can create, publish and replace a key.
 const HESITATION: Duration = Duration::from_secs(1);
 
-/// Maximum number of late answers after which a pass reads again what it knew, and of slow answers
-/// after which it reads the record again.
+/// Number of late answers that make a pass read again what it knew, and of slow answers that make
+/// it read the record again. Further ones count as prompt.
 const MOST_LATE: u32 = 5;
 
 /// Carries out the steps of a reconciliation and decides nothing.

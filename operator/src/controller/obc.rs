@@ -28,7 +28,7 @@ pub(super) struct Obcs {
 }
 
 impl Obcs {
-    /// Creates it for the claims of one provisioner.
+    /// Creates the controller's state for one provisioner.
     pub(super) fn new(shared: Arc<Shared>, caches: Arc<ObcCaches>, provisioner: String) -> Self {
         let gateway = shared.config.gateway.clone();
         let operator = shared.observer.setting.operator();

@@ -18,7 +18,7 @@ pub(super) type WritePace = Pace<30, 100>;
 /// Rate limit of passes that call a store for a claim, or read the claims of an access.
 ///
 /// A user who may write claims can wake a claim without a bucket as often as they like, and each of
-/// its passes calls the store. The burst is more than a user needs who tries something out. In the
+/// its passes calls the store. A user who tries something out needs less than the burst. In the
 /// long run the operator's own retries are all further apart.
 pub(super) type AskPace = Pace<10, 20>;
 

@@ -44,7 +44,7 @@ pub(super) type Events<K> = BoxStream<'static, watcher::Result<Event<K>>>;
 pub(super) struct Presence(BTreeMap<String, watch::Sender<Option<bool>>>);
 
 impl Presence {
-    /// Creates it with nothing known yet.
+    /// Creates the state in which nothing is known yet.
     pub(super) fn of(reach: &Reach) -> Self {
         let namespaces = reach.parts().into_iter().filter_map(|part| match part {
             Part::All => None,

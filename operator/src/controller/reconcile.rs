@@ -61,7 +61,7 @@ pub(super) trait Kind: Sized + Send + Sync + 'static {
     /// Returns the tracing span of a pass.
     fn span(&self, object: &Self::Object) -> Span;
 
-    /// Reconciles an object. The slot is freed when it is dropped.
+    /// Reconciles an object. The slot is freed on drop.
     fn reconcile(&self, object: &Self::Object, slot: Slot<'_>) -> impl Future<Output = Self::End> + Send;
 
     /// Schedules the next pass.

@@ -45,8 +45,8 @@ impl Drop for Watch {
 }
 
 impl SecretWatches {
-    /// Creates it without watches. A change wakes the backend through `wakes`, and marks its client
-    /// in `upstreams` as possibly outdated.
+    /// Creates an empty set of watches. A change wakes the backend through `wakes`, and marks its
+    /// client in `upstreams` as possibly outdated.
     pub(super) fn new(client: Client, wakes: Arc<Wakes>, upstreams: Arc<Upstreams>) -> Self {
         let changes = Arc::new(Changes { dirty: Mutex::default(), wakes, upstreams });
         Self { client, changes, watches: Mutex::default() }

@@ -1,10 +1,10 @@
 //! The state machine of a candidate: its next move, from the versions of the Lease that it has seen
 //! and their times. Pure.
 //!
-//! Times of other machines are never compared with the own clock. A Lease counts as expired once it
-//! was *seen* unchanged for the duration that its holder wrote into it. After an hour's suspension
-//! a candidate may have seen nothing for an hour. All it does then is to write with the version it
-//! saw, which fails if the Lease has changed.
+//! Times of other machines are never compared with the local clock. A Lease counts as expired once
+//! it was *seen* unchanged for the duration that its holder wrote into it. After an hour's
+//! suspension a candidate may have seen nothing for an hour. All it does then is to write with the
+//! version it saw, which fails if the Lease has changed.
 //!
 //! # Why two leaders never change a store at once
 //!
@@ -83,7 +83,7 @@ pub(super) enum Move {
     Look,
     /// Create the Lease, as there is none.
     Create,
-    /// Write the own name into this version of the Lease.
+    /// Write this candidate's name into this version of the Lease.
     Take(Record),
     /// Wait until this moment, or for an event if there is none.
     Wait(Option<Duration>),

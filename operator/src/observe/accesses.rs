@@ -1,4 +1,4 @@
-//! Reads about accesses, and about the consent to them (spec §8).
+//! Live and cached reads for accesses, and for the consent to them (spec §8).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

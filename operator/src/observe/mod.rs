@@ -153,11 +153,11 @@ impl Observer {
         secret.label(wire::ROLE) == Some(wire::Role::VirtualCredential.as_str()) && opens
     }
 
-    /// Returns the claim whose public access takes effect, if another claim opens a bucket of this
-    /// name at another store.
+    /// Returns another claim that opens a bucket of this name at another store and keeps this
+    /// claim's public access from taking effect.
     ///
-    /// It is the claim with the oldest record, as at the gateway (spec §6). If a record is missing,
-    /// neither takes effect.
+    /// Only the claim with the oldest record has public access, as at the gateway (spec §6). If a
+    /// record is missing, no claim has.
     fn public_rival(&self, uid: &ClaimUid, target: &Target) -> Option<ClaimRef> {
         let all = self.internal.of_bucket(&target.bucket);
         let records: Vec<_> = all.iter().filter_map(|it| Some((BucketRecord::read(&it.0).ok()?, it))).collect();

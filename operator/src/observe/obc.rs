@@ -1,4 +1,4 @@
-//! Reads about ObjectBucketClaims (spec §9).
+//! Live reads for ObjectBucketClaims (spec §9).
 
 use std::fmt::Debug;
 

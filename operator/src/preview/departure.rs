@@ -1,5 +1,5 @@
-//! Objects that would block after an uninstall: those with a finalizer that only this operator
-//! removes.
+//! Objects whose deletion would hang after an uninstall, because only this operator removes their
+//! finalizer.
 
 use kube::{Resource, ResourceExt};
 
@@ -11,8 +11,8 @@ use super::plan::Plan;
 use super::seen::Seen;
 use super::setup::{Means, Scope, Setup};
 
-/// Lists the objects in `scope` that would block after an uninstall, without those of other
-/// operators.
+/// Lists the objects in `scope` whose deletion would hang after an uninstall, without those of
+/// other operators.
 ///
 /// # Errors
 /// A one-sentence message about what could not be read.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The rank of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// It has had a turn before, as this one in the order of all that have.
+    /// It has had a turn before; the number is its place in the order of first turns.
     Begun(u64),
     /// It has had no turn yet, and waits for its namespace's turn. Within a namespace, lower places
     /// go first.
@@ -22,7 +22,7 @@ type Position = (u64, u64);
 #[derive(Debug)]
 pub(super) struct Line<T> {
     begun: BTreeMap<Position, T>,
-    /// Waiters that have not begun. Each namespace in it has at least one.
+    /// Waiters that have not begun. Each namespace in the map has at least one.
     namespaces: BTreeMap<String, Namespace<T>>,
     /// The namespaces by their next turn.
     turns: BTreeMap<u64, String>,

@@ -43,7 +43,8 @@ struct Waiting<'a> {
 }
 
 impl Turns {
-    /// Creates it with `room` concurrent turns, of which at most `bulk` are for [`Share::Bulk`].
+    /// Creates a queue with `room` concurrent turns, of which at most `bulk` are for
+    /// [`Share::Bulk`].
     pub(crate) fn new(room: usize, bulk: usize) -> Self {
         Self(Mutex::new(State::new(room, bulk)))
     }

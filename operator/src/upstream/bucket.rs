@@ -33,7 +33,7 @@ impl Upstream {
                 let tags = output.tag_set.into_iter().map(|tag| (tag.key, tag.value));
                 Ok(BucketSeen::Present(Some(tags.collect())))
             }
-            // The code of Ceph before 17.2.7 is the second one.
+            // Ceph before 17.2.7 uses the second code.
             Err(refusal) if refusal.is("NoSuchTagSet") || refusal.is("NoSuchTagSetError") => {
                 match self.head(bucket).await? {
                     BucketSeen::Present(_) => Ok(BucketSeen::Present(Some(BTreeMap::new()))),

@@ -83,7 +83,7 @@ pub(super) struct Failure {
 }
 
 impl Circuits {
-    /// Creates it with all circuits closed. `deadline` is that of a call.
+    /// Creates closed circuits. `deadline` is that of a call.
     pub(super) fn new(deadline: Duration) -> Self {
         Self { deadline, of_all: BTreeMap::new(), of_namespaces: BTreeMap::new(), unreachable: false }
     }

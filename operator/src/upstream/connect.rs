@@ -115,7 +115,7 @@ impl HttpClient for Hyper {
     }
 
     /// Creates the connections when an SDK client is created: only here the deadline of its calls
-    /// is known. `http_connector` is not given it later.
+    /// is known. `http_connector` doesn't get it later.
     fn validate_base_client_config(&self, _: &RuntimeComponentsBuilder, config: &ConfigBag) -> Result<(), BoxError> {
         self.pool(config.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_timeout));
         Ok(())

@@ -99,7 +99,7 @@ impl fmt::Display for Flaw {
 }
 
 impl Flaw {
-    /// Returns the flaw of an answer. With an error status, only an endless or non-S3 body is a
+    /// Returns the flaw of an answer. With an error status, only a body that is too long is a
     /// flaw.
     fn of<E: Error + 'static>(error: &SdkError<E, HttpResponse>, code: Option<&str>) -> Option<Self> {
         let success = error.raw_response()?.status().is_success();

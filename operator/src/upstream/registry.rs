@@ -80,7 +80,7 @@ struct AtHand {
 }
 
 impl Upstreams {
-    /// Creates it without clients.
+    /// Creates an empty registry.
     pub fn new(access: Access) -> Self {
         Self { access, clients: Mutex::default() }
     }

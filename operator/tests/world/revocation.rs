@@ -141,7 +141,7 @@ fn a_revocation_that_the_api_server_refuses_says_that_the_key_works() {
 }
 
 // covers: 1.annotation.paused.revoked, 3.2.create.neverAgain
-/// The claim counts as bound before although none of its keys remain.
+/// The claim still counts as once bound, although none of its keys remain.
 #[test]
 fn a_paused_claim_gets_its_next_key_when_the_pause_ends_and_keeps_its_bucket() {
     Stage::run("", async |stage| {

@@ -119,7 +119,8 @@ fn what_can_not_be_written_is_told_and_leaves_the_key_that_tenants_read() {
         stage.until_ready_is("team-a", "photos", "Bound").await;
         let large = "{{ .Bucket }}".repeat(200);
         let many: serde_json::Map<String, Value> = (0..32).map(|at| (format!("k-{at}"), json!(large))).collect();
-        // An invalid spec affects the Secret's state in no way.
+        // The spec of the last case can't be parsed, so the condition about the Secret stays as it
+        // was.
         for (of, word, credentials) in [
             (json!({"data": many}), "262144 are the most", "TemplateInvalid"),
             (json!({"labels": {"other.example/app": "x"}}), "--secret-metadata-prefix", "TemplateInvalid"),
