@@ -1,4 +1,4 @@
-//! The time of day, and the time since the machine started; both are passed in.
+//! The wall clock and the uptime clock, both passed in as parameters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,23 +7,25 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Tells the time of day. What is decided on it is decided in whole seconds, as Kubernetes stores
-/// times.
+/// A wall clock.
+///
+/// It is truncated to whole seconds, as Kubernetes stores times, so that decisions are the same for
+/// a stored time and a current one.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// A clock that asks `now`.
+    /// Creates a clock that reads `now`.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The system's clock.
+    /// Returns the system's clock.
     pub fn system() -> Self {
         Self::new(Timestamp::now)
     }
 
-    /// The time, cut to the second.
+    /// Returns the time, truncated to the second.
     pub fn now(&self) -> Timestamp {
         let now = (self.0)();
         Timestamp::from_second(now.as_second()).unwrap_or(now)
@@ -36,18 +38,21 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Tells how long the machine has been up, in which nobody sets the clock. It goes on while the
-/// machine is suspended, which timers don't: whoever wakes up after an hour knows that it was one.
+/// A clock of the time since boot, which nobody can set.
+///
+/// It also counts while the machine is suspended, unlike timers, so a process that wakes up after
+/// an hour sees that an hour has passed.
 #[derive(Clone)]
 pub struct Uptime(Arc<dyn Fn() -> Duration + Send + Sync>);
 
 impl Uptime {
-    /// A clock that asks `now`.
+    /// Creates a clock that reads `now`.
     pub fn new(now: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The system's: `CLOCK_BOOTTIME`. On macOS `CLOCK_MONOTONIC` goes on in a suspended machine.
+    /// Returns the system's clock: `CLOCK_BOOTTIME`. On macOS `CLOCK_MONOTONIC` counts while the
+    /// machine is suspended.
     pub fn system() -> Self {
         #[cfg(target_os = "macos")]
         const CLOCK: ClockId = ClockId::Monotonic;
@@ -60,7 +65,7 @@ impl Uptime {
         })
     }
 
-    /// Time since some moment that stays the same.
+    /// Returns the time since some fixed moment.
     pub fn now(&self) -> Duration {
         (self.0)()
     }

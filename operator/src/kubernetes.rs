@@ -1,5 +1,5 @@
-//! Calls to the API server: how long they may take, what is read of their answers, and what it
-//! means when they fail.
+//! Calls to the API server: their deadlines, the limits of their answers, and the meaning of their
+//! errors.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,24 +22,28 @@ use crate::mandate::{Mandate, NoMandate};
 use crate::pages::{self, Size};
 use crate::plan::{Failure, Part};
 
-/// Name of the operator where the field has one for controllers: events, field managers.
+/// Name of this controller in Events and field managers.
 pub(crate) const CONTROLLER: &str = "stowage-operator";
 
-/// How long the body of an answer may take, however steadily it comes. A server that was not told
-/// otherwise gives a whole request a minute.
+/// Maximum time for the body of an answer, however steadily it arrives. The server's own default
+/// for a whole request is a minute.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// A watch that ends sooner has failed. kube-runtime takes every end for that of its time, and asks
-/// again at once: of a server, or a proxy, that ends each of them, as often as it can.
+/// A watch that ends sooner counts as failed.
+///
+/// kube-runtime treats every end as the regular timeout and reconnects at once. If a server or a
+/// proxy ends each watch at once, that would be a busy loop.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
-/// How long the API server may take to begin its answer. The body of a watch is no part of that:
-/// kube-runtime looks after those.
+/// Maximum time until the head of an answer, and between two pieces of its body. It doesn't apply
+/// to the body of a watch, which kube-runtime bounds.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A client whose every call ends, as kube's own has no deadline, so that one lost answer would
-/// hold its caller for ever; and whose answers can be read whatever others have written into
-/// `managedFields`. Nothing but GET is sent without a mandate.
+/// Wraps a client so that every call has a deadline.
+///
+/// kube's client has none, so one lost answer would block its caller for ever. The wrapper also
+/// makes answers readable whatever others have written into `managedFields`, and sends nothing but
+/// GET without a mandate.
 pub(crate) fn guarded(client: Client, mandate: Mandate) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: http::Request<Body>| {
@@ -57,7 +61,7 @@ pub(crate) fn guarded(client: Client, mandate: Mandate) -> Client {
     Client::new(service, namespace)
 }
 
-/// The objects of a kind that a watch tells of.
+/// Returns the API of a kind, cluster-wide or in one namespace.
 pub(crate) fn within<K>(client: &Client, part: &Part) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -68,36 +72,36 @@ where
     }
 }
 
-/// Why a request was not sent, if it was for want of a mandate.
+/// Returns the reason if a request was not sent for lack of a mandate.
 fn no_mandate(error: &Error) -> Option<NoMandate> {
     std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| error.source())
         .find_map(|cause| cause.downcast_ref().copied())
 }
 
-/// What the API server did not do in time. Whether it did what it was asked for is unknown.
+/// A deadline that the API server missed. The request may have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Late {
-    /// There is not even the head of an answer.
+    /// No head of an answer arrived.
     #[error("the API server did not begin its answer within {} s", DEADLINE.as_secs())]
     Head,
-    /// The answer has begun, and does not go on.
+    /// The body stalled.
     #[error("the API server's answer stopped half way: nothing more came for {} s", DEADLINE.as_secs())]
     Piece,
-    /// The answer goes on and on.
+    /// The body did not end.
     #[error("the API server's answer did not end within {} s", LONGEST.as_secs())]
     End,
 }
 
-/// A watch that was over at once.
+/// A watch that ended at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the API server ended the watch within {} s", SHORTEST_WATCH.as_secs())]
 struct Short;
 
-/// The answer to a request. It is here to its end, as kube would wait for the rest for ever; but
-/// that of a watch, which has none. A watch that is refused is told so in an answer like any other.
+/// Sends a request and reads the whole answer, because kube would wait for the rest of it for ever.
+/// The body of a successful watch is passed on as a stream.
 ///
 /// # Errors
-/// When there is none, or it breaks off, or is [`Late`].
+/// If there is no answer, or it breaks off, or is [`Late`].
 async fn answer(
     client: Client,
     request: http::Request<Body>,
@@ -115,12 +119,12 @@ async fn answer(
     Ok(http::Response::from_parts(head, body))
 }
 
-/// Whether the answer to a request for this is to go on for as long as there is news.
+/// True if the request is a watch.
 fn is_watch(uri: &http::Uri) -> bool {
     uri.query().unwrap_or_default().split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// A body of which it is an error to end sooner than this from now.
+/// Wraps a body so that it fails if it ends sooner than `time` from now.
 fn no_shorter_than(
     time: Duration,
     body: impl http_body::Body<Data = Bytes, Error = Error> + Send,
@@ -131,11 +135,10 @@ fn no_shorter_than(
     StreamBody::new(pieces.chain(end.filter_map(std::future::ready)))
 }
 
-/// All of a body, as it came. A piece that is there at once costs no timer.
+/// Reads a whole body. A piece that is ready at once costs no timer.
 ///
 /// # Errors
-/// When the body breaks off, or a piece of it is later than [`DEADLINE`] after the one before, or
-/// it has more than so many bytes.
+/// If the body breaks off, stalls for [`DEADLINE`], or has more than `most` bytes.
 async fn pieces(
     mut body: impl http_body::Body<Data = Bytes, Error = Error> + Unpin,
     most: usize,
@@ -149,27 +152,27 @@ async fn pieces(
     Ok(pieces)
 }
 
-/// Who writes, for `managedFields` and audit logs.
+/// Patch parameters with the field manager, for `managedFields` and audit logs.
 pub(crate) fn patch_params() -> PatchParams {
     PatchParams { field_manager: Some(CONTROLLER.to_owned()), ..PatchParams::default() }
 }
 
-/// A JSON patch of these operations.
+/// Builds a JSON patch of these operations.
 ///
 /// # Errors
-/// When they are none, which says what.
+/// If an operation is malformed.
 pub(crate) fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, String> {
     serde_json::from_value(Value::Array(operations)).map(Patch::Json).map_err(|error| error.to_string())
 }
 
-/// Longest that of an error of the API server is told, in bytes: a webhook may say anything.
+/// Maximum length of an API server's error message, in bytes: a webhook may return any text.
 const LONGEST_WORD: usize = 1024;
 
-/// The failure that a plan goes on from.
+/// Classifies an error for the planner.
 pub(crate) fn failure(error: &Error) -> Failure {
     match no_mandate(error) {
         Some(NoMandate::ReadOnly) => return Failure::ReadOnly,
-        // Whoever leads by now may have changed it.
+        // Another leader may have changed the object.
         Some(NoMandate::NotLeading) => return Failure::Conflict,
         None => {}
     }
@@ -177,7 +180,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
     if is_namespace_terminating(status) || is_namespace_missing(status) {
         Failure::NamespaceTerminating
     } else if status.is_conflict() || status.is_not_found() || is_failed_test(status) {
-        // The object that the decision was made on is not the one that is there.
+        // The decision was made on an object that has changed.
         Failure::Conflict
     } else if status.is_forbidden() || status.is_invalid() || matches!(status.code, 400 | 405 | 413 | 415) {
         Failure::Refused(describe(error))
@@ -186,15 +189,16 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Whether an error is the server's word that there is no object of this name. A 404 for any other
-/// reason is not: the whole kind may be unknown for a moment.
+/// True if the error says that no object of this name exists.
+///
+/// A 404 for any other reason doesn't say that: the whole kind may be unknown for a moment.
 pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
     let Error::Api(status) = error else { return false };
     status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name)
 }
 
-/// One line for people, stable and without secrets: the server's own message, or that there was no
-/// answer.
+/// Describes an error in one line that is stable and has no secrets: the server's own message, or
+/// that there was no answer.
 pub(crate) fn describe(error: &Error) -> String {
     match error {
         Error::Api(status) if !status.message.is_empty() => shortened(&status.message, LONGEST_WORD).into_owned(),
@@ -206,19 +210,19 @@ pub(crate) fn describe(error: &Error) -> String {
     }
 }
 
-/// A JSON patch whose `test` failed: 422 without causes, no conflict by its reason.
+/// True for a JSON patch whose `test` failed: 422 without causes. Its reason is not Conflict.
 fn is_failed_test(status: &Status) -> bool {
     let causes = status.details.as_ref().map_or(0, |details| details.causes.len());
     status.code == 422 && causes == 0
 }
 
-/// A namespace that is going away refuses creations (spec §3.4).
+/// True if a creation was refused because the namespace is terminating (spec §3.4).
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     status.is_forbidden() && causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// Nothing is created in a namespace that is not there.
+/// True if a creation failed because the namespace doesn't exist.
 fn is_namespace_missing(status: &Status) -> bool {
     status.is_not_found() && status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
 }
@@ -238,11 +242,11 @@ mod tests {
 
     use super::*;
 
-    /// An event of a watch. Whoever asked for anything else waits for the rest of it.
+    /// An event of a watch. For any other request it is an incomplete answer.
     const EVENT: &str =
         concat!(r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}}"#, "\n");
 
-    /// The Secrets of an API server whose every answer has this status and this body.
+    /// The Secrets API of a server whose every answer has this status and body.
     fn secrets<S>(status: u16, body: impl Fn() -> S + Send + 'static) -> Api<Secret>
     where
         S: Stream<Item = Bytes> + Send + 'static,
@@ -255,7 +259,7 @@ mod tests {
         Api::namespaced(guarded(Client::new(service, "team-a"), Mandate::Always), "team-a")
     }
 
-    /// A body that begins, and never goes on.
+    /// A body that begins and then stalls.
     fn half() -> impl Stream<Item = Bytes> + Send {
         stream::iter([Bytes::from_static(EVENT.as_bytes())]).chain(stream::pending())
     }
@@ -276,7 +280,7 @@ mod tests {
         }
     }
 
-    /// What a call is told that gets no answer, and after how long.
+    /// Returns the error of a call without an answer, and the time it took.
     async fn told<T: Debug>(call: impl Future<Output = Result<T, Error>>) -> (String, Duration) {
         let began = Instant::now();
         let error = call.await.expect_err("there is no whole answer");

@@ -4,8 +4,8 @@
 //! api  ←  plan  ←  controller  →  observe, act   →  Kubernetes client, upstream client
 //! ```
 //!
-//! [`api`] is the contract as types, [`plan`] the pure heart: what was observed, and the time, make
-//! the next step.
+//! [`api`] is the contract as types. [`plan`] is the pure core: it computes the next step from the
+//! observed state and the time.
 
 #![warn(clippy::too_many_lines)]
 

@@ -1,10 +1,10 @@
-//! Answers of the API server without `metadata.managedFields`.
+//! Removes `metadata.managedFields` from answers of the API server.
 //!
-//! Nothing here asks who wrote which field. But what stands there is for whoever may write an
-//! object to choose, and the server takes more than the type for it can read: a time in the year
-//! 9999, fields nested a thousand deep. One such object of a tenant would keep every list that it
-//! is in from being read, and with that all claims from being served. So it is taken out of the
-//! text before anything reads that.
+//! Nothing here uses the managed fields. But anybody who may write an object can set them, and the
+//! server accepts values that the Rust type can't decode: a time in the year 9999, fields nested a
+//! thousand deep. One such object of a tenant would make every list that contains it undecodable,
+//! and no claim would be reconciled any more. So they are removed from the text before it is
+//! decoded.
 
 use std::sync::LazyLock;
 
@@ -14,12 +14,12 @@ use kube::client::Body;
 use memchr::memmem::Finder;
 use memchr::{memchr2, memrchr};
 
-/// As it stands in a text: quotes included.
+/// The name in JSON text, with quotes.
 const NAME: &[u8] = b"\"managedFields\"";
 
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NAME));
 
-/// A body in which each list of managed fields is empty.
+/// Wraps a body so that each list of managed fields in it is empty.
 pub(crate) fn without_managed_fields(
     body: Body,
 ) -> impl http_body::Body<Data = Bytes, Error = <Body as http_body::Body>::Error> + Send {
@@ -27,35 +27,36 @@ pub(crate) fn without_managed_fields(
     body.map_frame(move |frame| frame.map_data(|data| filter.pass(&data)))
 }
 
-/// Where in a JSON text the filter is. Texts come in pieces, which may end anywhere.
+/// Position of the filter in a JSON text whose pieces may end anywhere.
 ///
-/// Only a list is emptied: an annotation, or a key of a Secret, may be called so too, and its value
+/// Only a list is emptied. An annotation or a key of a Secret may have the same name, but its value
 /// is a string.
 ///
-/// Outside of such a list it goes from name to name and does not know what is a string: in JSON,
-/// the name between quotes is a whole string, unless a backslash stands before it.
+/// Outside of such a list, the filter searches for the name without tracking strings: in JSON, the
+/// quoted name is a whole string unless a backslash precedes it.
 #[derive(Debug, Default)]
 struct Filter {
-    /// How many brackets deep it is in a list that is left out; 0 outside of one.
+    /// Bracket depth inside a removed list; 0 outside.
     depth: usize,
     place: Place,
 }
 
 #[derive(Debug, Default)]
 enum Place {
-    /// Nowhere in particular; in a list that is left out, between strings.
+    /// Anywhere; in a removed list, between strings.
     #[default]
     Between,
-    /// So far into the name. Behind all of it, nothing but a colon has come since.
+    /// This many bytes of the name matched. After a full match, only a colon and blanks have
+    /// followed.
     Name(usize),
-    /// In a string of a list that is left out.
+    /// In a string of a removed list.
     Text,
-    /// Behind a backslash: the next byte is part of a string, whichever it is.
+    /// After a backslash: the next byte belongs to a string.
     Escaped,
 }
 
 impl Filter {
-    /// What is left of the next piece: itself, where nothing in it is left out.
+    /// Returns the filtered piece, without a copy if nothing is removed.
     fn pass(&mut self, piece: &Bytes) -> Bytes {
         let mut kept = Vec::new();
         let (mut from, mut at) = (0, 0);
@@ -76,7 +77,7 @@ impl Filter {
         kept.into()
     }
 
-    /// Goes on outside of the lists that are left out. Where to.
+    /// Advances outside of removed lists, and returns the new position.
     fn seek(&mut self, piece: &[u8], at: usize) -> usize {
         let rest = &piece[at..];
         match self.place {
@@ -95,8 +96,8 @@ impl Filter {
         }
     }
 
-    /// Behind the name: how many bytes lead up to what it names. The bracket of a list is one of
-    /// them, because it stays.
+    /// Returns the number of bytes between the name and its value. The opening bracket of a list
+    /// counts, because it is kept.
     fn open(&mut self, rest: &[u8]) -> usize {
         let gap = rest.iter().take_while(|byte| matches!(byte, b':' | b' ' | b'\n' | b'\r' | b'\t')).count();
         let Some(first) = rest.get(gap) else { return gap };
@@ -105,7 +106,7 @@ impl Filter {
         gap + self.depth
     }
 
-    /// Goes on to what may be the next name, behind its first byte, or to the end.
+    /// Advances past the first byte of the next possible name, or to the end.
     fn find(&mut self, piece: &[u8], at: usize) -> usize {
         let Some(name) = next_name(&piece[at..]).map(|name| at + name) else {
             self.place = behind(piece[piece.len() - 1]);
@@ -117,14 +118,14 @@ impl Filter {
         name + 1
     }
 
-    /// Goes on to the bracket that ends the list that is left out, or to the end.
+    /// Advances to the bracket that ends the removed list, or to the end.
     fn skip(&mut self, piece: &[u8], mut at: usize) -> usize {
         while at < piece.len() {
             let rest = &piece[at..];
             let next = match self.place {
                 Place::Escaped => Some(0),
                 Place::Text => memchr2(b'"', b'\\', rest),
-                // It is never far: there is little between one string and the next.
+                // A plain loop, as there is little text between two strings.
                 Place::Between | Place::Name(_) => rest.iter().position(|byte| matches!(byte, b'"' | b'[' | b']')),
             };
             let Some(next) = next else { return piece.len() };
@@ -137,7 +138,7 @@ impl Filter {
         at
     }
 
-    /// A byte that matters in a list that is left out.
+    /// Handles a significant byte in a removed list.
     fn take(&mut self, byte: u8) {
         self.place = match (&self.place, byte) {
             (Place::Text, b'\\') => Place::Escaped,
@@ -155,13 +156,15 @@ impl Filter {
     }
 }
 
-/// Outside of the lists that are left out, no name begins right behind a backslash.
+/// Returns the place after this byte outside of removed lists. No name begins right after a
+/// backslash.
 fn behind(byte: u8) -> Place {
     if byte == b'\\' { Place::Escaped } else { Place::Between }
 }
 
-/// Where the name begins next in a piece, or may begin where the piece ends. That has a quote at
-/// either end alone: only the last one can have begun it.
+/// Returns the start of the next name in a piece, or of a possible name that the piece's end cuts.
+///
+/// The name has quotes only at its ends, so only the last quote can begin a cut one.
 fn next_name(piece: &[u8]) -> Option<usize> {
     FINDER.find(piece).or_else(|| {
         let tail = piece.len().saturating_sub(NAME.len() - 1);
@@ -210,7 +213,7 @@ mod tests {
         assert!(pieces.iter().all(|piece| Filter::default().pass(piece).as_ptr() == piece.as_ptr()));
     }
 
-    /// A tenant's Secret as a real API server stores and shows it.
+    /// Uses a tenant's Secret as a real API server stores and returns it.
     #[test]
     fn what_the_types_can_not_read_keeps_no_list_from_being_read() {
         use k8s_openapi::api::core::v1::Secret;
@@ -239,7 +242,7 @@ mod tests {
         })
     }
 
-    /// The same, of the document in place of its text.
+    /// The expected result, computed on the document instead of the text.
     fn emptied(document: Value) -> Value {
         match document {
             Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! Whether this process may change anything, in the cluster or at a store. Every write asks, right
-//! before it is sent.
+//! Permission of this process to change anything in the cluster or at a store, checked right before
+//! each write is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,33 +9,33 @@ use parking_lot::Mutex;
 
 use crate::clock::Uptime;
 
-/// What a process may change.
+/// The changes that a process may make.
 #[derive(Clone, Debug)]
 pub enum Mandate {
-    /// Whatever it decides on.
+    /// Any change.
     Always,
-    /// Nothing (`--read-only`).
+    /// No change (`--read-only`).
     ReadOnly,
-    /// Whatever it decides on, while it leads (`--leader-elect`).
+    /// Any change while this process leads (`--leader-elect`).
     Leading(Tenure),
 }
 
-/// Why nothing may be changed.
+/// The reason why a change is not permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoMandate {
-    /// Never.
+    /// Changes are never permitted.
     #[error("this operator changes nothing (--read-only)")]
     ReadOnly,
-    /// Another operator may lead by now.
+    /// Another operator may be the leader by now.
     #[error("this operator no longer leads (--leader-elect)")]
     NotLeading,
 }
 
 impl Mandate {
-    /// Lets one change begin.
+    /// Permits one change.
     ///
     /// # Errors
-    /// When none may.
+    /// If changes are not permitted now.
     pub fn permit(&self) -> Result<Permit, NoMandate> {
         match self {
             Self::Always => Ok(Permit(None)),
@@ -45,14 +45,16 @@ impl Mandate {
     }
 }
 
-/// A change that may be under way. Whoever has its answer, or has waited for as long as a call may
-/// take, says so by [`Permit::over`]; of one that is dropped before, nobody knows when it is over.
+/// A change that may be in progress.
+///
+/// Call [`Permit::over`] once the call has an answer or its deadline has passed. If a permit is
+/// dropped without that, the end of its change is unknown.
 #[derive(Debug)]
 #[must_use]
 pub struct Permit(Option<Tenure>);
 
 impl Permit {
-    /// The change has happened or not: it is no longer under way.
+    /// Records that the change is no longer in progress, whether it took effect or not.
     pub fn over(self) {
         if let Some(Tenure(tenure)) = self.0 {
             tenure.over.fetch_add(1, Ordering::Relaxed);
@@ -60,32 +62,32 @@ impl Permit {
     }
 }
 
-/// The time for which a process leads, as far as it is confirmed. Clones are the same tenure.
+/// The confirmed time as leader. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Tenure(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     uptime: Uptime,
-    /// Until when it is confirmed, by that clock.
+    /// End of the confirmed time, by that clock.
     until: Mutex<Duration>,
-    /// Changes that were begun, and those of them that are over.
+    /// Number of changes begun, and of those that are over.
     begun: AtomicU64,
     over: AtomicU64,
 }
 
 impl Tenure {
-    /// One that is confirmed until this moment.
+    /// Creates a tenure that is confirmed until this moment.
     pub fn until(moment: Duration, uptime: Uptime) -> Self {
         Self(Arc::new(Inner { uptime, until: Mutex::new(moment), begun: AtomicU64::new(0), over: AtomicU64::new(0) }))
     }
 
-    /// Goes on until this moment.
+    /// Extends the tenure until this moment.
     pub fn extend(&self, moment: Duration) {
         *self.0.until.lock() = moment;
     }
 
-    /// Whether every change that was begun is over.
+    /// True if every change that was begun is over.
     pub fn is_settled(&self) -> bool {
         self.0.begun.load(Ordering::Relaxed) == self.0.over.load(Ordering::Relaxed)
     }

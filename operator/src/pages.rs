@@ -1,26 +1,27 @@
-//! Pages of lists that are bounded by bytes (spec §3.5). A page is asked for by a number of
-//! objects, each of which may have more than a megabyte. It is in memory as text and as objects at
-//! once.
+//! Limits pages of lists by bytes (spec §3.5).
+//!
+//! A page is requested by a number of objects, each of which may have more than a megabyte. A page
+//! is in memory as text and as objects at the same time.
 
 use bytes::Bytes;
 use kube::client::Body;
 use tower::BoxError;
 
-/// Most bytes of a page of a list that has more than one object.
+/// Maximum size in bytes of a page with more than one object.
 pub(crate) const LARGEST: usize = 4 << 20;
 
-/// A page that is too large is asked for again with so many times fewer objects.
+/// Factor by which the `limit` is divided when a page is too large.
 const FEWER: usize = 5;
 
-/// A page of a list that has more than it may.
+/// A page of a list is larger than its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a page of the list has more than {LARGEST} bytes")]
 pub(crate) struct TooLarge;
 
-/// Asks for less and less until the answer is no longer [`TooLarge`].
+/// Repeats a list request with a smaller `limit` until the answer is no longer [`TooLarge`].
 ///
 /// # Errors
-/// As `ask` does.
+/// The errors of `ask`.
 pub(crate) async fn ask<T, F: Future<Output = Result<T, BoxError>>>(
     mut request: http::Request<Body>,
     ask: impl Fn(http::Request<Body>, usize) -> F,
@@ -34,8 +35,8 @@ pub(crate) async fn ask<T, F: Future<Output = Result<T, BoxError>>>(
     ask(request, usize::MAX).await
 }
 
-/// The same request for a page of fewer objects, if it is one for more than one. Whatever is its
-/// size, a page says where the next one begins.
+/// Returns the same request with a smaller `limit`, if it is above one. The continue token of a
+/// page is valid whatever its size.
 fn with_fewer(request: &http::Request<Body>) -> Option<http::Request<Body>> {
     let (path, query) = (request.uri().path(), request.uri().query()?);
     let limit = query.split('&').find_map(|pair| pair.strip_prefix("limit=")?.parse::<usize>().ok())?;
@@ -54,22 +55,22 @@ fn with_fewer(request: &http::Request<Body>) -> Option<http::Request<Body>> {
     Some(again)
 }
 
-/// The bytes of an answer so far.
+/// Remaining size of an answer.
 #[derive(Debug)]
 pub(crate) struct Size {
     left: usize,
 }
 
 impl Size {
-    /// Of an answer that may have so many.
+    /// Creates the counter of an answer of at most `most` bytes.
     pub(crate) fn of(most: usize) -> Self {
         Self { left: most }
     }
 
-    /// Takes in a piece.
+    /// Counts a piece.
     ///
     /// # Errors
-    /// When it is one too many.
+    /// If the answer is larger than allowed.
     pub(crate) fn take(&mut self, piece: Option<&Bytes>) -> Result<(), TooLarge> {
         self.left = self.left.checked_sub(piece.map_or(0, Bytes::len)).ok_or(TooLarge)?;
         Ok(())

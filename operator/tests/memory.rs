@@ -1,7 +1,7 @@
-//! What the operator holds in memory of objects that tenants fill to the brim (spec §3.5).
+//! Memory of the operator for objects that tenants make as large as possible (spec §3.5).
 //!
-//! All of it, from the list to the pass, against an API server that makes up each object as it is
-//! asked for and keeps none: what is allocated here is the operator's.
+//! The tests cover everything from the list to the pass. The API server generates each object on
+//! request and stores none, so all allocated memory is the operator's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ use stowage_operator::upstream::{Limits, RustlsConnect};
 use stowage_operator::{Clock, Config, Metrics, Parts, Uptime};
 use tower::service_fn;
 
-/// The system's allocator, which also counts.
+/// The system's allocator, with counters.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -54,19 +54,20 @@ static ALLOCATOR: Counting = Counting;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// For each object, however a tenant fills it: 5,000 of them take 108 MiB, beside what an operator
-/// takes without any. Memory grows with their number and nothing else, so few are enough here.
+/// Limit for each object, however a tenant fills it: 5,000 of them take 108 MiB in addition to an
+/// empty operator. Memory grows only with their number, so a few are enough here.
 const MOST_KEPT: usize = 22 * KIB;
-/// The same for a bucket record, however many namespaces ask for the bucket: tenants make none.
+/// Limit for a bucket record, however many namespaces name the bucket. Tenants can't create
+/// records.
 const MOST_KEPT_OF_RECORD: usize = 64 * KIB;
-/// Objects of a kind: enough that the pass that is under way weighs little beside them.
+/// Number of objects of a kind: enough that the running pass weighs little in comparison.
 const MANY: usize = 200;
-/// Memory of an operator without any.
+/// Memory of an operator without objects.
 const LEAST: usize = 6 * MIB;
-/// While lists come in.
+/// Limit while lists arrive.
 const MOST_AT_ONCE: usize = 48 * MIB;
 
-/// Objects of one kind, each as large as the API server takes them.
+/// Objects of one kind, each as large as the API server accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     None,
@@ -82,13 +83,13 @@ enum Kind {
     AccessKey,
 }
 
-/// Paths that are watched: the list of each was read to its end.
+/// Watched paths, whose lists were read to the end.
 static WATCHED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 const INTERNAL: &str = "/api/v1/namespaces/stowage-system/secrets";
 
 impl Kind {
-    /// The list that they are in, and one of them.
+    /// Returns the path of their list, and a function that makes one.
     fn list(self) -> (&'static str, fn(usize) -> String) {
         match self {
             Self::None => ("", claim),
@@ -105,26 +106,26 @@ impl Kind {
         }
     }
 
-    /// Memory for each of them.
+    /// Returns the memory limit of each.
     fn most_kept(self) -> usize {
         if self == Self::Record { MOST_KEPT_OF_RECORD } else { MOST_KEPT }
     }
 }
 
-/// A Secret of a megabyte under our label, in a field of ours.
+/// A Secret with our label and a megabyte in a field of ours.
 fn full(number: usize) -> String {
     let data = json!({"BUCKET_NAME": "eHh4".repeat(MIB / 3)});
     consumer(number, &json!([]), &json!({}), &data)
 }
 
-/// One whose controller has a UID as no object has it.
+/// A Secret whose controller has a longer UID than any real object.
 fn owned(number: usize) -> String {
     let uid = format!("{number}{}", "u".repeat(1_200_000));
     let owner = json!([{"apiVersion": "v1", "kind": "x", "name": "x", "uid": uid, "controller": true}]);
     consumer(number, &owner, &json!({}), &json!({}))
 }
 
-/// One that says that templates wrote all that it has, as much as fits into annotations.
+/// A Secret which claims that templates wrote all its content, as much as fits into annotations.
 fn templated(number: usize) -> String {
     let names: Vec<String> = (0..900).map(|name| format!("n{name}")).collect();
     let told = json!({"annotations": names}).to_string();
@@ -146,7 +147,7 @@ fn metadata(number: usize) -> Value {
     json!({"namespace": "team-a", "name": name, "uid": format!("u-{number}"), "resourceVersion": "1"})
 }
 
-/// Metadata of an object whose annotations ask for something.
+/// Metadata with a rotate annotation and many finalizers.
 fn asking(number: usize) -> Value {
     let mut metadata = metadata(number);
     metadata["annotations"] = json!({"broker.stowage.io/rotate": "r".repeat(250_000)});
@@ -154,7 +155,7 @@ fn asking(number: usize) -> Value {
     metadata
 }
 
-/// A template as large as the schema takes it.
+/// A template as large as the schema allows.
 fn template() -> Value {
     let map = |text: &str, longest: usize| -> Map<String, Value> {
         (0..32).map(|key| (format!("{key:02}{}", "k".repeat(40)), json!(text.repeat(longest)))).collect()
@@ -162,7 +163,7 @@ fn template() -> Value {
     json!({"labels": map("x", 63), "annotations": map("\u{1}", 256), "data": map("\u{fc}", 4096)})
 }
 
-/// Conditions, as the operator writes them of an object that asks for what can't be.
+/// Conditions, as the operator writes them for an impossible spec.
 fn conditions() -> Value {
     let condition = |kind: &str| {
         let time = "2026-01-01T00:00:00Z";
@@ -223,7 +224,7 @@ fn object_bucket(number: usize) -> String {
     json!({"metadata": asking(number), "spec": spec, "status": {"phase": long()}}).to_string()
 }
 
-/// A ConfigMap under the label of the provisioner, with a megabyte in it.
+/// A ConfigMap with the provisioner's label and a megabyte of data.
 fn config_map(number: usize) -> String {
     let mut metadata = asking(number);
     metadata["labels"] = json!({"bucket-provisioner": "stowage.io-buckets", "theirs": "l".repeat(63)});
@@ -240,7 +241,7 @@ fn config_map(number: usize) -> String {
     json!({"metadata": metadata, "data": data}).to_string()
 }
 
-/// Letters that look like chance, others for each number.
+/// Pseudo-random letters, different for each number.
 fn noise(number: usize, length: usize, letters: &[u8]) -> String {
     let mut state = number as u64 + 1;
     let mut next = || {
@@ -252,7 +253,7 @@ fn noise(number: usize, length: usize, letters: &[u8]) -> String {
 
 const DIGITS: &[u8] = b"0123456789abcdef";
 
-/// The record of a claim that shares its bucket by rules as long as the schema takes them, with
+/// The record of a claim that shares its bucket by rules as long as the schema allows, with
 /// accesses in as many namespaces as a record has room for.
 fn record(number: usize) -> String {
     static ACCESSES: OnceLock<String> = OnceLock::new();
@@ -267,7 +268,7 @@ fn record(number: usize) -> String {
     internal(number, secret).replacen("ACCESSES", ACCESSES.get_or_init(accesses), 1)
 }
 
-/// The accesses of such a record, as it stands in a Secret.
+/// The accesses of such a record, encoded as in a Secret.
 fn accesses() -> String {
     let prefix = |rule: usize, prefix: usize| Prefix::parse(&format!("{}/", noise(8 * rule + prefix, 62, DIGITS)));
     let rule = |rule: usize| Consent {
@@ -283,8 +284,8 @@ fn accesses() -> String {
     encoded.as_str().expect("it is encoded as one").to_owned()
 }
 
-/// A key to as many buckets as an access may name, by prefixes as long as their sum may be, some of
-/// whose letters take two bytes each in JSON.
+/// A key to as many buckets as an access may name, with prefixes of the maximum total length, some
+/// of whose letters take two bytes in JSON.
 fn access_key(number: usize) -> String {
     let letters = [DIGITS, b"\"\\"].concat();
     let scope = |entry: usize| {
@@ -319,12 +320,12 @@ fn internal(number: usize, mut secret: Value) -> String {
     secret.to_string()
 }
 
-/// A parameter of a query, as a number.
+/// Returns a numeric parameter of a query.
 fn number(query: &str, name: &str) -> Option<usize> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// A page of a list of so many objects, each made as it is sent.
+/// A page of a list of `of` objects, each generated when it is sent.
 fn page(query: &str, of: usize, object: fn(usize) -> String) -> impl Stream<Item = Bytes> + Send + use<> {
     let from = number(query, "continue").unwrap_or_default();
     let to = number(query, "limit").map_or(of, |limit| of.min(from + limit));
@@ -334,7 +335,7 @@ fn page(query: &str, of: usize, object: fn(usize) -> String) -> impl Stream<Item
     stream::iter([Bytes::from(head)].into_iter().chain(items).chain([Bytes::from_static(b"]}")]))
 }
 
-/// The answer of the API server: objects of tenants in lists, silence in watches, an error else.
+/// The API server's answer: tenants' objects for lists, nothing for watches, an error otherwise.
 fn answer(request: &Request<Body>, kind: Kind) -> (u16, stream::BoxStream<'static, Bytes>) {
     let query = request.uri().query().unwrap_or_default();
     if query.contains("watch=true") {
@@ -376,7 +377,8 @@ fn config() -> Config {
         read_only: false,
         election: None,
         installation: Some("cluster".to_owned()),
-        // One pass holds what an object says uncompressed; on a slow machine there is never none.
+        // A pass holds the uncompressed texts of an object. On a slow machine some pass is always
+        // running.
         max_concurrent_reconciles: 1,
         limits: Limits { calls: 32, timeout: Duration::from_secs(30) },
         purge_slice: 1000,
@@ -386,9 +388,8 @@ fn config() -> Config {
     }
 }
 
-/// Bytes that an operator holds once its caches are filled with such objects, and those that it
-/// held at most. It is looked at for three seconds, and on a busy machine for up to a minute, until
-/// it holds no more than is `enough`.
+/// Returns the memory in bytes of an operator with filled caches, and its maximum until then. It is
+/// measured for three seconds, on a busy machine for up to a minute, until it is at most `enough`.
 async fn taken(kind: Kind, enough: usize) -> (usize, usize) {
     let before = HELD.load(Ordering::Relaxed);
     MOST_HELD.store(before, Ordering::Relaxed);
@@ -414,7 +415,7 @@ async fn taken(kind: Kind, enough: usize) -> (usize, usize) {
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     assert!(is_read(), "{kind:?}: the list is not read to its end");
-    // Passes begin, are tried again, and hold memory for a moment: the least is what is kept.
+    // Passes begin, are retried, and hold memory for a moment, so the minimum is what stays.
     let mut held = usize::MAX;
     for look in 0..240 {
         tokio::time::sleep(Duration::from_millis(250)).await;

@@ -1,4 +1,4 @@
-//! The effects of a pass over an access.
+//! Carries out the effects of a pass over an access.
 
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use super::{Actor, finalizer_operations, new_secret_key, note};
 impl Actor {
     /// Carries out one effect of a pass over an access.
     pub(crate) async fn perform_access(&self, access: &Access, act: &AccessAct) -> AccessAnswer {
-        // In a box: it is as large as the largest of its arms.
+        // Boxed, because the future is as large as its largest arm.
         let answer = Box::pin(self.try_perform_access(access, act)).await;
         answer.unwrap_or_else(|failure| AccessAnswer::Failed(AccessStep::Act(act.clone()), failure))
     }
@@ -57,7 +57,7 @@ impl Actor {
         let live = if present || kept::are_all_finalizers(&access.finalizers) {
             None
         } else {
-            // Where ours stands is not known.
+            // The position of our finalizer is unknown in a truncated list.
             Some(api.get(&access.at.name).await.map_err(|error| kubernetes::failure(&error))?)
         };
         if live.as_ref().is_some_and(|live| ObjectId::of(live) != *id) {

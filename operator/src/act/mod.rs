@@ -34,7 +34,7 @@ pub(crate) struct Actor {
 impl Actor {
     /// Carries out one effect.
     pub(crate) async fn perform(&self, caller: &Arc<Caller>, claim: &Claim, act: &Act) -> Answer {
-        // In a box: it is as large as the largest of its arms.
+        // Boxed, because the future is as large as its largest arm.
         let answer = Box::pin(self.try_perform(caller, claim, act)).await;
         answer.unwrap_or_else(|failure| Answer::Failed(Step::Act(act.clone()), failure))
     }
@@ -92,7 +92,7 @@ impl Actor {
         let live = if present || kept::are_all_finalizers(&claim.finalizers) {
             None
         } else {
-            // Where ours stands is not known.
+            // The position of our finalizer is unknown in a truncated list.
             Some(api.get(&claim.at.name).await.map_err(|error| kubernetes::failure(&error))?)
         };
         if live.as_ref().is_some_and(|live| ObjectId::of(live) != *id) {
@@ -119,8 +119,8 @@ impl Actor {
     fn claim_written(&self, answer: kube::Result<BucketClaim>) -> Result<Box<Claim>, Failure> {
         let raw = answer.map_err(|error| kubernetes::failure(&error))?;
         let claim = Claim::parse(&kept::claim_for_pass(&raw));
-        // One whose last finalizer goes is gone with that, and no watch will supersede what is kept
-        // of it.
+        // Removing the last finalizer deletes the claim, and no watch event would replace what is
+        // stored of it.
         if !claim.deleting || !claim.finalizers.is_empty() {
             self.written.wrote(kept::claim(&raw));
         }
@@ -149,10 +149,11 @@ impl Actor {
         Ok(Stored(secret))
     }
 
-    /// Deletes a Secret of ours. One that is gone already is as good as deleted, and so is a
-    /// consumer Secret that somebody's finalizer keeps: it is on its way, and holds nothing that
-    /// has to go before something else may. An internal one that is kept goes on to open and to
-    /// hold what it does, and is the answer.
+    /// Deletes a Secret of ours.
+    ///
+    /// A Secret that is already deleted counts as deleted. So does a consumer Secret that another
+    /// finalizer keeps, because nothing has to wait for its removal. An internal Secret that a
+    /// finalizer keeps is returned, as it stays in effect.
     pub(crate) async fn delete(&self, secret: &SecretRef) -> Result<Option<Stored>, Failure> {
         let version = secret.id.clone();
         let params = DeleteParams::default()
@@ -184,8 +185,8 @@ impl Actor {
     }
 }
 
-/// What a slice means for the deletion. Objects that are refused stop it once nothing else is left
-/// to delete.
+/// Converts the result of a slice. Refused objects end the purge once nothing else is left to
+/// delete.
 fn purged(slice: Slice) -> Purged {
     let end = match slice {
         Slice { failed: Some(error), .. } => PurgeEnd::Failed(upstream_failure(&error)),
@@ -196,7 +197,8 @@ fn purged(slice: Slice) -> Purged {
     Purged { deleted: slice.deleted, end }
 }
 
-/// What notes who serves an object, which has annotations or none.
+/// Builds the JSON patch operation that notes the operator which serves an object. `annotated` is
+/// true if the object has annotations.
 pub(crate) fn note(annotated: bool, operator: &ServedBy) -> Value {
     let operator = operator.as_str();
     if annotated {
@@ -207,7 +209,8 @@ pub(crate) fn note(annotated: bool, operator: &ServedBy) -> Value {
     }
 }
 
-/// What puts our finalizer on, or takes it off, and names nobody else's: those are not all kept.
+/// Builds the operations that add or remove our finalizer without writing others, as the stored
+/// list may be truncated.
 fn finalizer_operations(all: &[String], ours: &str, present: bool) -> Vec<Value> {
     let place = all.iter().position(|name| name == ours).map(|place| format!("/metadata/finalizers/{place}"));
     match (place, present) {
@@ -226,8 +229,8 @@ fn post_params() -> PostParams {
     PostParams { field_manager: Some(CONTROLLER.to_owned()), ..PostParams::default() }
 }
 
-/// A secret key: 40 characters from a cryptographic generator (spec §2). The alphabet spares shells
-/// and URLs.
+/// Generates a secret key of 40 characters from a cryptographic generator (spec §2). The alphabet
+/// is safe in shells and URLs.
 fn new_secret_key() -> Result<SecretKey, Failure> {
     let mut bytes = [0; 30];
     getrandom::fill(&mut bytes).map_err(|error| Failure::Kubernetes(format!("no random numbers: {error}")))?;

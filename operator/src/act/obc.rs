@@ -1,4 +1,4 @@
-//! The effects of a pass over an ObjectBucketClaim (spec §9).
+//! Carries out the effects of a pass over an ObjectBucketClaim (spec §9).
 
 use std::fmt::Debug;
 
@@ -20,9 +20,10 @@ use crate::plan::{Failure, preconditions};
 use super::{Actor, finalizer_operations, post_params};
 
 impl Actor {
-    /// Carries out one effect of a pass over an ObjectBucketClaim. `label` names this provisioner.
+    /// Carries out one effect of a pass over an ObjectBucketClaim. `label` is the label value of
+    /// this provisioner.
     pub(crate) async fn perform_obc(&self, obc: &Obc, label: &str, act: &ObcAct) -> ObcAnswer {
-        // In a box: it is as large as the largest of its arms.
+        // Boxed, because the future is as large as its largest arm.
         let answer = Box::pin(self.try_perform_obc(obc, label, act)).await;
         answer.unwrap_or_else(|failure| ObcAnswer::Failed(ObcStep::Act(act.clone()), failure))
     }
@@ -59,7 +60,7 @@ impl Actor {
                 ObcAnswer::BucketWritten(bucket(patch(&buckets, name, id, operations.clone()).await?))
             }
             ObcAct::WriteBucketPhase(name, id, phase) => {
-                // A status with more than a phase is nobody's here.
+                // No other writer puts more than a phase into this status.
                 ObcAnswer::BucketWritten(bucket(patch_status(&buckets, name, id, set_phase(false, phase)).await?))
             }
             ObcAct::DeleteBucket(name, id) => ObcAnswer::BucketDeleted(delete(&buckets, name, id).await?.map(bucket)),
@@ -82,7 +83,7 @@ impl Actor {
         })
     }
 
-    /// `None` = the name is taken.
+    /// Returns `None` if the name is taken.
     async fn create_shadow(&self, namespace: &str, new: &NewShadow) -> Result<Option<Shadow>, Failure> {
         let metadata = new.metadata.clone();
         Ok(match new.spec.clone() {
@@ -122,7 +123,7 @@ impl Actor {
         })
     }
 
-    /// `Some` = a finalizer keeps it.
+    /// Returns the object if a finalizer keeps it.
     async fn delete_shadow(
         &self,
         namespace: &str,
@@ -142,7 +143,7 @@ impl Actor {
         })
     }
 
-    /// Finalizer and label, which say whose it is where its class is gone.
+    /// Adds the finalizer, and the label that identifies the provisioner if the class is deleted.
     async fn begin_to_serve(
         &self,
         api: &Api<ObjectBucketClaim>,
@@ -159,7 +160,7 @@ impl Actor {
         patch(api, &obc.at.name, id, operations).await
     }
 
-    /// All finalizers: where ours stands is not known among very many.
+    /// Returns all finalizers, read live if the stored list is truncated.
     async fn finalizers_of(
         &self,
         api: &Api<ObjectBucketClaim>,
@@ -178,12 +179,12 @@ fn add(path: &str, value: Value) -> Value {
     json!({ "op": "add", "path": path, "value": value })
 }
 
-/// What sets a phase, and leaves a status alone that has more.
+/// Builds the operation that sets the phase. An existing status keeps its other fields.
 fn set_phase(has_status: bool, phase: &str) -> Value {
     if has_status { add("/status/phase", phase.into()) } else { add("/status", json!({ "phase": phase })) }
 }
 
-/// `None` = the name is taken.
+/// Creates an object. Returns `None` if the name is taken.
 async fn create<K>(api: &Api<K>, content: &K) -> Result<Option<K>, Failure>
 where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,
@@ -211,7 +212,7 @@ where
     api.patch_status(name, &patch_params(), &patch).await.map_err(|error| kubernetes::failure(&error))
 }
 
-/// Deletes an object in this version. `Some` = a finalizer keeps it.
+/// Deletes this version of an object. Returns the object if a finalizer keeps it.
 async fn delete<K>(api: &Api<K>, name: &str, id: &ObjectId) -> Result<Option<K>, Failure>
 where
     K: Resource + Clone + DeserializeOwned + Debug,

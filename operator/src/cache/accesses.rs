@@ -1,4 +1,4 @@
-//! The accesses, by name and by the claims that they name.
+//! Cache of accesses, by name and by the claims that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,21 +10,22 @@ use parking_lot::Mutex;
 
 use crate::api::{AccessEntry, AccessRef, AccessUid, BucketAccess, ClaimRef, Entry, EntryOf, ObjectId, Packed};
 
-/// Every access that can be decoded, as far as others go by it. The whole object is in the store of
-/// the watch, whose memory the entries share.
+/// The part of each decodable access that other objects depend on. The whole object is in the
+/// watch's store, and the entries share its memory.
 #[derive(Default)]
 pub(crate) struct AccessCache(Mutex<Accesses>);
 
 #[derive(Default)]
 struct Accesses {
     all: BTreeMap<Arc<AccessRef>, Known>,
-    /// The accesses that name a claim.
+    /// Accesses by the claims that they name.
     named: BTreeSet<(ClaimKey, Arc<AccessRef>)>,
     listing: Option<BTreeSet<AccessRef>>,
     is_filled: bool,
 }
 
-/// Stands for a claim: a tenant may name 64 in each of thousands of accesses, by long names.
+/// Digest of a claim's name. A tenant may name 64 claims in each of thousands of accesses, by long
+/// names.
 type ClaimKey = [u8; 16];
 
 /// An access.
@@ -32,13 +33,12 @@ struct Known {
     id: ObjectId,
     deleting: bool,
     entries: Packed<Vec<AccessEntry>>,
-    /// An entry names a bucket rather than a claim.
+    /// True if an entry names a bucket instead of a claim.
     has_bucket: bool,
 }
 
 impl AccessCache {
-    /// Takes in what the watch shows. Returns the claims that are named now or were before, for
-    /// those accesses that have changed.
+    /// Applies a watch event. Returns the claims that changed accesses name now or named before.
     pub(crate) fn apply(&self, event: &Event<DeserializeGuard<BucketAccess>>) -> BTreeSet<ClaimRef> {
         let mut accesses = self.0.lock();
         match event {
@@ -62,7 +62,7 @@ impl AccessCache {
             Event::InitDone => {
                 let listed = accesses.listing.take().unwrap_or_default();
                 let gone: Vec<_> = accesses.all.keys().filter(|at| !listed.contains(at.as_ref())).cloned().collect();
-                // Who waits for the first list is not woken by what is in it.
+                // Claims wait for the first complete list, so its end wakes all of them.
                 let first = !std::mem::replace(&mut accesses.is_filled, true);
                 let mut touched: BTreeSet<ClaimRef> = gone.iter().flat_map(|at| accesses.take(at)).collect();
                 if first {
@@ -73,36 +73,36 @@ impl AccessCache {
         }
     }
 
-    /// Whether a list was whole.
+    /// True once a list was complete.
     pub(crate) fn is_filled(&self) -> bool {
         self.0.lock().is_filled
     }
 
-    /// Whether the access of this name is known, and has this UID.
+    /// True if the access of this name is cached with this UID.
     pub(crate) fn has(&self, at: &AccessRef, uid: &AccessUid) -> bool {
         self.0.lock().all.get(at).is_some_and(|known| known.id.uid == uid.as_str())
     }
 
-    /// UIDs of the accesses; `None` while no list has been whole.
+    /// Returns the UIDs of the accesses; `None` before the first complete list.
     pub(crate) fn uids(&self) -> Option<BTreeSet<AccessUid>> {
         let accesses = self.0.lock();
         accesses.is_filled.then(|| accesses.all.values().map(|known| AccessUid::new(&known.id.uid)).collect())
     }
 
-    /// The accesses that name a claim; `None` while no list has been whole.
+    /// Returns the accesses that name a claim; `None` before the first complete list.
     pub(crate) fn of_claim(&self, claim: &ClaimRef) -> Option<BTreeSet<AccessRef>> {
         let accesses = self.0.lock();
         accesses.is_filled.then(|| accesses.naming(claim).map(|(at, _)| at.clone()).collect())
     }
 
-    /// Those of them that are not on their way out.
+    /// Like [`of_claim`](Self::of_claim), without accesses that are being deleted.
     pub(crate) fn live_of_claim(&self, claim: &ClaimRef) -> Option<BTreeSet<AccessRef>> {
         let accesses = self.0.lock();
         let live = accesses.naming(claim).filter(|(_, known)| !known.deleting);
         accesses.is_filled.then(|| live.map(|(at, _)| at.clone()).collect())
     }
 
-    /// The accesses of a namespace, and the claims that they name.
+    /// Returns the accesses in a namespace, and the claims that they name.
     pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<(AccessRef, BTreeSet<ClaimRef>)> {
         let from = AccessRef { namespace: namespace.to_owned(), name: String::new() };
         let accesses = self.0.lock();
@@ -110,7 +110,7 @@ impl AccessCache {
         within.map(|(at, known)| (at.as_ref().clone(), known.claims(at))).collect()
     }
 
-    /// The accesses that name a bucket of this backend.
+    /// Returns the accesses that name a bucket of this backend.
     pub(crate) fn on_backend(&self, backend: &str) -> Vec<AccessRef> {
         let is_on = |entry: &Entry| matches!(&entry.of, Ok(EntryOf::Bucket(on, _)) if on == backend);
         let accesses = self.0.lock();

@@ -1,4 +1,4 @@
-//! Backends, parsed once per change.
+//! Cache of backends, parsed once per change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 
 use crate::api::{Backend, BucketName, Endpoint, S3Backend};
 
-/// Most spellings of an endpoint that are told of.
+/// Maximum number of returned spellings of an endpoint.
 const MOST_SPELLINGS: usize = 8;
 
-/// Every backend, or why it can't be read.
+/// Every backend, or the error if it is invalid.
 #[derive(Default)]
 pub(crate) struct BackendCache(Mutex<Backends>);
 
@@ -22,45 +22,45 @@ pub(crate) type Parsed = Result<Arc<Backend>, String>;
 #[derive(Default)]
 struct Backends {
     parsed: BTreeMap<String, Parsed>,
-    /// Endpoints of backends, and those that they had, by the store that they are known to be.
+    /// Current and former endpoints of backends, by the normalized endpoint of their store.
     spellings: BTreeMap<String, BTreeSet<Endpoint>>,
-    /// Buckets that backends share, by the store that they are known to be of.
+    /// Buckets that backends share, by the normalized endpoint of their store.
     shared: BTreeMap<String, BTreeSet<BucketName>>,
     listing: Option<BTreeSet<String>>,
 }
 
 impl BackendCache {
-    /// Takes in what the watch shows. Returns the names of backends that changed in what claims
-    /// depend on: not in the count of buckets, for instance.
+    /// Applies a watch event. Returns the names of backends that changed in a way that matters to
+    /// claims; the count of buckets, for example, doesn't.
     pub(crate) fn apply(&self, event: &Event<DeserializeGuard<S3Backend>>) -> Vec<String> {
         let mut backends = self.0.lock();
         let changed = backends.apply(event);
-        // In a list once, at its end.
+        // During a list only once, at its end.
         if matches!(event, Event::InitDone) || (backends.listing.is_none() && !changed.is_empty()) {
             backends.spell();
         }
         changed
     }
 
-    /// How else the endpoint is spelled among all backends, now or before, where that is known to
-    /// be the same store.
+    /// Returns the other current and former spellings of an endpoint that are known to be the same
+    /// store.
     pub(crate) fn spellings(&self, endpoint: &Endpoint) -> Vec<Endpoint> {
         let backends = self.0.lock();
         let known = backends.spellings.get(&endpoint.plain());
         known.into_iter().flatten().filter(|other| *other != endpoint).take(MOST_SPELLINGS).cloned().collect()
     }
 
-    /// The buckets that backends of this store share, at whatever address of it.
+    /// Returns the buckets that backends of this store share, at any spelling of its endpoint.
     pub(crate) fn shared(&self, endpoint: &Endpoint) -> BTreeSet<BucketName> {
         self.0.lock().shared.get(&endpoint.plain()).cloned().unwrap_or_default()
     }
 
-    /// The backend of this name.
+    /// Returns the backend of this name.
     pub(crate) fn get(&self, name: &str) -> Option<Parsed> {
         self.0.lock().parsed.get(name).cloned()
     }
 
-    /// Every backend, by name.
+    /// Returns every backend, by name.
     pub(crate) fn all(&self) -> BTreeMap<String, Parsed> {
         self.0.lock().parsed.clone()
     }

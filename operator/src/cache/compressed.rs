@@ -1,28 +1,28 @@
-//! Long texts of internal Secrets, compressed while nobody reads them (spec §3.5).
+//! Compresses long texts of cached internal Secrets (spec §3.5).
 //!
-//! A record says for each namespace what its accesses may do, a key of an access for each bucket
-//! where it is. Both repeat themselves, and tenants choose how often and how long. Nothing is left
-//! out, so a pass reads no more for it.
+//! A record contains the consent to each namespace's accesses, and a key of an access the place of
+//! each bucket. Both are repetitive, and tenants choose their number and length. The compression is
+//! lossless, so no extra read is needed.
 
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 
-/// Data keys of texts that tenants choose the length of, and where the copy has them compressed. No
-/// data key can be called so.
+/// Data keys of texts whose length tenants choose, and the keys of the compressed texts. A real
+/// data key can't contain blanks or parentheses.
 const TEXTS: [(&str, &str); 2] = [("accesses", "accesses (compressed)"), ("scopes", "scopes (compressed)")];
 
-/// Most bytes of such a text that is kept as it is.
+/// Maximum size in bytes of a text that is not compressed.
 const MOST_PLAIN: usize = 2 << 10;
 
-/// Least bytes that are worth a reference to earlier ones.
+/// Minimum length in bytes of a back reference.
 const LEAST: usize = 6;
 
-/// Bits of the slots in which earlier places are looked for.
+/// Number of bits of the hash table of earlier positions.
 const BITS: u32 = 14;
 
-/// Compresses the long texts of a Secret, if it has some.
+/// Compresses the long texts of a Secret, if there are any.
 pub(super) fn compressed(secret: Arc<Secret>) -> Arc<Secret> {
     let long = |key: &str| {
         let text = secret.data.as_ref()?.get(key)?;
@@ -45,7 +45,7 @@ pub(super) fn restored(secret: &Arc<Secret>) -> Arc<Secret> {
     replaced(secret, found.into_iter().flatten())
 }
 
-/// Copies a Secret with other texts, each under another key.
+/// Copies a Secret with some texts replaced, each under a new key.
 fn replaced<'a>(secret: &Secret, texts: impl Iterator<Item = (&'a str, &'a str, Vec<u8>)>) -> Arc<Secret> {
     let mut copy = secret.clone();
     let data = copy.data.get_or_insert_default();
@@ -56,8 +56,8 @@ fn replaced<'a>(secret: &Secret, texts: impl Iterator<Item = (&'a str, &'a str, 
     Arc::new(copy)
 }
 
-/// Compresses bytes: a length and bytes as they are, then how far back and for how long the next
-/// ones stand earlier, and so on. It ends with bytes as they are.
+/// Compresses bytes into a sequence of literals (length and bytes) and back references (distance
+/// and length). It ends with a literal.
 fn compress(text: &[u8]) -> Vec<u8> {
     let mut places = vec![usize::MAX; 1 << BITS];
     let (mut to, mut plain, mut at) = (Vec::new(), 0, 0);
@@ -90,7 +90,8 @@ fn write_bytes(bytes: &[u8], to: &mut Vec<u8>) {
     to.extend_from_slice(bytes);
 }
 
-/// Seven bits a byte, the lowest first, the eighth where there are more.
+/// Writes a variable-length number: seven bits a byte, the lowest first; the eighth bit is set if
+/// more follow.
 fn write_number(mut number: usize, to: &mut Vec<u8>) {
     while number > 0x7f {
         to.push((number & 0x7f) as u8 | 0x80);
@@ -99,7 +100,7 @@ fn write_number(mut number: usize, to: &mut Vec<u8>) {
     to.push(number as u8);
 }
 
-/// Reads what [`compress`] wrote; `None` for anything else.
+/// Decompresses the output of [`compress`]; `None` for anything else.
 fn decompress(mut from: &[u8]) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     loop {
@@ -112,7 +113,7 @@ fn decompress(mut from: &[u8]) -> Option<Vec<u8>> {
         }
         let (back, length) = (read_number(&mut from)?, read_number(&mut from)?);
         let begin = text.len().checked_sub(back)?;
-        // One that reaches itself repeats what it has begun with.
+        // A reference that overlaps its own output repeats it.
         for at in begin..begin.checked_add(length)? {
             text.push(*text.get(at)?);
         }
@@ -138,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that look like chance, the same each time.
+    /// Deterministic pseudo-random bytes.
     fn noise(length: usize, letters: u64) -> Vec<u8> {
         let mut state = 7_u64;
         let mut next = || {

@@ -1,4 +1,5 @@
-//! What is kept of a Secret: of one that a tenant may write to, what is ours (spec §3.5).
+//! Trims Secrets to the parts that are cached: of one that a tenant may write, only our own (spec
+//! §3.5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use crate::api::{ConsumerContent, Written, digest, kept, wire};
 
 use super::compressed::compressed;
 
-/// The annotations of an internal Secret that are read: those of its labels, and its end.
+/// The annotations that are read of an internal Secret: those with the names of our labels, and its
+/// expiry.
 const INTERNAL_ANNOTATIONS: [&str; wire::LABELS.len() + 1] = {
     let mut names = [wire::EXPIRES_AT; wire::LABELS.len() + 1];
     let mut at = 0;
@@ -22,18 +24,18 @@ const INTERNAL_ANNOTATIONS: [&str; wire::LABELS.len() + 1] = {
     names
 };
 
-/// Whose word is what stands in the Secrets of a cache.
+/// The party that writes the Secrets of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The operator's, and its administrators'.
+    /// The operator and its administrators.
     #[default]
     Ours,
-    /// A tenant may put a megabyte of other things into each, and make as many of them as it likes.
+    /// Tenants, who may put a megabyte of other data into each, and create as many as they like.
     Tenants,
 }
 
 impl Whose {
-    /// Copies what a pass reads of a Secret.
+    /// Trims a Secret to the parts that a pass reads.
     pub(super) fn kept(self, secret: Secret) -> Secret {
         match self {
             Self::Ours => {
@@ -43,8 +45,10 @@ impl Whose {
         }
     }
 
-    /// Takes what the cache itself keeps: what templates wrote goes where it is much. A pass that
-    /// compares it reads the Secret live. Long texts of our own are compressed.
+    /// Trims a Secret further for the cache.
+    ///
+    /// Long output of templates is dropped: a pass that compares it reads the Secret live. Long
+    /// texts of our own are compressed.
     pub(super) fn cached(self, kept: Arc<Secret>) -> Arc<Secret> {
         match self {
             Self::Ours => compressed(kept),
@@ -56,7 +60,7 @@ impl Whose {
     }
 }
 
-/// A Secret without what templates wrote, where that takes more than a template may in a cache.
+/// Returns the Secret without the output of templates, if that exceeds [`kept::MOST_TEMPLATE`].
 fn without_much(kept: &Secret) -> Option<Secret> {
     let written = Written::of(kept);
     let (labels, annotations) = (kept.metadata.labels.as_ref(), kept.metadata.annotations.as_ref());
@@ -84,10 +88,10 @@ fn without_much(kept: &Secret) -> Option<Secret> {
     Some(rest)
 }
 
-/// Bytes that an entry of a map takes beside its texts.
+/// Overhead in bytes of a map entry.
 const ENTRY: usize = 2 * size_of::<String>();
 
-/// Bytes of a digest.
+/// Size of a digest in bytes.
 const DIGEST: usize = 32;
 
 fn consumer(secret: &Secret) -> Secret {
@@ -118,7 +122,7 @@ fn consumer(secret: &Secret) -> Secret {
     }
 }
 
-/// Keeps what templates have written as well. What is longer than they write is not theirs.
+/// Adds what templates have written. A longer value is not theirs.
 fn add<'a>(
     kept: &mut Option<BTreeMap<String, String>>,
     all: Option<&BTreeMap<String, String>>,
@@ -132,8 +136,8 @@ fn add<'a>(
     }
 }
 
-/// Longer than any value of ours under this key, in bytes: of what is longer the beginning tells
-/// that it isn't.
+/// Returns a length in bytes that is longer than any value of ours under this key. The beginning of
+/// a longer value shows that it isn't ours.
 fn longest(key: &str) -> usize {
     match key {
         "BUCKET_NAMES" => ConsumerContent::LONGEST_NAMES + 1,
@@ -146,8 +150,8 @@ fn beginning(value: &ByteString, longest: usize) -> ByteString {
     ByteString(value.0[..value.0.len().min(longest)].to_vec())
 }
 
-/// Of owners the UID of the controller: nothing else is asked of them. The server takes one at
-/// most, and gives no object a UID that is as long as this.
+/// Reduces owner references to the UID of the controller, which is all that is used. The server
+/// accepts at most one controller, and assigns no UID as long as this.
 fn controllers(owners: &[OwnerReference]) -> Vec<OwnerReference> {
     let is_one = |owner: &&OwnerReference| owner.controller == Some(true) && owner.uid.len() <= kept::LONGEST;
     let uid = |owner: &OwnerReference| OwnerReference {
@@ -162,7 +166,7 @@ fn controllers(owners: &[OwnerReference]) -> Vec<OwnerReference> {
 mod tests {
     use super::*;
 
-    /// As full as a tenant can make it, and more.
+    /// A Secret as full as a tenant can make it, and more.
     fn full(longest: usize, most: usize) -> Secret {
         let long = "x".repeat(longest);
         let map = || wire::LABELS.iter().map(|key| ((*key).to_owned(), long.clone()));
@@ -192,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Bytes that a Secret takes, by what is allocated.
+    /// Allocated bytes of a Secret.
     fn size(secret: &Secret) -> usize {
         let text = |text: &String| size_of::<String>() + text.capacity();
         let map = |map: &Option<BTreeMap<String, String>>| -> usize {

@@ -1,8 +1,9 @@
-//! Watches of several namespaces, told as one watch of all of them tells (spec §3.9).
+//! Merges the watches of several namespaces into one stream, like that of a cluster-wide watch
+//! (spec §3.9).
 //!
-//! Whoever reads such a stream takes the end of a list for the end of all that there is. So no
-//! watch's list goes on as it came: at first they are held back until each watch has shown all of
-//! its own, and later a list becomes the changes that it shows.
+//! A reader of such a stream takes the end of a list for the end of all objects. So the first lists
+//! are held back until each watch has completed its own. A later list is converted into the changes
+//! that it shows.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -14,20 +15,20 @@ use kube::{Resource, ResourceExt};
 
 use crate::plan::Part;
 
-/// What several watches of one kind have shown, as far as it is not told yet.
+/// State of several watches of one kind, as far as it was not passed on yet.
 pub(crate) struct Merge<K> {
     parts: BTreeMap<Part, Shown<K>>,
-    /// Whether the first list of all is told.
+    /// True once the merged list was passed on.
     is_begun: bool,
 }
 
-/// What one watch has shown, by name.
+/// State of one watch, by name.
 struct Shown<K> {
-    /// Until the first list of all is told: everything.
+    /// All objects, until the merged list is passed on.
     all: BTreeMap<String, K>,
-    /// What a list under way has shown.
+    /// Objects of the running list.
     listing: Option<BTreeMap<String, K>>,
-    /// Whether a list was whole.
+    /// True once a list was complete.
     is_listed: bool,
 }
 
@@ -35,14 +36,14 @@ impl<K> Merge<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
-    /// Of these watches.
+    /// Creates the state of the watches of these parts.
     pub(crate) fn of(parts: impl IntoIterator<Item = Part>) -> Self {
         let shown = || Shown { all: BTreeMap::new(), listing: None, is_listed: false };
         Self { parts: parts.into_iter().map(|part| (part, shown())).collect(), is_begun: false }
     }
 
-    /// Takes in what the watch of a part shows, and says what a watch of all would show. `told` has
-    /// what was said before.
+    /// Applies an event of one part's watch. Returns the events of the merged stream. `told` is the
+    /// store filled from the earlier ones.
     pub(crate) fn take(&mut self, part: &Part, event: Event<K>, told: &Store<K>) -> Vec<Event<K>> {
         let Some(shown) = self.parts.get_mut(part) else { return Vec::new() };
         match event {
@@ -70,7 +71,7 @@ where
         Vec::new()
     }
 
-    /// One list of all, once each watch has shown its own.
+    /// Returns the merged list once each watch has completed its own.
     fn begin(&mut self) -> Vec<Event<K>> {
         if !self.parts.values().all(|shown| shown.is_listed) {
             return Vec::new();
@@ -81,13 +82,15 @@ where
     }
 }
 
-/// What a later list of a part shows: what is gone first, for another of its name may have come.
-/// An object that is as it was is no change.
+/// Converts a later list of a part into changes.
+///
+/// Deletions come first, because another object of the same name may have been created. An
+/// unchanged object is skipped.
 fn changes<K>(part: &Part, listed: BTreeMap<String, K>, told: &Store<K>) -> Vec<Event<K>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    // A store's own order is another one in every run.
+    // Sorted, because a store's own order differs in every run.
     let known = told.state().into_iter().filter(|it| part.covers(&it.namespace().unwrap_or_default()));
     let known: BTreeMap<String, Arc<K>> = known.map(|it| (it.name_any(), it)).collect();
     let gone = known.iter().filter(|(name, it)| listed.get(*name).is_none_or(|now| now.uid() != it.uid()));
@@ -120,7 +123,7 @@ mod tests {
         object
     }
 
-    /// Who reads the merged stream: a store, and a line for each event.
+    /// A reader of the merged stream: a store, and a line for each event.
     struct Reader {
         merge: Merge<ConfigMap>,
         store: Store<ConfigMap>,
@@ -177,7 +180,7 @@ mod tests {
         assert_eq!(reader.list("a", &[("one", "1"), ("two", "2")]), [] as [&str; 0]);
         assert_eq!(reader.take("a", Event::Delete(object("a", "two", "2"))), [] as [&str; 0]);
         assert_eq!(reader.take("a", Event::Apply(object("a", "new", "3"))), [] as [&str; 0]);
-        // The list of the other breaks off and begins again.
+        // The list of the other namespace breaks off and begins again.
         reader.take("b", Event::Init);
         reader.take("b", Event::InitApply(object("b", "gone", "4")));
         let told = reader.list("b", &[("one", "5")]);

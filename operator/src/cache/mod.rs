@@ -1,7 +1,7 @@
-//! What the watches have shown, with our own writes and what live reads did not find on top until
-//! the watch has caught up (spec §3).
+//! Caches filled by the watches, with our own writes and the results of live reads on top until the
+//! watch has caught up (spec §3).
 //!
-//! Ordered maps throughout: what is read from a cache comes in the same order in every run.
+//! All maps are ordered, so that reads return the same order in every run.
 
 mod accesses;
 mod backends;
@@ -26,10 +26,11 @@ pub(crate) use written::Written;
 
 use kube::ResourceExt;
 
-/// Whether `one` is a later version than `other`.
+/// True if `one` is a later version than `other`.
 ///
 /// resourceVersions of one kind are comparable as numbers on every API server that this operator
-/// supports (KEP-5504). One that isn't a number counts as later: then the watch is believed.
+/// supports (KEP-5504). One that isn't a number counts as later, so that the watch takes
+/// precedence.
 fn is_later(one: &impl ResourceExt, other: &impl ResourceExt) -> bool {
     match (number(one), number(other)) {
         (Some(one), Some(other)) => one > other,

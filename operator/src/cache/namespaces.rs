@@ -1,4 +1,4 @@
-//! Labels and UIDs of namespaces: for allow-lists by selector, and for who may have an access.
+//! Cache of namespaces: labels and UIDs, for allow-lists by selector and for consent to accesses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ type Labels = BTreeMap<String, String>;
 struct Namespaces {
     known: BTreeMap<String, (NamespaceUid, Labels)>,
     names: BTreeMap<NamespaceUid, String>,
-    /// For each list under way the names that it has shown.
+    /// Names seen by each running list.
     listings: BTreeMap<Part, BTreeSet<String>>,
 }
 
 impl NamespaceCache {
-    /// Takes in what the watch of a part shows: of all namespaces, or of one by its name. Returns
-    /// the names of namespaces whose labels changed, or that are others of their names.
+    /// Applies an event of the watch of a part: all namespaces, or one by its name. Returns the
+    /// names of namespaces whose labels changed, or that were created again.
     pub(crate) fn apply(&self, part: &Part, event: Event<PartialObjectMeta<Namespace>>) -> Vec<String> {
         let mut namespaces = self.0.lock();
         match event {
@@ -50,18 +50,19 @@ impl NamespaceCache {
         }
     }
 
-    /// Labels of a namespace, if it is known: one that the watch has not shown yet may have any.
+    /// Returns the labels of a namespace; `None` if the watch has not shown it yet, so that they
+    /// are unknown.
     pub(crate) fn labels(&self, namespace: &str) -> Option<Labels> {
         self.0.lock().known.get(namespace).map(|(_, labels)| labels.clone())
     }
 
-    /// The namespace of this name, if it is known.
+    /// Returns the namespace of this name, if it is cached.
     pub(crate) fn get(&self, namespace: &str) -> Option<Asker> {
         let namespaces = self.0.lock();
         namespaces.known.get(namespace).map(|(uid, labels)| asker(namespace, uid, labels))
     }
 
-    /// The namespace of this UID, if it is known.
+    /// Returns the namespace of this UID, if it is cached.
     pub(crate) fn of_uid(&self, uid: &NamespaceUid) -> Option<Asker> {
         let namespaces = self.0.lock();
         let name = namespaces.names.get(uid)?;

@@ -1,5 +1,5 @@
-//! What the watches have shown of ObjectBucketClaims and of the objects around them (spec §9), and
-//! what was last told of each. Nothing is believed of it that something is changed by.
+//! Caches of ObjectBucketClaims and their related objects (spec §9), and the last reported state of
+//! each. No change is based on the caches alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::plan::obc::{Bucket, CONFIG_KEYS, ObcCached, Shadow, Told, bucket_name
 
 use super::written::Written;
 
-/// An object as a watch delivers it, or why it can't be decoded.
+/// An object as a watch delivers it, or the error if it can't be decoded.
 type Guarded<K> = DeserializeGuard<K>;
 
-/// What was written of them, until the watches show it.
+/// Our own writes, until the watches show them.
 #[derive(Default)]
 pub(crate) struct ObcsWritten {
     pub(crate) obcs: Written<ObjectBucketClaim>,
@@ -35,10 +35,10 @@ pub(crate) struct ObcCaches {
     pub(crate) classes: Store<Guarded<StorageClass>>,
     pub(crate) config_maps: Store<Guarded<ConfigMap>>,
     pub(crate) claims: Store<Guarded<BucketClaim>>,
-    /// `None` where no accesses are served.
+    /// `None` if accesses are not served.
     pub(crate) accesses: Option<Store<Guarded<BucketAccess>>>,
     pub(crate) written: Arc<ObcsWritten>,
-    /// What this process last told, by UID.
+    /// The state that this process last reported, by UID.
     told: Mutex<BTreeMap<String, String>>,
 }
 
@@ -55,7 +55,7 @@ impl ObcCaches {
         Self { obcs, buckets, classes, config_maps, claims, accesses, written, told: Mutex::default() }
     }
 
-    /// What is known of the objects around a claim.
+    /// Returns the cached objects related to a claim.
     pub(crate) fn around(&self, obc: &Obc) -> ObcCached {
         let namespace = &obc.at.namespace;
         let bucket = |name: String| {
@@ -78,7 +78,7 @@ impl ObcCaches {
         }
     }
 
-    /// The claims of which this is so, in order: a store's own order is another one in every run.
+    /// Returns the matching claims in sorted order: a store's own order differs in every run.
     pub(crate) fn of(&self, concerned: impl Fn(&ObjectBucketClaim) -> bool) -> Vec<ClaimRef> {
         let all = self.obcs.state();
         let concerned = all.iter().filter_map(|obc| obc.0.as_ref().ok()).filter(|obc| concerned(obc));
@@ -89,7 +89,8 @@ impl ObcCaches {
         claims
     }
 
-    /// The phases of the claims that this provisioner serves, by its label or by their class.
+    /// Returns the phases of the claims that this provisioner serves, by its label or by their
+    /// class.
     pub(crate) fn phases(&self, provisioner: &str) -> Vec<Option<String>> {
         let label = provisioner_label(provisioner);
         let is_labelled = |obc: &ObjectBucketClaim| obc.labels().get(OBC_PROVISIONER) == Some(&label);
@@ -103,18 +104,18 @@ impl ObcCaches {
         served.map(|obc| obc.status.as_ref().and_then(|status| status.phase.clone())).collect()
     }
 
-    /// Notes what was told of a claim.
+    /// Records the state that was reported for a claim.
     pub(crate) fn told(&self, uid: &str, what: String) {
         self.told.lock().insert(uid.to_owned(), what);
     }
 
-    /// Nothing is kept of a claim that is gone.
+    /// Drops the state of a deleted claim.
     pub(crate) fn forget(&self, claim: &ClaimRef, uid: &str) {
         self.written.obcs.forget(&claim.namespace, &claim.name);
         self.told.lock().remove(uid);
     }
 
-    /// After a list: nor of those that went while nobody watched.
+    /// Drops the state of claims deleted while the watch was down, after a relist.
     pub(crate) fn forget_what_went(&self) {
         let there: BTreeSet<String> = self.obcs.state().iter().filter_map(|obc| obc.uid()).collect();
         self.told.lock().retain(|uid, _| there.contains(uid));
@@ -122,7 +123,7 @@ impl ObcCaches {
     }
 }
 
-/// What is kept of a ConfigMap: whose it is, and the keys that are ours.
+/// Trims a ConfigMap to its controller and our own keys.
 pub(crate) fn kept_config_map(of: &ConfigMap) -> ConfigMap {
     let mut metadata = kept::metadata(&of.metadata, &[crate::api::OBC_PROVISIONER], &[]);
     metadata.owner_references = kept::obc_controller(&of.metadata);

@@ -1,5 +1,5 @@
-//! What is known of Secrets, by name and by the claim and bucket that they belong to. Who tells is
-//! the cache's business (`secrets`).
+//! Indexes of cached Secrets, by name and by the claim and bucket that they belong to. The cache
+//! itself (`secrets`) decides what to put in.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use super::is_later;
 /// Namespace and name.
 pub(super) type Key = (String, String);
 
-/// The Secrets, and what was heard of them.
+/// The indexed Secrets.
 #[derive(Default)]
 pub(super) struct Secrets {
     pub(super) by_name: BTreeMap<Key, Arc<Secret>>,
     by_claim: BTreeMap<String, BTreeSet<Key>>,
     by_bucket: BTreeMap<String, BTreeSet<Key>>,
-    /// Bucket records, by the claim that they name: see [`holder`].
+    /// Bucket records by the claim that they name, see [`holder`].
     by_holder: BTreeMap<String, BTreeSet<Key>>,
-    /// Records of accesses, by the UID of their namespace.
+    /// Records of accesses by the UID of their namespace.
     by_namespace_uid: BTreeMap<String, BTreeSet<Key>>,
-    /// For each list under way the names seen since it began; what isn't among them when it ends,
-    /// of what it tells of, is gone.
+    /// Names seen by each running list. A Secret of that list's part which isn't among them at its
+    /// end is deleted.
     pub(super) listings: BTreeMap<Part, BTreeSet<Key>>,
-    /// What a live read did not find, and of whose deletion the watch has not told.
+    /// Secrets that a live read did not find, while the watch has not shown their deletion.
     pub(super) missed: BTreeMap<Key, Arc<Secret>>,
-    /// UIDs of what we deleted, the latest last.
+    /// UIDs of Secrets that we deleted, the latest last.
     pub(super) deleted: VecDeque<String>,
 }
 
 impl Secrets {
-    /// Takes in what is kept of a Secret as it is shown. Returns it as it was known before, and as
-    /// it is now; nothing where that is no later.
+    /// Adds a trimmed Secret. Returns the previous and the new version, or nothing if the new one
+    /// is not later.
     pub(super) fn put(&mut self, secret: Arc<Secret>) -> Vec<Arc<Secret>> {
         let key = key(&secret);
         for listing in self.listings_of(&key.0) {
@@ -56,19 +56,20 @@ impl Secrets {
         before.into_iter().chain([secret]).collect()
     }
 
-    /// Takes in that a Secret is gone. Returns it as it was known, for those who depend on it.
+    /// Removes a deleted Secret. Returns its last version, for the objects that depend on it.
     pub(super) fn take(&mut self, deleted: &Secret) -> Vec<Arc<Secret>> {
         let key = key(deleted);
         for listing in self.listings_of(&key.0) {
             listing.remove(&key);
         }
-        // Who missed it knows; whose it was may be another.
+        // A missed Secret was removed before. The one stored by now may be a new one of the same
+        // name.
         let missed = self.missed.remove(&key);
         let gone = self.by_name.get(&key).is_some_and(|present| !is_later(present.as_ref(), deleted));
         if gone { self.remove(&key).into_iter().collect() } else { missed.into_iter().collect() }
     }
 
-    /// Takes in that the list of a watch is at its end. Returns what it did not show.
+    /// Handles the end of a list. Returns the Secrets that it did not show.
     pub(super) fn finish_list(&mut self, part: &Part) -> Vec<Arc<Secret>> {
         let listed = self.listings.remove(part).unwrap_or_default();
         let is_gone = |key: &Key| part.covers(&key.0) && !listed.contains(key);
@@ -79,12 +80,12 @@ impl Secrets {
         gone
     }
 
-    /// What the lists under way have shown that tell of a namespace.
+    /// Returns the running lists that cover a namespace.
     fn listings_of(&mut self, namespace: &str) -> impl Iterator<Item = &mut BTreeSet<Key>> {
         self.listings.iter_mut().filter(move |(part, _)| part.covers(namespace)).map(|(_, listing)| listing)
     }
 
-    /// Forgets what is known under a name.
+    /// Removes a Secret by name.
     pub(super) fn remove(&mut self, key: &Key) -> Option<Arc<Secret>> {
         let secret = self.by_name.remove(key)?;
         for (index, word) in self.indexes(&secret) {
@@ -98,7 +99,7 @@ impl Secrets {
         Some(secret)
     }
 
-    /// The indexes that a Secret belongs into, and under which word.
+    /// Returns the indexes that contain a Secret, and its key in each.
     fn indexes(&mut self, secret: &Arc<Secret>) -> Vec<(&mut BTreeMap<String, BTreeSet<Key>>, String)> {
         let stored = Stored(secret.clone());
         let bucket = stored.text("bucket_name").map(str::to_owned);
@@ -115,32 +116,32 @@ impl Secrets {
         [by_claim, by_bucket, by_holder, by_namespace_uid].into_iter().flatten().collect()
     }
 
-    /// What a live read missed of this claim's.
+    /// Returns this claim's Secrets that a live read missed.
     pub(super) fn missed_of(&self, uid: &ClaimUid) -> impl Iterator<Item = (&Key, &Arc<Secret>)> {
         self.missed.iter().filter(move |(_, secret)| claim_of(secret).as_deref() == Some(uid.as_str()))
     }
 
-    /// Secrets of the claim of this UID, by name.
+    /// Returns the Secrets of the claim with this UID, by name.
     pub(super) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
         self.at(self.by_claim.get(uid.as_str())).map(restored).map(Stored).collect()
     }
 
-    /// Secrets for this bucket, whoever's, by name.
+    /// Returns the Secrets of all claims for this bucket, by name.
     pub(super) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
         self.at(self.by_bucket.get(bucket.as_str())).map(restored).map(Stored).collect()
     }
 
-    /// Bucket records that name this claim, by name.
+    /// Returns the bucket records that name this claim, by name.
     pub(super) fn records_of(&self, claim: &ClaimRef) -> Vec<Stored> {
         self.at(self.by_holder.get(&holder(&claim.namespace, &claim.name))).cloned().map(Stored).collect()
     }
 
-    /// Records of the accesses of the namespace of this UID, by name.
+    /// Returns the records of accesses in the namespace with this UID, by name.
     pub(super) fn access_records_in(&self, namespace: &NamespaceUid) -> Vec<Stored> {
         self.at(self.by_namespace_uid.get(namespace.as_str())).cloned().map(Stored).collect()
     }
 
-    /// Secrets of the claim of this UID, those that a live read missed included.
+    /// Returns the Secrets of the claim with this UID, including those that a live read missed.
     pub(super) fn shown_of(&self, uid: &ClaimUid) -> impl Iterator<Item = &Arc<Secret>> {
         let missed = self.missed_of(uid).map(|(_, secret)| secret);
         self.at(self.by_claim.get(uid.as_str())).chain(missed)
@@ -151,30 +152,30 @@ impl Secrets {
     }
 }
 
-/// UID of the claim or access that a Secret is of: no UID is given twice, to whatever.
+/// Returns the UID of a Secret's claim or access. UIDs are unique across kinds.
 fn claim_of(secret: &Arc<Secret>) -> Option<String> {
     let stored = Stored(secret.clone());
     let noted = stored.text("claim_uid").or_else(|| stored.text("access_uid"));
     noted.map(str::to_owned).or_else(|| controller(secret))
 }
 
-/// The claim that a bucket record names, as the index has it.
+/// Returns the index key of the claim that a bucket record names.
 fn holder_of(record: &Stored) -> Option<String> {
     Some(holder(record.text("claim_namespace")?, record.text("claim_name")?))
 }
 
-/// A claim as the index has it: no namespace has a slash in its name.
+/// Returns the index key of a claim. It is unique because names contain no slash.
 fn holder(namespace: &str, name: &str) -> String {
     format!("{namespace}/{name}")
 }
 
-/// UID of the controller, which is what makes a consumer Secret ours.
+/// Returns the UID of the controller, which identifies consumer Secrets.
 fn controller(secret: &Secret) -> Option<String> {
     let owner = secret.owner_references().iter().find(|owner| owner.controller == Some(true))?;
     Some(owner.uid.clone())
 }
 
-/// Where a Secret is.
+/// Returns namespace and name of a Secret.
 pub(super) fn key(secret: &Secret) -> Key {
     (secret.namespace().unwrap_or_default(), secret.name_any())
 }
@@ -194,7 +195,7 @@ mod tests {
         ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// A record of this claim, of a bucket of its own.
+    /// A record of this claim for a bucket.
     fn record(claim: ClaimRef, bucket: &str) -> SecretContent {
         let record = BucketRecord {
             uid: ClaimUid::new(format!("of-{claim:?}")),

@@ -1,4 +1,4 @@
-//! Secrets of ours, by name and by the claim and bucket that they belong to.
+//! Cache of our Secrets, by name and by the claim and bucket that they belong to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,41 +16,41 @@ use super::consumer::Whose;
 use super::secret_index::{Secrets, key};
 use super::{is_later, number};
 
-/// Secrets selected by label, as the watch, our own writes and live reads have shown them.
+/// Secrets selected by label, as shown by the watch, our own writes and live reads.
 #[derive(Default)]
 pub(crate) struct SecretCache {
     whose: Whose,
     known: Mutex<Secrets>,
 }
 
-/// So many of our deletions are remembered, the latest: far more than come between a deletion and
+/// Number of our latest deletions that are remembered: far more than happen between a deletion and
 /// the end of the next pass over its claim.
 const MOST_DELETED: usize = 1024;
 
 impl SecretCache {
-    /// One of Secrets that tenants may write to.
+    /// Creates a cache of Secrets that tenants may write.
     pub(crate) fn of_tenants() -> Self {
         Self { whose: Whose::Tenants, known: Mutex::default() }
     }
 
-    /// The view of a Secret of this cache that a pass reads.
+    /// Trims a Secret to the parts that a pass reads.
     pub(crate) fn kept(&self, secret: Secret) -> Arc<Secret> {
         Arc::new(self.whose.kept(secret))
     }
 
-    /// The part of it that the cache itself keeps.
+    /// Trims a Secret to the parts that the cache stores.
     fn cached(&self, kept: &Arc<Secret>) -> Arc<Secret> {
         self.whose.cached(kept.clone())
     }
 
-    /// Takes in what a watch of all namespaces shows, or of one alone that this cache is of: see
+    /// Applies an event of a cluster-wide watch, or of the only namespace in this cache, see
     /// [`SecretCache::apply_part`].
     pub(crate) fn apply(&self, event: Event<Secret>) -> Vec<Arc<Secret>> {
         self.apply_part(&Part::All, event)
     }
 
-    /// Takes in what the watch of a part shows; a list of it says nothing of the others. Returns
-    /// the Secrets that changed since we last knew: not those that only echo a write of ours.
+    /// Applies an event of the watch of one part, whose lists don't affect the other parts. Returns
+    /// the Secrets that have changed, without echoes of our own writes.
     pub(crate) fn apply_part(&self, part: &Part, event: Event<Secret>) -> Vec<Arc<Secret>> {
         let mut secrets = self.known.lock();
         match event {
@@ -64,12 +64,12 @@ impl SecretCache {
         }
     }
 
-    /// Takes in the answer to a write of ours.
+    /// Stores the answer to a write of ours.
     pub(crate) fn wrote(&self, secret: &Arc<Secret>) {
         self.known.lock().put(self.cached(secret));
     }
 
-    /// Forgets a Secret that we deleted, but for that.
+    /// Removes a Secret that we deleted, and remembers the deletion.
     pub(crate) fn deleted(&self, secret: &SecretRef) {
         let mut secrets = self.known.lock();
         secrets.remove(&(secret.namespace.clone(), secret.name.clone()));
@@ -79,16 +79,15 @@ impl SecretCache {
         }
     }
 
-    /// Whether we deleted one of these before: who shows it tells of the past. Not of one on its
-    /// way out, which somebody's finalizer keeps.
+    /// True if we deleted one of these Secrets before, so that the answer which shows it is
+    /// outdated. A Secret that is being deleted doesn't count: another finalizer may keep it.
     pub(crate) fn has_deleted<'a>(&self, shown: impl IntoIterator<Item = &'a Secret>) -> bool {
         let secrets = self.known.lock();
         let deleted = |meta: &ObjectMeta| meta.uid.as_ref().is_some_and(|uid| secrets.deleted.contains(uid));
         shown.into_iter().any(|secret| secret.metadata.deletion_timestamp.is_none() && deleted(&secret.metadata))
     }
 
-    /// Takes in that a live read did not find this Secret: it is forgotten, also where the watch
-    /// keeps silent.
+    /// Removes a Secret that a live read did not find, even if the watch doesn't report that.
     pub(crate) fn missed(&self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         let mut secrets = self.known.lock();
@@ -97,10 +96,11 @@ impl SecretCache {
         }
     }
 
-    /// Takes in that a live read found this Secret. One that an earlier read missed is there after
-    /// all: that one was answered from the server's past, and the watch will not tell of what has
-    /// not changed. All else is the watch's to tell; and so is what that Secret was before it was
-    /// last seen.
+    /// Handles a Secret that a live read found.
+    ///
+    /// If an earlier read missed it, that read was answered from the server's past. The Secret is
+    /// added again then, because the watch will not report an unchanged object. Otherwise nothing
+    /// is done: the watch reports every change, and only it knows the version before that.
     pub(crate) fn read_live(&self, secret: &Arc<Secret>) {
         let mut secrets = self.known.lock();
         if secrets.missed.get(&key(secret)).is_some_and(|missed| !is_later(missed.as_ref(), secret.as_ref())) {
@@ -108,69 +108,68 @@ impl SecretCache {
         }
     }
 
-    /// The Secret of this name.
+    /// Returns the Secret of this name.
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Stored> {
         let key = (namespace.to_owned(), name.to_owned());
         self.known.lock().by_name.get(&key).map(restored).map(Stored)
     }
 
-    /// All Secrets, by name, as they are kept: long texts of records and of keys of accesses are
-    /// compressed and can't be read.
+    /// Returns all Secrets by name, as they are stored: long texts of records and of keys of
+    /// accesses are compressed and can't be read.
     pub(crate) fn all(&self) -> Vec<Stored> {
         self.known.lock().by_name.values().cloned().map(Stored).collect()
     }
 
-    /// Secrets of the claim of this UID, by name.
+    /// Returns the Secrets of the claim with this UID, by name.
     pub(crate) fn of_claim(&self, uid: &ClaimUid) -> Vec<Stored> {
         self.known.lock().of_claim(uid)
     }
 
-    /// Secrets of the access of this UID, by name.
+    /// Returns the Secrets of the access with this UID, by name.
     pub(crate) fn of_access(&self, uid: &AccessUid) -> Vec<Stored> {
         self.of_claim(&ClaimUid::new(uid.as_str()))
     }
 
-    /// Bucket records that name this claim, by name.
+    /// Returns the bucket records that name this claim, by name.
     pub(crate) fn records_of(&self, claim: &ClaimRef) -> Vec<Stored> {
         self.known.lock().records_of(claim)
     }
 
-    /// Records of the accesses of the namespace of this UID, by name.
+    /// Returns the records of accesses in the namespace with this UID, by name.
     pub(crate) fn access_records_in(&self, namespace: &NamespaceUid) -> Vec<Stored> {
         self.known.lock().access_records_in(namespace)
     }
 
-    /// Whether the server hadn't got to a Secret of this access that was shown here when it was at
-    /// this version.
+    /// Like [`is_ahead_of`](Self::is_ahead_of), for the Secrets of an access.
     pub(crate) fn is_ahead_of_access(&self, uid: &AccessUid, version: Option<&str>) -> bool {
         self.is_ahead_of(&ClaimUid::new(uid.as_str()), version)
     }
 
-    /// Namespace and name of what a live read missed of this claim's, while the watch has not told
-    /// that it is gone.
+    /// Returns namespace and name of this claim's Secrets that a live read missed, while the watch
+    /// has not shown their deletion.
     pub(crate) fn missed_of(&self, uid: &ClaimUid) -> Vec<(String, String)> {
         self.known.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Whether the server hadn't got to a Secret of this claim that was shown here when it was at
-    /// this version: what it told then is its past.
+    /// True if a cached Secret of this claim is later than this version of the server, so that the
+    /// server's answer is outdated.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
         let secrets = self.known.lock();
         is_any_later(secrets.shown_of(uid), version)
     }
 
-    /// The same of a Secret for this bucket, whoever's.
+    /// Like [`is_ahead_of`](Self::is_ahead_of), for the Secrets of all claims for this bucket.
     pub(crate) fn is_ahead_at(&self, bucket: &BucketName, version: Option<&str>) -> bool {
         is_any_later(self.of_bucket(bucket).iter().map(|known| &known.0), version)
     }
 
-    /// Secrets for this bucket, whoever's.
+    /// Returns the Secrets of all claims for this bucket.
     pub(crate) fn of_bucket(&self, bucket: &BucketName) -> Vec<Stored> {
         self.known.lock().of_bucket(bucket)
     }
 }
 
-/// Whether one of these is later than this version. Not where there is none to compare with.
+/// True if one of these is later than this version. False if there is no version to compare with.
 fn is_any_later<'a>(mut known: impl Iterator<Item = &'a Arc<Secret>>, version: Option<&str>) -> bool {
     let asked = version.and_then(|version| version.parse::<u128>().ok());
     asked.is_some_and(|asked| known.any(|known| number(known.as_ref()).is_some_and(|known| known > asked)))

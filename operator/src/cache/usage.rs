@@ -1,4 +1,4 @@
-//! What gateways found in buckets that have a quota.
+//! Cache of the usage that gateways measured in buckets with a quota.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::api::{RecordName, Snapshot};
 use crate::plan::Held;
 
-/// What was found in each bucket, by its record.
+/// Usage of each bucket, by its record.
 #[derive(Default)]
 pub(crate) struct UsageCache {
     found: Mutex<Found>,
@@ -25,18 +25,17 @@ struct Found {
 }
 
 impl UsageCache {
-    /// Some claim has a quota: there is something to be watched.
+    /// Starts the watch once a claim has a quota.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
 
-    /// Waits until any claim has a quota.
+    /// Waits until a claim has a quota.
     pub(crate) async fn are_wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// Takes in what the watch shows. Returns the records of buckets that hold something else than
-    /// was known.
+    /// Applies a watch event. Returns the records of buckets whose usage has changed.
     pub(crate) fn apply(&self, event: &Event<ConfigMap>) -> Vec<RecordName> {
         let mut found = self.found.lock();
         match event {
@@ -53,7 +52,7 @@ impl UsageCache {
         Vec::new()
     }
 
-    /// What was found in the buckets of these records.
+    /// Returns the usage of the buckets of these records.
     pub(crate) fn of(&self, records: impl Iterator<Item = RecordName>) -> BTreeMap<RecordName, Held> {
         let found = self.found.lock();
         let held = |record: &RecordName| found.by_map.get(&Snapshot::name(record)).map(|(_, held)| *held);
@@ -62,7 +61,7 @@ impl UsageCache {
 }
 
 impl Found {
-    /// One that can't be read, or says nothing yet, is as good as absent.
+    /// Stores a ConfigMap. One that can't be read, or has no measurement yet, counts as absent.
     fn put(&mut self, map: &ConfigMap) -> Vec<RecordName> {
         let name = map.name_any();
         if let Some(listing) = &mut self.listing {

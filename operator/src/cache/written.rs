@@ -1,4 +1,4 @@
-//! Objects as we last wrote them, until the watch shows them so.
+//! Our own last writes, until the watch shows them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,10 @@ use parking_lot::Mutex;
 
 use super::is_later;
 
-/// Answers to our own writes of one kind. Holds an entry only until the watch has caught up with
-/// it.
+/// Answers to our own writes of one kind, each until the watch has caught up with it.
 ///
-/// Whoever asks for the latest of an object asks with what its reflector's store holds at that
-/// moment: the store is filled before the watch is said to have caught up.
+/// The caller passes the object in its reflector's store at that moment, because the store is
+/// filled before the watch counts as caught up.
 pub(crate) struct Written<K>(Mutex<BTreeMap<Key, Arc<K>>>);
 
 type Key = (Option<String>, String);
@@ -24,12 +23,12 @@ impl<K> Default for Written<K> {
 }
 
 impl<K: ResourceExt + Clone> Written<K> {
-    /// Notes the answer to a write of ours.
+    /// Stores the answer to a write of ours.
     pub(crate) fn wrote(&self, object: K) {
         self.0.lock().insert(key(&object), Arc::new(object));
     }
 
-    /// The later of what the watch shows and what we wrote.
+    /// Returns the watched object or our own write of it, if that is newer.
     pub(crate) fn latest(&self, seen: &K) -> Arc<K> {
         let mut written = self.0.lock();
         let key = key(seen);
@@ -43,8 +42,7 @@ impl<K: ResourceExt + Clone> Written<K> {
         }
     }
 
-    /// Whether what the watch shows is what we wrote ourselves, or older. To be asked once for each
-    /// event.
+    /// True if the watched object is our own write, or older. Must be called once for each event.
     pub(crate) fn is_echo(&self, seen: &K) -> bool {
         let mut written = self.0.lock();
         let key = key(seen);
@@ -56,12 +54,12 @@ impl<K: ResourceExt + Clone> Written<K> {
         echo
     }
 
-    /// After a list, which shows what there is.
+    /// Clears all entries, after a relist.
     pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }
 
-    /// Forgets an object that is gone; of the empty namespace if it is cluster-scoped.
+    /// Forgets a deleted object. The namespace is empty for a cluster-scoped one.
     pub(crate) fn forget(&self, namespace: &str, name: &str) {
         let namespace = (!namespace.is_empty()).then(|| namespace.to_owned());
         self.0.lock().remove(&(namespace, name.to_owned()));

@@ -1,4 +1,4 @@
-//! `plan` and `why`: told and not done (spec §5).
+//! The `plan` and `why` commands, which report and change nothing (spec §5).
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -17,13 +17,13 @@ use crate::upstream::{Limits, RustlsConnect};
 use super::args::{ClusterArgs, GivenGatewayArgs, LimitArgs, ObcArgs, PublishingArgs};
 use super::names::{Named, meant, object};
 
-/// The exit code that says that there is something to do.
+/// Exit code if there is something to do.
 const SOMETHING: u8 = 2;
 
-/// Whoever names more than this asks for a namespace, or for everything.
+/// Maximum number of names on the command line. For more, a namespace or everything can be planned.
 const MOST_NAMES: usize = 1000;
 
-/// Progress is told each time so many objects are done.
+/// Number of objects between two progress reports.
 const STRIDE: usize = 16;
 
 #[derive(Debug, Args)]
@@ -31,22 +31,23 @@ const STRIDE: usize = 16;
     after_help = "Exit codes: 0 there is nothing to do, 2 there is something, 1 something failed, or can't be told."
 )]
 pub(super) struct PlanArgs {
-    /// Claims (NAME with -n, or NAMESPACE/NAME), accesses (bucketaccess/NAME with -n, or
-    /// bucketaccess/NAMESPACE/NAME), ObjectBucketClaims (obc/..., the same) and backends
-    /// (s3backend/NAME) to look at; without any, all.
+    /// Objects to report on; without any, all. Claims: NAME with -n, or NAMESPACE/NAME. Accesses:
+    /// bucketaccess/NAME with -n, or bucketaccess/NAMESPACE/NAME. ObjectBucketClaims: likewise with
+    /// obc/. Backends: s3backend/NAME.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
     claims: ClaimArgs,
-    /// Look at the bucket of each claim as well, as the operator does in a drift check: a call to
-    /// the store for each.
+    /// Check the bucket of each claim as well, like the operator's drift check; makes a call to the
+    /// store for each.
     #[arg(long, env = "STOWAGE_LOOK_AT_BUCKETS")]
     look_at_buckets: bool,
-    /// Tell instead what would hang if the operator were uninstalled now: claims, accesses and
-    /// ObjectBucketClaims that it alone can let go, and what becomes of their buckets.
+    /// Report instead whose deletion would hang if the operator were uninstalled now: claims,
+    /// accesses and ObjectBucketClaims whose finalizer only it removes, and what would become of
+    /// their buckets.
     #[arg(long, env = "STOWAGE_UNINSTALL", conflicts_with_all = ["look_at_buckets", "pending"])]
     uninstall: bool,
-    /// Leave out what there is nothing to do about.
+    /// Leave out objects without anything to do.
     #[arg(long, env = "STOWAGE_PENDING")]
     pending: bool,
     #[command(flatten)]
@@ -57,8 +58,8 @@ pub(super) struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct WhyArgs {
-    /// The claim: NAME with -n, or NAMESPACE/NAME. Or an access: bucketaccess/NAME with -n, or
-    /// bucketaccess/NAMESPACE/NAME. Or an ObjectBucketClaim: the same, with obc/.
+    /// Object to explain. A claim: NAME with -n, or NAMESPACE/NAME. An access: bucketaccess/NAME
+    /// with -n, or bucketaccess/NAMESPACE/NAME. An ObjectBucketClaim: likewise with obc/.
     #[arg(value_name = "NAME")]
     name: String,
     #[command(flatten)]
@@ -78,10 +79,10 @@ struct ClaimArgs {
 
 #[derive(Debug, Args)]
 struct OutputArgs {
-    /// What is printed: text for people, or one JSON document.
+    /// Output format: text for people, or one JSON document.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Format,
-    /// Whether text has colours; auto is on a terminal, unless NO_COLOR is set.
+    /// Use of colours in text; auto uses them on a terminal, unless NO_COLOR is set.
     #[arg(long, env = "STOWAGE_COLOR", value_name = "WHEN", default_value = "auto")]
     color: When,
 }
@@ -170,7 +171,7 @@ fn code(plan: &Plan) -> ExitCode {
     }
 }
 
-/// What names on the command line mean.
+/// Parses the names on the command line.
 fn scope(names: Vec<String>, namespace: Option<String>) -> Result<Scope, String> {
     if names.len() > MOST_NAMES {
         return Err(format!("more than {MOST_NAMES} names: give a namespace with -n, or none of both for everything"));
@@ -187,7 +188,7 @@ fn scope(names: Vec<String>, namespace: Option<String>) -> Result<Scope, String>
             Named::Obc(at) => drop(scope.obcs.insert(at)),
         }
     }
-    // With names, -n only says where they are.
+    // With names, -n is only their namespace.
     scope.namespace = namespace.filter(|_| names.is_empty());
     Ok(scope)
 }
@@ -240,7 +241,7 @@ fn print(text: &str) -> Result<(), String> {
     io::stdout().write_all(text.as_bytes()).map_err(|error| format!("can't write to stdout: {error}"))
 }
 
-/// What was assumed, for people.
+/// Prints the assumptions on stderr.
 fn note(assumed: &[String]) {
     for what in assumed {
         let _ = writeln!(io::stderr(), "note: {what}");
@@ -254,7 +255,7 @@ fn tell_progress(told: &Cell<usize>, done: usize, all: usize) {
     }
 }
 
-/// Takes progress off the line again.
+/// Clears the progress from the line.
 fn end_progress() {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr(), "\r\u{1b}[K");

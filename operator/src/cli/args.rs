@@ -1,4 +1,4 @@
-//! Flags that several commands have.
+//! Flags shared by several commands.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,111 +13,111 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::api::{AddressingStyle, ConsumerContent, Endpoint, Publishing, Unlabelled};
 
-/// How the cluster is reached, and what the operator is in it.
+/// Access to the cluster, and the operator's identity in it.
 #[derive(Debug, Args)]
 pub(super) struct ClusterArgs {
-    /// Kubeconfig file; without it and --context, `run` uses the pod's service account, `plan` and
-    /// `why` use what kubectl does.
+    /// Kubeconfig file. Without it and --context, `run` uses the pod's service account, and `plan`
+    /// and `why` use the same configuration as kubectl.
     #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig, if not its current one.
     #[arg(long, env = "STOWAGE_CONTEXT", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(super) context: Option<String>,
-    /// Namespace where the operator keeps its Secrets; by default the pod's own, outside of a
-    /// cluster stowage-system.
+    /// Namespace of the operator's own Secrets; default: the pod's namespace, or stowage-system
+    /// outside of a cluster.
     #[arg(long, env = "STOWAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     pub(super) namespace: Option<String>,
-    /// Namespace where gateways tell each other how much buckets hold; by default the operator's
-    /// own. One that is apart keeps what gateways write from everything else.
+    /// Namespace in which gateways exchange the usage of buckets; default: the operator's own. A
+    /// separate one isolates the writes of gateways from everything else.
     #[arg(long, env = "STOWAGE_USAGE_NAMESPACE", value_name = "NAMESPACE", value_parser = cluster::namespace)]
     pub(super) usage_namespace: Option<String>,
-    /// Serve the claims and accesses of this namespace, and of no other that isn't named too;
-    /// repeatable, or separated by commas. By default all are served. It takes no right on Secrets
-    /// of other namespaces, and needs --installation-id, as kube-system can't be read either.
+    /// Serve only the claims and accesses of this namespace; repeatable, or separated by commas;
+    /// default: all namespaces. The operator then needs no rights on Secrets of other namespaces.
+    /// Requires --installation-id, as kube-system can't be read either.
     #[arg(long, env = "STOWAGE_WATCH_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace, requires = "installation_id")]
     pub(super) watch_namespace: Vec<String>,
-    /// Another namespace, besides that one, where admin and CA Secrets of backends are read;
-    /// repeatable, or separated by commas.
+    /// Additional namespace from which admin and CA Secrets of backends may be read; repeatable, or
+    /// separated by commas.
     #[arg(long, env = "STOWAGE_TRUSTED_SECRET_NAMESPACE", value_name = "NAMESPACE", value_delimiter = ',', value_parser = cluster::namespace)]
     pub(super) trusted_secret_namespace: Vec<String>,
-    /// For the time of an upgrade: admin Secrets are used that have neither the label
-    /// broker.stowage.io/backend-credentials nor the annotation broker.stowage.io/endpoints. Who
-    /// may edit an S3Backend can then have any such Secret sent anywhere; the log names what is
-    /// used.
+    /// For upgrades only: accept admin Secrets without the label
+    /// broker.stowage.io/backend-credentials and the annotation broker.stowage.io/endpoints. A user
+    /// who may edit an S3Backend can then have any such Secret sent to any endpoint. The log names
+    /// each Secret used this way.
     #[arg(long, env = "STOWAGE_ACCEPT_UNLABELLED_CREDENTIALS")]
     pub(super) accept_unlabelled_credentials: bool,
-    /// Stands in the tags of buckets and tells this cluster's from another's on the same store; by
-    /// default the UID of kube-system. A restored cluster is given its old one.
+    /// Identity in the tags of buckets, which distinguishes this cluster's buckets from those of
+    /// another on the same store; default: the UID of kube-system. A restored cluster needs its
+    /// former one.
     #[arg(long, env = "STOWAGE_INSTALLATION_ID", value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(super) installation_id: Option<String>,
 }
 
 impl ClusterArgs {
-    /// What becomes of admin Secrets whose owner says nothing of what they are for.
+    /// Returns the policy for admin Secrets whose owner has not opted in.
     pub(super) fn unlabelled(&self) -> Unlabelled {
         if self.accept_unlabelled_credentials { Unlabelled::Accepted } else { Unlabelled::Refused }
     }
 }
 
-/// The gateway.
+/// Flags about the gateway.
 #[derive(Debug, Args)]
 pub(super) struct GatewayArgs {
-    /// URL of the S3 gateway that tenants talk to; no claim can be bound without one.
+    /// URL of the S3 gateway that tenants use; no claim can be bound without one.
     #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = gateway_endpoint)]
     pub(super) gateway_endpoint: Endpoint,
-    /// Region that requests to the gateway are signed for.
+    /// Region with which tenants sign requests to the gateway.
     #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", default_value = "us-east-1", value_parser = gateway_region)]
     pub(super) gateway_region: String,
-    /// How the gateway wants a bucket's name in a request's URL.
+    /// Position of the bucket's name in URLs of the gateway.
     #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", default_value = "path", value_parser = addressing_style())]
     pub(super) gateway_addressing_style: AddressingStyle,
 }
 
-/// Whether ObjectBucketClaims are served.
+/// Flags about ObjectBucketClaims.
 #[derive(Debug, Args)]
 pub(super) struct ObcArgs {
-    /// Serve ObjectBucketClaims of the storage classes of --obc-provisioner (spec §9). Their
-    /// definitions are others', and the operator needs more rights.
+    /// Serve ObjectBucketClaims of the storage classes of --obc-provisioner (spec §9). Requires the
+    /// CRDs of that API, which are not part of this project, and additional rights.
     #[arg(long, env = "STOWAGE_OBC", conflicts_with = "watch_namespace")]
     pub(super) obc: bool,
-    /// What storage classes call this provisioner: another name where two installations serve one
-    /// cluster.
+    /// Provisioner in the storage classes; two installations in one cluster need different names.
     #[arg(long, env = "STOWAGE_OBC_PROVISIONER", value_name = "NAME", default_value = "broker.stowage.io/bucket", value_parser = NonEmptyStringValueParser::new())]
     pub(super) obc_provisioner: String,
 }
 
 impl ObcArgs {
-    /// What storage classes call the provisioner; `None` where none are served.
+    /// Returns the provisioner in storage classes; `None` if ObjectBucketClaims are not served.
     pub(super) fn provisioner(self) -> Option<String> {
         self.obc.then_some(self.obc_provisioner)
     }
 }
 
-/// What stands in the Secrets that tenants read.
+/// Flags about the Secrets that tenants read.
 #[derive(Debug, Args)]
 pub(super) struct PublishingArgs {
-    /// File with the certificates (PEM) of the authorities that vouch for the gateway, where they
-    /// are not those that everybody trusts: it is put into Secrets as ca.crt. Read at start.
+    /// File with the CA certificates (PEM) of the gateway, if clients don't trust them anyway; they
+    /// are put into Secrets as ca.crt. Read at start.
     #[arg(long, env = "STOWAGE_GATEWAY_CA_FILE", value_name = "FILE")]
     pub(super) gateway_ca_file: Option<PathBuf>,
-    /// What labels and annotations that claims' secretTemplates write may begin with, such as
-    /// reloader.stakater.com/; repeatable, or separated by commas. None may be written without it.
+    /// Prefix of labels and annotations that the secretTemplate of a claim may set, such as
+    /// reloader.stakater.com/; repeatable, or separated by commas. Without it none may be set.
     #[arg(long, env = "STOWAGE_SECRET_METADATA_PREFIX", value_name = "PREFIX", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     pub(super) secret_metadata_prefix: Vec<String>,
-    /// Put the keys into Secrets that runtimes of Service Binding look for: type, provider, host,
-    /// port, uri, and certificates with --gateway-ca-file. Every Secret is written once more.
+    /// Add the keys of the Service Binding specification to Secrets: type, provider, host, port,
+    /// uri, and certificates with --gateway-ca-file. Every Secret is written once more.
     #[arg(long, env = "STOWAGE_SERVICE_BINDING")]
     pub(super) service_binding: bool,
 }
 
-/// Most bytes of the certificates that every Secret gets.
+/// Maximum size in bytes of the certificates, which are copied into every Secret.
 const LONGEST_CA: usize = 64 << 10;
 
 impl PublishingArgs {
-    /// What they say, and the certificates.
+    /// Returns the configuration, and the certificates.
     ///
     /// # Errors
-    /// When the file can't be read, or is none of certificates.
+    /// If the file can't be read, or contains no certificates.
     pub(super) fn read(self) -> Result<(Publishing, Option<Arc<str>>), String> {
         let ca = self.gateway_ca_file.as_deref().map(ca).transpose()?;
         let publishing =
@@ -142,57 +142,55 @@ fn ca(file: &Path) -> Result<Arc<str>, String> {
     Ok(text.into())
 }
 
-/// The gateway, for a command that finds out what it is not told.
+/// Flags about the gateway, for a command that can find out the values.
 #[derive(Debug, Args)]
 pub(super) struct GivenGatewayArgs {
-    /// URL of the S3 gateway that the operator was told; by default the one that most bound claims
-    /// have. Another one shows what would be done if the operator were told that.
+    /// URL of the S3 gateway that the operator is configured with; default: that of most bound
+    /// claims. Another URL shows the effect of such a change.
     #[arg(long, env = "STOWAGE_GATEWAY_ENDPOINT", value_name = "URL", value_parser = gateway_endpoint)]
     pub(super) gateway_endpoint: Option<Endpoint>,
-    /// Region that requests to the gateway are signed for; by default the one that most bound
-    /// claims have.
+    /// Region with which tenants sign requests to the gateway; default: that of most bound claims.
     #[arg(long, env = "STOWAGE_GATEWAY_REGION", value_name = "REGION", value_parser = gateway_region)]
     pub(super) gateway_region: Option<String>,
-    /// How the gateway wants a bucket's name in a request's URL; by default as most bound claims
-    /// have it.
+    /// Position of the bucket's name in URLs of the gateway; default: that of most bound claims.
     #[arg(long, env = "STOWAGE_GATEWAY_ADDRESSING_STYLE", value_name = "STYLE", value_parser = addressing_style())]
     pub(super) gateway_addressing_style: Option<AddressingStyle>,
 }
 
-/// A URL that fits into what is kept of a consumer Secret: one that does not would be repaired for
-/// ever.
+/// Parses a URL that fits into the stored part of a consumer Secret. A longer one would be repaired
+/// for ever.
 fn gateway_endpoint(text: &str) -> Result<Endpoint, String> {
     let longest = ConsumerContent::LONGEST_ENDPOINT;
     let endpoint = Endpoint::parse(text).map_err(|error| error.to_string())?;
     if endpoint.as_str().len() > longest { Err(format!("it has more than {longest} bytes")) } else { Ok(endpoint) }
 }
 
-/// A region, as backends may have it too.
+/// Parses a region, with the same limits as for backends.
 fn gateway_region(text: &str) -> Result<String, String> {
     if (1..=63).contains(&text.len()) { Ok(text.to_owned()) } else { Err("a region has 1 to 63 characters".to_owned()) }
 }
 
-/// Reads a style by its name in the contract, which the help lists.
+/// Parses a style by its name in the contract; the help lists the names.
 fn addressing_style() -> impl TypedValueParser<Value = AddressingStyle> {
     PossibleValuesParser::new(AddressingStyle::ALL.map(AddressingStyle::as_str)).map(|word| {
         AddressingStyle::ALL.into_iter().find(|style| style.as_str() == word).expect("no other word gets through")
     })
 }
 
-/// Bounds of what is under way.
+/// Flags that limit concurrency.
 #[derive(Debug, Args)]
 pub(super) struct LimitArgs {
-    /// How many claims are worked on at once.
+    /// Number of claims reconciled at once.
     #[arg(long, env = "STOWAGE_MAX_CONCURRENT_RECONCILES", value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_concurrent_reconciles: u16,
-    /// How many calls may be under way at once to each backend.
+    /// Maximum number of concurrent calls to each backend.
     #[arg(long, env = "STOWAGE_MAX_UPSTREAM_CALLS", value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) max_upstream_calls: u16,
     /// Deadline of each call to a store, in seconds.
     #[arg(long, env = "STOWAGE_UPSTREAM_TIMEOUT", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=300))]
     pub(super) upstream_timeout: u64,
-    /// How many objects one pass deletes at most from a bucket that is emptied, before others get
-    /// their turn.
+    /// Maximum number of objects that one pass deletes from a bucket being emptied, before other
+    /// claims get their turn.
     #[arg(long, env = "STOWAGE_PURGE_SLICE", value_name = "OBJECTS", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) purge_slice: u32,
 }
@@ -205,7 +203,7 @@ mod tests {
     #[test]
     fn of_a_file_of_authorities_no_more_is_read_than_every_secret_may_get() {
         let refused = |file: &str| ca(Path::new(file)).expect_err("it is refused");
-        // One that has no end.
+        // A file without an end.
         assert!(refused("/dev/zero").ends_with(&format!("it has more than {LONGEST_CA} bytes")));
         assert!(refused("/dev/null").ends_with("there is no certificate (PEM) in it"));
         assert!(refused("/nowhere/ca.crt").starts_with("--gateway-ca-file /nowhere/ca.crt: "));

@@ -24,7 +24,7 @@ use crate::{Clock, Config, Election, Metrics, Parts, Terms, Uptime};
 use ahead::{PlanArgs, WhyArgs};
 use args::{ClusterArgs, GatewayArgs, LimitArgs, ObcArgs, PublishingArgs};
 
-/// The name by which kubectl finds a plugin that is called as `kubectl stowage`.
+/// Program name under which kubectl finds the plugin `kubectl stowage`.
 const PLUGIN: &str = "kubectl-stowage";
 
 /// Turns BucketClaims into S3 buckets and scoped, rotating credentials.
@@ -39,10 +39,11 @@ pub struct Cli {
 enum Command {
     /// Run the operator until SIGTERM or SIGINT.
     Run(Box<RunArgs>),
-    /// Tell what the operator would do next about each claim, access and backend, and why; change
+    /// Show what the operator would do next about each claim, access and backend, and why; change
     /// nothing.
     Plan(Box<PlanArgs>),
-    /// Tell why a claim or access is as it is: what it waits for, since when, what would change it.
+    /// Explain the state of a claim or access: what it waits for, since when, and what would change
+    /// it.
     Why(Box<WhyArgs>),
     /// Print the CustomResourceDefinitions as YAML.
     Crds,
@@ -70,40 +71,39 @@ struct RunArgs {
 
 #[derive(Debug, Args)]
 struct ConductArgs {
-    /// Change nothing, neither in the cluster nor at a store, and log what would be done: the first
-    /// step of a restore, and a look before two clusters work on the same buckets.
+    /// Change nothing in the cluster or at a store, and log what would be done. Useful as the first
+    /// step of a restore, and before two clusters work on the same buckets.
     #[arg(long, env = "STOWAGE_READ_ONLY")]
     read_only: bool,
-    /// Several operators of this namespace may run: one of them works, by the Lease
-    /// stowage-operator, and the others stand by. One that dies is followed after 15 s and the
-    /// longest that a call may take (--upstream-timeout, at least 30 s); one that is told to end,
-    /// at once.
+    /// Allow several operators in this namespace: one works, elected by the Lease stowage-operator,
+    /// the others stand by. One that crashes is replaced after 15 s plus the maximum duration of a
+    /// call (--upstream-timeout, at least 30 s); one that is stopped is replaced at once.
     #[arg(long, env = "STOWAGE_LEADER_ELECT", conflicts_with = "read_only")]
     leader_elect: bool,
 }
 
 #[derive(Debug, Args)]
 struct ResyncArgs {
-    /// How often everything is looked at again even if nothing changed, in seconds, jittered.
+    /// Interval in seconds at which every object is reconciled even if nothing changed, jittered.
     #[arg(long, env = "STOWAGE_RESYNC_INTERVAL", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
     resync_interval: u64,
 }
 
 #[derive(Debug, Args)]
 struct ProcessArgs {
-    /// Address to serve /metrics, /healthz and /readyz on.
+    /// Address that serves /metrics, /healthz and /readyz.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "[::]:8080")]
     admin_address: SocketAddr,
-    /// How the log is written to stderr; RUST_LOG says how much, info by default.
+    /// Format of the log on stderr; RUST_LOG sets the level, info by default.
     #[arg(long, env = "STOWAGE_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
     log_format: daemon::log::Format,
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Executes the command.
     ///
     /// # Errors
-    /// One sentence: what failed.
+    /// A one-sentence message about what failed.
     pub fn execute(self) -> Result<ExitCode, String> {
         let runtime = || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -121,19 +121,19 @@ impl Cli {
         }
     }
 
-    /// What the arguments of this process say. It ends where they say nothing, or ask for help.
+    /// Parses the arguments of this process. Exits if they are invalid or ask for help.
     pub fn of_process() -> Self {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         Self::try_of(&arguments).unwrap_or_else(|error| {
-            // An answer of `plan` is the code 2, so there that can't be the one of a wrong usage.
+            // `plan` uses exit code 2 for "something to do", so invalid usage exits with 1 there.
             let is_ahead = arguments.get(1).is_some_and(|command| command == "plan" || command == "why");
             let _ = error.print();
             std::process::exit(if is_ahead && error.exit_code() != 0 { 1 } else { error.exit_code() })
         })
     }
 
-    /// Reads arguments, the program's own name first: as a plugin of kubectl it is called by
-    /// another, and says so in its help.
+    /// Parses arguments, beginning with the program's name. As a plugin of kubectl, the help shows
+    /// `kubectl stowage`.
     fn try_of(arguments: &[OsString]) -> Result<Self, clap::Error> {
         let name = arguments.first().map(Path::new).and_then(Path::file_stem);
         let mut command = Self::command();
@@ -144,10 +144,10 @@ impl Cli {
     }
 }
 
-/// The CRDs as one YAML stream, as `crds/` holds them too.
+/// Returns the CRDs as one YAML stream, with the same content as `crds/`.
 ///
 /// # Errors
-/// When they can't be written as YAML, which would be a defect.
+/// If they can't be written as YAML, which would be a bug.
 pub fn crds_yaml() -> Result<String, String> {
     let documents: Result<Vec<String>, _> = api::crds().iter().map(serde_saphyr::to_string).collect();
     let documents = documents.map_err(|error| format!("can't write the CRDs as YAML: {error}"))?;
@@ -162,7 +162,7 @@ fn crds() -> Result<(), String> {
 
 async fn run(args: RunArgs) -> Result<(), String> {
     let reach = Reach::of(args.cluster.watch_namespace.clone())?;
-    // From the first moment on: a start against a server that doesn't answer is to end as well.
+    // Installed first, so that a start against a server that doesn't answer can be stopped as well.
     let terminated = signals::terminated().map_err(|error| format!("can't listen for signals: {error}"))?;
     let (client, own_namespace) =
         cluster::client(args.cluster.kubeconfig.as_deref(), args.cluster.context.as_deref()).await?;
@@ -222,8 +222,8 @@ async fn run(args: RunArgs) -> Result<(), String> {
     }
 }
 
-/// How this process takes part in an election: by the name of its machine, which is that of the
-/// pod, and a number that no other start has.
+/// Builds the election's configuration. The id is the host name, which is the pod's name, and a
+/// random number for this start.
 fn election(timeout: Duration) -> Result<Election, String> {
     let mut start = [0; 8];
     getrandom::fill(&mut start).map_err(|error| format!("there are no random numbers here: {error}"))?;
@@ -232,12 +232,13 @@ fn election(timeout: Duration) -> Result<Election, String> {
     Ok(Election { id, terms: Terms::for_calls_of(timeout) })
 }
 
-/// What `/readyz` says: whether every cache is filled, or another operator leads.
+/// Returns the answer of `/readyz`: ready if every cache is filled, or another operator leads.
 fn readable(is_ready: bool) -> Result<String, String> {
     if is_ready { Ok("ok".to_owned()) } else { Err("filling caches".to_owned()) }
 }
 
-/// What becomes of admin Secrets whose owner says nothing of what they are for.
+/// Returns the policy for admin Secrets whose owner has not opted in, and logs a warning if they
+/// are accepted.
 fn unlabelled(args: &ClusterArgs) -> Unlabelled {
     let unlabelled = args.unlabelled();
     if unlabelled == Unlabelled::Refused {
@@ -250,7 +251,7 @@ fn unlabelled(args: &ClusterArgs) -> Unlabelled {
     unlabelled
 }
 
-/// Resolves a little before 10 s have passed since the signal (spec §5).
+/// Resolves shortly before 10 s have passed since the signal (spec §5).
 async fn deadline(terminated: impl Future<Output = ()>) {
     terminated.await;
     tokio::time::sleep(Duration::from_millis(9_500)).await;

@@ -1,10 +1,10 @@
-//! What names on the command line mean: kinds are called as kubectl calls them.
+//! Names of objects on the command line, with the kinds' names as in kubectl.
 
 use daemon::cluster;
 
 use crate::api::{AccessRef, ClaimRef};
 
-/// A kind that a name may begin with, as kubectl knows it.
+/// A kind before a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Claim,
@@ -31,7 +31,7 @@ impl Kind {
     }
 }
 
-/// What a name means.
+/// A parsed name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Claim(ClaimRef),
@@ -39,8 +39,10 @@ pub(super) enum Named {
     Obc(ClaimRef),
 }
 
-/// What a name means: NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME. A namespace may be
-/// called as a kind is: then NAMESPACE/NAME is a claim in it, unless `namespace` is another.
+/// Parses a name: NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME.
+///
+/// A namespace may have the name of a kind. Then NAMESPACE/NAME is a claim in it, unless
+/// `namespace` is another one.
 pub(super) fn object(name: &str, namespace: Option<&str>) -> Result<Named, String> {
     let (kind, rest) = match name.split_once('/') {
         Some((word, rest)) => {
@@ -73,7 +75,8 @@ fn named(noun: &str, name: &str, namespace: Option<&str>) -> Result<ClaimRef, St
     Ok(ClaimRef { namespace: cluster::namespace(namespace)?, name: name.to_owned() })
 }
 
-/// Whoever leaves out the namespace of an access has named a claim.
+/// Adds a hint to an error for a name like `obc/NAME` without a namespace, which is read as a
+/// claim.
 pub(super) fn meant(why: String, claim: &ClaimRef) -> String {
     match Kind::of(&claim.namespace) {
         Some(Kind::Access | Kind::Obc) => {
@@ -110,7 +113,7 @@ mod tests {
             ("obc/reader", Some("team-b"), obc("team-b")),
             ("objectbucketclaim/team-b/reader", None, obc("team-b")),
             ("bc/team-b/reader", None, claim("team-b")),
-            // As before there were kinds: a claim in a namespace that is called so.
+            // As before kinds were supported: a claim in a namespace of that name.
             ("obc/reader", None, claim("obc")),
             ("ba/reader", Some("ba"), claim("ba")),
         ] {

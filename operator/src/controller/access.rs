@@ -1,4 +1,4 @@
-//! Passes over accesses.
+//! Reconciles BucketAccesses.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
 use super::slots::Slot;
 
-/// Accesses.
+/// The [`Kind`] of BucketAccesses.
 pub(super) struct Accesses {
     pub(super) shared: Arc<Shared>,
 }
@@ -66,7 +66,7 @@ impl Kind for Accesses {
 /// Carries out the steps of one pass.
 struct Hands<'a> {
     accesses: &'a Accesses,
-    /// This pass has read a claim.
+    /// Set once this pass has read a claim.
     asked: bool,
 }
 
@@ -85,8 +85,10 @@ impl CarryOut<AccessView> for Hands<'_> {
 }
 
 impl Hands<'_> {
-    /// The time to wait before this pass may read claims; `None` if it need not. A tenant
-    /// has an access looked at as often as it likes, and each look may be at 64 claims.
+    /// Returns the time to wait before this pass may read claims, `None` if it may do so now.
+    ///
+    /// A tenant can trigger passes over an access as often as it likes, and each pass may read 64
+    /// claims.
     fn too_soon(&mut self, view: &AccessView, step: &AccessStep) -> Option<Duration> {
         if self.asked || !matches!(step, AccessStep::Look(AccessLook::Claim(_))) {
             return None;
@@ -98,7 +100,9 @@ impl Hands<'_> {
 }
 
 impl Accesses {
-    /// Time until the access is within its pace again; `None` where it is. As of a claim.
+    /// Returns the time until the access may be written again, `None` if it may be now.
+    ///
+    /// An access that is being deleted is never held off, like a claim.
     fn held_off(&self, raw: &BucketAccess, uid: &str) -> Option<Duration> {
         let wait = self.shared.memory.pace.wait(uid, Instant::now())?;
         if raw.metadata.deletion_timestamp.is_some() {

@@ -1,4 +1,4 @@
-//! The watch of accesses (spec §8): fills store and cache, and wakes who goes by them.
+//! The watch of BucketAccesses (spec §8).
 
 use std::sync::Arc;
 
@@ -15,10 +15,12 @@ use super::shared::Shared;
 use super::shown::Shown;
 use crate::api::kept;
 
-/// Accesses: fills store and cache, wakes the claims that are named, the ObjectBucketClaim whose
-/// work one does, and the access itself where that isn't the echo of our own write. A cluster that
-/// doesn't have the kind, because its definition comes later, is asked now and then: nobody waits.
-/// `None` where none are served.
+/// Starts the watch of BucketAccesses, which fills the store and the cache.
+///
+/// A change wakes the claims that the access names and the ObjectBucketClaim that it serves. It
+/// wakes the access itself unless the event is the echo of our own write. If the CRD is not
+/// installed yet, the list is retried from time to time and the feed counts as ready, so nothing
+/// waits for it. Returns `None` if accesses are not served.
 pub(super) fn start(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Access>> {
     if !shared.config.accesses {
         return None;
@@ -52,12 +54,12 @@ pub(super) fn start(shared: &Arc<Shared>, feeds: &mut Feeds) -> Option<Store<Acc
     Some(store)
 }
 
-/// What the watch has shown.
+/// State of the watch.
 struct Seen {
     shared: Arc<Shared>,
     store: Store<Access>,
     shown: Shown<Access>,
-    /// What there was before the list that is under way.
+    /// Accesses in the store before the current relist.
     before: Vec<Arc<Access>>,
 }
 
@@ -71,7 +73,7 @@ impl Seen {
             Event::Init => self.before = self.store.state(),
             Event::Delete(access) => shared.forget_access(access),
             Event::InitDone => {
-                // What went while nobody watched is no longer in the list.
+                // Objects deleted while the watch was down are missing from the list.
                 shared.orphans.suspect_everything();
                 for access in std::mem::take(&mut self.before) {
                     let now = self.store.get(&ObjectRef::from_obj(access.as_ref()));

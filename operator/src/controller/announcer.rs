@@ -1,8 +1,8 @@
-//! Events as they are published (spec §4): the first of a kind about an object is created, those
-//! that follow soon are counted in it.
+//! Publishes Events (spec §4): the first Event of a kind about an object is created, later ones are
+//! counted in its series.
 //!
-//! kube's own recorder keeps every Event whole for minutes, and walks through all of them under a
-//! lock for each that comes: of many claims that are bound at once each costs more than the last.
+//! kube's `Recorder` keeps every Event whole for minutes and walks through all of them under a lock
+//! for each new one. In a burst of new claims, each Event costs more than the one before.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,27 +23,32 @@ use crate::api::shortened;
 use crate::kubernetes::{self, CONTROLLER};
 use crate::plan::Announcement;
 
-/// Longest that the API server lets the note of an Event be, in bytes.
+/// Maximum length of an Event's note that the API server accepts, in bytes.
 const LONGEST_NOTE: usize = 1024;
 
-/// How much of an object's name its Events' have: with what follows that is a name.
+/// Maximum length of the object's name inside an Event's name, in bytes.
+///
+/// The rest of the Event's name is a dot and 16 hexadecimal digits.
 const LONGEST_NAME: usize = 200;
 
-/// As long after the last one of its kind an Event is one of its own, as with others who publish
-/// them.
+/// Time after which a repeated Event is a new object instead of a count in the series.
+///
+/// Other publishers of Events use the same time.
 const SOON: Duration = Duration::from_secs(360);
 
-/// Kinds that are remembered. More at once is a burst of firsts, such as of many new claims, and to
-/// forget one costs an Event of its own where a count would have done.
+/// Maximum number of remembered series.
+///
+/// More at once means a burst of first Events, for example of many new claims. Forgetting a series
+/// costs one extra Event object.
 const MOST: usize = 1000;
 
-/// What an Event tells.
+/// Content of an Event.
 pub(super) struct Announced<'a> {
-    /// `Warning` rather than `Normal`.
+    /// True for type `Warning`, false for `Normal`.
     pub(super) warning: bool,
-    /// CamelCase word.
+    /// Machine-readable reason in CamelCase.
     pub(super) reason: &'a str,
-    /// Sentence for people; cut where it is too long.
+    /// Human-readable message; truncated if it is too long.
     pub(super) note: &'a str,
 }
 
@@ -59,7 +64,7 @@ pub(super) struct Announcer {
 #[derive(Default)]
 struct Told {
     by_kind: BTreeMap<Kind, Last>,
-    /// How many were told, so that no two have one name.
+    /// Number of Events created, part of the hash in each name so that names are unique.
     count: u64,
 }
 
@@ -81,7 +86,7 @@ impl Announcer {
     /// Publishes an Event about an object, in its namespace.
     ///
     /// # Errors
-    /// When the API server doesn't take it.
+    /// If the request fails.
     pub(super) async fn publish(&self, announced: &Announced<'_>, about: ObjectReference) -> kube::Result<()> {
         let now = self.clock.now();
         let kind = (about.uid.clone().unwrap_or_default(), announced.reason.to_owned());
@@ -91,7 +96,8 @@ impl Announcer {
             let series = EventSeries { count: last.times, last_observed_time: MicroTime(now) };
             let answer =
                 api.patch(&last.event, &PatchParams::default(), &Patch::Merge(json!({ "series": series }))).await;
-            // It may be gone: the next one is a first one then.
+            // On failure the series is forgotten, as the Event may be deleted: the next one is a
+            // new Event.
             answer?;
             self.told.lock().put(kind, last);
             return Ok(());
@@ -141,15 +147,16 @@ impl Told {
         self.count
     }
 
-    /// The Event that one of this kind is to be counted in, with that one.
+    /// Removes and returns the series that this Event counts in, with this Event counted.
     fn last(&mut self, kind: &Kind, now: Timestamp) -> Option<Last> {
         let last = self.by_kind.remove(kind)?;
         let is_soon = Duration::try_from(now.duration_since(last.at)).unwrap_or_default() <= SOON;
         is_soon.then(|| Last { times: last.times.saturating_add(1), at: now, ..last })
     }
 
-    /// Notes the last Event of a kind. Where there are many, those go that no Event is counted in
-    /// any more, and the oldest if there is none of them.
+    /// Records the last Event of a kind.
+    ///
+    /// Above [`MOST`], expired series are removed, then the oldest one if that freed nothing.
     fn put(&mut self, kind: Kind, last: Last) {
         let now = last.at;
         self.by_kind.insert(kind, last);
@@ -164,7 +171,7 @@ impl Told {
     }
 }
 
-/// The name of an Event: another for each, also for that of a process that was there before.
+/// Returns a name for an Event that is unique, also across restarts of this process.
 fn name(about: &ObjectReference, reason: &str, now: Timestamp, count: u64) -> String {
     let of = about.name.as_deref().unwrap_or(CONTROLLER);
     let end = (0..=LONGEST_NAME.min(of.len())).rev().find(|end| of.is_char_boundary(*end)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Passes over backends.
+//! Reconciles S3Backends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -34,29 +34,29 @@ use super::secret_watches::SecretName;
 use super::shared::Shared;
 use super::slots::Slot;
 
-/// How many backends are worked on at once, not counting those whose probe is under way.
+/// Number of backends reconciled at once, not counting those that wait for their probe.
 const CONCURRENCY: u16 = 16;
 
-/// Backends.
+/// The [`Kind`] of S3Backends.
 pub(super) struct Backends {
     shared: Arc<Shared>,
     claims: Store<Claim>,
     backoff: Backoff,
     pace: WritePace,
-    /// From here on time is counted.
+    /// Start of the clock that the passes use.
     began: Instant,
     memory: Mutex<BTreeMap<String, Memory>>,
-    /// Which backends another operator serves, as it was told.
+    /// The operator that serves each backend which another operator serves, as last logged.
     anothers: Mutex<BTreeMap<String, ServedBy>>,
-    /// UIDs of backends that had a pass, and of which something may be kept therefore.
+    /// UIDs of backends that had a pass, for which state may be stored.
     kept: Mutex<BTreeSet<String>>,
 }
 
-/// What the last pass over a backend left, by UID.
+/// State kept between the passes over a backend, by UID.
 #[derive(Clone)]
 struct Memory {
     backend: BackendMemory,
-    /// The client of the last look, if one could be made.
+    /// The client of the last completed check of the backend, if one could be created.
     client: Option<Arc<Upstream>>,
 }
 
@@ -115,8 +115,10 @@ impl Kind for Backends {
         scheduled
     }
 
-    /// What is gone is forgotten. If it is this very backend, the pass may have made anew what was
-    /// forgotten while it was under way: the client, the watches of its Secrets.
+    /// Drops the state of deleted backends.
+    ///
+    /// If the reconciled backend itself was deleted, the pass may have stored again what was
+    /// dropped while it ran: the client and the watches of its Secrets.
     fn after(&self, _: &Backend, backend: &S3Backend, store: &Store<Backend>) {
         self.kept.lock().insert(backend.uid().unwrap_or_default());
         self.forget_gone(store);
@@ -136,9 +138,9 @@ struct Hands<'a, 'slot> {
     backends: &'a Backends,
     raw: S3Backend,
     slot: Slot<'slot>,
-    /// The client that this pass made.
+    /// The client created by this pass.
     client: Option<Arc<Upstream>>,
-    /// The client of the last look that was completed.
+    /// The client of the last completed check of the backend.
     looked: Option<Arc<Upstream>>,
 }
 
@@ -170,7 +172,10 @@ impl Hands<'_, '_> {
         })
     }
 
-    /// The patch names the version that was read without a note: of two operators one comes first.
+    /// Writes the annotation that names the operator.
+    ///
+    /// The patch carries the resource version that was read without the annotation, so only one of
+    /// two operators succeeds.
     async fn serve(&mut self, operator: &ServedBy) -> Result<BackendAnswer, String> {
         let annotated = self.raw.metadata.annotations.is_some();
         let mut operations = preconditions(&ObjectId::of(&self.raw));
@@ -185,7 +190,7 @@ impl Hands<'_, '_> {
 
     async fn connect(&mut self, backend: &api::Backend) -> Result<Connected, String> {
         let shared = &self.backends.shared;
-        // One that is not trusted, or is not for stores, is nobody's business here.
+        // Don't watch Secrets in namespaces that are not trusted, nor our internal Secrets.
         let mut secrets = secrets_of(backend);
         let is_read = |(namespace, name): &SecretName| {
             shared.observer.setting.trusts(namespace) && !api::wire::is_internal_name(name)
@@ -230,7 +235,7 @@ impl Hands<'_, '_> {
 }
 
 impl Backends {
-    /// None of which anything is known yet.
+    /// Creates the controller's state.
     pub(super) fn new(shared: Arc<Shared>, claims: Store<Claim>) -> Self {
         Self {
             shared,
@@ -244,8 +249,9 @@ impl Backends {
         }
     }
 
-    /// Says once that another operator serves a backend: in the log and by an Event, as the status
-    /// is the other's to write.
+    /// Reports once that another operator serves a backend, in the log and by an Event.
+    ///
+    /// The status belongs to the other operator.
     async fn tell_whose(&self, raw: &S3Backend, by: &ServedBy) {
         let told = self.anothers.lock().insert(raw.uid().unwrap_or_default(), by.clone());
         if told.as_ref() == Some(by) {
@@ -294,8 +300,9 @@ impl Backends {
         i64::try_from(count).unwrap_or(i64::MAX)
     }
 
-    /// Nothing is kept of backends that are gone. Whatever is kept of one is what its own passes
-    /// put by, and each of them is followed by this.
+    /// Drops the state of deleted backends.
+    ///
+    /// Only passes store state, and each pass is followed by this.
     fn forget_gone(&self, store: &Store<Backend>) {
         let there: BTreeSet<String> = store.state().iter().filter_map(|backend| backend.uid()).collect();
         let mut kept = self.kept.lock();
@@ -310,10 +317,10 @@ impl Backends {
     }
 }
 
-/// What it means for a backend that it has no client.
+/// Maps an error of creating a client to the state of the backend.
 ///
 /// # Errors
-/// Where that says nothing of the backend.
+/// If the error says nothing about the backend.
 pub(crate) fn unconnected(error: &AccessError) -> Result<Connected, String> {
     match error {
         AccessError::Unreadable(..) => Err(error.to_string()),
@@ -327,7 +334,7 @@ pub(crate) fn unconnected(error: &AccessError) -> Result<Connected, String> {
     }
 }
 
-/// What came of a probe.
+/// Maps the answer to a probe to its result.
 pub(crate) fn probed(answer: Result<(), UpstreamError>) -> Probed {
     let Err(error) = answer else { return Probed::Succeeded };
     let why = error.to_string();
@@ -343,8 +350,9 @@ pub(crate) fn probed(answer: Result<(), UpstreamError>) -> Probed {
     }
 }
 
-/// Says in the log what the backend is found to be, where that is something else than before. The
-/// message is quoted there: it may have several lines.
+/// Logs the state of the backend if it has changed.
+///
+/// The message is logged as a quoted field because it may have several lines.
 fn log_change(before: Option<&S3BackendStatus>, now: &S3BackendStatus) {
     let ready = |status: &S3BackendStatus| {
         let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str());

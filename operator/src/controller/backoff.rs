@@ -6,17 +6,19 @@ use std::time::Duration;
 use daemon::backoff::wait;
 use parking_lot::Mutex;
 
-/// The first wait: four failures in a row cost less than three seconds. However short it is, after
-/// so many seconds of trouble the next try is as far away as they are many, up to the cap.
+/// The first delay: four failures in a row cost less than three seconds.
+///
+/// However short it is, after N seconds of failures the next retry is about N seconds away, up to
+/// the cap.
 const FIRST: Duration = Duration::from_millis(150);
 const CAP: Duration = Duration::from_secs(300);
 
-/// Failures in a row, by UID. Holds an entry only for objects that fail.
+/// Consecutive failures, by UID. Contains only objects that fail.
 #[derive(Default)]
 pub(super) struct Backoff(Mutex<BTreeMap<String, u32>>);
 
 impl Backoff {
-    /// Counts a failure, and says how long to wait.
+    /// Counts a failure and returns the delay before the next try.
     pub(super) fn failed(&self, uid: &str) -> Duration {
         let mut failures = self.0.lock();
         let count = failures.entry(uid.to_owned()).or_default();
@@ -24,18 +26,18 @@ impl Backoff {
         delay(*count, fastrand::f64())
     }
 
-    /// How often in a row an object has failed.
+    /// Returns the number of consecutive failures of an object.
     pub(super) fn failures(&self, uid: &str) -> u32 {
         self.0.lock().get(uid).copied().unwrap_or_default()
     }
 
-    /// Forgets the failures of an object that works, or is gone.
+    /// Resets the count of an object that succeeded or is deleted.
     pub(super) fn reset(&self, uid: &str) {
         self.0.lock().remove(uid);
     }
 }
 
-/// The wait after the `count`th failure in a row; `chance` is in 0..1.
+/// Returns the delay after the `count`th consecutive failure; `chance` is in 0..1.
 fn delay(count: u32, chance: f64) -> Duration {
     wait(FIRST, CAP, count.saturating_sub(1), chance)
 }
@@ -62,7 +64,7 @@ mod tests {
             let in_time = |wait: &Duration| left.checked_sub(*wait).map(|rest| left = rest).is_some();
             waits(0.5).take_while(in_time).count()
         };
-        // Beginning with half a second, 6 and 20.
+        // With a first delay of half a second these would be 6 and 20.
         assert_eq!(tries(Duration::from_secs(60)), 8);
         assert_eq!(tries(Duration::from_secs(3600)), 21);
     }

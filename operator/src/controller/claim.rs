@@ -1,4 +1,4 @@
-//! Passes over claims.
+//! Reconciles BucketClaims.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
 use super::slots::Slot;
 
-/// Claims.
+/// The [`Kind`] of BucketClaims.
 pub(super) struct Claims {
     pub(super) shared: Arc<Shared>,
 }
@@ -89,7 +89,7 @@ impl Kind for Claims {
     fn after(&self, claim: &Claim, latest: &BucketClaim, store: &Store<Claim>) {
         let there = store.get(&ObjectRef::from_obj(claim));
         if there.is_none_or(|there| there.uid() != latest.uid()) {
-            // It went while its pass was under way, and the pass may have put something by since.
+            // The claim was deleted during its pass, and the pass may have stored state since.
             self.shared.forget_claim(claim);
         }
     }
@@ -100,7 +100,7 @@ struct Hands<'a, 'slot> {
     claims: &'a Claims,
     caller: Arc<Caller>,
     slot: &'a mut Slot<'slot>,
-    /// This pass has asked a store.
+    /// Set once this pass has called a store.
     asked: bool,
     done: Done,
 }
@@ -125,8 +125,9 @@ impl CarryOut<View> for Hands<'_, '_> {
 }
 
 impl Hands<'_, '_> {
-    /// How long this pass would have to wait before it may ask a store; `None` if it need not. What
-    /// it asks after its first question, and what it does, follows from that.
+    /// Returns the time to wait before this pass may call a store, `None` if it may do so now.
+    ///
+    /// Only the first call of a pass is limited: the number of the others follows from it.
     fn too_soon(&mut self, view: &View, step: &Step) -> Option<Duration> {
         if self.asked || step.upstream().is_none() {
             return None;
@@ -136,8 +137,9 @@ impl Hands<'_, '_> {
         wait
     }
 
-    /// Takes a step: one that calls a store without the slot. Its client is had before, because
-    /// that may take calls to the API server.
+    /// Runs a step, and gives up the slot while the step calls a store.
+    ///
+    /// The client is created before that, because it may take calls to the API server.
     async fn waiting(&mut self, step: &Step, answer: impl Future<Output = Answer>) -> Answer {
         let Some(target) = step.upstream() else { return answer.await };
         match self.claims.shared.observer.upstream(&self.caller, target).await {
@@ -148,8 +150,10 @@ impl Hands<'_, '_> {
 }
 
 impl Claims {
-    /// Time until the claim is within its pace again; `None` where it is. One that goes makes as
-    /// many steps as it has objects and keys, and comes to an end.
+    /// Returns the time until the claim may be written again, `None` if it may be now.
+    ///
+    /// A claim that is being deleted is not held off: it takes as many steps as it has objects and
+    /// keys, and ends.
     fn held_off(&self, raw: &BucketClaim, uid: &str) -> Option<Duration> {
         let wait = self.shared.memory.pace.wait(uid, Instant::now())?;
         if raw.metadata.deletion_timestamp.is_some() {
@@ -166,8 +170,8 @@ impl Claims {
     async fn look(&self, caller: &Arc<Caller>, view: &View, look: &Look) -> Answer {
         let record = match look {
             Look::Holder(target) => Some(target.record().to_string()),
-            // It may show the holder as well. One that is known to be the claim's own is not waited
-            // for: each write of it would wake its claim, the one that gets no answer too.
+            // The record may name another holder as well. Don't wait for the claim's own record:
+            // each write of it would wake the claim, also a write without an answer.
             Look::Internal(name) if !view.claim().deleting && Role::of_internal(name) == Some(Role::BucketRecord) => {
                 let is_own = view.records().any(|(_, stored)| stored.name() == name);
                 (!is_own).then(|| name.clone())
@@ -175,12 +179,12 @@ impl Claims {
             _ => None,
         };
         if let Some(record) = record {
-            // Before the look, so that no change falls between the two.
+            // Register before the read, so that no change is missed in between.
             self.shared.wakes.wait_for(&record, &view.claim().at);
         }
         let answer = self.shared.observer.answer(caller, view.claim(), look).await;
         if let Answer::Internal(_, Some(secret)) = &answer {
-            // Whoever holds the bucket may be gone, and the cache may not have the record.
+            // The bucket's holder may be deleted, and the cache may not have the record.
             self.shared.orphans.in_the_way(secret);
         }
         answer
@@ -196,12 +200,12 @@ impl Claims {
         self.tell_rivals(view, &answer);
         self.tell_accesses(view, &answer);
         if matches!(&answer, Answer::BucketPurged(_, _, purged) if purged.deleted > 0) {
-            // A bucket that is emptied takes as many passes as it has slices.
+            // Emptying a bucket takes as many passes as it has slices.
             self.shared.memory.asked.forget(view.claim().uid.as_str());
         }
         match &answer {
-            // The watch will show it as the echo of our own write: whoever waits for the name is
-            // told here.
+            // The watch will show this as the echo of our own write, so wake the waiting claims
+            // here.
             Answer::Deleted(secret, None) if self.shared.is_internal(&secret.namespace) => {
                 self.shared.wakes.record_changed(&secret.name);
             }
@@ -221,7 +225,9 @@ impl Claims {
         answer
     }
 
-    /// Nor that what accesses to the claim go by has changed.
+    /// Wakes the claim's accesses if they depend on this write.
+    ///
+    /// The watch doesn't: it shows the echo of our own write.
     fn tell_accesses(&self, view: &View, answer: &Answer) {
         let matters = match answer {
             Answer::Patched(change, _) => {
@@ -235,8 +241,9 @@ impl Claims {
         }
     }
 
-    /// The echo of our own write tells nobody that public access may be another's by now. `view` is
-    /// from before the answer.
+    /// Wakes the claims whose public access may depend on this write.
+    ///
+    /// The watch doesn't: it shows the echo of our own write. `view` is from before the answer.
     fn tell_rivals(&self, view: &View, answer: &Answer) {
         let before = |name: &str| view.all_own().find(|known| known.name() == name);
         let written = match answer {
@@ -251,7 +258,7 @@ impl Claims {
 
     fn count(&self, answer: &Answer) {
         match answer {
-            // Of a backend that is gone no figure is shown.
+            // Don't create a metric for a backend that is deleted.
             Answer::BucketPurged(target, _, purged) if self.shared.observer.backends.get(&target.backend).is_some() => {
                 self.shared.metrics.purged(&target.backend, purged.deleted);
             }

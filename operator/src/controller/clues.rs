@@ -1,4 +1,4 @@
-//! Where it is told that a Secret may be an orphan: its claim or access may be no more (spec §3.4).
+//! Reports of Secrets that may be orphans because their claim or access is deleted (spec §3.4).
 
 use std::sync::Arc;
 
@@ -13,29 +13,29 @@ use crate::plan::orphans::{Kind, OfAccess, OfClaim};
 
 use super::objects::Claim;
 
-/// Where suspicions are reported.
+/// Sender of [`Clue`]s to the sweeps.
 pub(super) struct Orphans {
     clues: UnboundedSender<Clue>,
     claims: Store<Claim>,
     accesses: Arc<AccessCache>,
 }
 
-/// Whose Secrets may be orphans.
+/// The owner of Secrets that may be orphans.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gone {
-    /// A claim's.
+    /// A claim.
     Claim(ClaimUid),
-    /// An access's.
+    /// An access.
     Access(AccessUid),
 }
 
 impl Gone {
-    /// Whose a Secret is.
+    /// Returns the owner of a Secret.
     pub(super) fn of(secret: &Stored) -> Option<Self> {
         OfClaim::owner(secret).map(Self::Claim).or_else(|| OfAccess::owner(secret).map(Self::Access))
     }
 
-    /// Its UID: none is given twice, to whatever.
+    /// Returns the UID, which is unique across kinds and time.
     pub(super) fn uid(&self) -> &str {
         match self {
             Self::Claim(uid) => uid.as_str(),
@@ -44,42 +44,43 @@ impl Gone {
     }
 }
 
-/// A suspicion. Checked before anything is done about it.
+/// A suspicion; the sweep verifies it before it acts.
 pub(super) enum Clue {
-    /// Any cached Secret.
+    /// Any cached Secret may be an orphan.
     Everything,
-    /// Secrets of this UID; and one that the cache does not have.
+    /// Secrets of this owner may be orphans, and so may the named one, which the cache may not
+    /// have.
     Of(Gone, Option<String>),
 }
 
 impl Orphans {
-    /// Both ends. The others are where claims and accesses are found.
+    /// Creates both ends of the channel. Owners are looked up in `claims` and `accesses`.
     pub(super) fn new(claims: Store<Claim>, accesses: Arc<AccessCache>) -> (Self, UnboundedReceiver<Clue>) {
         let (sender, receiver) = unbounded_channel();
         (Self { clues: sender, claims, accesses }, receiver)
     }
 
-    /// Whole caches may hold orphans: they were filled anew.
+    /// Reports that any Secret may be an orphan, after a relist.
     pub(super) fn suspect_everything(&self) {
         self.send(Clue::Everything);
     }
 
-    /// The claim of this UID disappeared.
+    /// Reports that the claim with this UID was deleted.
     pub(super) fn claim_gone(&self, uid: &str) {
         self.send(Clue::Of(Gone::Claim(ClaimUid::new(uid)), None));
     }
 
-    /// The access of this UID disappeared.
+    /// Reports that the access with this UID was deleted.
     pub(super) fn access_gone(&self, uid: &str) {
         self.send(Clue::Of(Gone::Access(AccessUid::new(uid)), None));
     }
 
-    /// A Secret turned up in the cache.
+    /// Checks a Secret that appeared in the cache.
     pub(super) fn seen(&self, secret: &Stored) {
         self.suspect(secret, None);
     }
 
-    /// A Secret stands in a claim's way. The cache may not have it: its labels may be damaged.
+    /// Checks a Secret that blocks a claim. The cache may not have it: its labels may be damaged.
     pub(super) fn in_the_way(&self, secret: &Stored) {
         self.suspect(secret, Some(secret.name().to_owned()));
     }
@@ -100,7 +101,7 @@ impl Orphans {
     }
 
     fn send(&self, clue: Clue) {
-        // Fails only when the operator has ended.
+        // Fails only after shutdown.
         let _ = self.clues.send(clue);
     }
 }

@@ -1,4 +1,4 @@
-//! Whose turn it is to have its Secrets completed that an older version made.
+//! Limits how fast Secrets written by an older version are completed after an upgrade.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// One claim in so long: after an upgrade each has some, and ten thousand claims take a quarter of
-/// an hour.
+/// Time between two claims: after an upgrade each claim has incomplete Secrets, and ten thousand
+/// claims take a quarter of an hour.
 const EACH: Duration = Duration::from_millis(100);
 
 /// Hands out turns, one for each claim, by UID.
@@ -16,14 +16,14 @@ pub(super) struct Completions(Mutex<Turns>);
 
 #[derive(Default)]
 struct Turns {
-    /// When each is due that waits.
+    /// Turn of each claim that waits.
     due: BTreeMap<String, Instant>,
-    /// When the next one will be.
+    /// Next free turn.
     next: Option<Instant>,
 }
 
 impl Completions {
-    /// How long it is until the claim's turn; `None` = it is now, and over with that.
+    /// Returns the time until the claim's turn. `None` means now, and uses the turn up.
     pub(super) fn wait(&self, uid: &str, now: Instant) -> Option<Duration> {
         let mut turns = self.0.lock();
         let turn = turns.due.get(uid).copied().unwrap_or_else(|| turns.next.unwrap_or(now).max(now));
@@ -38,7 +38,7 @@ impl Completions {
         Some(turn - now)
     }
 
-    /// Nothing is kept of a claim that is gone.
+    /// Forgets a claim that is deleted.
     pub(super) fn forget(&self, uid: &str) {
         self.0.lock().due.remove(uid);
     }

@@ -1,4 +1,4 @@
-//! What an operator is given when it starts.
+//! Configuration and dependencies of an operator.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,57 +12,59 @@ use crate::plan::Reach;
 use crate::upstream::{Connect, Limits};
 use crate::{Clock, Election, Uptime};
 
-/// What an operator is told.
+/// Configuration of an operator.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Namespace of the internal Secrets.
     pub operator_namespace: String,
-    /// Namespace of the ConfigMaps that gateways write; `None` = that of the internal Secrets.
+    /// Namespace of the ConfigMaps that gateways write; `None` means that of the internal Secrets.
     pub usage_namespace: Option<String>,
     /// The namespaces whose claims and accesses are served.
     pub reach: Reach,
-    /// Namespaces besides it that may hold admin and CA Secrets.
+    /// Namespaces in addition to the operator's own that may contain admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
-    /// Whether admin Secrets are used whose owner says nothing of what they are for.
+    /// Policy for admin Secrets whose owner has not opted in.
     pub unlabelled_credentials: Unlabelled,
     /// The gateway, as tenants reach it.
     pub gateway: Gateway,
-    /// What may stand in consumer Secrets.
+    /// Allowed content of consumer Secrets.
     pub publishing: Publishing,
-    /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
+    /// Distinguishes this cluster's buckets from those of another; default is the UID of
+    /// `kube-system`.
     pub installation: Option<String>,
-    /// Claims worked on at once.
+    /// Number of claims reconciled at once.
     pub max_concurrent_reconciles: u16,
-    /// Bounds on calls to each store.
+    /// Limits of calls to each store.
     pub limits: Limits,
-    /// Most objects that one pass deletes from a bucket.
+    /// Maximum number of objects that one pass deletes from a bucket.
     pub purge_slice: u32,
-    /// Nothing is changed, neither in the cluster nor at a store: what would be done is logged.
+    /// Changes nothing in the cluster or at a store, and logs what would be done.
     pub read_only: bool,
-    /// Which of several operators works; without it this one does, whoever else is there.
+    /// Leader election; `None` means that this operator always works.
     pub election: Option<Election>,
-    /// Whether BucketAccesses are served. Where the cluster doesn't know the kind yet, its watch
-    /// waits for that, and everything else goes on.
+    /// Serves BucketAccesses. If the CRD is not installed yet, the watch waits for it and
+    /// everything else works.
     pub accesses: bool,
-    /// What storage classes call the provisioner of ObjectBucketClaims; without it none is served.
+    /// The `provisioner` of storage classes whose ObjectBucketClaims are served; `None` serves
+    /// none.
     pub obc: Option<String>,
-    /// Distance at which everything is looked at again, jittered.
+    /// Interval between two reconciliations of an unchanged object, jittered.
     pub resync_interval: Duration,
 }
 
-/// What an operator works with.
+/// Dependencies of an operator.
 #[derive(Clone)]
 pub struct Parts {
-    /// The API server.
+    /// Client of the API server.
     pub client: Client,
     /// HTTP clients for the stores.
     pub connect: Arc<dyn Connect>,
-    /// The time of day.
+    /// Wall clock.
     pub clock: Clock,
-    /// What an election goes by.
+    /// Monotonic clock of the election.
     pub uptime: Uptime,
-    /// Where what happens is counted. Of one operator: not to be used twice.
+    /// Metrics of this operator; must not be shared with another.
     pub metrics: Metrics,
-    /// Told when every cache is filled and work begins, or when it is known who works.
+    /// Set once all caches are filled and work begins, or once the leader is known.
     pub ready: Option<tokio::sync::watch::Sender<bool>>,
 }

@@ -1,24 +1,24 @@
-//! What a pass has done, in one line of the log.
+//! The log line that sums up a pass.
 
 use std::time::Duration;
 
 use crate::plan::Step;
 
-/// What a pass has done, for the log.
+/// Steps of a pass, for the log.
 #[derive(Default)]
 pub(super) struct Done {
-    /// The first acts, in words.
+    /// The first acts, as text.
     acts: Vec<String>,
-    /// How many there were besides.
+    /// Number of further acts.
     more: usize,
     looks: usize,
 }
 
-/// So many acts of a pass are told in its line.
+/// Maximum number of acts listed in the log line.
 const MOST_TOLD: usize = 16;
 
 impl Done {
-    /// Takes in a step that is taken.
+    /// Counts a step.
     pub(super) fn take_in(&mut self, step: &Step) {
         match step {
             Step::Act(act) if self.acts.len() < MOST_TOLD => self.acts.push(act.to_string()),
@@ -28,7 +28,7 @@ impl Done {
         }
     }
 
-    /// One line of a pass that did something, and none at this level of one that only looked.
+    /// Logs the pass: at info level if it changed something, otherwise at debug level.
     pub(super) fn tell(&self, took: Duration) {
         let (acts, more, looks, seconds) = (self.acts.join(", "), self.more, self.looks, took.as_secs_f32());
         if self.acts.is_empty() {

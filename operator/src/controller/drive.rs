@@ -1,4 +1,4 @@
-//! The one way in which plans are carried out: of claims, of orphans, of backends.
+//! The driver of every reconciliation: of claims, accesses, backends and orphans.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -8,23 +8,24 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::plan::{Arrival, Bound, Reconciliation};
 
-/// A step that takes so long makes what was read before it old: users and other operators have gone
-/// on meanwhile.
+/// Duration of a step after which earlier reads count as stale: users and other operators may have
+/// changed things in the meantime.
 const STANDSTILL: Duration = Duration::from_secs(10);
 
-/// In so much time another operator makes, publishes and replaces a key.
+/// Duration of a step in which another operator can create, publish and replace a key.
 const HESITATION: Duration = Duration::from_secs(1);
 
-/// So many late answers make a pass ask again for what it knew; so many slow ones, for the record.
+/// Number of late answers that make a pass read again what it knew, and of slow answers that make
+/// it read the record again. Further ones count as prompt.
 const MOST_LATE: u32 = 5;
 
-/// Carries out the steps of a reconciliation, and decides nothing.
+/// Carries out the steps of a reconciliation and decides nothing.
 pub(crate) trait CarryOut<C: Reconciliation> {
     /// Carries out one step.
     fn carry_out(&mut self, known: &C, step: &C::Step) -> impl Future<Output = C::Answer> + Send;
 }
 
-/// Asks for the next step and has it carried out, until the reconciliation ends or reaches a bound.
+/// Runs a reconciliation step by step until it ends or reaches its limit.
 pub(crate) async fn drive<C: Reconciliation>(
     reconciliation: &mut C,
     clock: &Clock,
@@ -52,7 +53,7 @@ pub(crate) async fn drive<C: Reconciliation>(
     }
 }
 
-/// Arrival of the answers of a reconciliation.
+/// Arrival times of the answers of a reconciliation.
 struct Answers {
     last: Instant,
     late: u32,
@@ -60,13 +61,15 @@ struct Answers {
 }
 
 impl Answers {
-    /// Of one that begins now.
+    /// Starts the clock of a reconciliation that begins now.
     fn begin() -> Self {
         Self { last: Instant::now(), late: 0, slow: 0 }
     }
 
-    /// Takes in that an answer came now. Where everything is slow, slow and late answers have to do
-    /// in the end.
+    /// Records that an answer arrived now.
+    ///
+    /// Past [`MOST_LATE`], late and slow answers count as prompt, so that a pass ends even if
+    /// everything is slow.
     fn came(&mut self) -> Arrival {
         let took = self.last.elapsed();
         self.last = Instant::now();

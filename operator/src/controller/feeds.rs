@@ -1,4 +1,4 @@
-//! The watches: each fills a cache and wakes the objects that depend on what changed.
+//! The watches: each fills a cache and wakes the objects that depend on a change.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,8 +27,10 @@ use super::reached::{self, Presence, Reached};
 use super::shared::Shared;
 use super::shown::Shown;
 
-/// Most objects in a page of a list that tenants write: each may have more than a megabyte. Of a
-/// page that is too large the rest is not read (`kubernetes`), but the server has made all of it.
+/// Page size of lists of objects that tenants write, each of which may have more than a megabyte.
+///
+/// The rest of a page that is too large is not read (see `kubernetes`), but the server has built
+/// all of it.
 pub(super) const PAGE: u32 = 25;
 
 /// The running watches; they end when this is dropped.
@@ -42,13 +44,14 @@ impl Feeds {
     /// Waits until every cache has been filled once.
     pub(super) async fn ready(&self) {
         for ready in &self.ready {
-            // An error means that the task is gone, see `failed`.
+            // An error means that the task has ended, see `failed`.
             let _ = ready.clone().wait_for(|ready| *ready).await;
         }
     }
 
-    /// Waits for a watch to panic, and panics with it: nothing would be seen of its objects any
-    /// more, and nobody told.
+    /// Waits for a watch to panic, and resumes the panic.
+    ///
+    /// Without that, changes of its objects would be missed silently.
     pub(super) async fn failed(&mut self) -> Infallible {
         while let Some(ended) = self.tasks.join_next().await {
             if let Err(error) = ended
@@ -60,7 +63,7 @@ impl Feeds {
         future::pending().await
     }
 
-    /// Watches a kind in all that is reached. `store` is where it is read into.
+    /// Watches a kind in all served namespaces. `store` is the store that the watch fills.
     pub(super) fn reached<K: Reached>(
         &self,
         shared: &Shared,
@@ -71,12 +74,12 @@ impl Feeds {
         reached::of_all((&shared.client, &self.presence), &shared.config.reach, &config, keep, store.clone())
     }
 
-    /// Runs something until this is dropped.
+    /// Runs a task until this is dropped.
     pub(super) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Runs a watch that only fills a cache and wakes others. It waits after a failure by itself.
+    /// Runs a watch that only fills a cache and wakes objects. `stream` does the backoff.
     fn run<K: Send + 'static>(
         &mut self,
         stream: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
@@ -102,8 +105,10 @@ impl Feeds {
     }
 }
 
-/// Starts every watch but that of claims, which comes once these have filled their caches.
-/// `recovered` says whose store can be asked again. Returns the store of backends too.
+/// Starts every watch but that of claims, which starts after these caches are filled.
+///
+/// `recovered` receives the names of backends whose store answers again. Also returns the store of
+/// backends.
 pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) -> (Feeds, Store<Backend>) {
     let presence = Presence::of(&shared.config.reach);
     let mut feeds = Feeds { tasks: JoinSet::new(), ready: Vec::new(), presence };
@@ -115,8 +120,10 @@ pub(super) fn start(shared: &Arc<Shared>, recovered: UnboundedReceiver<String>) 
     (feeds, backends)
 }
 
-/// Internal Secrets of the operator namespace, consumer Secrets of all that is reached: both by
-/// label, so that no other Secret of the cluster costs anything.
+/// Watches the internal Secrets in the operator's namespace and the consumer Secrets in all served
+/// namespaces.
+///
+/// Both are selected by label, so that the cluster's other Secrets cost nothing.
 fn feed_secrets(of: &Arc<Shared>, feeds: &mut Feeds) {
     let shared = of.clone();
     let internal: Api<Secret> = Api::namespaced(shared.client.clone(), &shared.config.operator_namespace);
@@ -134,8 +141,9 @@ fn feed_secrets(of: &Arc<Shared>, feeds: &mut Feeds) {
     }
 }
 
-/// Also the echo of our own write may be an orphan: its claim may have gone while the write was
-/// under way.
+/// Reports Secrets that may be orphans.
+///
+/// This includes the echo of our own write, because the claim may have been deleted during it.
 fn internal_seen(shared: &Shared, event: &Event<Secret>) {
     match event {
         Event::Apply(secret) => shared.orphans.seen(&Stored(Arc::new(secret.clone()))),
@@ -163,14 +171,15 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, part: &Part, event: Eve
     }
 }
 
-/// Whether a Secret may be of a claim or access of this namespace: internal, or there as well.
-/// Labels are for anybody to write.
+/// True if a Secret may belong to a claim or access of this namespace.
+///
+/// It has to be internal or in that namespace: anybody can write the labels.
 fn is_at(shared: &Shared, secret: &Secret, place: &str) -> bool {
     let namespace = secret.metadata.namespace.as_deref();
     namespace == Some(&shared.config.operator_namespace) || namespace == Some(place)
 }
 
-/// Namespaces: all, or each that is served by its name, so that no right on others is needed.
+/// Watches namespaces: all, or each served one by its name, so that no right on others is needed.
 fn feed_namespaces(of: &Arc<Shared>, feeds: &mut Feeds) {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(of.client.clone());
     let presence = feeds.presence.clone();
@@ -194,8 +203,9 @@ fn feed_namespaces(of: &Arc<Shared>, feeds: &mut Feeds) {
     }
 }
 
-/// Whether the API server has no such kind, or not for this operator: what rights an earlier
-/// version was given may come to it before the definition and the rights of today do.
+/// True if the API server doesn't know the kind or denies access to it.
+///
+/// During an upgrade the operator may start before the new CRDs and the new RBAC rules are applied.
 pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
@@ -204,7 +214,9 @@ pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {
     }
 }
 
-/// What gateways measure: only where a claim has a quota, and nobody waits for it.
+/// Watches the ConfigMaps with the usage that gateways measure.
+///
+/// The watch starts once a claim has a quota, and nothing waits for it.
 fn feed_usage(shared: &Arc<Shared>, feeds: &mut Feeds) {
     let namespace = shared.config.usage_namespace.as_ref().unwrap_or(&shared.config.operator_namespace);
     let api: Api<ConfigMap> = Api::namespaced(shared.client.clone(), namespace);
@@ -231,7 +243,7 @@ fn wake_holders(shared: &Shared, records: &[RecordName]) {
     }
 }
 
-/// A store that answers again wakes the claims that wait for it.
+/// Wakes the claims of a store that answers again.
 fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: UnboundedReceiver<String>) {
     let wakes = shared.wakes.clone();
     feeds.tasks.spawn(async move {
@@ -241,8 +253,10 @@ fn feed_recoveries(shared: &Arc<Shared>, feeds: &mut Feeds, mut recovered: Unbou
     });
 }
 
-/// Backends: fills store and cache, wakes the claims on a backend that changed in what they depend
-/// on, and the backend itself where that isn't the echo of our own write.
+/// Watches backends: fills the store and the cache.
+///
+/// A change wakes the claims on the backend, and the backend itself unless the event is the echo of
+/// our own write.
 fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     let (store, writer) = reflector::store();
     let api: Api<Backend> = Api::all(shared.client.clone());
@@ -253,7 +267,7 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
         for name in shared.observer.backends.apply(&event) {
             if shared.observer.backends.get(&name).is_none() {
                 shared.forget_backend(&name);
-                // Its own passes have something to forget as well.
+                // The backend's own controller has state to drop as well.
                 shared.wakes.backend(&name);
             }
             shared.wakes.claims_on(&name);
@@ -268,8 +282,10 @@ fn feed_backends(shared: &Arc<Shared>, feeds: &mut Feeds) -> Store<Backend> {
     store
 }
 
-/// Claims: fills the store, wakes backends whose count changes, and the claim itself where that
-/// isn't the echo of our own write.
+/// Watches claims: fills the store.
+///
+/// A change wakes the backends whose count of claims it changes, and the claim itself unless the
+/// event is the echo of our own write.
 pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Writer<Claim>, store: Store<Claim>) {
     let kept = |claim: &mut Claim| keep(claim, kept::claim);
     let stream = feeds.reached(shared, kept, &store).reflect(writer);
@@ -292,7 +308,7 @@ pub(super) fn feed_claims(shared: &Arc<Shared>, feeds: &mut Feeds, writer: Write
     });
 }
 
-/// Forgets the claims that went while nobody watched: the new list doesn't show them.
+/// Forgets claims that were deleted while the watch was down, and so are missing from the new list.
 fn forget_gone(shared: &Shared, before: Vec<Arc<Claim>>, store: &Store<Claim>) {
     for claim in before {
         let now = store.get(&ObjectRef::from_obj(claim.as_ref()));
@@ -315,7 +331,7 @@ fn claim_seen(shared: &Shared, event: &Event<Claim>) {
             shared.wake_accesses_of(&claim_ref(claim));
             shared.forget_claim(claim);
         }
-        // What went while nobody watched is no longer in the list.
+        // Objects deleted while the watch was down are missing from the list.
         Event::InitDone => shared.orphans.suspect_everything(),
         Event::Init | Event::InitApply(_) | Event::Apply(_) => {}
     }
@@ -329,7 +345,7 @@ fn count_again(shared: &Shared, event: &Event<Claim>) {
     else {
         return;
     };
-    // One that has moved counts no longer where it was.
+    // A claim that has moved no longer counts on its former backend.
     let left = shared.memory.counted_on(claim);
     if matches!(event, Event::InitApply(_)) {
         return;

@@ -1,5 +1,5 @@
-//! The gauges that a scrape reads off the caches (spec §4): objects by kind and state, backends
-//! that are Ready, the oldest credentials.
+//! The gauges that a scrape computes from the caches (spec §4): objects by kind and state, Ready
+//! backends, age of the oldest credentials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,19 +24,18 @@ use super::shared::Shared;
 
 /// The phases of an ObjectBucketClaim.
 const OBC_PHASES: [&str; 4] = ["Pending", "Bound", "Released", "Failed"];
-/// The reason of an access that nobody has looked at yet.
+/// Reason reported for an access without a status.
 const NOT_SEEN: &str = "Pending";
 
-/// Reads the gauges off the caches of one operator.
+/// Computes the gauges from the caches of one operator.
 pub(super) struct Gauges {
-    /// Weak, because what is shared has the metrics, which have this: a scrape after the end shows
-    /// no gauges.
+    /// Weak, because the shared state contains the metrics, which contain this. A scrape after the
+    /// end has no gauges.
     pub(super) shared: Weak<Shared>,
     pub(super) claims: Store<Claim>,
-    /// `None` where no accesses are served.
+    /// `None` if accesses are not served.
     pub(super) accesses: Option<Store<Access>>,
-    /// With what storage classes call the provisioner; `None` where no ObjectBucketClaims are
-    /// served.
+    /// The caches and the provisioner's name; `None` if ObjectBucketClaims are not served.
     pub(super) obcs: Option<(Arc<ObcCaches>, String)>,
 }
 
@@ -56,7 +55,7 @@ struct ReasonLabels {
     reason: &'static str,
 }
 
-/// Of objects whose note names another operator.
+/// Labels of objects whose annotation names another operator.
 #[derive(EncodeLabelSet)]
 struct LeftAloneLabels {
     kind: &'static str,
@@ -105,7 +104,7 @@ impl Collector for Gauges {
 }
 
 impl Gauges {
-    /// Objects that another operator is said to serve, by kind.
+    /// Counts the objects served by another operator, by kind.
     fn left_alone(&self, shared: &Shared) -> Vec<(LeftAloneLabels, i64)> {
         let backends = shared.observer.backends.all().into_values().filter_map(Result::ok);
         let backends = backends.filter(|it| shared.observer.setting.is_anothers(it.served_by.as_ref())).count();
@@ -118,8 +117,10 @@ impl Gauges {
         [backends, claims].into_iter().chain(accesses).flat_map(labelled).collect()
     }
 
-    /// Every phase, also one that no claim is in. The status of a claim that is left alone is as
-    /// another operator wrote it last, so a deletion is read off the claim itself.
+    /// Counts claims by phase, including phases that no claim is in.
+    ///
+    /// The status of a claim that another operator serves may be old, so a deletion is read from
+    /// the claim's metadata.
     fn phases(&self) -> BTreeMap<&'static str, i64> {
         let mut counts: BTreeMap<_, _> = Phase::ALL.iter().map(|phase| (phase.as_str(), 0)).collect();
         for claim in self.claims.state() {
@@ -135,7 +136,7 @@ impl Gauges {
     }
 }
 
-/// Every reason, also one that no access has.
+/// Counts accesses by reason, including reasons that no access has.
 fn reasons(accesses: &Store<Access>) -> BTreeMap<&'static str, i64> {
     let known = AccessReason::ALL.map(AccessReason::as_str);
     let mut counts: BTreeMap<_, _> = known.into_iter().chain([NOT_SEEN]).map(|reason| (reason, 0)).collect();
@@ -148,7 +149,7 @@ fn reasons(accesses: &Store<Access>) -> BTreeMap<&'static str, i64> {
     counts
 }
 
-/// Every phase, also one that no ObjectBucketClaim is in.
+/// Counts ObjectBucketClaims by phase, including phases that none is in.
 fn obc_phases(seen: Vec<Option<String>>) -> BTreeMap<&'static str, i64> {
     let mut counts: BTreeMap<_, _> = OBC_PHASES.map(|phase| (phase, 0)).into();
     for phase in seen {
@@ -158,7 +159,8 @@ fn obc_phases(seen: Vec<Option<String>>) -> BTreeMap<&'static str, i64> {
     counts
 }
 
-/// Counts objects whose note names another operator: those that stay, and those that are deleted.
+/// Counts objects whose annotation names another operator: those that stay, and those being
+/// deleted.
 fn of_others<K>(shared: &Shared, objects: &Store<DeserializeGuard<K>>) -> [i64; 2]
 where
     K: Resource<DynamicType = ()> + Clone,
@@ -191,7 +193,9 @@ fn oldest_credentials(shared: &Shared) -> BTreeMap<String, i64> {
     oldest
 }
 
-/// A key of an access may be for buckets of many backends, so it has no label.
+/// Returns the age in seconds of the oldest credential of accesses.
+///
+/// It has no backend label: a key of an access may open buckets of many backends.
 fn oldest_of_accesses(shared: &Shared) -> i64 {
     let now = shared.clock.now();
     let role = wire::Role::AccessCredential.as_str();
@@ -201,7 +205,7 @@ fn oldest_of_accesses(shared: &Shared) -> i64 {
     keys.filter_map(|secret| age(secret, now)).max().unwrap_or(0)
 }
 
-/// Of every backend that there is, also where there are none.
+/// Counts credentials and bindings without an endpoint, for every backend, including zeros.
 fn without_endpoint(shared: &Shared) -> BTreeMap<String, i64> {
     let mut counts: BTreeMap<String, i64> = shared.observer.backends.all().into_keys().map(|name| (name, 0)).collect();
     let opens = |secret: &Stored| {
@@ -219,12 +223,12 @@ fn without_endpoint(shared: &Shared) -> BTreeMap<String, i64> {
     counts
 }
 
-/// Whether a Secret is of a claim that this operator serves, as far as its labels tell.
+/// True if, by its labels, a Secret belongs to a claim that this operator serves.
 fn is_served(shared: &Shared, secret: &Stored) -> bool {
     secret.claim().is_none_or(|claim| shared.config.reach.has(&claim.namespace))
 }
 
-/// In seconds; `None` for a credential on its way out.
+/// Returns the age in seconds; `None` for a credential that is to expire.
 fn age(secret: &Stored, now: Timestamp) -> Option<i64> {
     let metadata = &secret.0.metadata;
     let expires = metadata.annotations.as_ref().is_some_and(|all| all.contains_key(wire::EXPIRES_AT));

@@ -1,5 +1,5 @@
-//! What this process remembers of the buckets of claims: when each is looked at next, what was
-//! seen, and which a claim that goes has let go of.
+//! Memory of this process about the buckets of claims: when each is checked next, what was seen,
+//! and which buckets a claim that is being deleted has released.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,15 +13,14 @@ use crate::plan::{self, Checked, LetGo, Remembered, Rest, Target, View};
 use super::config::Config;
 use super::jitter::jittered;
 
-/// Of a claim that goes, so many generations are asked for by name again in its next pass: an
-/// answer may be of the past.
+/// Number of generations below the last known one that the next pass over a claim being deleted
+/// reads again by name, because an answer may have been outdated.
 const ASKED_AGAIN: u64 = 1000;
 
-/// When a drift check that failed is repeated for the first time; then at growing distances, up to
-/// the interval.
+/// Delay before a failed drift check is repeated; it doubles up to the interval.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// When the bucket of each claim is next looked at, and where it was missing last time.
+/// Time of the next check of each claim's bucket, and the result of the last one.
 pub(super) struct Looks {
     began: Instant,
     claims: Mutex<BTreeMap<String, LookTime>>,
@@ -35,24 +34,26 @@ impl Default for Looks {
 
 struct LookTime {
     due: Instant,
-    /// Looks that failed in a row.
+    /// Consecutive failed checks.
     failures: u32,
     missing_at: Option<Target>,
-    /// Until when a call that changes a bucket, and got no answer, may still happen.
+    /// Time until which a call that changes a bucket, and got no answer, may still take effect.
     unanswered: Option<Instant>,
-    /// What a claim that goes has let go of, for the pass that tells of it: the one that takes the
-    /// finalizer off.
+    /// Buckets released by a claim being deleted, for the Events of the pass that removes the
+    /// finalizer.
     let_go: Vec<LetGo>,
-    /// Up to which generation a claim that goes is known to have no credential.
+    /// Generation up to which a claim being deleted is known to have no credentials.
     revoked_through: u64,
-    /// Credentials of a claim that goes that were deleted, and not told of.
+    /// Number of credentials deleted with a claim being deleted and not reported yet.
     revoked: u32,
 }
 
 impl Looks {
-    /// What earlier passes of this process saw, for a pass that is to begin. A claim that this
-    /// process sees for the first time is looked at within one interval, at once if its status
-    /// tells of trouble: a hint, never a memory.
+    /// Returns the memory of earlier passes for a pass that begins.
+    ///
+    /// The bucket of a claim that this process sees for the first time is checked within one
+    /// interval, or at once if its status reports trouble. The status is only a hint here, not a
+    /// memory.
     pub(super) fn recall(&self, uid: &str, view: &View, config: &Config) -> Remembered {
         let mut looks = self.claims.lock();
         let look = looks.entry(uid.to_owned()).or_insert_with(|| {
@@ -69,8 +70,9 @@ impl Looks {
             }
         });
         if look.missing_at.is_some() != tells_of_a_missing_bucket(view) {
-            // Another operator saw something else: the store decides. Until it answers the status
-            // stands, or the two would write it over each other's for ever.
+            // Another operator saw something else: the store decides. Keep what the status says
+            // until the store answers. Otherwise the two operators would overwrite the status for
+            // ever.
             look.missing_at = if look.missing_at.is_some() { None } else { view.bucket_of_record() };
             look.due = Instant::now();
         }
@@ -88,8 +90,7 @@ impl Looks {
         }
     }
 
-    /// Takes in what a pass saw. A look that failed is repeated soon; one that had to wait stays
-    /// due.
+    /// Stores what a pass saw. A failed check is repeated soon; one that had to wait stays due.
     pub(super) fn remember(&self, uid: &str, view: &View, rest: &Rest, interval: Duration) {
         let mut looks = self.claims.lock();
         if let Some(look) = looks.get_mut(uid) {
@@ -109,8 +110,7 @@ impl Looks {
                     look.failures += 1;
                 }
                 Checked::Seen => {
-                    // Claims that were bound in one burst are not to be looked at in one for the
-                    // rest of their lives.
+                    // Claims bound in one burst must not be checked in one burst for ever.
                     let wait = if due { jittered(interval) } else { interval.mul_f64(fastrand::f64()) };
                     look.due = Instant::now() + wait;
                     look.failures = 0;
@@ -119,30 +119,31 @@ impl Looks {
         }
     }
 
-    /// Notes that a call that changes a bucket got no answer: it may happen until its deadline has
-    /// passed once more.
+    /// Records that a call that changes a bucket got no answer. It may still take effect until its
+    /// deadline has passed once more.
     pub(super) fn unanswered(&self, uid: &str, deadline: Duration) {
         if let Some(look) = self.claims.lock().get_mut(uid) {
             look.unanswered = Some(Instant::now() + deadline);
         }
     }
 
-    /// How long until the claim's bucket is to be looked at; `None` if that is overdue, and waits
-    /// for something else.
+    /// Returns the time until the next check of the claim's bucket; `None` if it is overdue and
+    /// waits for something else.
     pub(super) fn until_due(&self, uid: &str) -> Option<Duration> {
         let due = self.claims.lock().get(uid)?.due;
         due.checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
     }
 
-    /// Forgets a claim that is gone.
+    /// Forgets a claim that is deleted.
     pub(super) fn forget(&self, uid: &str) {
         self.claims.lock().remove(uid);
     }
 }
 
-/// What is to be known of a claim that is looked at once, and by nobody who was there before: what
-/// its status tells, which is what the operator that wrote it remembers. `look` asks for a look at
-/// its bucket, which is due anyway where the status tells of trouble.
+/// Returns the memory for a single look at a claim by a process without earlier passes.
+///
+/// It is read from the status, as the operator that wrote it remembers the same. `look` requests a
+/// check of the bucket, which is due anyway if the status reports trouble.
 pub(crate) fn first_sight(view: &View, look: bool) -> Remembered {
     let missing_at = if tells_of_a_missing_bucket(view) { view.bucket_of_record() } else { None };
     Remembered { missing_at, look_due: look || is_troubled(view), ..Remembered::default() }
@@ -157,10 +158,10 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
     view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
 }
 
-/// Whether a process before this one may have died with a call under way that creates or deletes
-/// the bucket: it had begun with the claim, as the finalizer tells, which was never bound, was
-/// about to move, or was on its way out. Whatever its policy is now, it may have been another one
-/// then.
+/// True if an earlier process may have died during a call that creates or deletes the bucket.
+///
+/// It had begun with the claim, as the finalizer shows, and the claim was never bound, was moving,
+/// or was being deleted. The deletion policy doesn't matter: it may have been edited since.
 fn may_be_under_way(view: &View) -> bool {
     let never_bound = view.claim().status.bound_secret_name.is_none();
     let moving = view.records().count() > 1;

@@ -1,4 +1,4 @@
-//! Wires watches to passes: what changed wakes exactly the objects that depend on it.
+//! Runs the controllers: watches wake exactly the objects that depend on a change.
 
 mod access;
 mod access_feed;
@@ -57,25 +57,25 @@ use reconcile::run_controller;
 use shared::{Shared, Told};
 use wakes::Wakes;
 
-/// How long passes under way may go on after the signal to stop: then those that wait for a store
-/// are dropped, which is no more than a crash (spec §5).
+/// Time for running passes to finish after the signal to stop. After that, passes that wait for a
+/// store are dropped, which is no worse than a crash (spec §5).
 const LAST_PASSES: Duration = Duration::from_secs(8);
 
-/// Longest time between two tries to find out which installation it is.
+/// Maximum delay between two tries to read the installation's identity.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Why an operator could not start.
+/// A reason why the operator could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The installation's identity is neither given nor to be had.
+    /// The installation's identity is neither configured nor readable.
     #[error("can't read namespace kube-system, whose UID identifies this installation: {0}; see --installation-id")]
     Installation(String),
-    /// ObjectBuckets and storage classes are in no namespace.
+    /// ObjectBuckets and storage classes are cluster-scoped, so `--obc` needs the whole cluster.
     #[error("--obc needs the whole cluster: ObjectBuckets are in no namespace, so --watch-namespace leaves none to it")]
     ObcInNamespaces,
 }
 
-/// What comes of this, unless the operator is told to stop before: nothing is under way yet then.
+/// Runs `work`, or returns `None` if the shutdown comes first. No pass has begun at that point.
 async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl Future<Output = T>) -> Option<T> {
     match future::select(shutdown.clone(), pin!(work)).await {
         Either::Left(_) => None,
@@ -83,13 +83,13 @@ async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl
     }
 }
 
-/// Runs the operator until `shutdown` resolves: takes no new work then, and finishes what is under
-/// way, unless that takes too long.
+/// Runs the operator until `shutdown` resolves. It then starts no new pass, and waits up to eight
+/// seconds for the running ones.
 ///
 /// Everything that it starts ends when the future is dropped.
 ///
 /// # Errors
-/// When it can't find out which installation it is, or is told what doesn't go together.
+/// If the installation's identity can't be read, or the configuration contradicts itself.
 pub async fn run(
     config: Config,
     parts: Parts,
@@ -117,7 +117,7 @@ pub async fn run(
     election::run(election, surroundings, life, told).await
 }
 
-/// What an operator does that has a mandate, or is told that it has none.
+/// Runs the controllers under a mandate. [`Mandate::ReadOnly`] runs them without any write.
 async fn work(
     config: Config,
     mut parts: Parts,
@@ -144,7 +144,7 @@ async fn work(
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());
     }
-    // What claims depend on is known by now.
+    // The caches that claims depend on are filled by now.
     feeds::feed_claims(&shared, &mut feeds, writer, store.clone());
     if unless(&shutdown, feeds.ready()).await.is_none() {
         return Ok(());
@@ -185,8 +185,10 @@ async fn work(
     Ok(())
 }
 
-/// Waits for an API server that gives no answer, or no good one: a process that ends for that is
-/// started again by and by, ever more seldom, and by then it may be back for long.
+/// Reads the UID of namespace `kube-system`, and retries while the API server is not available.
+///
+/// A process that exits is restarted with growing delays, and could stay down long after the API
+/// server is back.
 async fn installation(client: &Client) -> Result<String, StartError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let backoff = Backoff::default();

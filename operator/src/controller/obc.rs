@@ -1,4 +1,4 @@
-//! Passes over ObjectBucketClaims.
+//! Reconciles ObjectBucketClaims.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::reconcile::{Kind, requeue};
 use super::shared::Shared;
 use super::slots::Slot;
 
-/// ObjectBucketClaims.
+/// The [`Kind`] of ObjectBucketClaims.
 pub(super) struct Obcs {
     shared: Arc<Shared>,
     caches: Arc<ObcCaches>,
@@ -28,7 +28,7 @@ pub(super) struct Obcs {
 }
 
 impl Obcs {
-    /// Those that this provisioner serves.
+    /// Creates the controller's state for one provisioner.
     pub(super) fn new(shared: Arc<Shared>, caches: Arc<ObcCaches>, provisioner: String) -> Self {
         let gateway = shared.config.gateway.clone();
         let operator = shared.observer.setting.operator();
@@ -54,8 +54,11 @@ impl Kind for Obcs {
         tracing::warn!(obc, %error, "this ObjectBucketClaim can't be decoded and is left alone");
     }
 
-    /// One over its pace has no pass at all, other than a claim: no key ends by it. A revocation is
-    /// asked of its BucketClaim or BucketAccess, which waits for no pace.
+    /// Delays the pass over an ObjectBucketClaim that is written too often.
+    ///
+    /// Passes over a BucketClaim are never skipped like this, because a revocation must not wait.
+    /// For an ObjectBucketClaim, a revocation is requested on its BucketClaim or BucketAccess
+    /// instead.
     fn hold_off(&self, obc: &ObjectBucketClaim) -> Option<Duration> {
         if obc.metadata.deletion_timestamp.is_some() {
             return None;

@@ -1,5 +1,5 @@
-//! The watches of ObjectBucketClaims and of the objects around them (spec §9). Nobody else waits
-//! for them: a cluster may not have the kinds yet.
+//! The watches of ObjectBucketClaims and of their related objects (spec §9). Nothing else waits for
+//! them, as the CRDs may not be installed yet.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,12 +28,14 @@ use super::feeds::{Feeds, PAGE, is_unknown_kind};
 use super::objects::{Access, Claim, claim_ref, keep};
 use super::shared::Shared;
 
-/// What is done about what a watch shows: of an object that came, changed or went; `None` = after a
-/// list, which doesn't say what went.
+/// Callback for an object that was added, changed or deleted. `None` follows a relist, which
+/// doesn't name the deleted objects.
 type Seen<K> = Box<dyn FnMut(Option<&DeserializeGuard<K>>) + Send>;
 
-/// Starts them. That of the claims begins once the others have filled their caches, so that no
-/// claim is looked at whose objects could be known.
+/// Starts the watches.
+///
+/// The watch of ObjectBucketClaims begins once the others have filled their caches, so that no pass
+/// runs on partial caches.
 pub(super) fn start(
     shared: &Arc<Shared>,
     feeds: &mut Feeds,
@@ -85,7 +87,7 @@ pub(super) fn start(
     caches
 }
 
-/// Which claims go by an object.
+/// The ObjectBucketClaims that depend on an object.
 enum Whose {
     One(Option<ClaimRef>),
     OfClass(String),
@@ -107,7 +109,7 @@ fn waking<K: 'static>(
     })
 }
 
-/// What this process wrote into an ObjectBucket wakes nobody.
+/// Wakes the claims of a changed ObjectBucket, unless the event is the echo of our own write.
 fn buckets_seen(shared: &Arc<Shared>, caches: &Arc<ObcCaches>) -> Seen<ObjectBucket> {
     let written = shared.actor.written_obcs.clone();
     let mut wake = waking(shared, caches, |bucket: &DeserializeGuard<ObjectBucket>| {
@@ -145,10 +147,12 @@ fn obcs_seen(shared: &Arc<Shared>, caches: &Arc<ObcCaches>) -> Seen<ObjectBucket
     })
 }
 
-/// How a kind is watched: what is asked, what is kept of an object, and where.
+/// Parameters of a watch: API, watcher configuration, the function that trims an object, and the
+/// store's writer.
 type Way<K> = (Api<DeserializeGuard<K>>, Config, fn(&K) -> K, Writer<DeserializeGuard<K>>);
 
-/// Follows a kind, once these have filled their caches. Says when its own cache is filled.
+/// Starts a watch once the caches `after` are filled. The returned channel reports when its own
+/// cache is filled.
 fn follow<K>(
     feeds: &mut Feeds,
     (api, config, kept, writer): Way<K>,
@@ -161,7 +165,7 @@ where
     let (sender, filled) = watch::channel(false);
     feeds.spawn(async move {
         for mut other in after {
-            // An error means that the task is gone, and the process ends for that.
+            // An error means that the other task is gone, and then the process ends.
             let _ = other.wait_for(|filled| *filled).await;
         }
         let stream = watcher(api, config).modify(move |object| keep(object, kept)).reflect(writer);

@@ -5,31 +5,31 @@ use kube::core::DeserializeGuard;
 
 use crate::api::{AccessRef, BucketAccess, BucketClaim, ClaimRef, ObjectBucketClaim, S3Backend, kept};
 
-/// A claim, or why it can't be decoded: one such object must not stop the watch of all.
+/// A claim, or the error if it can't be decoded. One such object must not stop the whole watch.
 pub(crate) type Claim = DeserializeGuard<BucketClaim>;
-/// A backend, or why it can't be decoded.
+/// A backend, or the error if it can't be decoded.
 pub(crate) type Backend = DeserializeGuard<S3Backend>;
 
-/// An access, or why it can't be decoded.
+/// An access, or the error if it can't be decoded.
 pub(crate) type Access = DeserializeGuard<BucketAccess>;
 
-/// An ObjectBucketClaim, or why it can't be decoded.
+/// An ObjectBucketClaim, or the error if it can't be decoded.
 pub(crate) type ObcObject = DeserializeGuard<ObjectBucketClaim>;
 
-/// Namespace and name of a claim, whether it can be decoded or not.
+/// Returns namespace and name of a claim, also of one that can't be decoded.
 pub(crate) fn claim_ref(claim: &impl ResourceExt) -> ClaimRef {
     ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
 }
 
-/// The same of an access.
+/// Returns namespace and name of an access, also of one that can't be decoded.
 pub(crate) fn access_ref(access: &impl ResourceExt) -> AccessRef {
     AccessRef { namespace: access.namespace().unwrap_or_default(), name: access.name_any() }
 }
 
-/// Most characters of why an object can't be decoded: it quotes what stands there.
+/// Maximum length of a stored decoding error, in characters: it quotes the object.
 const LONGEST_WHY: usize = 1000;
 
-/// Leaves of an object what is kept of it, also where it can't be decoded.
+/// Trims an object to the parts that are stored, also if it can't be decoded.
 pub(crate) fn keep<K>(object: &mut DeserializeGuard<K>, of: fn(&K) -> K) {
     match &mut object.0 {
         Ok(object) => *object = of(object),

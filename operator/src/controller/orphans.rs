@@ -1,8 +1,9 @@
-//! Sweeps of internal Secrets whose claim or access is no more (spec §3.4).
+//! Sweeps: deletes internal Secrets whose claim or access is deleted (spec §3.4).
 //!
-//! A UID is suspected when a Secret of it is cached and no claim or access of it is: after the
-//! caches were filled, when one disappears, when such a Secret turns up, and on the slow resync. To
-//! suspect costs nothing; only a suspect that stays one for a moment is asked for.
+//! A UID is suspected if the cache has a Secret of it and no claim or access with it. This is
+//! checked after the caches are filled, when a claim or access disappears, when such a Secret
+//! appears, and on the slow resync. A suspicion costs nothing. The API server is asked only about a
+//! suspect that stays one for a moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,20 +36,21 @@ use super::jitter::jittered;
 use super::objects::Claim;
 use super::shared::Shared;
 
-/// How many UIDs are swept at once: it is no hurry, and claims need the API server too.
+/// Number of UIDs swept at once. It is low because sweeps are not urgent and claims need the API
+/// server too.
 const CONCURRENCY: usize = 4;
 
-/// So long a suspect is left alone: what is only late shows until then.
+/// Delay before a suspect is swept, in which late watch events may clear it.
 const DEBOUNCE: Duration = Duration::from_secs(2);
 
-/// When a pass over the claim that was under way is asked after again.
+/// Delay before a sweep checks again if the running pass over the claim has ended.
 const PASS_ENDS: Duration = Duration::from_secs(5);
 
-/// Page size of the list of all claims or accesses: each may have a quarter of a megabyte of
+/// Page size of the list of all claims or accesses. Each may have a quarter of a megabyte of
 /// annotations.
 const PAGE: u32 = 100;
 
-/// Sweeps until `shutdown`; one that is under way then is let go: the next start takes it up.
+/// Sweeps until `shutdown`. A running sweep is dropped then, and the next start repeats it.
 pub(super) async fn run(
     shared: Arc<Shared>,
     claims: Store<Claim>,
@@ -71,7 +73,7 @@ struct Sweeper {
     shared: Arc<Shared>,
     claims: Store<Claim>,
     suspects: BTreeMap<Gone, Suspect>,
-    /// Those that are being swept. What is learnt of them meanwhile is among the suspects.
+    /// Running sweeps. New names found in the meantime are stored in `suspects`.
     under_way: BTreeMap<Gone, Suspect>,
     sweeps: FuturesUnordered<BoxFuture<'static, (Gone, SweepEnd)>>,
     backoff: Backoff,
@@ -80,9 +82,9 @@ struct Sweeper {
 
 struct Suspect {
     due: Instant,
-    /// Names of Secrets of it.
+    /// Names of its Secrets.
     names: BTreeSet<String>,
-    /// Since when the claim has been known gone, with no pass over it under way.
+    /// Time since which the claim is known to be deleted with no pass over it running.
     alone_since: Option<Instant>,
 }
 
@@ -120,7 +122,7 @@ impl Sweeper {
         let suspect = self.suspects.entry(gone).or_insert_with(new);
         suspect.names.extend(name);
         if suspect.alone_since.is_some() {
-            // It only waits for a call to end; what turned up meanwhile does not.
+            // The suspect only waits for a call to end; the new Secrets need not.
             suspect.due = suspect.due.min(due);
         }
     }
@@ -128,7 +130,7 @@ impl Sweeper {
     fn scan(&mut self) {
         let live = self.live();
         let reach = &self.shared.config.reach;
-        // Of thousands that others serve none is to be suspected again and again.
+        // Skip Secrets of namespaces that others serve: thousands would be suspected on each scan.
         let all = self.shared.observer.internal.all().into_iter().filter(|secret| !names_another(reach, secret));
         let owners: Vec<Gone> = all.filter_map(|secret| Gone::of(&secret)).collect();
         for gone in owners {
@@ -169,7 +171,7 @@ impl Sweeper {
         }
     }
 
-    /// Starts a sweep, if there is anything to be swept.
+    /// Starts a sweep if there is anything to sweep.
     fn start(&mut self, gone: Gone, suspect: Suspect) {
         let internal = &self.shared.observer.internal;
         let mut seen = match &gone {
@@ -201,7 +203,7 @@ impl Sweeper {
         let now = Instant::now();
         match rest {
             SweepEnd::Done => {
-                // A credential without a record keeps others from the bucket too.
+                // A credential without a record blocks the bucket for others too.
                 self.shared.wakes.all_waiting();
                 return self.backoff.reset(gone.uid());
             }
@@ -229,23 +231,23 @@ impl Sweeper {
     }
 }
 
-/// Whether a Secret's labels name an owner in a namespace that is not served. The sweep would end
-/// for that.
+/// True if a Secret's labels name an owner in a namespace that is not served. A sweep would end
+/// without doing anything then.
 fn names_another(reach: &Reach, secret: &Stored) -> bool {
     let claim = secret.claim().map(|claim| claim.namespace);
     let access = secret.access().map(|access| access.namespace);
     [claim, access].iter().flatten().any(|namespace| !reach.has(namespace))
 }
 
-/// UIDs of the cached claims, also of those that can't be decoded, and of the cached accesses, if
-/// those are known.
+/// UIDs of the cached claims, including those that can't be decoded, and of the cached accesses.
+/// `accesses` is `None` if that cache is not filled.
 struct Live {
     claims: BTreeSet<String>,
     accesses: Option<BTreeSet<AccessUid>>,
 }
 
 impl Live {
-    /// Accesses that nobody knows of are not gone.
+    /// True if the owner is cached. Accesses count as existing while their cache is not filled.
     fn has(&self, gone: &Gone) -> bool {
         match gone {
             Gone::Claim(uid) => self.claims.contains(uid.as_str()),
@@ -254,12 +256,12 @@ impl Live {
     }
 }
 
-/// What owners are asked for.
+/// The API calls of a sweep for one kind of owner.
 pub(crate) trait Asked: Kind {
-    /// As the API server has them.
+    /// The owner as an API object.
     type Object: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + fmt::Debug;
 
-    /// LIST the internal Secrets of one.
+    /// Lists the internal Secrets of an owner.
     fn own(observer: &Observer, uid: &Self::Uid) -> impl Future<Output = Result<Vec<Stored>, Failure>> + Send;
 }
 
@@ -307,10 +309,10 @@ impl Hands<'_> {
     }
 }
 
-/// Answers a question of a sweep.
+/// Answers a read-only step of a sweep.
 ///
 /// # Errors
-/// When there is no answer, or the step is no question: says so.
+/// If the request fails, or the step is not read-only.
 pub(crate) async fn look<K: Asked>(
     observer: &Observer,
     sweep: &Sweep<K>,
@@ -327,20 +329,23 @@ pub(crate) async fn look<K: Asked>(
     })
 }
 
-/// Only the object is asked for, not what it says: it counts also where it can't be decoded.
+/// Returns the UID of an owner. Only metadata is read, so an object that can't be decoded counts as
+/// well.
 async fn uid_of<K: Asked>(observer: &Observer, owner: &K::At) -> Result<Option<K::Uid>, String> {
     let (namespace, name) = K::parts(owner);
     let api: Api<K::Object> = Api::namespaced(observer.client.clone(), namespace);
     match api.get_metadata(name).await.map(|live| live.metadata.uid) {
         Ok(uid) => uid.map(|uid| Some(K::uid(&uid))).ok_or_else(|| format!("the {} has no UID", K::NOUN)),
         Err(error) if kubernetes::is_absence_of(&error, name) => Ok(None),
-        // What let this operator look in a namespace went with it.
+        // The RoleBinding that allowed the read was deleted together with the namespace.
         Err(kube::Error::Api(status)) if status.is_forbidden() && is_gone(observer, namespace).await => Ok(None),
         Err(error) => Err(kubernetes::describe(&error)),
     }
 }
 
-/// Whether a namespace is no more that is served by its name, so that it can be asked for.
+/// True if a namespace that is served by its name is deleted.
+///
+/// A cluster-wide operator returns false: its rights don't depend on a namespace.
 async fn is_gone(observer: &Observer, namespace: &str) -> bool {
     if observer.setting.reach.is_whole() {
         return false;

@@ -1,5 +1,5 @@
-//! How fast a claim or a backend may be written about, and a store be asked about a claim: bounded,
-//! whatever goes wrong, and whoever touches the claim.
+//! Rate limits per object: of writes, and of passes that call a store. They apply whatever goes
+//! wrong and however often users change the object.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,40 +7,40 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Writes about an object.
+/// Rate limit of writes about an object.
 ///
-/// Every pass is woken by a change, and most changes are some pass's own. Two writers who disagree
-/// about an object, such as a second operator that sees an older cluster, would answer each other
-/// as fast as the API server lets them. The burst is several times what the busiest needs.
+/// Every pass is woken by a change, and most changes are made by a pass. Two writers that disagree
+/// about an object, for example a second operator that works for an older cluster, would answer
+/// each other as fast as the API server allows. The burst is several times what the busiest object
+/// needs.
 pub(super) type WritePace = Pace<30, 100>;
 
-/// Passes that ask a store about a claim, or read the claims that an access names.
+/// Rate limit of passes that call a store for a claim, or read the claims of an access.
 ///
-/// Whoever may write claims can wake one that has no bucket yet as often as they like, and each of
-/// its passes looks at the store. The burst is more than who tries something out needs, and in the
-/// long run none of the operator's own waits is as short.
+/// A user who may write claims can wake a claim without a bucket as often as they like, and each of
+/// its passes calls the store. A user who tries something out needs less than the burst. In the
+/// long run the operator's own retries are all further apart.
 pub(super) type AskPace = Pace<10, 20>;
 
-/// Entries that are kept of objects that have paid for everything, until the first are dropped.
+/// Number of entries below which expired ones are not dropped.
 const FEW: usize = 64;
 
-/// Counts what is done about each object, by UID: in the long run once in so many seconds, and so
-/// much at once.
+/// A token bucket per object, by UID: one token per `EACH` seconds, and a burst of `BURST`.
 #[derive(Default)]
 pub(super) struct Pace<const EACH: u64, const BURST: u32>(Mutex<Paid>);
 
 #[derive(Default)]
 struct Paid {
-    /// Until when each has paid.
+    /// Time at which all tokens of an object are back.
     until: BTreeMap<String, Instant>,
-    /// How many were left when those that have paid for everything were last dropped.
+    /// Number of entries left after expired ones were last dropped.
     left: usize,
 }
 
 impl<const EACH: u64, const BURST: u32> Pace<EACH, BURST> {
     const EACH: Duration = Duration::from_secs(EACH);
 
-    /// Counts something that is done about the object.
+    /// Takes a token, even if none is left.
     pub(super) fn did(&self, uid: &str, now: Instant) {
         let Paid { until: paid, left } = &mut *self.0.lock();
         let until = paid.get(uid).copied().unwrap_or(now).max(now) + Self::EACH;
@@ -51,13 +51,13 @@ impl<const EACH: u64, const BURST: u32> Pace<EACH, BURST> {
         }
     }
 
-    /// How long the object has to wait for the next; `None` if it need not.
+    /// Returns the time until the object has a token; `None` if it has one now.
     pub(super) fn wait(&self, uid: &str, now: Instant) -> Option<Duration> {
         let ahead = self.0.lock().until.get(uid)?.saturating_duration_since(now);
         ahead.checked_sub(Self::EACH * BURST).filter(|wait| !wait.is_zero())
     }
 
-    /// Counts something that is about to be done about the object, unless it has to wait: how long.
+    /// Takes a token; returns the time to wait if none is left.
     pub(super) fn take(&self, uid: &str, now: Instant) -> Option<Duration> {
         let wait = self.wait(uid, now);
         if wait.is_none() {
@@ -66,7 +66,7 @@ impl<const EACH: u64, const BURST: u32> Pace<EACH, BURST> {
         wait
     }
 
-    /// Forgets an object that is gone, or got on.
+    /// Forgets an object that is deleted or has made progress.
     pub(super) fn forget(&self, uid: &str) {
         self.0.lock().until.remove(uid);
     }

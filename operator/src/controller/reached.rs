@@ -1,5 +1,4 @@
-//! Watches of all that the operator reaches: one of all namespaces, or one of each that is served
-//! (spec §3.9).
+//! Watches of all served namespaces: one cluster-wide watch, or one per namespace (spec §3.9).
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -20,7 +19,7 @@ use crate::cache::Merge;
 use crate::kubernetes;
 use crate::plan::{Part, Reach};
 
-/// Kinds of which there are objects in namespaces.
+/// A namespaced kind that can be watched.
 pub(super) trait Reached:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug + Send + Sync + 'static
 {
@@ -37,15 +36,15 @@ impl<K> Reached for K where
 {
 }
 
-/// What watches show, one after the other.
+/// The merged events of the watches of a kind.
 pub(super) type Events<K> = BoxStream<'static, watcher::Result<Event<K>>>;
 
-/// Whether the namespaces are there that are served, as far as it is known. Clones are the same.
+/// Existence of each served namespace, as far as known. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Presence(BTreeMap<String, watch::Sender<Option<bool>>>);
 
 impl Presence {
-    /// Of none it is known.
+    /// Creates the state in which nothing is known yet.
     pub(super) fn of(reach: &Reach) -> Self {
         let namespaces = reach.parts().into_iter().filter_map(|part| match part {
             Part::All => None,
@@ -54,7 +53,7 @@ impl Presence {
         Self(namespaces.collect())
     }
 
-    /// Takes in that a namespace is there or not. Says so where that is news.
+    /// Records whether a namespace exists, and logs a change.
     pub(super) fn seen(&self, name: &str, is_there: bool) {
         let Some(sender) = self.0.get(name) else { return };
         match sender.send_replace(Some(is_there)) {
@@ -69,14 +68,16 @@ impl Presence {
         }
     }
 
-    /// What the watch of a part shows. In a namespace that isn't there there is nothing: nobody
-    /// waits for a list of it, and none is asked for, which could well be refused.
+    /// Returns the events of one part's watch.
+    ///
+    /// A missing namespace counts as an empty list, so nothing waits for it. It is not listed
+    /// before it exists, as that request could well be forbidden.
     fn gated<K: Send + 'static>(&self, part: &Part, shown: Events<K>) -> Events<K> {
         let Part::Namespace(name) = part else { return shown };
         let Some(sender) = self.0.get(name) else { return shown };
         let (mut known, mut there) = (sender.subscribe(), sender.subscribe());
         let nothing = async move {
-            // An error means that nobody watches any more, and then nothing is waited for.
+            // An error means that the namespace watch has ended. Nothing is waited for then.
             let is_there = known.wait_for(Option::is_some).await.is_ok_and(|known| *known == Some(true));
             let list = if is_there { Vec::new() } else { vec![Ok(Event::Init), Ok(Event::InitDone)] };
             stream::iter(list)
@@ -89,8 +90,8 @@ impl Presence {
     }
 }
 
-/// What the watch of a part shows, with its own backoff: one that fails keeps no other waiting.
-/// What is kept of an object is up to `keep`.
+/// Watches one part with its own backoff, so that a failing watch delays no other. `keep` trims
+/// each object.
 pub(super) fn of_part<K: Reached>(
     (client, presence): (&Client, &Presence),
     part: &Part,
@@ -101,7 +102,7 @@ pub(super) fn of_part<K: Reached>(
     presence.gated(part, shown.boxed())
 }
 
-/// What the watches of all parts show, as one watch would. `told` is where it is read into.
+/// Merges the watches of all parts into one stream of events. `told` is the store that it fills.
 pub(super) fn of_all<K: Reached>(
     (client, presence): (&Client, &Presence),
     reach: &Reach,
@@ -124,7 +125,7 @@ fn merged<K: Reached>(
     shown: impl Stream<Item = watcher::Result<(Part, Event<K>)>> + Send + 'static,
     told: Store<K>,
 ) -> impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static {
-    // Each is read before the next is looked at, so that `told` is up to date then.
+    // Each event is applied before the next is polled, so that `told` is up to date then.
     let events = shown.map(move |shown| match shown {
         Ok((part, event)) => stream::iter(merge.take(&part, event, &told).into_iter().map(Ok).collect::<Vec<_>>()),
         Err(error) => stream::iter(vec![Err(error)]),

@@ -1,7 +1,7 @@
-//! The controller that runs every kind: an object is woken, waits for a slot, and is reconciled.
+//! The controller of every kind: an object is woken, waits for a slot, and is reconciled.
 //!
-//! A kind's file says only what is its own. kube's controller sees to it that no two passes over
-//! one object run at once, and wakes the object again when its [`Action`] says so.
+//! The file of each kind has only what is specific to it. kube's controller never runs two passes
+//! over one object at once, and wakes the object again when its [`Action`] is due.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Display};
@@ -25,52 +25,52 @@ use super::jitter::jittered;
 use super::shared::Shared;
 use super::slots::{Slot, Slots};
 
-/// An object as its watch delivers it: decoded, or why it can't be.
+/// An object as its watch delivers it: decoded, or with the decoding error.
 pub(super) type Watched<K> = DeserializeGuard<<K as Kind>::Object>;
 
-/// A kind of objects, and how one of them is reconciled.
+/// A kind of objects and its reconciler.
 pub(super) trait Kind: Sized + Send + Sync + 'static {
     /// The object.
     type Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static;
     /// The end of a pass.
     type End: Send;
 
-    /// Name of its controller in metrics.
+    /// Name of the controller in metrics.
     const CONTROLLER: &'static str;
 
-    /// State that all controllers share.
+    /// State shared by all controllers.
     fn shared(&self) -> &Shared;
 
-    /// Most passes that work at once, not counting those that wait for a store.
+    /// Maximum number of concurrent passes, not counting those that wait for a store.
     fn concurrency(&self) -> u16 {
         self.shared().config.max_concurrent_reconciles
     }
 
-    /// The later of what the watch shows and what this process wrote.
+    /// Returns the watched object or this process's last write of it, if that is newer.
     fn latest(&self, seen: &Self::Object) -> Arc<Self::Object>;
 
     /// Logs that an object can't be decoded and is left alone.
     fn log_undecodable(&self, name: &str, error: &dyn Display);
 
-    /// Time until the next pass may begin; `None` where it may begin now. A pass that may not begin
-    /// is not counted.
+    /// Returns the time until the next pass may begin; `None` if it may begin now. A pass that is
+    /// held off is not counted in the metrics.
     fn hold_off(&self, _object: &Self::Object) -> Option<Duration> {
         None
     }
 
-    /// Span of a pass in the log.
+    /// Returns the tracing span of a pass.
     fn span(&self, object: &Self::Object) -> Span;
 
-    /// Runs a pass over an object. The slot is its own until it is dropped.
+    /// Reconciles an object. The slot is freed on drop.
     fn reconcile(&self, object: &Self::Object, slot: Slot<'_>) -> impl Future<Output = Self::End> + Send;
 
-    /// Schedules the next pass after one that ended so.
+    /// Schedules the next pass.
     fn requeue(&self, uid: &str, end: Self::End) -> (PassResult, Action);
 
-    /// Follows every pass: forgets what one put by of an object that went while it was under way.
+    /// Runs after every pass. Drops state that the pass stored for an object deleted meanwhile.
     fn after(&self, _object: &Watched<Self>, _latest: &Self::Object, _store: &Store<Watched<Self>>) {}
 
-    /// Follows the wake of an object that is gone.
+    /// Runs when a woken object does not exist.
     fn not_found(&self, _store: &Store<Watched<Self>>) {}
 }
 
@@ -81,8 +81,7 @@ struct Context<K: Kind> {
     metrics: ControllerMetrics,
 }
 
-/// Runs passes over the objects that are woken, until `shutdown`. Where the cluster has no such
-/// kind there is never anything to do.
+/// Reconciles woken objects until `shutdown`. If the CRD is not installed, nothing is ever woken.
 pub(super) async fn run_controller<K: Kind>(
     kind: K,
     store: Store<Watched<K>>,
@@ -94,14 +93,14 @@ pub(super) async fn run_controller<K: Kind>(
     let metrics = kind.shared().metrics.controller(K::CONTROLLER, most);
     let context = Arc::new(Context { kind, store: store.clone(), slots, metrics });
     Controller::for_stream(stream::pending(), store)
-        // Without a bound: passes wait for a slot, see there.
+        // No limit here: passes wait for a slot instead, see `slots`.
         .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile::<K>, |_, error: &Infallible, _| match *error {}, context.clone())
         .for_each(|done| {
-            // What went wrong is in the log and in the status; that a woken object is gone is no
-            // error at all.
+            // Failures are in the log and in the status. A woken object that doesn't exist is no
+            // error.
             if let Err(controller::Error::ObjectNotFound(_)) = done {
                 context.kind.not_found(&context.store);
             }
@@ -110,7 +109,7 @@ pub(super) async fn run_controller<K: Kind>(
         .await;
 }
 
-/// Waits for a slot, then runs a pass over the object as it is by then.
+/// Waits for a slot, then reconciles the current version of the object.
 async fn reconcile<K: Kind>(object: Arc<Watched<K>>, context: Arc<Context<K>>) -> Result<Action, Infallible> {
     let Context { kind, store, slots, metrics } = context.as_ref();
     let queued = metrics.queued();
@@ -131,7 +130,7 @@ async fn reconcile<K: Kind>(object: Arc<Watched<K>>, context: Arc<Context<K>>) -
     if let Some(wait) = kind.hold_off(&latest) {
         return Ok(Action::requeue(wait));
     }
-    // Boxed, so that those who wait for a slot are small.
+    // Boxed, so that passes waiting for a slot stay small.
     let end = Box::pin(kind.reconcile(&latest, slot)).instrument(kind.span(&latest)).await;
     let (result, action) = kind.requeue(&latest.uid().unwrap_or_default(), end);
     measured.end(result);
@@ -139,8 +138,8 @@ async fn reconcile<K: Kind>(object: Arc<Watched<K>>, context: Arc<Context<K>>) -
     Ok(action)
 }
 
-/// Schedules the next pass over a claim, an access or an ObjectBucketClaim. One at rest has it when
-/// it is `due`, on the slow resync at the latest.
+/// Schedules the next pass over a claim, an access or an ObjectBucketClaim. A pass without errors
+/// is repeated when it is `due`, and on the slow resync at the latest.
 pub(super) fn requeue(shared: &Shared, uid: &str, then: Then, due: Option<Duration>) -> (PassResult, Action) {
     let backoff = &shared.memory.backoff;
     match then {
@@ -158,14 +157,14 @@ pub(super) fn requeue(shared: &Shared, uid: &str, then: Then, due: Option<Durati
     }
 }
 
-/// Tries an object again after its backoff.
+/// Schedules a retry after the object's backoff.
 fn error_policy(shared: &Shared, uid: &str, why: &str) -> Action {
     let delay = shared.memory.backoff.failed(uid);
     tracing::info!(why, seconds = delay.as_secs_f32(), "trying again later");
     Action::requeue(delay)
 }
 
-/// A channel as a stream; ends when every sender is gone.
+/// Turns a channel into a stream, which ends when every sender is dropped.
 fn receiver_stream<T: Send + 'static>(receiver: UnboundedReceiver<T>) -> impl Stream<Item = T> + Send {
     stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) })
 }

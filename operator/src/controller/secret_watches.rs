@@ -21,21 +21,21 @@ use super::wakes::Wakes;
 /// Namespace and name of a Secret.
 pub(super) type SecretName = (String, String);
 
-/// One watch per Secret that a backend refers to, of its metadata alone: nothing of it is cached.
+/// One metadata watch per Secret that a backend refers to. Nothing is cached.
 pub(super) struct SecretWatches {
     client: Client,
     changes: Arc<Changes>,
     watches: Mutex<BTreeMap<(String, SecretName), Watch>>,
 }
 
-/// Backends whose Secrets changed since they were last looked at.
+/// Backends whose Secrets changed since they were last checked.
 struct Changes {
     dirty: Mutex<BTreeSet<String>>,
     wakes: Arc<Wakes>,
     upstreams: Arc<Upstreams>,
 }
 
-/// Ends with its handle.
+/// A watch task, aborted on drop.
 struct Watch(JoinHandle<()>);
 
 impl Drop for Watch {
@@ -45,14 +45,14 @@ impl Drop for Watch {
 }
 
 impl SecretWatches {
-    /// No watch yet. `wakes` is told which backend to look at, `upstreams` that its client may no
-    /// longer be good.
+    /// Creates an empty set of watches. A change wakes the backend through `wakes`, and marks its
+    /// client in `upstreams` as possibly outdated.
     pub(super) fn new(client: Client, wakes: Arc<Wakes>, upstreams: Arc<Upstreams>) -> Self {
         let changes = Arc::new(Changes { dirty: Mutex::default(), wakes, upstreams });
         Self { client, changes, watches: Mutex::default() }
     }
 
-    /// Watches just these Secrets for this backend.
+    /// Sets the Secrets watched for this backend.
     pub(super) fn set(&self, backend: &str, secrets: &BTreeSet<SecretName>) {
         let mut watches = self.watches.lock();
         watches.retain(|(owner, secret), _| owner != backend || secrets.contains(secret));
@@ -62,12 +62,12 @@ impl SecretWatches {
         }
     }
 
-    /// Whether a Secret of this backend changed since this was last asked.
+    /// Returns true if a Secret of this backend changed since the last call.
     pub(super) fn take_change(&self, backend: &str) -> bool {
         self.changes.dirty.lock().remove(backend)
     }
 
-    /// Counts the Secrets of this backend as changed: the look at them failed.
+    /// Marks the Secrets of this backend as changed again, because the check of them failed.
     pub(super) fn keep_change(&self, backend: &str) {
         self.changes.dirty.lock().insert(backend.to_owned());
     }
@@ -82,7 +82,7 @@ impl SecretWatches {
             while let Some(event) = stream.next().await {
                 let seen = version.is_known();
                 if event.is_ok_and(|event| version.follow(&event)) {
-                    // The first sight is most often of what was just read.
+                    // The first event mostly shows the version that was just read.
                     if seen {
                         changes.upstreams.doubt(&backend);
                     }
@@ -100,7 +100,7 @@ impl Changes {
     }
 }
 
-/// The resourceVersion of a Secret as its watch shows it; `None` inside = absent.
+/// The resourceVersion of a Secret in its watch; the inner `None` means absent.
 #[derive(Default)]
 struct Version {
     known: Option<Option<String>>,
@@ -108,12 +108,12 @@ struct Version {
 }
 
 impl Version {
-    /// Whether anything was seen yet.
+    /// True once anything was seen.
     fn is_known(&self) -> bool {
         self.known.is_some()
     }
 
-    /// Takes in an event. Whether the Secret is another one now than it was.
+    /// Applies an event. Returns true if the version has changed.
     fn follow<K: ResourceExt>(&mut self, event: &Event<K>) -> bool {
         let now = match event {
             Event::Init => {

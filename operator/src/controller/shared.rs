@@ -1,4 +1,4 @@
-//! What both controllers, all feeds and the sweeps share.
+//! State shared by the controllers, the feeds and the sweeps.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use super::objects::{self, Claim, access_ref, claim_ref};
 use super::secret_watches::SecretWatches;
 use super::wakes::Wakes;
 
-/// What both controllers and all feeds share.
+/// State shared by the controllers, the feeds and the sweeps.
 pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) client: Client,
@@ -45,7 +45,7 @@ pub(super) struct Shared {
     pub(super) memory: Memory,
 }
 
-/// What is there before the controllers are, because others tell it.
+/// Parts that are created before the controllers because others refer to them.
 pub(super) struct Told {
     pub(super) wakes: Arc<Wakes>,
     pub(super) orphans: Orphans,
@@ -117,8 +117,8 @@ impl Shared {
         }
     }
 
-    /// A Secret changed or is gone. If it is a record, whoever waits for its name tries again. One
-    /// of another namespace is none, whatever its tenant called it.
+    /// Handles a Secret that was changed or deleted. If it is a record, the claims that wait for it
+    /// are woken. A Secret of another namespace is never a record, whatever its name.
     pub(super) fn internal_changed(&self, secret: &Stored) {
         if self.is_internal(&secret.reference().namespace) {
             self.public_changed(secret);
@@ -126,14 +126,14 @@ impl Shared {
         }
     }
 
-    /// What an access to this claim goes by has changed.
+    /// Wakes the accesses that name this claim.
     pub(super) fn wake_accesses_of(&self, claim: &ClaimRef) {
         for access in self.observer.accesses.of_claim(claim).into_iter().flatten() {
             self.wakes.access(&access);
         }
     }
 
-    /// What accesses of a namespace, and the claims that they name, go by has changed.
+    /// Wakes the accesses in a namespace, and the claims that they name.
     pub(super) fn wake_accesses_in(&self, namespace: &str) {
         for (access, claims) in self.observer.accesses.in_namespace(namespace) {
             self.wakes.access(&access);
@@ -141,8 +141,10 @@ impl Shared {
         }
     }
 
-    /// A claim or access has changed, or is gone: it may do the work of an ObjectBucketClaim, or
-    /// stand where the one that does is to be.
+    /// Wakes the ObjectBucketClaim of a claim or access that was changed or deleted.
+    ///
+    /// That object is controlled by the ObjectBucketClaim, or has the name that the controlled one
+    /// needs.
     pub(super) fn wake_obc_of(&self, shadow: &impl ResourceExt) {
         if self.config.obc.is_none() {
             return;
@@ -155,13 +157,16 @@ impl Shared {
         }
     }
 
-    /// Whether what is in this namespace is the operator's own.
+    /// True if this is the operator's own namespace.
     pub(super) fn is_internal(&self, namespace: &str) -> bool {
         namespace == self.config.operator_namespace
     }
 
-    /// A binding or record was written: whose public access counts of a bucket's name may be
-    /// another's by now. Other claims that open a bucket of that name are looked at again.
+    /// Wakes other claims that open a bucket of the same name, after a binding or record was
+    /// written.
+    ///
+    /// If several claims grant public access to a bucket of that name, the write may change which
+    /// of them takes effect.
     pub(super) fn public_changed(&self, secret: &Stored) {
         let is = |secret: &Stored, role| Role::of_internal(secret.name()) == Some(role);
         let matters = is(secret, Role::AnonymousBinding) || is(secret, Role::BucketRecord);
@@ -177,7 +182,7 @@ impl Shared {
         }
     }
 
-    /// Nothing is kept of a claim that is gone.
+    /// Drops the state of a deleted claim.
     pub(super) fn forget_claim(&self, claim: &Claim) {
         let name = claim_ref(claim);
         self.wake_obc_of(claim);
@@ -186,7 +191,7 @@ impl Shared {
         self.memory.forget(&claim.uid().unwrap_or_default(), &name);
     }
 
-    /// Nothing is kept of an access that is gone.
+    /// Drops the state of a deleted access.
     pub(super) fn forget_access(&self, access: &objects::Access) {
         let (at, uid) = (access_ref(access), access.uid().unwrap_or_default());
         self.wake_obc_of(access);
@@ -195,7 +200,7 @@ impl Shared {
         self.orphans.access_gone(&uid);
     }
 
-    /// Nothing is kept of a backend that is gone.
+    /// Drops the state of a deleted backend.
     pub(super) fn forget_backend(&self, name: &str) {
         self.upstreams.forget(name);
         self.written_backends.forget("", name);

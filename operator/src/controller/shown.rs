@@ -1,17 +1,17 @@
-//! What the list of a watch shows, object by object, and when it is to be looked at.
+//! Delays wakes during a paged list until the store has the whole list.
 
 use std::sync::Arc;
 
 use kube::runtime::reflector::{Lookup, ObjectRef, Store};
 use kube::runtime::watcher::Event;
 
-/// What a list has shown, until the store has it: a list comes in pages, and only after the last
-/// one all of it takes the place of what was there before. A pass any sooner would be one over the
-/// past, or over nothing.
+/// Objects of a running list that are to be woken once the store has it.
 ///
-/// An object in the version that the store has is not looked at again. Where a watch fails for
-/// long, its list comes twice a minute, and each pass over a claim that waits for its user asks a
-/// store.
+/// A list comes in pages, and the store replaces its content only after the last one. A pass before
+/// that would run on old data, or on none.
+///
+/// An object that the store already has in the same version is not woken. If a watch keeps failing,
+/// it relists twice a minute, and each pass over a claim that waits for its user calls a store.
 pub(super) struct Shown<K: Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
 
 impl<K: Lookup<DynamicType = ()>> Default for Shown<K> {
@@ -21,8 +21,7 @@ impl<K: Lookup<DynamicType = ()>> Default for Shown<K> {
 }
 
 impl<K: Lookup<DynamicType = ()> + Clone> Shown<K> {
-    /// Takes in an event that went through the store before. Returns what there is to be looked at
-    /// by now, as the store has it.
+    /// Applies an event after the store has. Returns the objects to wake, as the store has them.
     pub(super) fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
         match event {
             Event::Init => self.0.clear(),
@@ -40,7 +39,7 @@ impl<K: Lookup<DynamicType = ()> + Clone> Shown<K> {
     }
 }
 
-/// True where both are one object in one version.
+/// True if both are the same version of one object.
 fn is_same<K: Lookup>(before: &K, now: &K) -> bool {
     let versions = (before.resource_version(), now.resource_version());
     before.uid() == now.uid() && versions.0.is_some() && versions.0 == versions.1

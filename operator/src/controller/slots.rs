@@ -1,13 +1,13 @@
-//! How many passes work at once, not counting those that wait for a store.
+//! Limits how many passes run at once, not counting those that wait for a store.
 //!
-//! A store may take half a minute for each call, and hundreds of claims may wait for it: what they
-//! wait in must not be what the claims on other stores need. So kube's controllers run without a
-//! bound of their own (they never run two passes over one object at once all the same), and a pass
-//! holds a slot but while it waits for a store. How many wait is bounded by the objects, how many
-//! call by each store's own limit.
+//! A call to a store may take half a minute, and hundreds of claims may wait for one store. They
+//! must not block claims on other stores. So kube's controllers run without a concurrency limit
+//! (they still never run two passes over one object at once), and a pass gives up its slot while it
+//! waits for a store. The number of waiting passes is bounded by the number of objects, the number
+//! of calls by each store's own limit.
 //!
-//! A pass that comes back from a store goes before those that have not begun. Otherwise each of its
-//! calls would cost a wait behind all of them, and of many claims all would be done late.
+//! A pass that returns from a store goes ahead of those that have not begun. Otherwise each of its
+//! calls would cost a wait behind all of them, and all claims would finish late.
 
 use futures::future::{BoxFuture, Shared};
 
@@ -19,7 +19,7 @@ pub(super) struct Slots {
     shutdown: Shared<BoxFuture<'static, ()>>,
 }
 
-/// A slot, held until it is dropped.
+/// A slot, freed on drop.
 pub(super) struct Slot<'a> {
     turns: &'a Turns,
     turn: Option<Turn<'a>>,
@@ -27,13 +27,13 @@ pub(super) struct Slot<'a> {
 }
 
 impl Slots {
-    /// So many, handed out namespace by namespace until `shutdown`.
+    /// Creates `count` slots, handed out round-robin by namespace until `shutdown`.
     pub(super) fn new(count: u16, shutdown: Shared<BoxFuture<'static, ()>>) -> Self {
         Self { turns: Turns::new(usize::from(count), 0), shutdown }
     }
 
-    /// Waits for a slot, for an object of this namespace. `None` once told to stop: a pass that has
-    /// not begun does not begin any more.
+    /// Waits for a slot, for an object of this namespace. Returns `None` after shutdown: no pass
+    /// begins then.
     pub(super) async fn take(&self, namespace: &str) -> Option<Slot<'_>> {
         let rank = Rank::New { namespace: namespace.to_owned(), place: 0 };
         tokio::select! {
@@ -47,12 +47,13 @@ impl Slots {
 }
 
 impl Slot<'_> {
-    /// Where its pass stands among all that have begun: those before it have lower ones.
+    /// Returns the pass's number in the order in which passes began.
     pub(super) fn place(&self) -> u64 {
         self.place
     }
 
-    /// Waits for something without the slot, then for a slot, ahead of who began later.
+    /// Runs a future without the slot, then waits for a slot again, ahead of passes that began
+    /// later.
     pub(super) async fn aside<T>(&mut self, wait: impl Future<Output = T>) -> T {
         self.turn = None;
         let output = wait.await;

@@ -1,4 +1,4 @@
-//! Who has to be looked at again when something changes.
+//! Wakes objects that depend on a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +10,20 @@ use crate::api::{AccessRef, BucketClaim, ClaimRef};
 
 use super::objects::{Access, Backend, Claim, ObcObject, claim_ref};
 
-/// Wakes claims, backends and accesses. A send fails only when the controller at the other end has
-/// ended, and then nobody has to be woken.
+/// Wakes claims, backends, accesses and ObjectBucketClaims.
+///
+/// A send fails only after the receiving controller has ended, and then nothing has to be woken.
 pub(super) struct Wakes {
     claims: UnboundedSender<ObjectRef<Claim>>,
     backends: UnboundedSender<ObjectRef<Backend>>,
     accesses: UnboundedSender<ObjectRef<Access>>,
     obcs: UnboundedSender<ObjectRef<ObcObject>>,
     store: Store<Claim>,
-    /// Claims that wait for a record's holder to let go, by the record's name.
+    /// Claims that wait for a record to be released, by the record's name.
     waiting: Mutex<BTreeMap<String, BTreeSet<ClaimRef>>>,
 }
 
-/// The other ends.
+/// The receiving ends of [`Wakes`].
 pub(super) struct Woken {
     pub(super) claims: UnboundedReceiver<ObjectRef<Claim>>,
     pub(super) backends: UnboundedReceiver<ObjectRef<Backend>>,
@@ -31,7 +32,7 @@ pub(super) struct Woken {
 }
 
 impl Wakes {
-    /// Both ends. `store` is where claims are found.
+    /// Creates both ends. Claims are looked up in `store`.
     pub(super) fn new(store: Store<Claim>) -> (Self, Woken) {
         let (wake_claims, claims) = unbounded_channel();
         let (wake_backends, backends) = unbounded_channel();
@@ -74,7 +75,7 @@ impl Wakes {
         self.claims_where(|claim| claim.metadata.namespace.as_deref() == Some(namespace));
     }
 
-    /// Wakes the claims that ask for this backend or have their bucket on it.
+    /// Wakes the claims that refer to this backend or have their bucket on it.
     pub(super) fn claims_on(&self, backend: &str) {
         self.claims_where(|claim| {
             let pinned = claim.status.as_ref().and_then(|status| status.backend.as_ref());
@@ -82,7 +83,7 @@ impl Wakes {
         });
     }
 
-    /// Sorted, because a store's own order is another one in every run.
+    /// Wakes the matching claims in sorted order: a store's own order differs in every run.
     fn claims_where(&self, concerned: impl Fn(&BucketClaim) -> bool) {
         let all = self.store.state();
         let concerned = all.iter().filter_map(|claim| claim.0.as_ref().ok()).filter(|claim| concerned(claim));
@@ -90,12 +91,12 @@ impl Wakes {
         claims.iter().for_each(|claim| self.claim(claim));
     }
 
-    /// From now on, `claim` is woken when the record changes or goes.
+    /// Registers `claim` to be woken when the record is changed or deleted.
     pub(super) fn wait_for(&self, record: &str, claim: &ClaimRef) {
         self.waiting.lock().entry(record.to_owned()).or_default().insert(claim.clone());
     }
 
-    /// `claim` does not wait any more.
+    /// Unregisters `claim`.
     pub(super) fn stop_waiting(&self, record: &str, claim: &ClaimRef) {
         let mut waiting = self.waiting.lock();
         if let Some(claims) = waiting.get_mut(record) {
@@ -106,7 +107,7 @@ impl Wakes {
         }
     }
 
-    /// `claim` is gone, and waits for nothing any more.
+    /// Unregisters a deleted claim everywhere.
     pub(super) fn forget_claim(&self, claim: &ClaimRef) {
         self.waiting.lock().retain(|_, claims| {
             claims.remove(claim);
@@ -114,13 +115,13 @@ impl Wakes {
         });
     }
 
-    /// Wakes whoever waits for this record; from now on they no longer do.
+    /// Wakes and unregisters the claims that wait for this record.
     pub(super) fn record_changed(&self, record: &str) {
         let claims = self.waiting.lock().remove(record).unwrap_or_default();
         claims.iter().for_each(|claim| self.claim(claim));
     }
 
-    /// Wakes whoever waits for any record.
+    /// Wakes and unregisters the claims that wait for any record.
     pub(super) fn all_waiting(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.values().flatten().for_each(|claim| self.claim(claim));

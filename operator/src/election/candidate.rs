@@ -1,53 +1,54 @@
-//! What a candidate does next, from what it has seen of the Lease, and when. Pure.
+//! The state machine of a candidate: its next move, from the versions of the Lease that it has seen
+//! and their times. Pure.
 //!
-//! Times of other machines are never compared with one's own: a Lease counts as given up once it
-//! was *seen* not to change for as long as its holder asked for. After an hour's suspension a
-//! candidate may have seen nothing for an hour; all that it does then is to write by the version it
-//! saw, which fails where the Lease has changed.
+//! Times of other machines are never compared with the local clock. A Lease counts as expired once
+//! it was *seen* unchanged for the duration that its holder wrote into it. After an hour's
+//! suspension a candidate may have seen nothing for an hour. All it does then is to write with the
+//! version it saw, which fails if the Lease has changed.
 //!
-//! # Why two never change a store at once
+//! # Why two leaders never change a store at once
 //!
-//! A leader is confirmed by a write of the Lease that succeeded. It changes nothing later than
-//! [`Terms::confirmed`] after that write *began*, and a change is over within [`Terms::call`] of
-//! its beginning. Another candidate sees the Lease after it was written, and waits for
-//! [`Terms::duration`], their sum, from there. So the last change of the one is over before the
-//! first of the other begins. This takes for granted that clocks of two machines run alike, and
-//! that a call is sent when it was allowed; a process that is stopped in between sends it when it
-//! wakes up.
+//! A leader is confirmed by a successful write of the Lease. It begins no change later than
+//! [`Terms::confirmed`] after that write *began*, and a change ends within [`Terms::call`] of its
+//! beginning. Another candidate sees the Lease after it was written, and waits for
+//! [`Terms::duration`], which is their sum, from then on. So the last change of the one ends before
+//! the first of the other begins. This assumes that the clocks of two machines run at the same
+//! speed, and that a call is sent when it was permitted; a process that is stopped in between sends
+//! it when it wakes up.
 
 use std::time::Duration;
 
-/// How long is waited for what.
+/// The durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// For how long a leader goes by a write of the Lease that succeeded.
+    /// Time for which a successful write of the Lease confirms a leader.
     pub confirmed: Duration,
-    /// Longest that a call takes, to the API server or to a store.
+    /// Maximum duration of a call to the API server or to a store.
     pub call: Duration,
-    /// How often a leader writes the Lease.
+    /// Interval at which a leader renews the Lease.
     pub renewal: Duration,
-    /// The pause after a try that failed.
+    /// Delay after a failed try.
     pub retry: Duration,
 }
 
 impl Terms {
-    /// After how long without a change a Lease is anybody's.
+    /// Returns the time without a change after which any candidate may take the Lease.
     pub fn duration(&self) -> Duration {
         self.confirmed + self.call
     }
 }
 
-/// A Lease, as far as an election reads it.
+/// The parts of a Lease that an election uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Which Lease, and which version of it.
+    /// UID and version of the Lease.
     pub(super) uid: String,
     pub(super) resource_version: String,
-    /// Who has it; `None` where somebody has let it go.
+    /// The holder; `None` if the Lease was released.
     pub(super) holder: Option<String>,
-    /// For how long its holder asks to be waited for.
+    /// The lease duration that the holder has written.
     pub(super) duration: Duration,
-    /// How often it has changed hands.
+    /// Number of changes of the holder.
     pub(super) transitions: i32,
 }
 
@@ -56,13 +57,13 @@ pub(super) struct Record {
 pub(super) enum News {
     /// The Lease, in this version.
     There(Record),
-    /// A list without the Lease: versions between it and the one seen last may have been missed.
+    /// A list without the Lease. Versions after the last one seen may have been missed.
     Absent,
-    /// The deletion of the version seen last.
+    /// The deletion of the last version seen.
     Deleted,
 }
 
-/// A term of a Lease: it ends when the Lease changes hands, or is deleted.
+/// A term of one holder. It ends when the Lease changes its holder or is deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term {
     uid: String,
@@ -75,20 +76,20 @@ impl Term {
     }
 }
 
-/// What to do next.
+/// The next move of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// Read the Lease.
     Look,
-    /// There is none: make it.
+    /// Create the Lease, as there is none.
     Create,
-    /// Write oneself into this version of it.
+    /// Write this candidate's name into this version of the Lease.
     Take(Record),
-    /// Wait until this moment, or for news if there is none.
+    /// Wait until this moment, or for an event if there is none.
     Wait(Option<Duration>),
 }
 
-/// Why somebody leads no longer.
+/// The reason why a process no longer leads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Loss {
     #[error("the Lease could not be renewed for {} s", .0.as_secs())]
@@ -97,7 +98,7 @@ pub(super) enum Loss {
     Another(Option<String>),
 }
 
-/// Somebody who would lead. Moments are those of one clock that goes on while the machine is
+/// A candidate for leadership. All moments are of one clock that also counts while the machine is
 /// suspended.
 #[derive(Debug)]
 pub(super) struct Candidate {
@@ -105,22 +106,22 @@ pub(super) struct Candidate {
     terms: Terms,
     seen: Seen,
     role: Role,
-    /// What is seen may be old.
+    /// Set if the last seen version may be outdated.
     doubtful: bool,
-    /// Nothing is tried before.
+    /// Moment before which nothing is tried.
     not_before: Duration,
 }
 
 #[derive(Debug)]
 enum Seen {
     Nothing,
-    /// There is none, and it is anybody's from this moment on.
+    /// There is no Lease, and it may be created from this moment on.
     Absent {
         free: Duration,
     },
     Lease {
         record: Record,
-        /// Since when it is seen to be so.
+        /// Moment since which this version has been seen.
         since: Duration,
     },
 }
@@ -129,28 +130,31 @@ enum Seen {
 enum Role {
     StandBy,
     Lead {
-        /// When the last write began that succeeded.
+        /// Moment at which the last successful write began.
         confirmed: Duration,
     },
 }
 
 impl Candidate {
-    /// One that has seen nothing. No other ever has this id, no earlier life of it either.
+    /// Creates a candidate that has seen nothing. Its id is unique, also across restarts of the
+    /// process.
     pub(super) fn new(id: String, terms: Terms) -> Self {
         Self { id, terms, seen: Seen::Nothing, role: Role::StandBy, doubtful: false, not_before: Duration::ZERO }
     }
 
-    /// Leads no longer, where it has lost the Lease by this moment. To be asked at every turn: a
-    /// leader that waits for an answer may lose it meanwhile.
+    /// Steps down if the Lease is lost at this moment, and returns the reason.
+    ///
+    /// Must be called in every iteration, because a leader that waits for an answer may lose the
+    /// Lease meanwhile.
     pub(super) fn steps_down(&mut self, now: Duration) -> Option<Loss> {
         let loss = self.loss(now)?;
         self.role = Role::StandBy;
-        // A write may be under way.
+        // A write may be in progress.
         self.doubtful = true;
         Some(loss)
     }
 
-    /// What to do at this moment, unless something is under way.
+    /// Returns the next move at this moment, if no request is in progress.
     pub(super) fn next(&self, now: Duration) -> Move {
         let (due, wanted) = match (&self.seen, self.role) {
             _ if self.doubtful => (now, Move::Look),
@@ -166,8 +170,10 @@ impl Candidate {
         if due <= now { wanted } else { Move::Wait(Some(self.ends().map_or(due, |end| end.min(due)))) }
     }
 
-    /// From when on a Lease is anybody's that is seen to be so since then. One that has this
-    /// candidate's name was written by it, in a try whose answer was lost.
+    /// Returns the moment from which any candidate may take a Lease that was seen in this version
+    /// since `since`.
+    ///
+    /// If it has this candidate's name, this candidate wrote it, in a try whose answer was lost.
     fn free(&self, record: &Record, since: Duration) -> Duration {
         match &record.holder {
             None => since,
@@ -176,7 +182,7 @@ impl Candidate {
         }
     }
 
-    /// Until when it leads without another write.
+    /// Returns the moment until which this candidate leads without another write.
     pub(super) fn ends(&self) -> Option<Duration> {
         match self.role {
             Role::StandBy => None,
@@ -184,14 +190,16 @@ impl Candidate {
         }
     }
 
-    /// The term in which it leads; `None` where it stands by, or is about to make the Lease anew.
+    /// Returns the term in which this candidate leads; `None` if it stands by, or is about to
+    /// create the Lease again.
     pub(super) fn term(&self) -> Option<Term> {
         self.ends().and(self.lease()).map(Term::of)
     }
 
-    /// True if another may have led since this term, as far as the Lease was seen. While it leads
-    /// none has: a Lease that was deleted it makes anew. One that stands by because it couldn't
-    /// write goes on where the Lease is still its own.
+    /// True if another candidate may have led since this term, as far as the Lease was seen.
+    ///
+    /// While this candidate leads, no other has: it creates a deleted Lease again. A candidate that
+    /// stands by because it couldn't write resumes its term if the Lease still has its name.
     pub(super) fn is_over(&self, term: &Term) -> bool {
         match (self.role, &self.seen) {
             (Role::Lead { .. }, _) | (Role::StandBy, Seen::Nothing) => false,
@@ -202,7 +210,7 @@ impl Candidate {
         }
     }
 
-    /// The Lease, as it was last seen.
+    /// Returns the Lease as it was last seen.
     pub(super) fn lease(&self) -> Option<&Record> {
         match &self.seen {
             Seen::Lease { record, .. } => Some(record),
@@ -221,8 +229,7 @@ impl Candidate {
         }
     }
 
-    /// Takes in what a watch has told, which may be of before: a leader makes sure of what it
-    /// doesn't like.
+    /// Applies a watch event, which may be outdated. A leader verifies an unwelcome one by a read.
     pub(super) fn hears(&mut self, news: News, now: Duration) {
         if let Role::Lead { .. } = self.role {
             let is_mine = matches!(&news, News::There(record) if record.holder.as_ref() == Some(&self.id));
@@ -236,10 +243,11 @@ impl Candidate {
         }
     }
 
-    /// The moment from which a Lease may be made anew that was deleted in the version seen last.
+    /// Returns the moment from which a Lease that was deleted in the last seen version may be
+    /// created again.
     ///
-    /// An operator with these terms that did not renew its Lease for their duration has ended, so
-    /// a deletion by hand counts at once, whatever duration stood in that Lease.
+    /// An operator with these terms that did not renew its Lease for their duration has ended. So a
+    /// deletion by hand takes effect at once, whatever duration that Lease had.
     fn free_once_deleted(&self, now: Duration) -> Duration {
         match &self.seen {
             Seen::Nothing => now,
@@ -249,20 +257,21 @@ impl Candidate {
         }
     }
 
-    /// Takes in what a read has shown, which is what is so.
+    /// Applies the result of a read, which is current.
     pub(super) fn looks(&mut self, record: Option<Record>, now: Duration) {
         self.doubtful = false;
         self.see(record, now);
     }
 
-    /// Takes in that a write succeeded that began then.
+    /// Applies a successful write that began at `began`.
     pub(super) fn wrote(&mut self, record: Record, began: Duration, now: Duration) {
         self.doubtful = false;
         self.see(Some(record), now);
         self.role = Role::Lead { confirmed: began };
     }
 
-    /// Takes in that a try failed: it may have happened all the same, or what it went by is old.
+    /// Applies a failed try: it may have taken effect all the same, or was based on an outdated
+    /// version.
     pub(super) fn failed(&mut self, now: Duration) {
         self.doubtful = true;
         self.not_before = now + self.terms.retry;
@@ -273,7 +282,7 @@ impl Candidate {
         self.seen = match (record, before) {
             (None, Seen::Absent { free }) => Seen::Absent { free },
             (None, Seen::Nothing) => Seen::Absent { free: now },
-            // Somebody has deleted it, and whoever had it goes by it for a while.
+            // The Lease was deleted, and its holder relies on it for a while.
             (None, Seen::Lease { record, since }) => Seen::Absent { free: self.free(&record, since.max(now)) },
             (Some(record), Seen::Lease { record: before, since }) if is_same(&record, &before) => {
                 Seen::Lease { record, since }

@@ -28,7 +28,7 @@ fn lease(version: u32, holder: &str) -> Record {
     }
 }
 
-/// One that leads since it wrote version 1 at this moment.
+/// A candidate that has led since it wrote version 1 at this moment.
 fn leader(since: u64) -> Candidate {
     let mut candidate = candidate();
     candidate.looks(None, at(since));
@@ -62,7 +62,7 @@ fn a_lease_that_was_deleted_is_not_made_before_its_holder_has_had_its_time() {
     candidate.hears(News::There(lease(1, "b")), at(100));
     candidate.hears(News::Absent, at(120));
     assert_eq!(candidate.next(at(120)), wait(165));
-    // To hear of it again changes nothing.
+    // The same event again changes nothing.
     candidate.hears(News::Absent, at(150));
     assert_eq!(candidate.next(at(165)), Move::Create);
 }
@@ -81,7 +81,7 @@ fn a_deletion_of_a_lease_counts_at_once_where_its_holder_has_had_its_time(#[case
     assert_eq!(candidate.next(at(free)), Move::Create);
 }
 
-/// Somebody wrote a name and a long time into the Lease, and it was deleted as the runbook says.
+/// A user wrote a name and a long duration into the Lease, and it was deleted as in the runbook.
 // covers: 3.6.elect.deleted
 #[test]
 fn a_lease_that_asks_for_long_is_not_waited_for_once_it_was_deleted() {
@@ -183,7 +183,7 @@ fn a_term_goes_on_where_the_lease_is_as_it_was_left(#[case] seen: Option<Record>
 #[test]
 fn who_is_not_named_leads_no_longer_once_that_is_sure() {
     let mut leader = leader(100);
-    // A watch may tell of the time before the first write.
+    // A watch may show the time before the first write.
     leader.hears(News::There(lease(0, "b")), at(101));
     assert_eq!((leader.steps_down(at(101)), leader.next(at(101))), (None, Move::Look));
     leader.looks(Some(lease(1, "a")), at(101));
@@ -193,26 +193,26 @@ fn who_is_not_named_leads_no_longer_once_that_is_sure() {
     assert_eq!(leader.steps_down(at(102)), Some(Loss::Another(Some("b".to_owned()))));
 }
 
-/// A Lease that several candidates share over a network that loses and delays, and candidates that
-/// are suspended now and then.
+/// A simulation of candidates that share a Lease over a network with losses and delays, and are
+/// suspended now and then.
 struct Town {
     random: fastrand::Rng,
     now: Duration,
-    /// Every version that there has been.
+    /// Every version of the Lease so far.
     versions: Vec<Record>,
     people: Vec<Person>,
 }
 
 struct Person {
     candidate: Candidate,
-    /// The last version that its watch has told.
+    /// The last version that its watch has shown.
     heard: usize,
     request: Option<Request>,
-    /// It makes no move before.
+    /// Moment until which it is suspended.
     asleep_until: Duration,
 }
 
-/// A request on its way: it reaches the Lease at one moment, and is answered, or given up, at
+/// A request in progress. It reaches the Lease at one moment, and is answered or times out at
 /// another.
 struct Request {
     wanted: Move,
@@ -250,7 +250,7 @@ impl Town {
         }
     }
 
-    /// A request that is on its way arrives, whatever its sender does meanwhile.
+    /// Applies a request that arrives, whatever its sender does meanwhile.
     fn carry_out(&mut self, index: usize) {
         let (now, id) = (self.now, self.people[index].candidate.id.clone());
         let Some(request) = &mut self.people[index].request else { return };
@@ -302,8 +302,8 @@ impl Town {
         }
     }
 
-    /// Until when one may begin changes. Asleep, it begins none, and one that is awake looks at its
-    /// time first.
+    /// Returns the moment until which a candidate may begin changes. A suspended one begins none,
+    /// and checks the time first when it wakes up.
     fn leads_until(&self, index: usize) -> Option<Duration> {
         self.people[index].candidate.ends()
     }
@@ -315,9 +315,9 @@ fn no_two_change_anything_at_once() {
     let (mut terms, mut changes_of_hands, mut resumed) = (0_u32, 0_u32, 0_u32);
     for seed in 0..400 {
         let mut town = Town::new(seed);
-        // What each goes on with: the term that it was last confirmed in, and whether it is now.
+        // For each candidate, the term that it was last confirmed in, and if it is confirmed now.
         let mut lives: Vec<Option<(Term, bool)>> = vec![None; town.people.len()];
-        // Whoever led last, and until when what it began may be under way.
+        // The last leader, and the moment until which its changes may be in progress.
         let mut last: Option<(usize, Duration)> = None;
         for _ in 0..2000 {
             town.tick();

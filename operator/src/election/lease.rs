@@ -1,4 +1,4 @@
-//! The Lease in the cluster: how it is read and written.
+//! Reads and writes of the Lease in the cluster.
 
 use std::time::Duration;
 
@@ -13,16 +13,15 @@ use crate::kubernetes::{self, is_absence_of};
 
 use super::candidate::{Record, Terms};
 
-/// Its name, in the operator namespace.
+/// Name of the Lease, in the operator's namespace.
 pub(super) const NAME: &str = "stowage-operator";
 
-/// Longest time that a Lease is waited for, whatever it says: the duration of an operator with the
+/// Maximum lease duration that is honored, whatever the Lease says: that of an operator with the
 /// longest `--upstream-timeout`.
 const LONGEST: Duration = Duration::from_secs(315);
 
 impl Record {
-    /// What a Lease says. One that doesn't say for how long its holder is to be waited for means as
-    /// long as we would.
+    /// Reads a Lease. If it has no duration, our own is used.
     pub(super) fn read(lease: &Lease, terms: &Terms) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
         let duration = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
@@ -36,7 +35,7 @@ impl Record {
     }
 }
 
-/// The Lease, in the hands of one candidate.
+/// The Lease API, on behalf of one candidate.
 #[derive(Clone)]
 pub(super) struct Leases {
     pub(super) api: Api<Lease>,
@@ -45,10 +44,10 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// What is so.
+    /// Reads the Lease.
     ///
     /// # Errors
-    /// When that is not known.
+    /// If the request fails.
     pub(super) async fn look(&self) -> Result<Option<Record>, Error> {
         match self.api.get(NAME).await {
             Ok(lease) => Ok(Some(Record::read(&lease, &self.terms))),
@@ -57,10 +56,10 @@ impl Leases {
         }
     }
 
-    /// Makes it, at this time of day.
+    /// Creates the Lease, at this time of day.
     ///
     /// # Errors
-    /// When it isn't known to be made: there may be one already, or the answer is lost.
+    /// If the creation is not confirmed: a Lease may exist already, or the answer is lost.
     pub(super) async fn create(&self, now: Timestamp) -> Result<Record, Error> {
         let spec = LeaseSpec {
             holder_identity: Some(self.id.clone()),
@@ -76,11 +75,10 @@ impl Leases {
         Ok(Record::read(&made, &self.terms))
     }
 
-    /// Writes its holder into this version of it, at this time of day: for the first time, or
-    /// again.
+    /// Acquires or renews this version of the Lease, at this time of day.
     ///
     /// # Errors
-    /// When it isn't known to be written: it has changed, or the answer is lost.
+    /// If the write is not confirmed: the Lease has changed, or the answer is lost.
     pub(super) async fn take(&self, record: &Record, now: Timestamp) -> Result<Record, Error> {
         let mut spec = json!({
             "holderIdentity": self.id,
@@ -94,16 +92,17 @@ impl Leases {
         self.write(record, &spec).await
     }
 
-    /// Writes that nobody holds it, into this version of it: whoever stands by need not wait.
+    /// Releases this version of the Lease, so that other candidates need not wait.
     ///
     /// # Errors
-    /// When it isn't known to be written.
+    /// If the write is not confirmed.
     pub(super) async fn release(&self, record: &Record, now: Timestamp) -> Result<Record, Error> {
         self.write(record, &json!({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": MicroTime(now)})).await
     }
 
     async fn write(&self, record: &Record, spec: &serde_json::Value) -> Result<Record, Error> {
-        // With a version a merge patch changes that very version, or fails as a conflict.
+        // With uid and resourceVersion a merge patch applies to that version only, or is a
+        // conflict.
         let metadata = json!({"uid": record.uid, "resourceVersion": record.resource_version});
         let patch = Patch::Merge(json!({"metadata": metadata, "spec": spec}));
         let written = self.api.patch(NAME, &kubernetes::patch_params(), &patch).await?;

@@ -1,15 +1,15 @@
-//! Leader election (spec §5): of several operators one works, the others stand by.
+//! Leader election (spec §5): one of several operators works, the others stand by.
 //!
 //! ```text
-//! candidate   what to do next with the Lease; pure
-//! lease       how it is read and written
-//! mod         the two and a life of the operator, which ends with the tenure
+//! candidate   the next move of a candidate; pure
+//! lease       reads and writes of the Lease
+//! mod         runs both, and the operator while it leads
 //! ```
 //!
-//! Losing the Lease is a crash: the future of the life is dropped, and another one begins when the
-//! Lease is won again. A Lease that can't be renewed isn't lost yet: the life stays, and changes
-//! nothing until it is renewed, or somebody else has it. The API server is slow just then, and
-//! would be asked for all that the caches hold.
+//! Losing the Lease is like a crash: the operator's future is dropped, and a new one begins when
+//! the Lease is won again. A Lease that can't be renewed isn't lost yet: the operator keeps
+//! running, and changes nothing until the Lease is renewed or has another holder. A restart would
+//! fill all caches again, just when the API server is slow.
 
 mod candidate;
 mod lease;
@@ -35,21 +35,20 @@ pub use candidate::Terms;
 use candidate::{Candidate, Move, News, Record, Term};
 use lease::{Leases, NAME};
 
-/// How long a request about the Lease may take: several fit into the time for which a leader is
-/// confirmed.
+/// Timeout of a request about the Lease. Several fit into the time for which a leader is confirmed.
 const REQUEST: Duration = Duration::from_secs(4);
 
-/// How a process takes part.
+/// Configuration of a candidate.
 #[derive(Clone, Debug)]
 pub struct Election {
-    /// Its name in the Lease: no other process ever has it, no earlier start of this one either.
+    /// Name of the process in the Lease, unique also across restarts.
     pub id: String,
-    /// How long is waited for what.
+    /// The durations.
     pub terms: Terms,
 }
 
 impl Terms {
-    /// Those for operators whose calls end within this time.
+    /// Creates the terms for operators whose calls end within this time.
     pub fn for_calls_of(call: Duration) -> Self {
         Self {
             confirmed: Duration::from_secs(15),
@@ -60,22 +59,22 @@ impl Terms {
     }
 }
 
-/// What an election works with.
+/// Dependencies of an election.
 pub(crate) struct Surroundings {
     pub(crate) client: Client,
     pub(crate) namespace: String,
     pub(crate) clock: Clock,
     pub(crate) uptime: Uptime,
     pub(crate) metrics: Metrics,
-    /// Told when the Lease, or that there is none, was seen.
+    /// Set once the Lease, or its absence, was seen.
     pub(crate) ready: Option<tokio::sync::watch::Sender<bool>>,
 }
 
-/// Runs a life of the operator whenever this process leads, until one comes to its own end, or
-/// `shutdown` resolves while it stands by.
+/// Runs the operator (`life`) whenever this process leads, until one run ends by itself, or
+/// `shutdown` resolves while the process stands by.
 ///
 /// # Errors
-/// As the life that ended.
+/// The error of the run that ended.
 pub(crate) async fn run<E: 'static>(
     election: Election,
     surroundings: Surroundings,
@@ -89,7 +88,7 @@ pub(crate) async fn run<E: 'static>(
     booth.run(life, shutdown).await
 }
 
-/// Where one candidate stands.
+/// The state of a running election.
 struct Booth {
     candidate: Candidate,
     leases: Leases,
@@ -99,15 +98,15 @@ struct Booth {
     ready: Option<tokio::sync::watch::Sender<bool>>,
 }
 
-/// The life that this process leads.
+/// The running operator.
 struct Life<E> {
     tenure: Tenure,
-    /// The term of the Lease that it was last confirmed in.
+    /// The term in which it was last confirmed.
     term: Term,
     work: BoxFuture<'static, Result<(), E>>,
 }
 
-/// What came of a request about the Lease.
+/// The result of a request about the Lease.
 enum Came {
     Looked(Result<Option<Record>, String>),
     Wrote { began: Duration, written: Result<Record, String> },
@@ -160,7 +159,8 @@ impl Booth {
         }
     }
 
-    /// Starts a life where this process leads, confirms it, and ends it once another may have led.
+    /// Starts the operator when this process leads, extends its tenure, and drops it once another
+    /// may have led.
     fn keep<E>(&self, life: &mut Option<Life<E>>, start: impl Fn(Tenure) -> BoxFuture<'static, Result<(), E>>) {
         self.metrics.leads(self.candidate.ends().is_some());
         if life.as_ref().is_some_and(|life| self.candidate.is_over(&life.term)) {
@@ -181,7 +181,7 @@ impl Booth {
         }
     }
 
-    /// The request that a move is, with a bound on its time.
+    /// Sends the request for a move, with a timeout.
     fn ask(&self, wanted: Move) -> BoxFuture<'static, Came> {
         let (leases, now, began) = (self.leases.clone(), self.clock.now(), self.uptime.now());
         async move {
@@ -225,9 +225,8 @@ impl Booth {
         }
     }
 
-    /// Lets the Lease go at once, where this process has it and all that it changed is over. Else
-    /// it is kept, by whom is no more, until it has run out: something may be under way for as
-    /// long.
+    /// Releases the Lease at once if this process holds it and all its changes are over. Otherwise
+    /// the Lease is left to expire, because a call may take effect until then.
     async fn release(&mut self, tenure: Option<Tenure>) {
         self.metrics.leads(false);
         if self.candidate.steps_down(self.uptime.now()).is_some() || self.candidate.ends().is_none() {
@@ -244,7 +243,7 @@ impl Booth {
         }
     }
 
-    /// The watch of the Lease.
+    /// Watches the Lease.
     fn news(&self) -> impl Stream<Item = News> + Send + use<> {
         let (api, terms): (Api<Lease>, Terms) = (self.leases.api.clone(), self.leases.terms);
         let config = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
@@ -273,7 +272,7 @@ impl Booth {
     }
 }
 
-/// What comes of a request within its time.
+/// Returns the result of a request, or an error at its timeout.
 async fn in_time<T>(request: impl Future<Output = Result<T, Error>>) -> Result<T, String> {
     match timeout(REQUEST, request).await {
         Ok(came) => came.map_err(|error| kubernetes::describe(&error)),

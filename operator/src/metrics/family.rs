@@ -1,4 +1,4 @@
-//! How a family of metrics is made.
+//! Construction of metric families.
 
 use prometheus_client::metrics::family::MetricConstructor;
 use prometheus_client::metrics::histogram::Histogram;
@@ -14,7 +14,7 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
-/// A metric that a registry knows by this name.
+/// Registers a metric by name and returns it.
 pub(super) fn register<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
     registry.register(name, help, metric.clone());
     metric

@@ -1,4 +1,4 @@
-//! Labels of the series. Their sets are closed.
+//! Labels of the metrics. Their value sets are closed.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ pub(crate) struct BackendLabels {
     pub(crate) backend: String,
 }
 
-/// How a pass ended, in controller-runtime's words.
+/// The result of a pass, as controller-runtime names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum PassResult {
     /// Nothing is left to do until something changes.
@@ -61,11 +61,11 @@ pub(crate) enum PassResult {
     Error,
 }
 
-/// How a call to a store ended.
+/// The result of a call to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum CallResult {
     Success,
-    /// 404, which to most questions is an answer like any other.
+    /// 404, which is a regular answer to most calls.
     NotFound,
     /// 409, likewise.
     Conflict,

@@ -1,10 +1,10 @@
-//! What is measured (spec §4), in the OpenMetrics text format.
+//! Metrics (spec §4), in the OpenMetrics text format.
 //!
-//! Names and meaning are those of controller-runtime where it has them, so that its dashboards
+//! Names and meanings are those of controller-runtime where it has them, so that its dashboards
 //! work. Label sets are closed: controllers, phases, policies, triggers, operations, results, and
-//! the names of backends, whose series go with them; never a claim, a bucket or a namespace. What
-//! can be read off the caches is read when somebody asks (`controller::gauges`), so that it can't
-//! drift from them.
+//! the names of backends, whose series are removed with them. A claim, a bucket or a namespace is
+//! never a label. Gauges that follow from the caches are computed on each scrape
+//! (`controller::gauges`), so that they can't drift from them.
 
 mod family;
 mod labels;
@@ -36,7 +36,7 @@ use family::{Buckets, register};
 use labels::{LeaderLabels, PolicyLabels, TriggerLabels, UpstreamLabels};
 use passes::Controllers;
 
-/// The metrics of one operator. Clones are the same metrics.
+/// The metrics of one operator. Clones share their state.
 #[derive(Clone)]
 pub struct Metrics(Arc<Inner>);
 
@@ -44,7 +44,7 @@ struct Inner {
     registry: Mutex<Registry>,
     controllers: Controllers,
     upstream: Family<UpstreamLabels, Histogram, Buckets>,
-    /// The operations of `upstream`, so that no series of a backend outlives it.
+    /// The operations in `upstream`, needed to remove all series of a deleted backend.
     operations: Mutex<BTreeSet<&'static str>>,
     finalizers: Family<PolicyLabels, Histogram, Buckets>,
     purged: Family<BackendLabels, Counter>,
@@ -53,8 +53,7 @@ struct Inner {
     current: Current,
 }
 
-/// What is read off the caches that are there now. A process that leads for the second time has
-/// others.
+/// Collector over the current caches. They are replaced when a process becomes the leader again.
 #[derive(Clone, Default)]
 struct Current(Arc<Mutex<Option<Box<dyn Collector>>>>);
 
@@ -86,7 +85,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Everything at zero.
+    /// Creates all metrics at zero.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         registry.register(
@@ -133,7 +132,7 @@ impl Metrics {
             current,
             registry: Mutex::new(registry),
         };
-        // What has not happened yet is 0, not unknown.
+        // Known label values start at 0 instead of absent.
         for trigger in Trigger::ALL {
             drop(inner.rotations.get_or_create(&TriggerLabels { trigger }));
         }
@@ -143,21 +142,20 @@ impl Metrics {
         Self(Arc::new(inner))
     }
 
-    /// Everything as text, as a scrape gets it.
+    /// Encodes all metrics as the text of a scrape.
     pub fn encode(&self) -> String {
         let mut page = String::new();
         text::encode(&mut page, &self.0.registry.lock()).expect("writing to a String does not fail");
         page
     }
 
-    /// Adds what is read off when somebody asks.
-    /// What was read off before no longer is.
+    /// Sets the collector that computes gauges on each scrape, and replaces the previous one.
     pub(crate) fn collect(&self, collector: impl Collector) {
         *self.0.current.0.lock() = Some(Box::new(collector));
     }
 
-    /// Takes in whether this process leads, where it takes part in an election.
-    /// Who no longer leads has no caches to read off.
+    /// Records if this process leads, when it takes part in an election. A process that doesn't
+    /// lead has no caches, so the collector is removed.
     pub(crate) fn leads(&self, leads: bool) {
         if !leads {
             *self.0.current.0.lock() = None;
@@ -166,12 +164,12 @@ impl Metrics {
         self.0.leader.get_or_create(&labels).set(i64::from(leads));
     }
 
-    /// The metrics of a controller that runs at most `most` passes at once.
+    /// Returns the metrics of a controller that runs at most `most` passes at once.
     pub(crate) fn controller(&self, controller: &'static str, most: u16) -> ControllerMetrics {
         self.0.controllers.of(controller, most)
     }
 
-    /// Takes in a call to a store.
+    /// Counts a call to a store.
     pub(crate) fn called(&self, backend: &str, operation: &'static str, result: CallResult, took: Duration) {
         let labels = UpstreamLabels { backend: backend.to_owned(), operation, result };
         self.0.operations.lock().insert(operation);
@@ -179,7 +177,7 @@ impl Metrics {
         drop(self.0.purged.get_or_create(&BackendLabels { backend: backend.to_owned() }));
     }
 
-    /// Takes in that a claim's finalizer is off, this long after its deletion.
+    /// Records the removal of a claim's finalizer, this long after its deletion.
     pub(crate) fn finalized(&self, policy: Deletion, took: Duration) {
         let policy = match policy {
             Deletion::Retain => "Retain",
@@ -188,17 +186,17 @@ impl Metrics {
         self.0.finalizers.get_or_create(&PolicyLabels { policy }).observe(took.as_secs_f64());
     }
 
-    /// Takes in that objects were deleted.
+    /// Counts deleted objects.
     pub(crate) fn purged(&self, backend: &str, objects: u64) {
         self.0.purged.get_or_create(&BackendLabels { backend: backend.to_owned() }).inc_by(objects);
     }
 
-    /// Takes in that a credential is being replaced.
+    /// Counts a rotation.
     pub(crate) fn rotated(&self, trigger: Trigger) {
         self.0.rotations.get_or_create(&TriggerLabels { trigger }).inc();
     }
 
-    /// Drops the series of a backend that is gone.
+    /// Removes the series of a deleted backend.
     pub(crate) fn forget_backend(&self, backend: &str) {
         for operation in self.0.operations.lock().iter().copied() {
             for result in CallResult::ALL {

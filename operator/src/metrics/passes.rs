@@ -1,4 +1,4 @@
-//! What is measured of passes: the families of controller-runtime.
+//! Metrics of passes: the families of controller-runtime.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -26,7 +26,7 @@ pub(super) struct Controllers {
 }
 
 impl Controllers {
-    /// Adds them to a registry.
+    /// Registers the families.
     pub(super) fn register(registry: &mut Registry) -> Self {
         let histogram = Family::new_with_constructor(PASS_SECONDS);
         Self {
@@ -51,7 +51,7 @@ impl Controllers {
         }
     }
 
-    /// Those of one controller that runs at most `most` passes at once.
+    /// Returns the metrics of one controller that runs at most `most` passes at once.
     pub(super) fn of(&self, controller: &'static str, most: u16) -> ControllerMetrics {
         self.most.get_or_create(&ControllerLabels { controller }).set(i64::from(most));
         drop(self.active.get_or_create(&ControllerLabels { controller }));
@@ -72,14 +72,14 @@ pub(crate) struct Queued<'a> {
     metrics: &'a ControllerMetrics,
 }
 
-/// A pass under way.
+/// A running pass.
 pub(crate) struct Pass<'a> {
     metrics: &'a ControllerMetrics,
     began: Instant,
 }
 
 impl ControllerMetrics {
-    /// An object is queued.
+    /// Counts an object that is queued.
     pub(crate) fn queued(&self) -> Queued<'_> {
         self.families.adds.get_or_create(&self.queue()).inc();
         self.families.depth.get_or_create(&self.queue()).inc();
@@ -96,7 +96,7 @@ impl ControllerMetrics {
 }
 
 impl<'a> Queued<'a> {
-    /// Its turn has come.
+    /// Counts the start of its pass.
     pub(crate) fn begin(self) -> Pass<'a> {
         let metrics = self.metrics;
         metrics.families.active.get_or_create(&metrics.labels()).inc();
@@ -111,7 +111,7 @@ impl Drop for Queued<'_> {
 }
 
 impl Pass<'_> {
-    /// The pass is over.
+    /// Counts the end of the pass.
     pub(crate) fn end(self, result: PassResult) {
         let ControllerMetrics { families, controller } = self.metrics;
         families.total.get_or_create(&ResultLabels { controller, result }).inc();

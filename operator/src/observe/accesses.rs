@@ -1,4 +1,4 @@
-//! What is read about accesses, and about consent to them (spec §8).
+//! Live and cached reads for accesses, and for the consent to them (spec §8).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,8 +22,9 @@ use crate::plan::{Asker, ConsentQuestion, ConsentSeen, Failure, Stored, Unasked,
 use super::Observer;
 
 impl Observer {
-    /// What is read before a bucket is opened, in the order of the contract: nothing that comes
-    /// later is older than the version of the record. What isn't served isn't asked.
+    /// Reads the state that is needed before a bucket is opened to accesses, in the order of the
+    /// contract: no later answer is older than the version of the record. Namespaces that aren't
+    /// served are not read.
     pub(super) async fn consent(&self, claim: &Claim, asked: &ConsentQuestion) -> Result<ConsentSeen, Failure> {
         let record = self.internal_secret(asked.record.as_str()).await?;
         let own = self.own(&claim.uid).await?;
@@ -41,7 +42,7 @@ impl Observer {
         Ok(ConsentSeen { record, own, askers, unasked, backend, claim })
     }
 
-    /// True where a live read shows an access that names a claim, and is not on its way out.
+    /// True if a live read shows an access that names the claim and is not being deleted.
     async fn asks(&self, access: &AccessRef, claim: &ClaimRef) -> Result<bool, Failure> {
         let api: Api<DeserializeGuard<BucketAccess>> = Api::namespaced(self.client.clone(), &access.namespace);
         let found = api.get_opt(&access.name).await.map_err(|error| kubernetes::failure(&error))?;
@@ -49,9 +50,10 @@ impl Observer {
         Ok(live.is_some_and(|live| Access::parse(&live).claims().any(|named| named == claim)))
     }
 
-    /// Accesses that have a record, in namespaces that one of the claim's records is open to and in
-    /// which no access is seen to ask. Those that the watch shows are none: they ask for something
-    /// else.
+    /// Returns the recorded accesses in namespaces that a record of the claim is open to, and from
+    /// which no access is known to name the claim.
+    ///
+    /// Accesses that the watch shows are left out: they name something else.
     pub(super) fn recorded(&self, asking: &BTreeSet<AccessRef>, own: &[Stored]) -> BTreeSet<AccessRef> {
         let records = own.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
         let mut open: BTreeSet<NamespaceUid> = records.flat_map(|record| record.accesses.into_keys()).collect();
@@ -69,15 +71,16 @@ impl Observer {
         of_open.filter(|record| !self.accesses.has(&record.access, &record.uid)).map(|record| record.access).collect()
     }
 
-    /// The records of accesses of the namespace of this UID.
+    /// Returns the records of accesses in the namespace with this UID.
     fn access_records_in(&self, namespace: &NamespaceUid) -> impl Iterator<Item = AccessRecord> {
         let records = self.internal.access_records_in(namespace).into_iter();
         records.filter_map(|secret| AccessRecord::read(&secret.0).ok())
     }
 
-    /// The namespaces that a record is open to and in which this operator asks nobody. One of which
-    /// an access's record tells that it is a namespace that is served, by a UID that it no longer
-    /// has, is none of them: it is gone.
+    /// Returns the namespaces that a record is open to and that this operator does not serve.
+    ///
+    /// A namespace is left out if an access's record shows that its name is served but now has
+    /// another UID: it is deleted.
     pub(super) fn unasked(&self, record: &BucketRecord) -> Unasked {
         let reach = &self.setting.reach;
         if reach.is_whole() {
@@ -88,12 +91,12 @@ impl Observer {
         named.filter(|(_, name)| name.as_ref().is_none_or(|name| !reach.has(name))).collect()
     }
 
-    /// The name that a namespace had when an access from it was given its record.
+    /// Returns the name of a namespace, as recorded for an access in it.
     fn name_of(&self, namespace: &NamespaceUid) -> Option<String> {
         self.access_records_in(namespace).next().map(|record| record.access.namespace)
     }
 
-    /// A namespace, unless there is none, or it is on its way out.
+    /// Reads a namespace. Returns `None` if it doesn't exist or is being deleted.
     pub(crate) async fn namespace_live(&self, name: &str) -> Result<Option<Asker>, Failure> {
         let api: Api<Namespace> = Api::all(self.client.clone());
         let found: Option<PartialObjectMeta<Namespace>> =
@@ -112,7 +115,7 @@ impl Observer {
         Ok(found.and_then(|it| Backend::parse(it.0.as_ref().ok()?).ok()).map(Arc::new))
     }
 
-    /// What the caches know of an access.
+    /// Builds the view of a pass over an access, from the caches.
     pub(crate) fn begin_access(&self, raw: &BucketAccess) -> AccessView {
         let access = Access::parse(raw);
         let internal = self.internal.of_access(&access.uid);
@@ -129,8 +132,8 @@ impl Observer {
         AccessView::new(self.setting.clone(), access, AccessCached { internal, consumers, namespace, entries, lead })
     }
 
-    /// True where this operator serves the claim or the S3Backend of an entry; `None` where no
-    /// operator is noted. The note on a claim counts as it does for the claim's own pass.
+    /// True if this operator serves the claim or the S3Backend of an entry; `None` if no operator
+    /// is noted on it. The note on a claim counts as in a pass over that claim.
     fn serves(&self, entry: &Entry) -> Option<bool> {
         let named = match entry.of.as_ref().ok()? {
             EntryOf::Bucket(backend, _) => return self.serves_backend(backend),
@@ -143,8 +146,8 @@ impl Observer {
             Some(_) => {
                 let own = self.internal.of_claim(&claim.uid);
                 if own.is_empty() {
-                    // Its owner may have written the note. That of the S3Backend is an
-                    // administrator's.
+                    // The claim's owner may have written its note. Only administrators can write
+                    // that of the S3Backend.
                     return self.serves_backend(&claim.desired.as_ref().ok()?.backend);
                 }
                 let backends = own.iter().map(|secret| secret.text("backend"));
@@ -158,7 +161,7 @@ impl Observer {
         Some(!self.setting.is_anothers(Some(backend.served_by.as_ref()?)))
     }
 
-    /// Answers one question of a pass over an access.
+    /// Answers a look of a pass over an access.
     pub(crate) async fn answer_access(&self, view: &AccessView, look: &AccessLook) -> AccessAnswer {
         let answer = self.try_answer_access(view, look).await;
         answer.unwrap_or_else(|failure| AccessAnswer::Failed(AccessStep::Look(look.clone()), failure))
@@ -182,7 +185,7 @@ impl Observer {
         })
     }
 
-    /// What the caches say of an entry.
+    /// Returns the cached state of an entry.
     fn entry(&self, at: &AccessRef, namespace: Option<&Asker>, entry: &Entry) -> EntrySeen {
         match &entry.of {
             Err(error) => EntrySeen::Invalid(error.to_string()),
@@ -217,9 +220,11 @@ impl Observer {
         Ok(self.claim_word(at, namespace, claim.as_deref(), &own))
     }
 
-    /// The internal Secrets of a claim as the caches have them, but for the record of its bucket,
-    /// which is read live: what a key opens is for that to say. A list of the Secrets of each claim
-    /// would cost as much as all claims have.
+    /// Returns the cached internal Secrets of a claim, with the record of its bucket read live,
+    /// because the record decides what a key opens.
+    ///
+    /// A live list of the Secrets of each claim would be too expensive: each list costs as much as
+    /// the Secrets of all claims.
     async fn own_by_record(&self, uid: Option<&ClaimUid>) -> Result<Vec<Stored>, Failure> {
         let Some(uid) = uid else { return Ok(Vec::new()) };
         let mut own = self.internal.of_claim(uid);
@@ -227,7 +232,7 @@ impl Observer {
         let live = self.internal_secret(record.as_str()).await?;
         let cached = own.iter().position(|secret| secret.name() == record.as_str()).map(|at| own.remove(at));
         if live.iter().zip(&cached).any(|(live, cached)| live.reference().id.is_older_than(&cached.reference().id)) {
-            // A server may answer from its past.
+            // The server may have answered with an outdated state.
             return Err(Failure::Conflict);
         }
         own.extend(live);
@@ -242,8 +247,8 @@ impl Observer {
         ClaimWord::unwatched(asker, uid, own, |backend, endpoint| self.is_there(backend, endpoint))
     }
 
-    /// UID of a claim in a namespace that isn't served, as its records have it. Where those of two
-    /// claims have the name it isn't known which of them is there.
+    /// Returns the UID of a claim in a namespace that isn't served, from its records. Returns
+    /// `None` if records of two claims have its name, because it isn't known which of them exists.
     fn uid_of_unwatched(&self, named: &ClaimRef) -> Option<ClaimUid> {
         let records = self.internal.records_of(named).into_iter();
         let records = records.filter_map(|secret| BucketRecord::read(&secret.0).ok());
@@ -252,7 +257,8 @@ impl Observer {
         uids.next().filter(|_| uids.next().is_none())
     }
 
-    /// Whether a backend is, or was, at an endpoint: then the gateway finds what is there.
+    /// True if the endpoint is a current or former one of the backend. Then the gateway finds the
+    /// bucket.
     fn is_there(&self, backend: &str, endpoint: &Endpoint) -> bool {
         let backend = self.backends.get(backend).and_then(Result::ok);
         backend.is_some_and(|it| it.endpoint == *endpoint || it.former_endpoints.contains(endpoint))
@@ -263,7 +269,7 @@ impl Observer {
         found.0.as_ref().ok().map(Claim::parse)
     }
 
-    /// What an administrator says of a bucket that no claim has.
+    /// Returns an administrator's consent for a bucket without a claim.
     fn shared_bucket(&self, at: &AccessRef, name: &str, bucket: &BucketName) -> BucketWord {
         let Some(Ok(backend)) = self.backends.get(name) else { return BucketWord::NotShared };
         let Some((namespaces, consent)) = backend.shared_buckets.get(bucket) else { return BucketWord::NotShared };
@@ -276,7 +282,7 @@ impl Observer {
         };
         let holds = |secret: &&Stored| match wire::Role::of_internal(secret.name()) {
             Some(wire::Role::VirtualCredential) => true,
-            // One that can't be read may be of a claim that has the bucket.
+            // A record that can't be read may be of a claim that has the bucket.
             Some(wire::Role::BucketRecord) => BucketRecord::read(&secret.0).map_or(true, |record| record.has_begun()),
             Some(_) | None => false,
         };
@@ -288,14 +294,14 @@ impl Observer {
         BucketWord::Shared { place, consent: consent.clone() }
     }
 
-    /// GET an access.
+    /// Reads an access live.
     async fn access(&self, at: &AccessRef) -> Result<Option<Box<Access>>, Failure> {
         let api: Api<BucketAccess> = Api::namespaced(self.client.clone(), &at.namespace);
         let found = api.get_opt(&at.name).await.map_err(|error| kubernetes::failure(&error))?;
         Ok(found.map(|raw| Box::new(Access::parse(&kept::access_for_pass(&raw)))))
     }
 
-    /// LIST the internal Secrets of an access.
+    /// Lists the internal Secrets of an access live.
     pub(crate) async fn own_of_access(&self, uid: &AccessUid) -> Result<Vec<Stored>, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
         let labels = format!("{}={}", wire::ACCESS_UID, wire::label_value(uid.as_str()));

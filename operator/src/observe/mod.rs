@@ -1,5 +1,4 @@
-//! Answers the questions of a plan. Reads, and never changes anything; absence is a value, an error
-//! is an error.
+//! Answers the looks of a plan. It only reads. Absence is a value, and an error stays an error.
 
 mod accesses;
 mod obc;
@@ -22,7 +21,7 @@ use crate::plan::{
 };
 use crate::upstream::{Caller, Class, Upstream, UpstreamError, Upstreams};
 
-/// Where answers come from.
+/// The sources of answers.
 pub(crate) struct Observer {
     pub(crate) client: Client,
     pub(crate) setting: Arc<Setting>,
@@ -31,23 +30,23 @@ pub(crate) struct Observer {
     pub(crate) backends: Arc<BackendCache>,
     pub(crate) namespaces: Arc<NamespaceCache>,
     pub(crate) accesses: Arc<AccessCache>,
-    /// The claims, for who asks whether one shares; `None` where nobody does.
+    /// Store of claims, to look up if a claim shares its bucket; `None` if nothing needs that.
     pub(crate) claims: Option<Store<DeserializeGuard<BucketClaim>>>,
     pub(crate) usage: Arc<UsageCache>,
     pub(crate) upstreams: Arc<Upstreams>,
 }
 
 impl Observer {
-    /// What the caches know of a claim.
+    /// Builds the view of a pass over a claim, from the caches.
     pub(crate) fn begin(&self, raw: &BucketClaim) -> View {
         let claim = Claim::parse(raw);
         let internal = self.internal.of_claim(&claim.uid);
         let bound = claim.status.bound_secret_name.clone();
         let mut consumers = self.consumers.of_claim(&claim.uid);
-        // A UID is no secret, and whoever knows it can name it as an owner in a namespace of
-        // theirs.
+        // A UID is not secret: anybody who knows it can write it into an owner reference in another
+        // namespace.
         consumers.retain(|secret| secret.0.metadata.namespace.as_deref() == Some(&claim.at.namespace));
-        // A Secret of the wanted name that is not this claim's is known by name alone.
+        // A Secret of the wanted name that is not this claim's is only found by name.
         for name in [Some(claim.consumer_secret.clone()), bound].into_iter().flatten() {
             consumers.extend(self.consumers.get(&claim.at.namespace, &name));
         }
@@ -57,7 +56,7 @@ impl Observer {
         View::new(self.setting.clone(), claim, Cached { internal, consumers, recheck, held, asking })
     }
 
-    /// Who asks for accesses to a claim's bucket, and to whose its records are open.
+    /// Returns the accesses that name a claim, and the namespaces that its records are open to.
     fn asking(&self, claim: &ClaimRef, internal: &[Stored]) -> Option<Asking> {
         let accesses = self.accesses.live_of_claim(claim)?;
         let open = internal.iter().filter_map(|secret| BucketRecord::read(&secret.0).ok());
@@ -70,7 +69,8 @@ impl Observer {
         Some(Asking { accesses, recorded, namespaces, unasked })
     }
 
-    /// Asks for what a live read missed of a claim's Secrets, though the watch has shown it.
+    /// Returns looks at the claim's Secrets that a live read missed although the watch has shown
+    /// them.
     fn recheck(&self, claim: &Claim) -> Vec<Look> {
         let internal = self.internal.missed_of(&claim.uid).into_iter().map(|(_, name)| Look::Internal(name));
         let consumers = self.consumers.missed_of(&claim.uid).into_iter();
@@ -78,7 +78,7 @@ impl Observer {
         internal.chain(consumers.map(|(_, name)| Look::Consumer(name))).collect()
     }
 
-    /// Answers one question.
+    /// Answers one look.
     pub(crate) async fn answer(&self, caller: &Arc<Caller>, claim: &Claim, look: &Look) -> Answer {
         let answer = self.try_answer(caller, claim, look).await;
         answer.unwrap_or_else(|failure| Answer::Failed(Step::Look(look.clone()), failure))
@@ -135,10 +135,11 @@ impl Observer {
         }
     }
 
-    /// Whether a Secret is a credential for this very bucket: by the endpoint that it notes, or
-    /// because the store of that one is at this endpoint by now. Of one that notes none, and whose
-    /// backend is gone, it isn't known which endpoint it was for: a conflict too many harms less
-    /// than one too few.
+    /// True if a Secret is a credential for this bucket: by its recorded endpoint, or because that
+    /// endpoint's store has moved to this one.
+    ///
+    /// If it has no recorded endpoint and its backend is deleted, its endpoint is unknown. It
+    /// counts then, because a false conflict is less harmful than a missed one.
     fn is_key_to(&self, secret: &Stored, target: &Target) -> bool {
         let noted = secret.endpoint();
         let backend = secret.text("backend").and_then(|name| self.backends.get(name)).and_then(Result::ok);
@@ -152,13 +153,15 @@ impl Observer {
         secret.label(wire::ROLE) == Some(wire::Role::VirtualCredential.as_str()) && opens
     }
 
-    /// Whose public access counts, where another claim opens a bucket of this name at another
-    /// store: the oldest record's, as at the gateway (spec §6). Where a record is missing it is
-    /// nobody's.
+    /// Returns another claim that opens a bucket of this name at another store and keeps this
+    /// claim's public access from taking effect.
+    ///
+    /// Only the claim with the oldest record has public access, as at the gateway (spec §6). If a
+    /// record is missing, no claim has.
     fn public_rival(&self, uid: &ClaimUid, target: &Target) -> Option<ClaimRef> {
         let all = self.internal.of_bucket(&target.bucket);
         let records: Vec<_> = all.iter().filter_map(|it| Some((BucketRecord::read(&it.0).ok()?, it))).collect();
-        // Of one second the name decides.
+        // With equal times the name decides.
         let age = |uid: &str, is_there: &dyn Fn(&BucketRecord) -> bool| {
             let own = records.iter().filter(|(record, _)| record.uid.as_str() == uid && is_there(record));
             own.filter_map(|(_, it)| Some((it.0.metadata.creation_timestamp.as_ref()?.0, it.name()))).min()
@@ -169,7 +172,7 @@ impl Observer {
             let other = binding.text("claim_uid").filter(|other| *other != uid.as_str() && is_binding)?;
             let (noted, backend) = (binding.endpoint(), binding.text("backend")?);
             if binding.kept_by().is_some() || noted.as_ref() == Some(&target.endpoint) {
-                // It opens nothing, or this very bucket, which one of both holds.
+                // It opens nothing, or it is for this same bucket, which only one of both holds.
                 return None;
             }
             let theirs = age(other, &|record| match &noted {
@@ -192,8 +195,8 @@ impl Observer {
         Ok(claim.map(|raw| Box::new(Claim::parse(&kept::claim_for_pass(&raw)))))
     }
 
-    /// LIST the internal Secrets that carry a claim's UID. A list from before what is known of them
-    /// is no answer: it would have the claim go back.
+    /// Lists the internal Secrets with a claim's UID live. A list that is older than the cache is
+    /// an error, because it would set the claim back.
     pub(crate) async fn own(&self, uid: &ClaimUid) -> Result<Vec<Stored>, Failure> {
         let list = self.list(&format!("{}={}", wire::CLAIM_UID, wire::label_value(uid.as_str()))).await?;
         if self.internal.is_ahead_of(uid, list.metadata.resource_version.as_deref()) {
@@ -214,7 +217,7 @@ impl Observer {
         Ok(secrets)
     }
 
-    /// LIST internal Secrets. One that shows what we deleted since is no answer either.
+    /// Lists internal Secrets. A list that shows Secrets which we have deleted is an error too.
     async fn list(&self, labels: &str) -> Result<ObjectList<Secret>, Failure> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), &self.setting.operator_namespace);
         let list = api.list(&ListParams::default().labels(labels)).await;
@@ -222,13 +225,13 @@ impl Observer {
         if self.internal.has_deleted(&list.items) { Err(Failure::Conflict) } else { Ok(list) }
     }
 
-    /// What a live list of internal Secrets shows.
+    /// Converts a live list of internal Secrets.
     fn found(&self, list: ObjectList<Secret>) -> Vec<Stored> {
         let secrets = list.items.into_iter().map(|secret| self.internal.kept(secret));
         secrets.inspect(|secret| self.internal.read_live(secret)).map(Stored).collect()
     }
 
-    /// GET an internal Secret by name.
+    /// Reads an internal Secret by name.
     pub(crate) async fn internal_secret(&self, name: &str) -> Result<Option<Stored>, Failure> {
         self.secret(&self.setting.operator_namespace, name, &self.internal).await
     }
@@ -237,7 +240,7 @@ impl Observer {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let secret = api.get_opt(name).await.map_err(|error| kubernetes::failure(&error))?;
         if cache.has_deleted(&secret) {
-            // It is of the server's past.
+            // The server answered with an outdated state.
             return Err(Failure::Conflict);
         }
         let secret = secret.map(|secret| cache.kept(secret));
@@ -268,8 +271,8 @@ impl Observer {
         seen.map_err(|error| upstream_failure(&error))
     }
 
-    /// The client for a target in this caller's hands, if its backend still has the endpoint that
-    /// the plan was made for.
+    /// Returns the client of a target on behalf of this caller, if the backend still has the
+    /// endpoint of the plan.
     pub(crate) async fn upstream(&self, caller: &Arc<Caller>, target: &Target) -> Result<Upstream, Failure> {
         let name = &target.backend;
         match self.backends.get(name) {
@@ -284,11 +287,11 @@ impl Observer {
     }
 }
 
-/// The failure that a plan goes on from.
+/// Classifies an error for the planner.
 pub(crate) fn upstream_failure(error: &UpstreamError) -> Failure {
     match &error.class {
         Class::Forbidden(NoMandate::ReadOnly) => Failure::ReadOnly,
-        // Whoever leads by now may have changed it.
+        // Another leader may have changed the bucket.
         Class::Forbidden(NoMandate::NotLeading) => Failure::Conflict,
         Class::Unsupported => Failure::Unsupported,
         Class::Denied { .. } => Failure::UpstreamDenied(error.to_string()),

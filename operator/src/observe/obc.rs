@@ -1,4 +1,4 @@
-//! What is read about ObjectBucketClaims (spec §9).
+//! Live reads for ObjectBucketClaims (spec §9).
 
 use std::fmt::Debug;
 
@@ -16,7 +16,7 @@ use crate::plan::obc::{Bucket, ObcAnswer, ObcLook, Shadow, ShadowKind, Told, buc
 use super::Observer;
 
 impl Observer {
-    /// Answers one question of a pass over an ObjectBucketClaim.
+    /// Answers a look of a pass over an ObjectBucketClaim.
     pub(crate) async fn answer_obc(&self, obc: &Obc, look: &ObcLook) -> Result<ObcAnswer, Failure> {
         let (client, namespace, name) = (&self.client, &obc.at.namespace, &obc.at.name);
         Ok(match look {
@@ -59,7 +59,7 @@ impl Observer {
     }
 }
 
-/// The object of this name. That the server doesn't know the kind is an error, never absence.
+/// Reads an object by name. A kind that the server doesn't know is an error, never absence.
 async fn get<K: Resource + Clone + DeserializeOwned + Debug>(api: &Api<K>, name: &str) -> Result<Option<K>, Failure> {
     match api.get(name).await {
         Ok(found) => Ok(Some(found)),
@@ -68,7 +68,7 @@ async fn get<K: Resource + Clone + DeserializeOwned + Debug>(api: &Api<K>, name:
     }
 }
 
-/// The same of an object that may be one that can't be decoded, which is an error.
+/// Like [`get`], for an object that may fail to decode, which is an error.
 async fn get_decoded<K>(api: &Api<DeserializeGuard<K>>, name: &str) -> Result<Option<K>, Failure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,

@@ -1,4 +1,4 @@
-//! What comes next about an access.
+//! Preview of an access.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -12,13 +12,13 @@ use super::ahead::{Ahead, End};
 use super::line::{Deed, Line, Next, Object};
 use super::seen::Seen;
 
-/// An access that changes while it is looked at is looked at so often.
+/// Maximum number of passes over an access that changes meanwhile.
 const MOST_PASSES: u8 = 3;
 
-/// Answers questions, and can do nothing else.
+/// Answers looks, and can do nothing else.
 struct Eyes<'a> {
     seen: &'a Seen,
-    /// What the API server did not let us find out.
+    /// The first look that the API server did not answer.
     unanswered: Option<String>,
 }
 
@@ -32,10 +32,10 @@ impl CarryOut<Ahead<AccessView>> for Eyes<'_> {
     }
 }
 
-/// What a look ahead at one access found.
+/// The preview of one access.
 pub(super) struct Found {
     pub(super) line: Line,
-    /// How it stands; `None` where it is left alone.
+    /// The state that `why` explains; `None` if the access is left alone.
     pub(super) outlook: Option<Outlook>,
 }
 
@@ -45,7 +45,7 @@ impl Found {
     }
 }
 
-/// Looks ahead at an access.
+/// Previews an access.
 pub(super) async fn look_ahead(seen: &Seen, object: Object, access: &Access) -> Found {
     let raw = match &access.0 {
         Ok(raw) => raw,
@@ -85,7 +85,7 @@ async fn pass(seen: &Seen, object: Object, raw: &BucketAccess) -> Found {
     Found::of(object, next, Some(stands))
 }
 
-/// What it means that a pass ends without an effect.
+/// Interprets a pass that ended without an effect.
 fn rests(rest: &Rest, stands: &Outlook, now: Timestamp) -> Next {
     let after = |time| SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
     let told = stands.obstacle.as_ref().map(|(_, message)| message.clone());

@@ -1,4 +1,4 @@
-//! Looking ahead with a pass: questions are answered, and at the first effect it is over.
+//! Runs a pass up to its first effect: looks are answered, and the effect ends it.
 
 use std::ops::ControlFlow;
 
@@ -8,17 +8,17 @@ use crate::plan::access::{AccessAct, AccessLook, AccessStep, AccessView};
 use crate::plan::obc::{ObcAct, ObcLook, ObcStep, ObcView};
 use crate::plan::{Arrival, Bound, Reconciliation};
 
-/// A pass whose steps are questions and effects.
+/// A pass whose steps are looks and effects.
 pub(super) trait Pass: Reconciliation {
-    /// A question.
+    /// A look.
     type Look: Clone + Send;
     /// An effect.
     type Act;
 
-    /// Which of the two a step is.
+    /// Splits a step into look or effect.
     fn parted(step: Self::Step) -> Parted<Self::Look, Self::Act>;
 
-    /// The step that asks this.
+    /// Wraps a look as a step.
     fn asking(look: &Self::Look) -> Self::Step;
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Parted<L, A> {
 /// A pass, up to its first effect.
 pub(super) struct Ahead<P>(pub(super) P);
 
-/// Where it ends.
+/// The end of such a pass.
 pub(super) enum End<P: Pass> {
     Act(P::Act),
     Rest(P::End),

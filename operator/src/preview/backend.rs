@@ -1,4 +1,4 @@
-//! What comes next about a backend: the store is probed, as it is from time to time.
+//! Preview of a backend: the store is probed, as the operator does from time to time.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::upstream::{AccessError, Upstream};
 use super::line::{Deed, Line, Next, Object};
 use super::seen::Seen;
 
-/// When a backend would be probed next is no matter here.
+/// Probe interval. Its value doesn't affect the result.
 const INTERVAL: Duration = Duration::from_secs(600);
 
 /// A pass over a backend, up to its first effect.
 struct Ahead(BackendPass);
 
-/// Where it ends.
+/// The end of such a pass.
 enum End {
     Act(BackendStep),
     Rest(BackendEnd),
@@ -64,7 +64,7 @@ impl Reconciliation for Ahead {
     }
 }
 
-/// Answers questions, and can do nothing else.
+/// Answers looks, and can do nothing else.
 struct Eyes<'a> {
     seen: &'a Seen,
     name: String,
@@ -95,7 +95,7 @@ impl Eyes<'_> {
                 self.client = Some(client);
                 Ok(Connected::Anew)
             }
-            // The operator may well be let.
+            // The operator may have this right.
             Err(error @ AccessError::Forbidden(..)) => Err(error.to_string()),
             Err(error) => unconnected(&error),
         }
@@ -117,7 +117,7 @@ impl Eyes<'_> {
     }
 }
 
-/// Looks ahead at a backend.
+/// Previews a backend.
 pub(super) async fn look_ahead(seen: &Seen, object: Object, backend: &Backend) -> Line {
     let raw = match &backend.0 {
         Ok(raw) => raw,

@@ -1,4 +1,4 @@
-//! What comes next about a claim.
+//! Preview of a claim.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::heard::{doubt, heard, unanswered};
 use super::line::{Deed, Line, Next, Object};
 use super::seen::Seen;
 
-/// A claim that changes while it is looked at is looked at so often.
+/// Maximum number of passes over a claim that changes meanwhile.
 const MOST_PASSES: u8 = 3;
 
 /// A pass over a claim, up to its first effect.
 struct Ahead(View);
 
-/// Where it ends.
+/// The end of such a pass.
 enum End {
     Act(Act),
     Rest(Rest),
@@ -60,14 +60,14 @@ impl Reconciliation for Ahead {
     }
 }
 
-/// Answers questions, and can do nothing else.
+/// Answers looks, and can do nothing else.
 struct Eyes<'a> {
     seen: &'a Seen,
     caller: Arc<Caller>,
-    /// What stores said.
+    /// Answers of stores, as text.
     heard: Vec<String>,
     doubt: Option<String>,
-    /// What the API server did not let us find out.
+    /// The first look that the API server did not answer.
     unanswered: Option<String>,
 }
 
@@ -86,9 +86,9 @@ impl CarryOut<Ahead> for Eyes<'_> {
 }
 
 impl Eyes<'_> {
-    /// Why a store can't be asked that the operator may be able to ask: the Secret that has its
-    /// credentials is not for this process to read. What a backend itself lacks, the operator
-    /// lacks as well.
+    /// Returns the reason if this process can't call a store that the operator may be able to call,
+    /// because it may not read the Secret with the credentials. A defect of the backend itself
+    /// doesn't count, as it affects the operator too.
     async fn out_of_reach(&self, look: &Look) -> Option<String> {
         let at = Step::Look(look.clone()).upstream()?.clone();
         let backend = self.seen.observer.backends.get(&at.backend)?.ok()?;
@@ -99,12 +99,12 @@ impl Eyes<'_> {
     }
 }
 
-/// What a look ahead at one claim found.
+/// The preview of one claim.
 pub(super) struct Found {
     pub(super) line: Line,
-    /// What keeps it from being Ready, unless there is something to do first.
+    /// The reason why it isn't Ready, unless there is an effect to carry out first.
     pub(super) obstacle: Option<Obstacle>,
-    /// What stores said.
+    /// Answers of stores, as text.
     pub(super) heard: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl Found {
     }
 }
 
-/// Looks ahead at a claim. `look`: at its bucket as well, as in a drift check.
+/// Previews a claim. `look` also checks its bucket, like a drift check.
 pub(super) async fn look_ahead(seen: &Seen, place: u64, object: Object, claim: &Claim, look: bool) -> Found {
     let raw = match &claim.0 {
         Ok(raw) => raw,
@@ -158,7 +158,7 @@ async fn pass(seen: &Seen, place: u64, object: Object, raw: &BucketClaim, look: 
     Found { line: Line { object, next, doubt: eyes.doubt }, obstacle, heard: eyes.heard }
 }
 
-/// What it means that a pass ends without an effect.
+/// Interprets a pass that ended without an effect.
 fn rests(rest: &Rest, obstacle: Option<&Obstacle>, now: Timestamp) -> Next {
     let after = |time| SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
     let told = obstacle.map(|obstacle| obstacle.message.clone());

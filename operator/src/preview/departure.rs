@@ -1,4 +1,5 @@
-//! Objects that hang once the operator is gone: those with a finalizer that it alone takes off.
+//! Objects whose deletion would hang after an uninstall, because only this operator removes their
+//! finalizer.
 
 use kube::{Resource, ResourceExt};
 
@@ -10,11 +11,11 @@ use super::plan::Plan;
 use super::seen::Seen;
 use super::setup::{Means, Scope, Setup};
 
-/// Lists what hangs once the operator is gone, of what `scope` names. Objects of other operators
-/// are left out.
+/// Lists the objects in `scope` whose deletion would hang after an uninstall, without those of
+/// other operators.
 ///
 /// # Errors
-/// One sentence: what could not be read.
+/// A one-sentence message about what could not be read.
 pub async fn departure(setup: &Setup, means: Means, scope: &Scope) -> Result<Plan, String> {
     let seen = Seen::read(setup, means, scope).await?;
     let claims = seen.claims.iter().filter(|(at, it)| scope.has_claim(at) && is_ours(&seen, *it, FINALIZER));
@@ -38,7 +39,7 @@ fn line(object: Object, then: &str) -> Line {
     Line { object, next: Next::Wait(words, None), doubt: None }
 }
 
-/// The end of the bucket, once the claim is deleted.
+/// Describes what happens to the bucket when the claim is deleted.
 fn fate(seen: &Seen, claim: &Claim) -> String {
     let Ok(raw) = &claim.0 else { return "it can't be decoded".to_owned() };
     let view = seen.observer.begin(raw);

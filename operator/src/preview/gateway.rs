@@ -1,4 +1,4 @@
-//! The gateway that the operator was told, as far as that can be seen.
+//! Infers the gateway that the operator is configured with.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,14 @@ use crate::controller::objects::Claim;
 
 use super::setup::GivenGateway;
 
-/// Where nothing tells the gateway's address, nothing that is shown depends on it.
+/// Placeholder if the gateway's address is unknown. No output depends on it then.
 const NOWHERE: &str = "http://gateway.invalid";
 
-/// The gateway that the operator has most likely been told: what is not given is what most bound
-/// claims have. The address is in their status, which nobody else writes; where there are none, in
-/// consumer Secrets.
+/// Returns the gateway that the operator most likely uses. A value that isn't given is taken from
+/// most bound claims.
+///
+/// The address is taken from their status, which only the operator writes; without bound claims,
+/// from consumer Secrets.
 pub(super) fn gateway(
     given: &GivenGateway,
     claims: &BTreeMap<ClaimRef, Claim>,
@@ -27,7 +29,7 @@ pub(super) fn gateway(
     let mut assumed = Vec::new();
     let endpoint = given.endpoint.clone().or_else(|| {
         let of_claims = most_frequent(endpoints.map(|endpoint| endpoint.to_string()));
-        // An access may name no claim.
+        // A cluster may have accesses without any claim.
         let of_secrets = || most_frequent(texts("AWS_ENDPOINT_URL")).map(|found| (found, "consumer Secrets"));
         let found = of_claims.map(|found| (found, "bound claims")).or_else(of_secrets);
         assumed.push(match &found {
@@ -50,7 +52,7 @@ pub(super) fn gateway(
     (gateway, assumed)
 }
 
-/// The most frequent; of several the first in order.
+/// Returns the most frequent string; of several, the first in order.
 fn most_frequent(all: impl Iterator<Item = String>) -> Option<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     all.for_each(|one| *counts.entry(one).or_default() += 1);

@@ -1,10 +1,10 @@
-//! What a store said, in words.
+//! Answers of stores, as text.
 
 use crate::api::ClaimUid;
 use crate::api::wire::TAG_CLAIM_UID;
 use crate::plan::{Answer, BucketSeen, Failure, OwnerSeen, Step, VersioningSeen};
 
-/// What an answer tells of a store; `None` for what is no store's.
+/// Describes a store's answer; `None` for any other answer.
 pub(super) fn heard(uid: &ClaimUid, answer: &Answer) -> Option<String> {
     Some(match answer {
         Answer::Bucket(at, seen) => format!("bucket {} {}", at.bucket, shown(uid, seen)),
@@ -33,7 +33,7 @@ fn shown(uid: &ClaimUid, seen: &BucketSeen) -> String {
     }
 }
 
-/// What a store, or the way to it, did instead of giving an answer.
+/// Describes the failure of a call to a store.
 fn failed<'a>(step: &Step, failure: &'a Failure) -> Option<&'a str> {
     step.upstream()?;
     match failure {
@@ -48,8 +48,8 @@ fn failed<'a>(step: &Step, failure: &'a Failure) -> Option<&'a str> {
     }
 }
 
-/// Why an answer leaves it open what the operator would do: a store gave this process none, and may
-/// well give one to the operator.
+/// Returns the reason if an answer leaves the operator's next step open: the store gave no answer
+/// to this process, but may give one to the operator.
 pub(super) fn doubt(answer: &Answer) -> Option<String> {
     match answer {
         Answer::Failed(step, failure @ (Failure::Upstream(_) | Failure::NoUpstream(_))) => {
@@ -59,7 +59,7 @@ pub(super) fn doubt(answer: &Answer) -> Option<String> {
     }
 }
 
-/// Why an answer says nothing of what the operator would do: the API server gave this process none.
+/// Returns the reason if the API server gave no answer to this process.
 pub(super) fn unanswered(answer: &Answer) -> Option<String> {
     match answer {
         Answer::Failed(step, Failure::Kubernetes(why) | Failure::Refused(why)) => Some(format!("can't {step}: {why}")),

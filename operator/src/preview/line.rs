@@ -1,4 +1,4 @@
-//! What comes next about one object.
+//! The next step of one object.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::api::{AccessRef, ClaimRef};
 use crate::plan::Act;
 
-/// What comes next about one object.
+/// The next step of one object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The object.
     pub object: Object,
-    /// What comes next.
+    /// The next step.
     pub next: Next,
-    /// What could not be found out here, and may be otherwise for the operator: a store that gives
-    /// this process no answer.
+    /// A fact that could not be found out here and may differ for the operator, for example because
+    /// a store doesn't answer this process.
     pub doubt: Option<String>,
 }
 
-/// An object that something comes next about.
+/// A previewed object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Object {
     /// An S3Backend.
@@ -31,40 +31,41 @@ pub enum Object {
     Access(AccessRef),
     /// An ObjectBucketClaim.
     Obc(ClaimRef),
-    /// What is left of a claim that is gone.
+    /// The remaining Secrets of a deleted claim.
     Left(ClaimRef),
-    /// What is left of an access that is gone.
+    /// The remaining Secrets of a deleted access.
     LeftAccess(AccessRef),
 }
 
-/// What comes next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
-    /// Nothing, before this time if one is given: something becomes due then.
+    /// Nothing is due before this time, if one is given.
     Nothing(Option<Timestamp>),
-    /// Nothing, and nothing is said of it: it is not this operator's, or can't be read. Says which.
+    /// Nothing, because the object belongs to another operator or can't be decoded; the text says
+    /// which.
     LeftAlone(String),
     /// The operator does something.
     Act(Box<Deed>),
-    /// It waits, at most until this time: it looks again then.
+    /// The object waits, and is checked again at this time at the latest.
     Wait(String, Option<Timestamp>),
-    /// It can't be told. Says why.
+    /// The next step is unknown, for this reason.
     Unknown(String),
 }
 
-/// What the operator does.
+/// An effect of the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deed {
-    /// What for, and why now.
+    /// Its purpose, and why it is due.
     pub words: String,
     /// The step, as the operator logs it.
     pub step: String,
-    /// The effect, of a claim.
+    /// The effect, for a claim.
     pub act: Option<Act>,
 }
 
 impl Object {
-    /// Namespace, if it has one, and name.
+    /// Returns the namespace, if there is one, and the name.
     pub fn name(&self) -> (Option<&str>, &str) {
         match self {
             Self::Backend(name) => (None, name),
@@ -73,7 +74,7 @@ impl Object {
         }
     }
 
-    /// What its kind is called in the API.
+    /// Returns the kind in the API.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Backend(_) => "S3Backend",
@@ -84,7 +85,7 @@ impl Object {
     }
 }
 
-/// As the command line takes it.
+/// Formats the name as the command line accepts it.
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -99,7 +100,7 @@ impl fmt::Display for Object {
 }
 
 impl Next {
-    /// The word for it in a document.
+    /// Returns the value in JSON output.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Nothing(_) | Self::LeftAlone(_) => "nothing",
@@ -109,7 +110,7 @@ impl Next {
         }
     }
 
-    /// The time from which it may be otherwise by itself.
+    /// Returns the time at which the step may change without any other change.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Nothing(until) | Self::Wait(_, until) => *until,
@@ -117,7 +118,7 @@ impl Next {
         }
     }
 
-    /// The step, as the operator logs it.
+    /// Returns the step, as the operator logs it.
     pub fn step(&self) -> Option<&str> {
         match self {
             Self::Act(deed) => Some(&deed.step),
@@ -126,7 +127,7 @@ impl Next {
     }
 }
 
-/// In words.
+/// Formats the step as text for people.
 impl fmt::Display for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -142,7 +143,7 @@ impl fmt::Display for Next {
 }
 
 impl Line {
-    /// Its place in a document.
+    /// Returns the line in JSON output.
     pub(super) fn json(&self) -> Value {
         let (namespace, name) = self.object.name();
         let mut line = json!({

@@ -1,20 +1,20 @@
-//! A list of a kind, as a watch would tell of it.
+//! Lists a kind and delivers the objects like a watch.
 
 use kube::api::{ListParams, ObjectList};
 use kube::runtime::watcher::Event;
 
 use crate::kubernetes::describe;
 
-/// Objects in a page of a list.
+/// Page size of a list.
 const PAGE: u32 = 100;
 
-/// How often a list is begun that a server lets go of half way.
+/// Maximum number of times that an expired list is begun.
 const MOST_LISTS: u8 = 3;
 
-/// One list, in pages. What a server lets go of half way is begun again.
+/// Lists in pages. A list whose continue token expires is begun again.
 ///
 /// # Errors
-/// One sentence: what can't be listed, and why.
+/// A one-sentence message about what can't be listed, and why.
 pub(super) async fn list<K: Clone>(
     what: &str,
     labels: &str,
@@ -24,10 +24,10 @@ pub(super) async fn list<K: Clone>(
     listed(labels, ask, take).await.map_err(|error| format!("can't list {what}: {}", describe(&error)))
 }
 
-/// The same of a kind that a cluster may not have. Returns whether it has it.
+/// Like [`list`], for a kind that the cluster may not have. Returns true if it has it.
 ///
 /// # Errors
-/// One sentence: what can't be listed, and why.
+/// A one-sentence message about what can't be listed, and why.
 pub(super) async fn list_if_known<K: Clone>(
     what: &str,
     labels: &str,

@@ -1,10 +1,10 @@
-//! What the operator would do next, told and not done: `plan` and `why` (spec §5).
+//! Previews the operator's next steps without carrying them out: `plan` and `why` (spec §5).
 //!
-//! The planner is asked as in a pass, its questions are answered by the same observer, and at the
-//! first effect the reconciliation is over: that is what comes next. There is nobody here who could
-//! carry it out, and the clients of API server and stores are those of `--read-only`.
+//! The planner runs as in a pass, the same observer answers its looks, and the first effect ends
+//! the reconciliation: that is the next step. Nothing here could carry it out, and the clients of
+//! API server and stores are those of `--read-only`.
 //!
-//! What a running operator has in memory is not known here: what of it matters stands in the status
+//! The memory of a running operator is not available here. The relevant parts are in the status
 //! that it has written (`controller/looks.rs`).
 
 mod access;

@@ -1,4 +1,4 @@
-//! What comes next about an ObjectBucketClaim.
+//! Preview of an ObjectBucketClaim.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -13,13 +13,13 @@ use super::line::{Deed, Line, Next, Object};
 use super::seen::Seen;
 use super::seen_obc::SeenObcs;
 
-/// One that changes while it is looked at is looked at so often.
+/// Maximum number of passes over an ObjectBucketClaim that changes meanwhile.
 const MOST_PASSES: u8 = 3;
 
-/// Answers questions, and can do nothing else.
+/// Answers looks, and can do nothing else.
 struct Eyes<'a> {
     seen: &'a Seen,
-    /// What the API server did not let us find out.
+    /// The first look that the API server did not answer.
     unanswered: Option<String>,
 }
 
@@ -36,14 +36,14 @@ impl CarryOut<Ahead<ObcView>> for Eyes<'_> {
     }
 }
 
-/// What a look ahead at one ObjectBucketClaim found.
+/// The preview of one ObjectBucketClaim.
 pub(super) struct Found {
     pub(super) line: Line,
-    /// How it stands.
+    /// The state that `why` explains.
     pub(super) outlook: ObcOutlook,
 }
 
-/// Looks ahead at an ObjectBucketClaim.
+/// Previews an ObjectBucketClaim.
 pub(super) async fn look_ahead(seen: &Seen, obcs: &SeenObcs, object: Object, obc: &ObcObject) -> Found {
     let raw = match &obc.0 {
         Ok(raw) => raw,
@@ -80,7 +80,7 @@ async fn pass(seen: &Seen, obcs: &SeenObcs, object: Object, raw: &ObjectBucketCl
     Found { line: Line { object, next, doubt: None }, outlook: stands }
 }
 
-/// What it means that a pass ends without an effect.
+/// Interprets a pass that ended without an effect.
 fn rests(rest: &ObcRest, stands: &ObcOutlook, obc: &Obc, obcs: &SeenObcs, now: Timestamp) -> Next {
     let after = |time| SignedDuration::try_from(time).ok().and_then(|time| now.checked_add(time).ok());
     let until = match &rest.then {
@@ -110,7 +110,7 @@ fn without_class(obc: &Obc) -> String {
     }
 }
 
-/// What an effect is for, and why it is due.
+/// Describes the purpose of an effect, and why it is due.
 fn purpose(obc: &Obc, act: &ObcAct) -> String {
     let step = ObcStep::Act(act.clone());
     let goes = "the ObjectBucketClaim is deleted";

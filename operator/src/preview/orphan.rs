@@ -1,4 +1,4 @@
-//! What comes next about what is left of claims and accesses that are gone.
+//! Preview of the sweeps of deleted claims and accesses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -15,10 +15,10 @@ use super::seen::Seen;
 /// A sweep, up to its first effect.
 struct Ahead<K: Kind>(Sweep<K>);
 
-/// Where it ends.
+/// The end of such a sweep.
 enum End {
     Delete(SecretRef),
-    /// Of the record with this name.
+    /// Ends every access by the record with this name.
     Close(String),
     Rest(SweepEnd),
 }
@@ -63,7 +63,7 @@ impl<K: Asked> CarryOut<Ahead<K>> for Eyes<'_> {
     }
 }
 
-/// UIDs that Secrets are left of, and none of these `live` is; each with its Secrets.
+/// Returns the UIDs that have internal Secrets and are not in `live`, each with its Secrets.
 pub(super) fn suspects<K: Asked>(seen: &Seen, live: &BTreeSet<String>) -> BTreeMap<K::Uid, Vec<Stored>> {
     let mut suspects: BTreeMap<K::Uid, Vec<Stored>> = BTreeMap::new();
     for secret in seen.observer.internal.all() {
@@ -74,8 +74,8 @@ pub(super) fn suspects<K: Asked>(seen: &Seen, live: &BTreeSet<String>) -> BTreeM
     suspects
 }
 
-/// Looks ahead at a sweep; `None` where nothing is left to sweep. `object` says what the line is
-/// of, by namespace and name.
+/// Previews a sweep; `None` if there is nothing to sweep. `object` makes the line's object from
+/// namespace and name.
 pub(super) async fn look_ahead<K: Asked>(
     seen: &Seen,
     uid: K::Uid,

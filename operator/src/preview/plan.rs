@@ -1,4 +1,4 @@
-//! What comes next about everything that is asked for.
+//! Preview of all requested objects.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -18,28 +18,28 @@ use super::seen_obc::SeenObcs;
 use super::setup::{Means, Scope, Setup};
 use super::{access, backend, claim, obc, orphan};
 
-/// What comes next about each object: backends, claims, accesses, ObjectBucketClaims, and what is
-/// left of claims and accesses that are gone.
+/// The next step of each object: backends, claims, accesses, ObjectBucketClaims, and remaining
+/// Secrets of deleted claims and accesses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// A line each, in order.
+    /// One line per object, in order.
     pub lines: Vec<Line>,
-    /// What was not told, and is taken from what there is.
+    /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,
 }
 
 impl Plan {
-    /// How many objects something is done about.
+    /// Returns the number of objects with an effect due.
     pub fn to_do(&self) -> usize {
         self.count(|next| matches!(next, Next::Act(_)))
     }
 
-    /// How many objects wait.
+    /// Returns the number of objects that wait.
     pub fn waiting(&self) -> usize {
         self.count(|next| matches!(next, Next::Wait(..)))
     }
 
-    /// Of how many it can't be told.
+    /// Returns the number of objects whose next step is unknown.
     pub fn unknown(&self) -> usize {
         self.count(|next| matches!(next, Next::Unknown(_)))
     }
@@ -48,7 +48,7 @@ impl Plan {
         self.lines.iter().filter(|line| such(&line.next)).count()
     }
 
-    /// As a document.
+    /// Returns the plan as JSON.
     pub fn json(&self) -> Value {
         let of = |such: fn(&Object) -> bool| -> Vec<Value> {
             self.lines.iter().filter(|line| such(&line.object)).map(Line::json).collect()
@@ -67,10 +67,11 @@ impl Plan {
     }
 }
 
-/// Looks ahead at what `scope` names. `progress` is told how many of how many objects are done.
+/// Previews the objects in `scope`. `progress` is called with the number of finished and of all
+/// objects.
 ///
 /// # Errors
-/// One sentence: what could not be read.
+/// A one-sentence message about what could not be read.
 pub async fn plan(setup: &Setup, means: Means, scope: &Scope, progress: impl Fn(usize, usize)) -> Result<Plan, String> {
     let seen = Seen::read(setup, means, scope).await?;
     let (left, left_accesses) = left(&seen, scope);
@@ -103,15 +104,15 @@ pub async fn plan(setup: &Setup, means: Means, scope: &Scope, progress: impl Fn(
     Ok(Plan { lines, assumed: seen.assumed.clone() })
 }
 
-/// What is looked ahead at.
+/// An object to preview.
 enum Subject<'a> {
     Backend(&'a str, &'a Backend),
     Claim(&'a ClaimRef, &'a Claim),
     Access(&'a AccessRef, &'a Access),
     Obc(&'a ClaimRef, &'a ObcObject, &'a SeenObcs),
-    /// What is left of the claim of this UID.
+    /// The remaining Secrets of the claim with this UID.
     Left(&'a ClaimUid, &'a [Stored]),
-    /// The same of an access.
+    /// The remaining Secrets of the access with this UID.
     LeftAccess(&'a AccessUid, &'a [Stored]),
 }
 
@@ -134,10 +135,11 @@ impl Subject<'_> {
     }
 }
 
-/// Secrets, by whose they were.
+/// Remaining Secrets by their owner.
 type LeftOf<Uid> = BTreeMap<Uid, Vec<Stored>>;
 
-/// What is left of claims and accesses that are gone. Only who knows all of them can tell.
+/// Returns the remaining Secrets of deleted claims and accesses. They are only known if all claims
+/// were read.
 fn left(seen: &Seen, scope: &Scope) -> (LeftOf<ClaimUid>, LeftOf<AccessUid>) {
     if !scope.is_whole() {
         return Default::default();
@@ -149,7 +151,7 @@ fn left(seen: &Seen, scope: &Scope) -> (LeftOf<ClaimUid>, LeftOf<AccessUid>) {
     (orphan::suspects::<OfClaim>(seen, &claims), of_accesses)
 }
 
-/// What was asked for by name and is not there.
+/// Returns lines for objects that were named and don't exist.
 fn not_there(seen: &Seen, scope: &Scope) -> Vec<Line> {
     let backends = scope.backends.iter().filter(|name| !seen.backends.contains_key(*name));
     let claims = scope.claims.iter().filter(|at| !seen.claims.contains_key(*at));

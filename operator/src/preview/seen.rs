@@ -1,4 +1,5 @@
-//! What there is: each kind is listed once, into the caches that the watches of an operator fill.
+//! The state of the cluster: each kind is listed once, into the same caches that the operator's
+//! watches fill.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,27 +27,27 @@ use super::list::{list, list_if_known};
 use super::seen_obc::{ReadObcs, SeenObcs};
 use super::setup::{Means, Scope, Setup};
 
-/// What there is.
+/// The state of the cluster.
 pub(super) struct Seen {
     pub(super) observer: Observer,
     pub(super) clock: Clock,
-    /// Those that were asked for, and those that accesses and ObjectBucketClaims among these lead
-    /// to, by namespace and name; of a whole cluster all of them.
+    /// The requested claims, and those that requested accesses and ObjectBucketClaims refer to, by
+    /// namespace and name. All claims if the scope is the whole cluster.
     pub(super) claims: BTreeMap<ClaimRef, Claim>,
-    /// All that are served.
+    /// All served accesses.
     pub(super) accesses: BTreeMap<AccessRef, Access>,
-    /// Those that were asked for; `None` where the operator serves none.
+    /// The requested ObjectBucketClaims; `None` if they are not served.
     pub(super) obcs: Option<SeenObcs>,
     pub(super) backends: BTreeMap<String, Backend>,
-    /// What was not told, and is taken from what there is.
+    /// Values that were not given and were inferred from the cluster.
     pub(super) assumed: Vec<String>,
 }
 
 impl Seen {
-    /// Looks at what there is.
+    /// Reads the state of the cluster.
     ///
     /// # Errors
-    /// One sentence: what could not be read.
+    /// A one-sentence message about what could not be read.
     pub(super) async fn read(setup: &Setup, means: Means, scope: &Scope) -> Result<Self, String> {
         if setup.obc.is_none() && !scope.obcs.is_empty() {
             return Err("the operator serves ObjectBucketClaims if it is told --obc: say so here, too".to_owned());
@@ -71,7 +72,7 @@ impl Seen {
             Some(provisioner) if scope.may_have_obcs() => Some(ReadObcs::read(&client, scope, provisioner).await?),
             Some(_) | None => None,
         };
-        // Last, as an operator does: what claims depend on is known by now.
+        // Last, as in the operator: the objects that claims depend on are known by now.
         let shadows = read_obcs.as_ref().map(ReadObcs::shadows).unwrap_or_default();
         let claims = read_claims(&client, setup, scope, &led_to(scope, &all_accesses, &shadows)).await?;
         if claims.values().any(|claim| claim.0.as_ref().is_ok_and(|claim| claim.spec.quota.is_some())) {
@@ -105,11 +106,11 @@ impl Seen {
     }
 }
 
-/// Clients of stores that change nothing.
+/// Creates clients of stores that can't change anything.
 fn upstreams(setup: &Setup, client: &Client, connect: Arc<dyn Connect>) -> Upstreams {
     let mut namespaces: Vec<String> = setup.trusted_namespaces.iter().cloned().collect();
     namespaces.push(setup.operator_namespace.clone());
-    // Nobody waits here for a store that answers again.
+    // Nothing waits here for a store to recover.
     let (recoveries, _) = unbounded_channel();
     Upstreams::new(upstream::Access {
         client: client.clone(),
@@ -137,7 +138,7 @@ async fn installation(client: &Client) -> Result<String, String> {
     ))
 }
 
-/// The namespaces that are looked at; `None` = all.
+/// Returns the namespaces to read; `None` means all.
 fn looked_at<'a>(setup: &'a Setup, scope: &'a Scope) -> Option<BTreeSet<&'a str>> {
     scope.namespaces().or_else(|| setup.reach.names().map(|names| names.iter().map(String::as_str).collect()))
 }
@@ -158,7 +159,7 @@ async fn read_secrets(
         let ask = async |it| all.list(&it).await;
         return list("Secrets of all namespaces", &label, ask, |event| drop(consumers.apply(event))).await;
     };
-    // One list of several namespaces, as far as the cache is concerned.
+    // The lists of several namespaces count as one list for the cache.
     consumers.apply(Event::Init);
     for namespace in namespaces {
         let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
@@ -173,7 +174,7 @@ async fn read_secrets(
     Ok(())
 }
 
-/// All that are served: whoever asks for an access to a claim may be in any.
+/// Reads all served namespaces: accesses to a claim may be in any of them.
 async fn read_namespaces(client: &Client, setup: &Setup, cache: &NamespaceCache) -> Result<(), String> {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
     let Some(names) = setup.reach.names() else {
@@ -188,15 +189,15 @@ async fn read_namespaces(client: &Client, setup: &Setup, cache: &NamespaceCache)
     Ok(())
 }
 
-/// All that are served: each may ask for the bucket of a claim that is looked at. A cluster may not
-/// have the kind: then the cache was never filled, as that of an operator.
+/// Reads all served accesses, as each may name a previewed claim. If the cluster doesn't have the
+/// kind, the cache stays unfilled, as in the operator.
 async fn read_accesses(
     client: &Client,
     setup: &Setup,
     cache: &AccessCache,
 ) -> Result<BTreeMap<AccessRef, Access>, String> {
     let mut all = BTreeMap::new();
-    // One list of several namespaces, as far as the cache is concerned.
+    // The lists of several namespaces count as one list for the cache.
     cache.apply(&Event::Init);
     let mut take = |event| {
         if let Event::InitApply(mut access) = event {
@@ -216,7 +217,7 @@ async fn read_accesses(
     Ok(all)
 }
 
-/// What is listed, in words.
+/// Describes a list for error messages.
 fn listed_in(kind: &str, part: &Part) -> String {
     match part {
         Part::All => format!("{kind} of all namespaces"),
@@ -224,8 +225,8 @@ fn listed_in(kind: &str, part: &Part) -> String {
     }
 }
 
-/// The claims that accesses and ObjectBucketClaims that were asked for lead to. `shadows` are the
-/// names of what does the work of the latter.
+/// Returns the claims that the requested accesses and ObjectBucketClaims refer to. `shadows` are
+/// the names of the objects that do the work of the latter.
 fn led_to(scope: &Scope, accesses: &BTreeMap<AccessRef, Access>, shadows: &BTreeSet<ClaimRef>) -> BTreeSet<ClaimRef> {
     let is_shadow =
         |at: &AccessRef| shadows.contains(&ClaimRef { namespace: at.namespace.clone(), name: at.name.clone() });
@@ -235,7 +236,7 @@ fn led_to(scope: &Scope, accesses: &BTreeMap<AccessRef, Access>, shadows: &BTree
     named.union(shadows).cloned().collect()
 }
 
-/// What was read, as a watch keeps it.
+/// Fills a store with the objects, as a watch does.
 fn stored<'a, K>(all: impl Iterator<Item = &'a DeserializeGuard<K>>) -> Store<DeserializeGuard<K>>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
@@ -265,7 +266,7 @@ async fn read_backends(client: &Client, cache: &BackendCache) -> Result<BTreeMap
     Ok(all)
 }
 
-/// The claims that were asked for, and these besides, where their namespace is served.
+/// Reads the requested claims, and those in `besides` whose namespace is served.
 async fn read_claims(
     client: &Client,
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! What there is of ObjectBucketClaims, and of the objects around them.
+//! The state of ObjectBucketClaims and of their related objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -22,10 +22,10 @@ use crate::plan::obc::{ObcSetting, provisioner_label, shadow_name};
 use super::list::list_if_known;
 use super::setup::Scope;
 
-/// An object as a list delivers it, or why it can't be decoded.
+/// An object as a list delivers it, or the error if it can't be decoded.
 type Guarded<K> = DeserializeGuard<K>;
 
-/// What was read so far.
+/// The objects read so far.
 pub(super) struct ReadObcs {
     provisioner: String,
     all: BTreeMap<ClaimRef, ObcObject>,
@@ -35,19 +35,19 @@ pub(super) struct ReadObcs {
     config_maps: Store<Guarded<ConfigMap>>,
 }
 
-/// What there is.
+/// The state of ObjectBucketClaims.
 pub(super) struct SeenObcs {
     pub(super) setting: Arc<ObcSetting>,
     pub(super) caches: ObcCaches,
-    /// Those that were asked for.
+    /// The requested ObjectBucketClaims.
     pub(super) all: BTreeMap<ClaimRef, ObcObject>,
 }
 
 impl ReadObcs {
-    /// Reads the ObjectBucketClaims that are looked at. A cluster may not have the kinds.
+    /// Reads the requested ObjectBucketClaims. The cluster may not have the kinds.
     ///
     /// # Errors
-    /// One sentence: what could not be read.
+    /// A one-sentence message about what could not be read.
     pub(super) async fn read(client: &Client, scope: &Scope, provisioner: &str) -> Result<Self, String> {
         let mut all = BTreeMap::new();
         let (obcs, mut writer) = reflector::store();
@@ -80,13 +80,13 @@ impl ReadObcs {
         Ok(Self { provisioner: provisioner.to_owned(), all, obcs, buckets, classes, config_maps })
     }
 
-    /// Names of what does the work of those that are looked at.
+    /// Returns the names of the objects that do the work of the requested ones.
     pub(super) fn shadows(&self) -> BTreeSet<ClaimRef> {
         let parsed = self.all.values().filter_map(|obc| obc.0.as_ref().ok().map(Obc::parse));
         parsed.map(|obc| ClaimRef { name: shadow_name(&obc), namespace: obc.at.namespace }).collect()
     }
 
-    /// With the claims and accesses that were read.
+    /// Adds the claims and accesses that were read.
     pub(super) fn around(self, setting: &Setting, claims: Store<Claim>, accesses: Store<Access>) -> SeenObcs {
         let Self { provisioner, all, obcs, buckets, classes, config_maps } = self;
         let caches = ObcCaches::new(obcs, buckets, classes, config_maps, claims, Some(accesses), Arc::default());
@@ -95,7 +95,7 @@ impl ReadObcs {
     }
 }
 
-/// All of a kind that ObjectBucketClaims go by.
+/// Reads all objects of a kind that ObjectBucketClaims depend on.
 async fn around<K>(
     what: &str,
     api: &Api<Guarded<K>>,

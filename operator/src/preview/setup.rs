@@ -1,4 +1,4 @@
-//! What a look ahead is given.
+//! Configuration and dependencies of a preview.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,64 +10,66 @@ use crate::api::{AccessRef, AddressingStyle, ClaimRef, Endpoint, Publishing, Unl
 use crate::plan::Reach;
 use crate::upstream::{Connect, Limits};
 
-/// What the operator is told whose next steps are asked for.
+/// Configuration of the operator whose next steps are previewed.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Namespace of its Secrets.
     pub operator_namespace: String,
-    /// Namespace of the ConfigMaps that gateways write; `None` = that of its Secrets.
+    /// Namespace of the ConfigMaps that gateways write; `None` means that of its Secrets.
     pub usage_namespace: Option<String>,
-    /// The namespaces whose claims it serves.
+    /// Namespaces whose claims it serves.
     pub reach: Reach,
-    /// Namespaces besides it that may hold admin and CA Secrets.
+    /// Namespaces in addition to the operator's own that may contain admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
-    /// Whether admin Secrets are used whose owner says nothing of what they are for.
+    /// Policy for admin Secrets whose owner has not opted in.
     pub unlabelled_credentials: Unlabelled,
-    /// What tells this cluster's buckets from another's; the UID of `kube-system` when absent.
+    /// Distinguishes this cluster's buckets from those of another; default is the UID of
+    /// `kube-system`.
     pub installation: Option<String>,
-    /// The gateway, as far as it is told.
+    /// The gateway, as far as it is given.
     pub gateway: GivenGateway,
-    /// What may stand in consumer Secrets.
+    /// Allowed content of consumer Secrets.
     pub publishing: Publishing,
-    /// Bounds on calls to each store.
+    /// Limits of calls to each store.
     pub limits: Limits,
-    /// Most objects that one pass deletes from a bucket.
+    /// Maximum number of objects that one pass deletes from a bucket.
     pub purge_slice: u32,
-    /// What storage classes call the provisioner of ObjectBucketClaims; `None` = none are served.
+    /// The `provisioner` of storage classes whose ObjectBucketClaims are served; `None` serves
+    /// none.
     pub obc: Option<String>,
-    /// Claims looked at at once.
+    /// Number of objects previewed at once.
     pub at_once: usize,
-    /// Every claim's bucket is looked at, as in a drift check.
+    /// Checks every claim's bucket, like a drift check.
     pub look_at_buckets: bool,
 }
 
-/// The gateway, as far as it is told: the rest is what bound claims have.
+/// The gateway, as far as it is given. Other values are inferred from bound claims.
 #[derive(Clone, Debug, Default)]
 pub struct GivenGateway {
-    /// Its URL.
+    /// URL of the gateway.
     pub endpoint: Option<Endpoint>,
-    /// The region that requests to it are signed for.
+    /// Region with which requests to it are signed.
     pub region: Option<String>,
-    /// How it wants a bucket's name in a request's URL.
+    /// Position of the bucket's name in its URLs.
     pub addressing_style: Option<AddressingStyle>,
-    /// PEM of the authorities that vouch for it, where those that everybody trusts don't.
+    /// PEM of its CA certificates, if the system's don't cover it.
     pub ca: Option<Arc<str>>,
 }
 
-/// What a look ahead works with.
+/// Dependencies of a preview.
 pub struct Means {
-    /// The API server.
+    /// Client of the API server.
     pub client: Client,
     /// HTTP clients for the stores.
     pub connect: Arc<dyn Connect>,
-    /// The time of day.
+    /// Wall clock.
     pub clock: Clock,
 }
 
-/// What is looked at: everything, unless something is named.
+/// The objects to preview: everything, unless something is named.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// All that is in this namespace.
+    /// All objects in this namespace.
     pub namespace: Option<String>,
     /// These claims.
     pub claims: BTreeSet<ClaimRef>,
@@ -80,39 +82,39 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// One claim.
+    /// Creates the scope of one claim.
     pub fn of(claim: ClaimRef) -> Self {
         Self { claims: BTreeSet::from([claim]), ..Self::default() }
     }
 
-    /// One access.
+    /// Creates the scope of one access.
     pub fn of_access(access: AccessRef) -> Self {
         Self { accesses: BTreeSet::from([access]), ..Self::default() }
     }
 
-    /// One ObjectBucketClaim.
+    /// Creates the scope of one ObjectBucketClaim.
     pub fn of_obc(obc: ClaimRef) -> Self {
         Self { obcs: BTreeSet::from([obc]), ..Self::default() }
     }
 
-    /// Everything that there is.
+    /// True if the scope is the whole cluster.
     pub(super) fn is_whole(&self) -> bool {
         let named = [self.claims.len(), self.accesses.len(), self.obcs.len(), self.backends.len()];
         self.namespace.is_none() && named.iter().all(|count| *count == 0)
     }
 
-    /// Whether all claims have to be known: a backend's status counts them, and what is left of
-    /// claims that are gone is known by that.
+    /// True if all claims have to be read: a backend's status counts them, and the remaining
+    /// Secrets of deleted claims are found by comparing with them.
     pub(super) fn needs_all_claims(&self) -> bool {
         self.is_whole() || !self.backends.is_empty()
     }
 
-    /// Whether there may be ObjectBucketClaims to look at.
+    /// True if the scope may contain ObjectBucketClaims.
     pub(super) fn may_have_obcs(&self) -> bool {
         self.is_whole() || self.namespace.is_some() || !self.obcs.is_empty()
     }
 
-    /// The namespaces of what is looked at; `None` = any.
+    /// Returns the namespaces in the scope; `None` means all.
     pub(super) fn namespaces(&self) -> Option<BTreeSet<&str>> {
         if self.is_whole() {
             return None;
@@ -122,17 +124,17 @@ impl Scope {
         Some(named.chain(accesses).chain(self.namespace.as_deref()).collect())
     }
 
-    /// Whether a claim is to be looked at.
+    /// True if the scope contains a claim.
     pub(super) fn has_claim(&self, claim: &ClaimRef) -> bool {
         self.is_whole() || self.namespace.as_deref() == Some(&claim.namespace) || self.claims.contains(claim)
     }
 
-    /// Whether an access is to be looked at.
+    /// True if the scope contains an access.
     pub(super) fn has_access(&self, access: &AccessRef) -> bool {
         self.is_whole() || self.namespace.as_deref() == Some(&access.namespace) || self.accesses.contains(access)
     }
 
-    /// Whether a backend is to be looked at.
+    /// True if the scope contains a backend.
     pub(super) fn has_backend(&self, name: &str) -> bool {
         self.is_whole() || self.backends.contains(name)
     }

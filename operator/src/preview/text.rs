@@ -1,19 +1,19 @@
-//! A plan as text for people.
+//! Formats a plan as text for people.
 
 use std::fmt::Write;
 
 use super::line::{Line, Next, Object};
 use super::plan::Plan;
 
-/// Widest that the column of names gets.
+/// Maximum width of the column of names.
 const WIDEST: usize = 60;
 
-/// Whether text has colours.
+/// Colours of text, on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paint(pub bool);
 
 impl Paint {
-    /// A text in a colour, by its number in SGR.
+    /// Wraps a text in a colour, by its SGR number.
     fn with(self, colour: u8, text: &str) -> String {
         if self.0 { format!("\u{1b}[{colour}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -36,14 +36,14 @@ fn colour(next: &Next) -> Option<u8> {
     }
 }
 
-/// What others wrote may hold anything: nothing of it moves the cursor.
+/// Replaces control characters, so that text written by others can't move the cursor.
 pub(super) fn plain(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
 }
 
 impl Plan {
-    /// As text: a line each, and how many there are. `pending`: without those that have nothing to
-    /// do.
+    /// Formats the plan: one line per object, and a summary. `pending` omits objects with nothing
+    /// to do.
     pub fn text(&self, paint: Paint, pending: bool) -> String {
         let shown = |line: &&Line| !pending || !matches!(line.next, Next::Nothing(_) | Next::LeftAlone(_));
         let lines: Vec<&Line> = self.lines.iter().filter(shown).collect();
@@ -73,7 +73,7 @@ impl Plan {
             (backends, "backend", "backends"),
         ];
         let others = others.into_iter().filter(|(count, ..)| *count > 0);
-        // Where nothing but claims could be asked for, it is said that there are none.
+        // Without any object, the summary says that there are no claims.
         let others: Vec<String> = others.map(|(count, one, many)| counted(count, one, many)).collect();
         let claims = (claims > 0 || accesses + obcs == 0).then(|| counted(claims, "claim", "claims"));
         let all = joined(&claims.into_iter().chain(others).collect::<Vec<_>>());
@@ -95,7 +95,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins as `a`, `a and b`, `a, b and c`.
 fn joined(all: &[String]) -> String {
     match all {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! Why a claim is as it is: what it waits for, since when, and what would change it.
+//! Explains the state of a claim: what it waits for, since when, and what would change it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
@@ -11,56 +11,56 @@ use super::line::{Next, Object};
 use super::seen::Seen;
 use super::setup::{Means, Scope, Setup};
 
-/// What there is to wait for where the operator has something to do.
+/// The change to wait for if the operator has something to do.
 pub(super) const GOES_ON: &str =
     "the operator does what comes next: if it does not, it is not running, or has no right to";
 
-/// Why a claim is as it is.
+/// The explanation of a claim's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
     /// The claim.
     pub claim: ClaimRef,
     /// Its status.
     pub status: BucketClaimStatus,
-    /// Since when it is being deleted.
+    /// Time of its deletion, if it is being deleted.
     pub deleted: Option<Timestamp>,
-    /// The spec was edited since the status was written.
+    /// True if the spec was edited after the status was written.
     pub is_edited: bool,
-    /// What comes next.
+    /// The next step.
     pub next: Next,
-    /// What could not be found out here.
+    /// A fact that could not be found out here.
     pub doubt: Option<String>,
-    /// What would change it: each completes "it goes on when …".
+    /// Events that would change its state; each completes "it goes on when …".
     pub changes: Vec<String>,
-    /// The backend that the spec names, if the spec can be read.
+    /// The backend in the spec, if the spec can be read.
     pub backend: Option<BackendWord>,
-    /// What its store said when it was asked for this.
+    /// Answers of its store to this command's calls.
     pub heard: Vec<String>,
-    /// What was not told, and is taken from what there is.
+    /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,
 }
 
-/// What is known of a backend.
+/// State of a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendWord {
     /// Its name.
     pub name: String,
-    /// Its endpoint, if there is such a backend and its spec can be read.
+    /// Its endpoint, if the backend exists and its spec is valid.
     pub endpoint: Option<String>,
     /// Its condition `Ready`.
     pub ready: Option<Condition>,
 }
 
-/// Looks at one claim, its backend and its bucket.
+/// Explains one claim, with its backend and its bucket.
 ///
 /// # Errors
-/// One sentence: there is no such claim, or what could not be read.
+/// A one-sentence message: the claim doesn't exist, or something could not be read.
 pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, String> {
     let seen = Seen::read(setup, means, &Scope::of(at.clone())).await?;
     of_claim(&seen, at).await
 }
 
-/// Looks at one claim among what was read.
+/// Explains one of the claims that were read.
 pub(super) async fn of_claim(seen: &Seen, at: &ClaimRef) -> Result<Why, String> {
     let claim = seen.claims.get(at).ok_or_else(|| format!("there is no BucketClaim {at}"))?;
     let raw = claim.0.as_ref().map_err(|error| format!("BucketClaim {at} can't be decoded: {error}"))?;
@@ -98,7 +98,7 @@ fn backend(seen: &Seen, name: String) -> BackendWord {
 }
 
 impl Why {
-    /// As a document.
+    /// Returns the explanation as JSON.
     pub fn json(&self) -> Value {
         let phase = self.status.phase.map(|phase| phase.as_str());
         json!({
@@ -127,7 +127,7 @@ impl Why {
     }
 }
 
-/// A condition, as it stands in a document.
+/// Converts a condition for JSON output.
 pub(super) fn condition(condition: &Condition) -> Value {
     json!({
         "type": condition.type_,

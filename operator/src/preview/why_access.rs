@@ -1,4 +1,4 @@
-//! Why an access is as it is: what each of its entries waits for, and what would open it.
+//! Explains the state of an access: what each entry waits for, and what would open it.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,38 +12,38 @@ use super::seen::Seen;
 use super::setup::{Means, Scope, Setup};
 use super::why::{GOES_ON, condition};
 
-/// Why an access is as it is.
+/// The explanation of an access's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhyAccess {
     /// The access.
     pub access: AccessRef,
     /// Its status.
     pub status: BucketAccessStatus,
-    /// Since when it is being deleted.
+    /// Time of its deletion, if it is being deleted.
     pub deleted: Option<Timestamp>,
-    /// The spec was edited since the status was written.
+    /// True if the spec was edited after the status was written.
     pub is_edited: bool,
-    /// What comes next.
+    /// The next step.
     pub next: Next,
-    /// What would change it, besides what would open its entries: each completes "it goes on when
-    /// …".
+    /// Events that would change its state, besides those that open its entries; each completes "it
+    /// goes on when …".
     pub changes: Vec<String>,
-    /// Its entries, as they stand now; none where another operator serves it, or it is deleted.
+    /// Its entries and their current state; empty if another operator serves it, or it is deleted.
     pub entries: Vec<EntryOutlook>,
-    /// What was not told, and is taken from what there is.
+    /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,
 }
 
-/// Looks at one access, and at the claims and buckets that it names.
+/// Explains one access, with the claims and buckets that it names.
 ///
 /// # Errors
-/// One sentence: there is no such access, or what could not be read.
+/// A one-sentence message: the access doesn't exist, or something could not be read.
 pub async fn why_access(setup: &Setup, means: Means, at: &AccessRef) -> Result<WhyAccess, String> {
     let seen = Seen::read(setup, means, &Scope::of_access(at.clone())).await?;
     of_access(&seen, at).await
 }
 
-/// Looks at one access among what was read.
+/// Explains one of the accesses that were read.
 pub(super) async fn of_access(seen: &Seen, at: &AccessRef) -> Result<WhyAccess, String> {
     let access = seen.accesses.get(at).ok_or_else(|| format!("there is no BucketAccess {at}"))?;
     let raw = access.0.as_ref().map_err(|error| format!("BucketAccess {at} can't be decoded: {error}"))?;
@@ -76,7 +76,7 @@ pub(super) async fn of_access(seen: &Seen, at: &AccessRef) -> Result<WhyAccess, 
 }
 
 impl WhyAccess {
-    /// As a document.
+    /// Returns the explanation as JSON.
     pub fn json(&self) -> Value {
         json!({
             "kind": "BucketAccess",

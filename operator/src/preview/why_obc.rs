@@ -1,4 +1,4 @@
-//! Why an ObjectBucketClaim is as it is, and why what does its work is.
+//! Explains the state of an ObjectBucketClaim, and of the object that does its work.
 
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,30 +14,30 @@ use super::setup::{Means, Scope, Setup};
 use super::why::{self, GOES_ON, Why};
 use super::why_access::{self, WhyAccess};
 
-/// Why an ObjectBucketClaim is as it is.
+/// The explanation of an ObjectBucketClaim's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhyObc {
     /// The ObjectBucketClaim.
     pub obc: ClaimRef,
     /// Its phase.
     pub phase: Option<String>,
-    /// When it was made: nothing in it tells since when its phase is as it is.
+    /// Time of its creation. It has no time of the last phase change.
     pub made: Option<Timestamp>,
-    /// Since when it is being deleted.
+    /// Time of its deletion, if it is being deleted.
     pub deleted: Option<Timestamp>,
     /// Its storage class.
     pub class: Option<String>,
-    /// What comes next.
+    /// The next step.
     pub next: Next,
-    /// What would change it: each completes "it goes on when …".
+    /// Events that would change its state; each completes "it goes on when …".
     pub changes: Vec<String>,
-    /// What does its work, if that is there already.
+    /// The object that does its work, if it exists.
     pub worker: Option<Worker>,
-    /// What was not told, and is taken from what there is.
+    /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,
 }
 
-/// What does the work of an ObjectBucketClaim, and why that is as it is.
+/// The object that does the work of an ObjectBucketClaim, with its explanation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Worker {
     /// A BucketClaim.
@@ -47,7 +47,7 @@ pub enum Worker {
 }
 
 impl Worker {
-    /// Kind and name.
+    /// Returns kind and name.
     fn name(&self) -> String {
         match self {
             Self::Claim(why) => format!("BucketClaim {}", why.claim.name),
@@ -63,10 +63,11 @@ impl Worker {
     }
 }
 
-/// Looks at one ObjectBucketClaim, and at what does its work.
+/// Explains one ObjectBucketClaim, and the object that does its work.
 ///
 /// # Errors
-/// One sentence: there is no such ObjectBucketClaim, none are served, or what could not be read.
+/// A one-sentence message: the ObjectBucketClaim doesn't exist, none are served, or something could
+/// not be read.
 pub async fn why_obc(setup: &Setup, means: Means, at: &ClaimRef) -> Result<WhyObc, String> {
     let seen = Seen::read(setup, means, &Scope::of_obc(at.clone())).await?;
     let none = || format!("there is no ObjectBucketClaim {at}");
@@ -90,7 +91,7 @@ pub async fn why_obc(setup: &Setup, means: Means, at: &ClaimRef) -> Result<WhyOb
     })
 }
 
-/// What does its work, where it controls that.
+/// Returns the object that does its work, if the ObjectBucketClaim controls it.
 async fn worker(seen: &Seen, obc: &Obc) -> Result<Option<Worker>, String> {
     let (namespace, name) = (obc.at.namespace.clone(), shadow_name(obc));
     let at = ClaimRef { namespace: namespace.clone(), name: name.clone() };
@@ -112,7 +113,7 @@ fn is_of(object: &impl ResourceExt, obc: &Obc) -> bool {
     controlling_obc(object.owner_references()).is_some_and(|(_, uid)| uid == obc.uid())
 }
 
-/// What would change it.
+/// Returns the events that would change its state.
 fn changes(next: &Next, stands: &ObcOutlook, obc: &Obc, provisioner: &str, worker: Option<&Worker>) -> Vec<String> {
     let class = obc.spec.storage_class_name.as_deref();
     match (next, stands) {
@@ -133,7 +134,8 @@ fn changes(next: &Next, stands: &ObcOutlook, obc: &Obc, provisioner: &str, worke
     }
 }
 
-/// By the reason of the Event. One that is not its own is that of what does its work.
+/// Returns the remedy for an Event's reason. An unknown reason comes from the object that does its
+/// work.
 fn remedy(reason: &str, class: Option<&str>, worker: Option<&Worker>) -> String {
     let class = class.unwrap_or_default();
     match (reason, worker) {
@@ -151,7 +153,7 @@ fn remedy(reason: &str, class: Option<&str>, worker: Option<&Worker>) -> String 
 }
 
 impl WhyObc {
-    /// As a document.
+    /// Returns the explanation as JSON.
     pub fn json(&self) -> Value {
         json!({
             "kind": "ObjectBucketClaim",

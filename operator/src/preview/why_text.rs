@@ -1,4 +1,4 @@
-//! Why something is as it is, as text for people.
+//! Formats explanations as text for people.
 
 use std::fmt::Write;
 
@@ -13,10 +13,10 @@ use super::why::Why;
 use super::why_access::WhyAccess;
 use super::why_obc::{WhyObc, Worker};
 
-/// Width of the column of names: the longest is that of a condition.
+/// Width of the column of names, which is that of the longest condition.
 const COLUMN: usize = "CredentialsProvisioned".len();
 
-/// Rows of a name and what is said of it.
+/// Rows of a name and a text.
 struct Rows {
     text: String,
     paint: Paint,
@@ -28,7 +28,7 @@ impl Rows {
         Self { text: String::new(), paint, now }
     }
 
-    /// A row of what others wrote: it moves no cursor.
+    /// Adds a row. Text written by others can't move the cursor.
     fn row(&mut self, name: &str, says: &str) {
         let _ = writeln!(self.text, "{:<COLUMN$}  {}", plain(name), plain(says));
     }
@@ -49,7 +49,7 @@ impl Rows {
         }
     }
 
-    /// What would change something: `first` names the first of them.
+    /// Adds rows for changes. `first` is the name of the first row.
     fn changes(&mut self, first: &str, changes: &[String]) {
         let mut names = std::iter::once(first).chain(std::iter::repeat("or if"));
         for change in changes {
@@ -59,7 +59,7 @@ impl Rows {
 }
 
 impl Why {
-    /// As text, at this time.
+    /// Formats the explanation at this time.
     pub fn text(&self, paint: Paint, now: Timestamp) -> String {
         let mut rows = Rows::new(paint, now);
         rows.row("Claim", &self.claim.to_string());
@@ -67,7 +67,7 @@ impl Why {
         rows.text
     }
 
-    /// All but its name.
+    /// Adds all rows except its name.
     fn rows(&self, rows: &mut Rows) {
         rows.row("Phase", &self.phase(rows.now));
         rows.conditions(&self.status.conditions);
@@ -102,7 +102,7 @@ impl Why {
 }
 
 impl WhyAccess {
-    /// As text, at this time.
+    /// Formats the explanation at this time.
     pub fn text(&self, paint: Paint, now: Timestamp) -> String {
         let mut rows = Rows::new(paint, now);
         rows.row("Access", &self.access.to_string());
@@ -110,7 +110,7 @@ impl WhyAccess {
         rows.text
     }
 
-    /// All but its name.
+    /// Adds all rows except its name.
     fn rows(&self, rows: &mut Rows) {
         if let Some(deleted) = self.deleted {
             rows.row("Deleted", &since(deleted, rows.now));
@@ -130,7 +130,7 @@ impl WhyAccess {
         }
     }
 
-    /// The key that the status shows.
+    /// Describes the key in the status.
     fn key(&self, now: Timestamp) -> Option<String> {
         let status = &self.status;
         status.access_key_id.as_ref()?;
@@ -148,7 +148,7 @@ impl WhyAccess {
     }
 }
 
-/// What an entry asks for, and what it has.
+/// Describes an entry: what it requests, and what it has.
 fn stands(entry: &EntryOutlook) -> String {
     let status = &entry.status;
     let place = |word: &str| match (&status.bucket, &status.backend) {
@@ -165,7 +165,7 @@ fn stands(entry: &EntryOutlook) -> String {
 }
 
 impl WhyObc {
-    /// As text, at this time: what does its work is told after it.
+    /// Formats the explanation at this time, followed by that of the object that does its work.
     pub fn text(&self, paint: Paint, now: Timestamp) -> String {
         let mut rows = Rows::new(paint, now);
         rows.row("ObjectBucketClaim", &self.obc.to_string());
@@ -195,12 +195,12 @@ impl WhyObc {
     }
 }
 
-/// A time, and how long ago it was: `2026-01-01T00:00:00Z (5 min)`.
+/// Formats a time and its age: `2026-01-01T00:00:00Z (5 min)`.
 fn since(then: Timestamp, now: Timestamp) -> String {
     format!("{then} ({})", long(now.duration_since(then).max(SignedDuration::ZERO)))
 }
 
-/// A length of time, in the greatest unit that it has two of.
+/// Formats a duration in the greatest unit of which it has at least two.
 fn long(time: SignedDuration) -> String {
     let seconds = time.as_secs();
     match seconds {

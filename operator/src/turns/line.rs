@@ -1,28 +1,28 @@
-//! The order in which those go who wait: who has begun before who hasn't, the others namespace by
-//! namespace.
+//! The order of a queue: waiters that have begun go first, the others go round-robin by namespace.
 //!
-//! Whoever has begun is done soon that way, instead of everybody late; and a namespace with
-//! thousands who wait delays another's one by a turn. All of it is O(log n).
+//! Work that has begun finishes soon this way, instead of all work late. A namespace with thousands
+//! of waiters delays a single waiter of another by one turn. All operations are O(log n).
 
 use std::collections::BTreeMap;
 
-/// What decides when somebody goes.
+/// The rank of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// It has gone before, in this place of all who have.
+    /// It has had a turn before; the number is its place in the order of first turns.
     Begun(u64),
-    /// It hasn't, and waits in its namespace's turn; there the lower place goes first.
+    /// It has had no turn yet, and waits for its namespace's turn. Within a namespace, lower places
+    /// go first.
     New { namespace: String, place: u64 },
 }
 
-/// A place, and a number that tells those of one place apart, in the order of their coming.
+/// A place, and a ticket that orders equal places by arrival.
 type Position = (u64, u64);
 
-/// Those who wait.
+/// The waiters.
 #[derive(Debug)]
 pub(super) struct Line<T> {
     begun: BTreeMap<Position, T>,
-    /// The others. No namespace is here without somebody who waits.
+    /// Waiters that have not begun. Each namespace in the map has at least one.
     namespaces: BTreeMap<String, Namespace<T>>,
     /// The namespaces by their next turn.
     turns: BTreeMap<u64, String>,
@@ -46,7 +46,7 @@ impl<T> Line<T> {
         self.begun.is_empty() && self.namespaces.is_empty()
     }
 
-    /// Puts somebody into its place. Nobody else has this ticket.
+    /// Adds a waiter. Its ticket is unique.
     pub(super) fn push(&mut self, rank: &Rank, ticket: u64, who: T) {
         match rank {
             Rank::Begun(place) => {
@@ -64,7 +64,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Takes out somebody who waits no longer; `None` if it isn't here.
+    /// Removes a waiter; `None` if it is not in the queue.
     pub(super) fn remove(&mut self, rank: &Rank, ticket: u64) -> Option<T> {
         let (namespace, place) = match rank {
             Rank::Begun(place) => return self.begun.remove(&(*place, ticket)),
@@ -79,7 +79,7 @@ impl<T> Line<T> {
         who
     }
 
-    /// Takes out who goes next. Its namespace has its next turn after all others.
+    /// Removes and returns the next waiter. Its namespace goes to the end of the round.
     pub(super) fn pop(&mut self) -> Option<T> {
         if let Some((_, who)) = self.begun.pop_first() {
             return Some(who);
@@ -96,7 +96,7 @@ impl<T> Line<T> {
         Some(who)
     }
 
-    /// Gives the next turn to a namespace, which has noted it.
+    /// Records a namespace's next turn, which the caller has already set in its entry.
     fn give_turn(&mut self, namespace: String) {
         self.turns.insert(self.next_turn, namespace);
         self.next_turn += 1;
@@ -111,7 +111,7 @@ mod tests {
         Rank::New { namespace: namespace.to_owned(), place: 0 }
     }
 
-    /// A line of these, whose tickets are their places in the list.
+    /// A queue of these waiters, whose tickets are their positions in the list.
     fn line(ranks: &[Rank]) -> Line<usize> {
         let mut line = Line::default();
         ranks.iter().enumerate().for_each(|(ticket, rank)| line.push(rank, ticket as u64, ticket));

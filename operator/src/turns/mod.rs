@@ -1,5 +1,5 @@
-//! Turns: who goes next where more want to go than there is room for. One type for the operator's
-//! slots and for the calls to each store, so that who is ahead at the one is ahead at the other.
+//! A fair queue for limited concurrency. The operator's slots and the calls to each store use the
+//! same type, so that both have the same order.
 
 mod line;
 #[cfg(test)]
@@ -11,20 +11,20 @@ use tokio::sync::oneshot;
 use line::Line;
 pub(crate) use line::Rank;
 
-/// What somebody goes for. Room is shared between the two.
+/// The purpose of a turn. Both kinds share the room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Share {
-    /// One thing, for which a user may wait.
+    /// A single operation, for which a user may wait.
     Single,
-    /// One of thousands, for which nobody is in a hurry: the emptying of a bucket.
+    /// One of thousands of operations that are not urgent: the emptying of a bucket.
     Bulk,
 }
 
-/// So many at once, the others in line.
+/// A limited number of concurrent turns with a queue.
 #[derive(Debug)]
 pub(crate) struct Turns(Mutex<State<oneshot::Sender<u64>>>);
 
-/// Somebody's turn, until it is dropped.
+/// A turn, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     turns: &'a Turns,
@@ -32,7 +32,7 @@ pub(crate) struct Turn<'a> {
     number: u64,
 }
 
-/// Somebody in line. One that is dropped gives its place back, and its turn, if it just had it.
+/// A waiter. When dropped it leaves the queue, or gives back the turn if it just got one.
 struct Waiting<'a> {
     turns: &'a Turns,
     share: Share,
@@ -43,7 +43,8 @@ struct Waiting<'a> {
 }
 
 impl Turns {
-    /// Room for so many, of whom at most `bulk` go for [`Share::Bulk`].
+    /// Creates a queue with `room` concurrent turns, of which at most `bulk` are for
+    /// [`Share::Bulk`].
     pub(crate) fn new(room: usize, bulk: usize) -> Self {
         Self(Mutex::new(State::new(room, bulk)))
     }
@@ -67,7 +68,7 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// How many turns were had before this one.
+    /// Returns the number of this turn, counted from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -93,14 +94,14 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Who is under way and who waits, apart from how those are told.
+/// The running turns and the waiters, without the channels that notify them.
 #[derive(Debug)]
 struct State<T> {
     room: usize,
     most_bulk: usize,
     single: usize,
     bulk: usize,
-    /// What the last one went for.
+    /// The share of the last turn.
     last: Share,
     singles: Line<T>,
     bulks: Line<T>,
@@ -114,7 +115,7 @@ impl<T> State<T> {
         Self { room, most_bulk, single: 0, bulk: 0, last: Share::Single, singles, bulks, tickets: 0, turns: 0 }
     }
 
-    /// Puts somebody into line, under the ticket that it gets.
+    /// Adds a waiter and returns its ticket.
     fn enter(&mut self, share: Share, rank: &Rank, who: T) -> u64 {
         self.tickets += 1;
         let ticket = self.tickets;
@@ -122,12 +123,12 @@ impl<T> State<T> {
         ticket
     }
 
-    /// Takes somebody out of line; `None` if it had its turn.
+    /// Removes a waiter; `None` if it has had its turn.
     fn leave(&mut self, share: Share, rank: &Rank, ticket: u64) -> Option<T> {
         self.line(share).remove(rank, ticket)
     }
 
-    /// Whose turn it is now, if there is room, and the number of the turn.
+    /// Returns the next waiter and the number of its turn, if there is room.
     fn next(&mut self) -> Option<(T, u64)> {
         let share = self.next_share()?;
         let who = self.line(share).pop()?;
@@ -137,13 +138,15 @@ impl<T> State<T> {
         Some((who, self.turns))
     }
 
-    /// A turn is over.
+    /// Ends a turn.
     fn end(&mut self, share: Share) {
         *self.under_way(share) -= 1;
     }
 
-    /// Singles go first. But where there are always some, bulk would never go: one of it is let
-    /// through where none is under way, and with room for one alone they take turns.
+    /// Returns the share that goes next.
+    ///
+    /// Singles go first. So that bulk is not starved, one bulk turn is allowed while none is
+    /// running and the last turn was a single. With room for one, the two alternate.
     fn next_share(&self) -> Option<Share> {
         let single = !self.singles.is_empty();
         let bulk = !self.bulks.is_empty() && self.bulk < self.most_bulk;
@@ -173,8 +176,8 @@ impl<T> State<T> {
 }
 
 impl State<oneshot::Sender<u64>> {
-    /// Tells everybody for whom there is room. Who is in line listens: it leaves the line before it
-    /// stops to.
+    /// Notifies every waiter for which there is room. A send can't fail, because a waiter leaves
+    /// the queue before it drops its receiver.
     fn tell_next(&mut self) {
         while let Some((who, number)) = self.next() {
             let told = who.send(number);

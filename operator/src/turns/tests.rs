@@ -32,7 +32,7 @@ fn who_leaves_gives_its_place_and_its_turn_back() {
     let first = now(&turns, Share::Single, new("a")).expect("there is room");
     let mut waits: Vec<_> = (0..3).map(|_| Box::pin(turns.take(Share::Single, new("a")))).collect();
     assert!(join_all(waits.iter_mut().map(|wait| wait.as_mut())).now_or_never().is_none());
-    // One that is not told yet, and one that is.
+    // One that has not been notified yet, and one that has.
     drop(waits.remove(0));
     drop(first);
     drop(waits.remove(0));
@@ -50,7 +50,7 @@ fn bulk_has_its_share_and_singles_have_the_rest() {
     drop((bulk, singles));
 }
 
-/// What goes next where both always wait, with so much room and such a share.
+/// Returns the order of shares if both always wait, with this room and this bulk limit.
 fn goes(room: usize, bulk: usize, times: usize) -> Vec<Share> {
     let mut state = State::new(room, bulk);
     let mut under_way = std::collections::VecDeque::new();
@@ -79,7 +79,7 @@ fn neither_share_keeps_the_other_from_ever_going() {
     assert_eq!(goes(8, 2, 8).iter().filter(|share| **share == Bulk).count(), 1, "singles go first");
 }
 
-/// What befalls a queue.
+/// An event of a queue.
 #[derive(Clone, Debug)]
 enum Event {
     Enter(bool, Option<u64>, u8),
@@ -97,8 +97,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever happens: nobody waits where there is room for it, nobody goes where there is none,
-    /// and nobody is forgotten or told twice.
+    /// In any sequence of events, nobody waits while there is room, nobody goes while there is
+    /// none, and each waiter gets exactly one turn.
     #[test]
     fn room_is_used_and_never_exceeded(room in 1..6_usize, events in proptest::collection::vec(event(), 0..200)) {
         let most_bulk = (room / 4).max(1);

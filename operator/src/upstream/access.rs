@@ -1,4 +1,4 @@
-//! What all clients of stores have in common.
+//! Configuration shared by all clients of stores.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,31 +12,31 @@ use crate::metrics::Metrics;
 
 use super::connect::Connect;
 
-/// What keeps one store from costing the others anything.
+/// Limits that keep one slow store from delaying the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Calls under way at once, per backend; a probe is made besides.
+    /// Maximum number of concurrent calls per backend, not counting probes.
     pub calls: usize,
     /// Deadline of each call.
     pub timeout: Duration,
 }
 
-/// Where admin credentials may come from.
+/// Sources of admin credentials, and dependencies of all store clients.
 pub struct Access {
-    /// Reads the Secrets.
+    /// Client to read the Secrets.
     pub client: Client,
-    /// Makes the HTTP clients.
+    /// Factory of HTTP clients.
     pub connect: Arc<dyn Connect>,
-    /// Bounds of every client.
+    /// Limits of every client.
     pub limits: Limits,
-    /// Whether calls may be made that change something.
+    /// Permission for calls that change something.
     pub mandate: Mandate,
-    /// Namespaces that admin and CA Secrets may be in.
+    /// Namespaces that may contain admin and CA Secrets.
     pub namespaces: Vec<String>,
-    /// Whether an admin Secret is used whose owner says nothing of what it is for.
+    /// Policy for admin Secrets whose owner has not opted in.
     pub unlabelled: Unlabelled,
-    /// Told the name of a backend when its store, having been given a rest, can be asked again.
+    /// Receives the name of a backend when its circuit closes or lets a trial through.
     pub recoveries: UnboundedSender<String>,
-    /// Where calls are counted.
+    /// Metrics of the calls.
     pub metrics: Metrics,
 }

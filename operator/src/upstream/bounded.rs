@@ -1,8 +1,8 @@
-//! Answers have an end: of each operation's, no more is taken in than it can have any use for.
+//! Limits the size of answers of stores, by operation.
 //!
-//! The SDK collects a body whatever its length, and in as many pieces as it came in. A store that
-//! sends blanks without end would fill the memory of the operator, and so would one that sends each
-//! byte by itself, or a list of a hundred thousand empty elements, of which each becomes a struct.
+//! The SDK collects a body of any length, in as many pieces as it arrived. A store that sends
+//! blanks without end would fill the operator's memory. So would a store that sends each byte
+//! separately, or a list of a hundred thousand empty elements, each of which becomes a struct.
 
 use std::error::Error;
 use std::mem;
@@ -23,25 +23,27 @@ use http_body::{Body, Frame};
 use super::silence::causes;
 use super::whole::root_name;
 
-/// How much of an answer is taken in.
+/// Limits of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bound {
-    /// Bytes of the body.
+    /// Maximum bytes of the body.
     bytes: usize,
-    /// Tags in it.
+    /// Maximum number of tags in the body.
     tags: usize,
 }
 
-/// An error, and what has a handful of fields.
+/// Limits of an error, and of an answer with a handful of fields.
 const PLAIN: Bound = Bound { bytes: 64 << 10, tags: 1000 };
-/// The tags of a bucket. There are 50 at most; their text may be of characters that XML writes as
+/// Limits of a bucket's tags: at most 50, whose text may consist of characters that XML writes as
 /// six.
 const TAGS: Bound = Bound { bytes: 256 << 10, ..PLAIN };
-/// A page of a list. Amazon S3 writes a version with 26 tags, and in less than 2 KiB unless its key
-/// is of such characters. Of those, shorter pages are asked for.
+/// Limits of a page of a list.
+///
+/// Amazon S3 writes a version with 26 tags, and in less than 2 KiB unless its key has many
+/// characters that XML escapes. For such keys, shorter pages are requested.
 const LIST: Bound = Bound { bytes: 2 << 20, tags: 48_000 };
 
-/// The bound of an operation that was answered with this status.
+/// Returns the limits for an operation and the status of its answer.
 fn bound(operation: &str, success: bool) -> Bound {
     match operation {
         _ if !success => PLAIN,
@@ -51,7 +53,7 @@ fn bound(operation: &str, success: bool) -> Bound {
     }
 }
 
-/// An answer is longer than its operation's may be.
+/// The answer is longer than its operation allows.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer is longer than any of this operation")]
 struct TooLong {
@@ -59,13 +61,13 @@ struct TooLong {
     root: Option<String>,
 }
 
-/// Whether a call failed because its answer is longer than it may be.
+/// True if a call failed because its answer is too long.
 pub(super) fn is_too_long(error: &(dyn Error + 'static)) -> bool {
     too_long(error).is_some()
 }
 
-/// Whether a call was answered by success with a document of this root, and failed because that is
-/// longer than it may be.
+/// True if a call was answered with success and a document with this root element, and failed only
+/// because that is too long.
 pub(super) fn is_too_much_of<E: Error + 'static>(error: &SdkError<E, HttpResponse>, root: &str) -> bool {
     let success = error.raw_response().is_some_and(|response| response.status().is_success());
     success && too_long(error).is_some_and(|too_long| too_long.root.as_deref() == Some(root))
@@ -75,7 +77,7 @@ fn too_long<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a TooLong> {
     causes(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// Has the body of every answer end at the bound of its operation.
+/// Interceptor that limits the body of every answer.
 #[derive(Debug)]
 pub(super) struct Bounds;
 
@@ -99,8 +101,8 @@ impl Intercept for Bounds {
     }
 }
 
-/// A body that comes in one piece, and fails if it is longer than it may be. What is left of it is
-/// dropped then, and the connection is closed.
+/// A body that is returned in one piece, and fails if it is too long. The rest is dropped then and
+/// the connection closed.
 struct Bounded {
     rest: Option<SdkBody>,
     bound: Bound,
@@ -122,7 +124,7 @@ impl Bounded {
             return Err(TooLong { root: root_name(&beginning) });
         }
         if length > self.taken.capacity() {
-            // Room for twice as much, as a Vec does it, but for no more than there may be.
+            // Doubles the capacity like a Vec, but not past the limit.
             let room = (2 * length).min(self.bound.bytes);
             self.taken.reserve_exact(room - self.taken.len());
         }

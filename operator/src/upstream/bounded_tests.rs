@@ -11,7 +11,7 @@ fn bucket() -> BucketName {
     BucketName::parse("photos").expect("a name")
 }
 
-/// A body that comes in these pieces, and how it ends within a bound.
+/// Collects a body of these pieces within a bound.
 async fn collected(pieces: Vec<&'static [u8]>, bound: Bound) -> Result<Bytes, BoxError> {
     let pieces = pieces.into_iter().map(|piece| Ok::<_, BoxError>(Frame::data(Bytes::from_static(piece))));
     let body = SdkBody::from_body_1_x(StreamBody::new(futures::stream::iter(pieces)));
@@ -35,7 +35,7 @@ async fn what_is_longer_fails(#[case] pieces: Vec<&'static [u8]>) {
     assert!(error.is::<TooLong>(), "{error}");
 }
 
-/// A store that sends each byte by itself costs no more than one that sends them together.
+/// A store that sends each byte separately costs no more memory than one that sends them together.
 // covers: 3.5.answer
 #[test]
 fn memory_is_bounded_by_capacity() {
@@ -56,7 +56,7 @@ fn an_error_has_a_small_bound_whatever_was_asked() {
     assert_eq!((bound("CreateBucket", true), bound("ListObjectVersions", true)), (PLAIN, LIST));
 }
 
-/// The longest tags that there can be: 50, of characters that XML writes as six.
+/// Uses the longest possible tags: 50, of characters that XML writes as six.
 #[tokio::test]
 async fn the_longest_tags_are_read() {
     let tag =
@@ -80,7 +80,7 @@ async fn an_answer_that_is_too_long_says_nothing_of_the_bucket(#[case] status: u
     assert_eq!(store.upstream().look(&bucket()).await, Err(UpstreamError { operation: "GetBucketTagging", class }));
 }
 
-/// A version as Amazon S3 writes it, with a key of this many characters that XML writes as six.
+/// A version as Amazon S3 writes it, with a key of `length` characters that XML writes as six.
 fn version(length: usize) -> String {
     let (key, id) = ("&quot;".repeat(length), "3sL4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY+MTRCxf3vjVBH40Nr8X8gdRQBpUMLUo");
     let owner = "75aa57f09aa0c8caeab4f8c24e99d10f8e7faeebf76c078efc7c6caea54ba06a";
@@ -92,7 +92,7 @@ fn version(length: usize) -> String {
     )
 }
 
-/// The pages that a purge asks for, by their sizes, where every key has this many characters.
+/// Returns the page sizes that a purge requests if every key has `length` characters.
 async fn sizes(length: usize) -> Vec<usize> {
     let size = |uri: &str| {
         let from = uri.split("max-keys=").nth(1).unwrap_or_default();
@@ -119,7 +119,7 @@ async fn a_page_of_long_keys_fits_and_one_of_the_longest_is_asked_for_in_parts()
     assert_eq!(sizes(1024).await, [1000, 100]);
 }
 
-/// Not all stores know `max-buckets`.
+/// Not all stores support `max-buckets`.
 // covers: 3.5.answer
 #[rstest]
 #[case::buckets("ListAllMyBucketsResult", 200, true)]

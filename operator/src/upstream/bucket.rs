@@ -1,7 +1,7 @@
-//! The calls about one bucket, but for its emptying (`purge`).
+//! The calls about one bucket, except for emptying it (see `purge`).
 //!
-//! What a store answers becomes a value where the planner decides by it, and an error otherwise. An
-//! error is never an absence (spec §3.2, §3.5).
+//! An answer that the planner decides on becomes a value, any other an error. An error never counts
+//! as absence (spec §3.2, §3.5).
 
 use std::collections::BTreeMap;
 
@@ -18,20 +18,22 @@ use super::content_md5::content_md5;
 use super::error::{Class, Refusal, UpstreamError};
 
 impl Upstream {
-    /// GetBucketTagging, or HeadBucket where the store has no tagging (spec §3.2). Where there are
-    /// no tags both: MinIO tells no tags, and not that there is no bucket, of a bucket that isn't
-    /// there.
+    /// Looks at a bucket: GetBucketTagging, or HeadBucket if the store doesn't support tagging
+    /// (spec §3.2).
+    ///
+    /// A bucket without tags takes both calls: for a missing bucket MinIO answers that there are no
+    /// tags, and not that there is no bucket.
     ///
     /// # Errors
-    /// Any answer but "exists", "doesn't", 403 and that it is in another region: never absence. A
-    /// page that is not S3's says none of them.
+    /// Any answer except that the bucket exists, doesn't exist, is forbidden (403) or is in another
+    /// region. A page that is not S3's, as a proxy may send it, is an error too, and never absence.
     pub async fn look(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
         match self.call("GetBucketTagging", self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
             Ok(output) => {
                 let tags = output.tag_set.into_iter().map(|tag| (tag.key, tag.value));
                 Ok(BucketSeen::Present(Some(tags.collect())))
             }
-            // Ceph before 17.2.7 has a name of its own for it.
+            // Ceph before 17.2.7 uses the second code.
             Err(refusal) if refusal.is("NoSuchTagSet") || refusal.is("NoSuchTagSetError") => {
                 match self.head(bucket).await? {
                     BucketSeen::Present(_) => Ok(BucketSeen::Present(Some(BTreeMap::new()))),
@@ -43,8 +45,11 @@ impl Upstream {
         }
     }
 
-    /// HeadBucket. Its errors have no body, so whoever stands before the store may have said them:
-    /// that there is no bucket, or that it is somebody else's, the store has to say in its words.
+    /// HeadBucket.
+    ///
+    /// Its errors have no body, so a proxy in front of the store may have sent them. For 403 and
+    /// 404 the bucket is listed, so that the store itself states that there is no bucket or that it
+    /// belongs to somebody else.
     async fn head(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
         match self.call("HeadBucket", self.client.head_bucket().bucket(bucket.as_str()).send()).await {
             Ok(_) => Ok(BucketSeen::Present(None)),
@@ -53,7 +58,7 @@ impl Upstream {
         }
     }
 
-    /// ListObjectsV2: needs the permission that HeadBucket needs, and every store has it.
+    /// ListObjectsV2. It needs the same permission as HeadBucket, and every store supports it.
     async fn listed(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
         match self.call("ListObjectsV2", call.send()).await {
@@ -62,12 +67,12 @@ impl Upstream {
         }
     }
 
-    /// What a refusal says of the bucket, if anything.
+    /// Interprets an error as a statement about the bucket, if it is one.
     fn unseen(&self, refusal: Refusal) -> Result<BucketSeen, UpstreamError> {
         if refusal.is("NoSuchBucket") {
             return Ok(BucketSeen::Absent);
         }
-        // Who is asked for other credentials has heard nothing of the bucket.
+        // A 403 about our credentials says nothing about the bucket.
         let refused =
             refusal.status == Some(403) && matches!(refusal.class(), Class::Denied { code } if is_about_bucket(&code));
         if refused || refusal.is_elsewhere(&self.region) {
@@ -76,11 +81,12 @@ impl Upstream {
         Err(refusal.error())
     }
 
-    /// GetBucketAcl and ListBuckets: whether the bucket's owner is the account of the admin
-    /// credentials. Who lets us into a bucket and not see its owner is another account.
+    /// Compares the bucket's owner with the account of the admin credentials, by GetBucketAcl and
+    /// ListBuckets. An owner that allows access to the bucket, but not to its ACL, is another
+    /// account.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn owner(&self, bucket: &BucketName) -> Result<OwnerSeen, UpstreamError> {
         let told = |owner: Option<Owner>| owner.and_then(|owner| owner.id).filter(|id| !id.is_empty());
         let call = self.client.get_bucket_acl().bucket(bucket.as_str()).send();
@@ -104,11 +110,11 @@ impl Upstream {
         })
     }
 
-    /// Whether the bucket holds no version, no delete marker and no unfinished upload. An empty
-    /// page of a list that goes on is no empty list.
+    /// True if the bucket contains no version, no delete marker and no unfinished upload. An empty
+    /// page of a truncated list doesn't count as empty.
     ///
     /// # Errors
-    /// When one of the two lists fails.
+    /// If one of the two lists fails.
     pub async fn is_empty(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         Ok(self.has_no_versions(bucket).await? && self.has_no_uploads(bucket).await?)
     }
@@ -127,7 +133,7 @@ impl Upstream {
         }
     }
 
-    /// For stores without versions.
+    /// The check for stores that don't support versions.
     async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
         let output = self.call("ListObjectsV2", call.send()).await.map_err(|refusal| refusal.error())?;
@@ -148,10 +154,10 @@ impl Upstream {
     /// CreateBucket, in the backend's region.
     ///
     /// # Errors
-    /// Any answer but success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that it is in
-    /// another region.
+    /// Any answer except success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that the
+    /// bucket is in another region.
     pub async fn create(&self, bucket: &BucketName) -> Result<CreateAnswer, UpstreamError> {
-        // us-east-1 is the region that is not named.
+        // S3 requires that us-east-1 is not named.
         let place = (self.region != "us-east-1").then(|| {
             let region = BucketLocationConstraint::from(self.region.as_str());
             CreateBucketConfiguration::builder().location_constraint(region).build()
@@ -169,7 +175,7 @@ impl Upstream {
     /// DeleteBucket.
     ///
     /// # Errors
-    /// Any answer but success, `NoSuchBucket` and `BucketNotEmpty`.
+    /// Any answer except success, `NoSuchBucket` and `BucketNotEmpty`.
     pub async fn delete(&self, bucket: &BucketName) -> Result<DeleteAnswer, UpstreamError> {
         match self.call("DeleteBucket", self.client.delete_bucket().bucket(bucket.as_str()).send()).await {
             Ok(_) => Ok(DeleteAnswer::Deleted),
@@ -179,10 +185,10 @@ impl Upstream {
         }
     }
 
-    /// PutBucketTagging: replaces the whole set.
+    /// PutBucketTagging, which replaces the whole set.
     ///
     /// # Errors
-    /// When the store refuses or fails.
+    /// If the store refuses or fails.
     pub async fn tag(&self, bucket: &BucketName, tags: &BTreeMap<String, String>) -> Result<(), UpstreamError> {
         let tag = |(key, value): (&String, &String)| {
             Tag::builder().key(key).value(value).build().expect("key and value are given")
@@ -197,7 +203,7 @@ impl Upstream {
     /// GetBucketVersioning.
     ///
     /// # Errors
-    /// When the store refuses or fails.
+    /// If the store refuses or fails.
     pub async fn versioning(&self, bucket: &BucketName) -> Result<VersioningSeen, UpstreamError> {
         let call = self.client.get_bucket_versioning().bucket(bucket.as_str());
         let output = self.call("GetBucketVersioning", call.send()).await.map_err(Refusal::error)?;
@@ -211,7 +217,7 @@ impl Upstream {
     /// PutBucketVersioning.
     ///
     /// # Errors
-    /// When the store refuses or fails.
+    /// If the store refuses or fails.
     pub async fn set_versioning(&self, bucket: &BucketName, versioning: Versioning) -> Result<(), UpstreamError> {
         let status = match versioning {
             Versioning::Enabled => BucketVersioningStatus::Enabled,
@@ -224,7 +230,7 @@ impl Upstream {
     }
 }
 
-/// A 403 speaks of the bucket unless its code says that it is our credentials that are refused.
+/// True if a 403 with this code is about the bucket, false if it is about our credentials.
 fn is_about_bucket(code: &str) -> bool {
     const ABOUT_US: [&str; 6] = [
         "InvalidAccessKeyId",
@@ -265,7 +271,7 @@ mod tests {
         assert_eq!(store.asked("PUT").len(), 2);
     }
 
-    /// Amazon S3 says where a bucket is before it says whose it is.
+    /// Amazon S3 reports the region of a bucket before it reports whose it is.
     #[rstest]
     #[case(301, "PermanentRedirect", Some("eu-west-3"), true)]
     #[case(400, "AuthorizationHeaderMalformed", Some("eu-west-3"), true)]
@@ -287,8 +293,8 @@ mod tests {
         assert_eq!(upstream.create(&bucket()).await.ok(), created);
     }
 
-    /// A proxy's page is nobody's word on the bucket; the bare answer to HEAD that goes with it
-    /// neither.
+    /// A proxy's page says nothing about the bucket, nor does the bare answer to HEAD that comes
+    /// with it.
     // covers: 3.2.look.words
     #[rstest]
     #[case(403, true)]
@@ -306,7 +312,7 @@ mod tests {
         assert_eq!(error.class, Class::Failed { code: format!("HTTP {status}") });
     }
 
-    /// What HEAD can't say, the list says in the store's words.
+    /// The list states in a body what the answer to HEAD can't.
     // covers: 3.2.look.words
     #[rstest]
     #[case(404, 404, "NoSuchBucket", Some(BucketSeen::Absent))]

@@ -1,4 +1,4 @@
-//! On whose behalf a store is called.
+//! The caller on whose behalf a store is called.
 
 use std::collections::BTreeSet;
 
@@ -6,20 +6,19 @@ use parking_lot::Mutex;
 
 use crate::turns::{Rank, Share};
 
-/// A pass over a claim, as far as stores tell it from others: by whom they are shared, and who goes
-/// first.
+/// A pass over a claim, with what is needed to share stores fairly: its namespace and its order.
 #[derive(Debug, Default)]
 pub struct Caller {
     namespace: String,
     claim: String,
-    /// How many passes began before it.
+    /// Number of passes that began before it.
     place: u64,
-    /// Backends that it has called, for what.
+    /// Backends that it has called, and the share it used.
     called: Mutex<BTreeSet<(String, Share)>>,
 }
 
 impl Caller {
-    /// A pass over the claim with this UID, after so many others had begun.
+    /// Creates the caller for a pass over the claim with this UID; `place` passes began before it.
     pub fn new(namespace: &str, claim: &str, place: u64) -> Self {
         Self { namespace: namespace.to_owned(), claim: claim.to_owned(), place, called: Mutex::default() }
     }
@@ -32,14 +31,16 @@ impl Caller {
         &self.claim
     }
 
-    /// Where it stands in line at a backend. At each it begins anew: thousands that had their turn
-    /// elsewhere, or for another thing, are not before those of other namespaces here.
+    /// Returns its rank in a backend's queue.
+    ///
+    /// It counts as new at each backend and for each share. Otherwise thousands of passes that had
+    /// a turn elsewhere, or for another share, would go ahead of other namespaces here.
     pub(super) fn rank(&self, backend: &str, share: Share) -> Rank {
         let begun = self.called.lock().contains(&(backend.to_owned(), share));
         if begun { Rank::Begun(self.place) } else { Rank::New { namespace: self.namespace.clone(), place: self.place } }
     }
 
-    /// Notes that it had its turn at a backend.
+    /// Records that it had a turn at a backend.
     pub(super) fn calls(&self, backend: &str, share: Share) {
         self.called.lock().insert((backend.to_owned(), share));
     }

@@ -1,15 +1,16 @@
-//! Circuits: a store that gives no usable answer is left alone for a while, and then asked by one
-//! call.
+//! Circuit breakers: a store that gives no usable answer is not called for a while, and then gets
+//! one trial call.
 //!
-//! One circuit per operation, because stores fail by operation too: one that creates no bucket can
-//! still be looked at, and that a look succeeds is no reason to try hundreds of creates again. What
-//! counts as a failure is that the store can't take calls at all; an error that it answers to one
-//! request is that request's own, and its claim's backoff is enough.
+//! There is one circuit per operation, because stores also fail by operation. A store that can't
+//! create buckets may still answer looks, and such an answer is no reason to try hundreds of
+//! creates again. A failure is an answer which shows that the store can't take calls at all. An
+//! error about one request concerns that request only, and its claim's backoff is enough.
 //!
-//! A bucket can be so large or so broken that every call about it takes too long, and its tenant
-//! may have made it so. So a claim counts once, however often its calls fail, and rests nobody. Of
-//! one namespace five such claims rest the operation for that namespace; five namespaces rest it
-//! for everybody. Where a store is down and fewer ask, their own backoffs are all that it hears.
+//! A bucket can be so large or so broken that every call about it times out, and its tenant may
+//! have caused that. So each claim counts once, however often its calls fail, and can't open a
+//! circuit alone. Five failing claims of one namespace open the circuit for that namespace, and
+//! five failing namespaces open it for all. If a store is down and fewer claims call it, their own
+//! backoffs limit the calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,27 +18,30 @@ use std::time::Duration;
 use daemon::backoff::wait;
 use tokio::time::Instant;
 
-/// Claims of a namespace, and namespaces, whose failures in a row open a circuit.
+/// Number of claims of a namespace, and of namespaces, whose consecutive failures open a circuit.
 const THRESHOLD: usize = 5;
-/// How long the first rest is; each one after it is twice as long, up to [`LONGEST_REST`]. It is
-/// short, because many claims that fail once are no sign of a long trouble.
+/// Duration of the first rest of an open circuit; each further one is twice as long, up to
+/// [`LONGEST_REST`].
+///
+/// It is short, because many claims that fail once don't mean a long outage.
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(300);
-/// Circuits of single namespaces that are kept. Namespaces go and don't say so.
+/// Maximum number of stored circuits of single namespaces. They are not removed when a namespace is
+/// deleted.
 const MOST_KEPT: usize = 256;
 
 /// The circuits of one store.
 #[derive(Debug)]
 pub(super) struct Circuits {
-    /// Longest that a call takes.
+    /// Deadline of a call.
     deadline: Duration,
     of_all: BTreeMap<&'static str, Circuit>,
     of_namespaces: BTreeMap<(&'static str, String), Circuit>,
-    /// The last probe failed.
+    /// Set while the last probe failed.
     unreachable: bool,
 }
 
-/// Whose call about what.
+/// The operation and the caller of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker<'a> {
     pub(super) operation: &'static str,
@@ -46,24 +50,24 @@ pub(super) struct Asker<'a> {
     pub(super) claim: &'a str,
 }
 
-/// A circuit. Without an entry it is closed, and nothing has failed lately.
+/// The state of a circuit. A circuit without an entry is closed, with no recent failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Circuit {
-    /// Calls go through; those of these have failed in a row.
+    /// Calls are admitted. Those listed have failed since the last success.
     Closed { failing: BTreeSet<String> },
-    /// No call goes through before `trial`, and then one, which moves `trial` on. So a trial that
-    /// is never heard of again costs a delay and no more.
+    /// No call is admitted before `trial`. Then one is, and `trial` moves on, so a trial call whose
+    /// result is lost costs only a delay.
     Open { trial: Instant, rests: u32 },
 }
 
-/// What a call is to its circuits.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// One of many.
+    /// The circuits are closed.
     Free,
-    /// The one that shows whether the store is back.
+    /// The call tests if the store has recovered.
     Trial,
-    /// It is not made.
+    /// The call must not be made.
     Refused,
 }
 
@@ -71,25 +75,26 @@ pub(super) enum Admission {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failure {
     pub(super) admission: Admission,
-    /// How long the store asks to be left alone.
+    /// Time from the store's `Retry-After`.
     pub(super) asked: Option<Duration>,
     pub(super) at: Instant,
-    /// In 0..1: spreads the trials.
+    /// Jitter of the next trial, in 0..1.
     pub(super) chance: f64,
 }
 
 impl Circuits {
-    /// All closed. `deadline` is the longest that a call takes.
+    /// Creates closed circuits. `deadline` is that of a call.
     pub(super) fn new(deadline: Duration) -> Self {
         Self { deadline, of_all: BTreeMap::new(), of_namespaces: BTreeMap::new(), unreachable: false }
     }
 
-    /// Whether a call may be made now.
+    /// Decides about a call that is to be made now.
     pub(super) fn admit(&mut self, asker: Asker<'_>, now: Instant) -> Admission {
         let of_namespace = self.of_namespaces.get_mut(&(asker.operation, asker.namespace.to_owned()));
         let mut open: Vec<&mut Circuit> =
             of_namespace.into_iter().chain(self.of_all.get_mut(asker.operation)).filter(|c| c.is_open()).collect();
-        // A trial is for both, or for none: it would be lost on the one that the other refuses.
+        // A trial needs both circuits: if one of them refuses the call, the other's trial would be
+        // lost.
         if open.iter().any(|circuit| circuit.rests_at(now)) {
             return Admission::Refused;
         }
@@ -97,14 +102,14 @@ impl Circuits {
         if open.is_empty() { Admission::Free } else { Admission::Trial }
     }
 
-    /// Takes in that the store answered. Whether that closed a circuit.
+    /// Records that the store answered. Returns true if that closed a circuit.
     pub(super) fn answered(&mut self, asker: Asker<'_>) -> bool {
         let of_namespace = self.of_namespaces.remove(&(asker.operation, asker.namespace.to_owned()));
         let of_all = self.of_all.remove(asker.operation);
         of_namespace.into_iter().chain(of_all).any(|circuit| circuit.is_open())
     }
 
-    /// Takes in that a call failed. Whether the operation is at rest for this asker now.
+    /// Records a failed call. Returns true if a circuit for this operation and caller is open now.
     pub(super) fn failed(&mut self, asker: Asker<'_>, failure: Failure) -> bool {
         let key = (asker.operation, asker.namespace.to_owned());
         if self.of_namespaces.len() >= MOST_KEPT && !self.of_namespaces.contains_key(&key) {
@@ -115,8 +120,8 @@ impl Circuits {
         of_namespace || of_all
     }
 
-    /// Forgets a closed circuit of a namespace, or the one whose trial is due first: what it is for
-    /// is found out again.
+    /// Removes a closed circuit of a namespace, or the one whose trial is due first. Its state will
+    /// be found out again.
     fn forget_one(&mut self) {
         let due = |circuit: &Circuit| match circuit {
             Circuit::Closed { .. } => None,
@@ -126,8 +131,10 @@ impl Circuits {
         first.and_then(|key| self.of_namespaces.remove(&key));
     }
 
-    /// Takes in how a probe went. A success after a failure shows that the store is back: every
-    /// open circuit has its trial at once. Whether there is any.
+    /// Records the result of a probe. Returns true if that made any trial due.
+    ///
+    /// A success after a failure shows that the store is back, so every open circuit gets its trial
+    /// at once.
     pub(super) fn probed(&mut self, succeeded: bool, now: Instant) -> bool {
         let back = succeeded && self.unreachable;
         self.unreachable = !succeeded;
@@ -163,7 +170,7 @@ impl Circuit {
         }
     }
 
-    /// Takes in that a call of this one failed. Whether it is open now.
+    /// Records a failed call. Returns true if the circuit is open now.
     fn failed(&mut self, who: &str, failure: Failure) -> bool {
         let rests = match self {
             Self::Closed { failing } => {
@@ -174,7 +181,7 @@ impl Circuit {
                 0
             }
             Self::Open { rests, .. } if failure.admission == Admission::Trial => rests.saturating_add(1),
-            // It was under way when the circuit opened, and says nothing new.
+            // The call began before the circuit opened, and adds nothing new.
             Self::Open { .. } => return true,
         };
         let least = failure.asked.unwrap_or_default().min(LONGEST_REST);
@@ -183,7 +190,7 @@ impl Circuit {
     }
 }
 
-/// How long the store is left alone after this many rests in vain.
+/// Returns the duration of the rest after this many failed trials.
 fn rest(rests: u32, chance: f64) -> Duration {
     wait(FIRST_REST, LONGEST_REST, rests, chance)
 }

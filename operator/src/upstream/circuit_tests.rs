@@ -15,7 +15,8 @@ fn failure(admission: Admission, at: Instant) -> Failure {
 }
 
 impl Circuits {
-    /// The calls of so many claims of a namespace fail. Whether the last is at rest then.
+    /// Fails the calls of this many claims of a namespace. Returns true if the circuit is open
+    /// then.
     fn fail_of(&mut self, namespace: &str, claims: usize, now: Instant) -> bool {
         let mut fail = |n: usize| self.failed(of(namespace, &n.to_string()), failure(Admission::Free, now));
         (0..claims).fold(false, |_, claim| fail(claim))
@@ -27,7 +28,7 @@ impl Circuits {
     }
 }
 
-/// A circuit of all that has just opened, and when that was.
+/// Circuits with one for all namespaces that has just opened, and the time of that.
 fn opened() -> (Circuits, Instant) {
     let (mut circuits, now) = (Circuits::new(DEADLINE), Instant::now());
     for namespace in 1..THRESHOLD {
@@ -38,7 +39,7 @@ fn opened() -> (Circuits, Instant) {
     (circuits, now)
 }
 
-/// Lets the trial fail `times` times; how long the store was left alone each time.
+/// Fails the trial `times` times; returns the duration of each rest.
 fn rests(circuits: &mut Circuits, mut now: Instant, times: u32) -> Vec<Duration> {
     let rest = |_| {
         let trial = circuits.trial_of_all();

@@ -1,5 +1,5 @@
-//! One client per backend: how its calls are made, whatever they ask for. Each waits for its turn,
-//! is refused while its operation is given a rest, has a deadline, and is measured.
+//! The client of one backend. Each call waits for its turn, is refused while its circuit is open,
+//! has a deadline, and is measured.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -30,10 +30,10 @@ use super::circuit::{Admission, Asker, Circuits, Failure};
 use super::error::{Asked, Refusal, UpstreamError};
 use super::whole::Whole;
 
-/// Of the calls to a store one in so many may go to emptying buckets.
+/// One of this many concurrent calls may go to emptying buckets.
 const BULK: usize = 4;
 
-/// The store behind one backend, in the hands of one caller.
+/// The store behind one backend, on behalf of one caller.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     pub(super) client: Client,
@@ -43,27 +43,27 @@ pub struct Upstream {
     share: Share,
 }
 
-/// What its callers share.
+/// State shared by all callers.
 #[derive(Debug)]
 pub(super) struct Store {
     turns: Turns,
     circuits: Mutex<Circuits>,
-    /// A digest of what each bucket that is being emptied held at its last slice.
+    /// A digest of the content of each bucket being emptied, as of its last slice.
     pub(super) emptied: Mutex<BTreeMap<BucketName, u64>>,
     backend: String,
     recoveries: UnboundedSender<String>,
     metrics: Metrics,
-    /// Whether calls may be made that change something.
+    /// Permission for calls that change something.
     mandate: Mandate,
-    /// The backend is gone, and its series with it.
+    /// Set once the backend is deleted; its metrics are removed.
     retired: AtomicBool,
 }
 
 type Outcome<T, E> = Result<T, SdkError<E, HttpResponse>>;
 
 impl Upstream {
-    /// A client with these admin credentials, and the limits and listeners that all have, in
-    /// nobody's hands. Makes no call.
+    /// Creates a client with these admin credentials and the shared configuration, without a
+    /// caller. Makes no call.
     ///
     /// The SDK's own retries are off: their budget would be shared by all backends, and a lost
     /// answer must be seen.
@@ -85,7 +85,7 @@ impl Upstream {
             .interceptor(Bounds)
             .interceptor(Whole)
             .region(Region::new(backend.region.clone()))
-            // Checksums that S3 does not ask for are what some compatible stores trip over.
+            // Some compatible stores reject checksums that S3 does not require.
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
             .retry_config(RetryConfig::disabled())
             .sleep_impl(TokioSleep::new())
@@ -110,28 +110,28 @@ impl Upstream {
         }
     }
 
-    /// The same store, called on behalf of this one.
+    /// Returns a client of the same store on behalf of this caller.
     #[must_use]
     pub fn on_behalf_of(&self, caller: &Arc<Caller>) -> Self {
         Self { caller: caller.clone(), ..self.clone() }
     }
 
-    /// The same store for the same caller, who empties a bucket.
+    /// Returns a client of the same store and caller, for emptying a bucket.
     pub(super) fn in_bulk(&self) -> Self {
         Self { share: Share::Bulk, ..self.clone() }
     }
 
-    /// From now on calls are not measured: that would make the series of a backend that is gone
-    /// anew.
+    /// Stops measuring calls, which would create the metrics of a deleted backend again.
     pub(super) fn retire(&self) {
         self.store.retired.store(true, Ordering::Relaxed);
     }
 
-    /// Calls once it is the caller's turn, unless the operation fails so often that it is given a
-    /// rest. The circuits are asked after the wait: who stood in line while one opened does not
-    /// call.
+    /// Makes a call once it is the caller's turn, unless its circuit is open.
     ///
-    /// The SDK's futures are large, and nested ones larger: in a box they don't fill the stack of a
+    /// The circuits are checked after the wait, so that calls which waited while one opened are not
+    /// made.
+    ///
+    /// The SDK's futures are large, and nested ones larger. Boxed, they don't fill the stack of a
     /// worker thread.
     pub(super) fn call<'a, T: 'a, E: ProvideErrorMetadata + Error + 'static>(
         &'a self,
@@ -150,7 +150,7 @@ impl Upstream {
         let Store { turns, circuits, backend, mandate, .. } = self.store.as_ref();
         let _turn = turns.take(self.share, self.caller.rank(backend, self.share)).await;
         self.caller.calls(backend, self.share);
-        // After the wait too: whoever led before it may not lead any more.
+        // Checked after the wait as well: the lease may have been lost during it.
         let permit = if is_read(operation) {
             None
         } else {
@@ -192,7 +192,7 @@ impl Upstream {
         answer
     }
 
-    /// Tells the circuit of a call that failed.
+    /// Records a failed call in its circuits.
     fn failed(&self, mut refusal: Refusal, admission: Admission) -> Refusal {
         if refusal.unsent {
             // Neither an outage nor an answer.
@@ -216,21 +216,23 @@ impl Upstream {
         }
     }
 
-    /// Tells whoever waits for this store. Fails only when nobody listens any more.
+    /// Wakes the claims that wait for this store. Fails only after shutdown.
     fn recovered(&self) {
         let _ = self.store.recoveries.send(self.store.backend.clone());
     }
 
-    /// ListBuckets: whether endpoint and credentials work. One bucket is asked for: Amazon S3
-    /// refuses to list all of an account that may have more than 10,000. The call is made whatever
-    /// the circuits say, and if it succeeds after a failure, what is given a rest is tried at once.
-    /// It waits behind nobody: a pass over a backend makes it, and there is one of those at a time.
+    /// ListBuckets: tests endpoint and credentials.
     ///
-    /// A store that does not know the bound tells all buckets. Nothing is read in the list, so it
-    /// may be longer than is taken in.
+    /// One bucket is requested: Amazon S3 refuses to list all buckets of an account that may have
+    /// more than 10,000. A store that doesn't support the limit returns all of them. The list isn't
+    /// used, so it may be longer than what is read.
+    ///
+    /// The call is made whatever the state of the circuits. If it succeeds after a failure, open
+    /// circuits get their trial at once. It waits for no turn, as only passes over the backend make
+    /// it, one at a time.
     ///
     /// # Errors
-    /// When they don't.
+    /// If the call fails.
     pub async fn probe(&self) -> Result<(), UpstreamError> {
         let call = async {
             match self.client.list_buckets().max_buckets(1).send().await {
@@ -247,7 +249,7 @@ impl Upstream {
     }
 }
 
-/// Whether an operation of S3 changes nothing, by its name.
+/// True if an S3 operation changes nothing, by its name.
 fn is_read(operation: &str) -> bool {
     ["Get", "Head", "List"].iter().any(|verb| operation.starts_with(verb))
 }

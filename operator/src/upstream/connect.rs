@@ -24,35 +24,37 @@ use rustls::ClientConfig;
 use store_tls::{ConnectError, Trust, tls_config};
 use tower::util::MapErr;
 
-/// Bounds of the time that the addresses of a store, those of one family, have between them to take
-/// a connection.
+/// Bounds of the time that a store's addresses of one family have in total to accept a connection.
 const LEAST_TO_CONNECT: Duration = Duration::from_secs(1);
 const MOST_TO_CONNECT: Duration = Duration::from_secs(10);
 
-/// Longest that the head of an answer may be.
+/// Maximum length of an answer's head, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// A host name was not resolved.
+/// The host name was not resolved.
 #[derive(Debug, thiserror::Error)]
 #[error("the host name can't be resolved")]
 pub(super) struct Unresolved(#[from] io::Error);
 
-/// Looks host names up, and says so where it is that which fails.
+/// A DNS resolver that marks its errors as [`Unresolved`].
 type Resolver = MapErr<GaiResolver, fn(io::Error) -> Unresolved>;
 
-/// Makes the HTTP clients under the SDK. A parameter of the operator, as the Kubernetes client is:
-/// whoever embeds it may bring a transport of their own.
+/// A factory of the HTTP clients under the SDK.
+///
+/// It is a parameter of the operator, like the Kubernetes client, so an embedder may use another
+/// transport.
 pub trait Connect: Send + Sync + 'static {
-    /// An HTTP client that believes what `trust` says.
+    /// Creates an HTTP client that verifies certificates as `trust` says.
     ///
     /// # Errors
-    /// When the trust can't be established, as with a bundle that isn't PEM.
+    /// If `trust` is unusable, for example a bundle that isn't PEM.
     fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError>;
 }
 
-/// HTTP/1.1 over TCP and rustls. A dead address of a store leaves time for its others. How much,
-/// the operation timeout says of the SDK's client that uses the HTTP client; of several, that of
-/// the first.
+/// HTTP/1.1 over TCP and rustls.
+///
+/// A dead address of a store leaves time for its other addresses. The time depends on the operation
+/// timeout of the SDK client that uses the HTTP client; if several do, on that of the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RustlsConnect;
 
@@ -62,19 +64,18 @@ impl Connect for RustlsConnect {
     }
 }
 
-/// How long a store's addresses of one family have between them to take a connection, if this is
-/// the deadline of the call that needs it.
+/// Returns the time that a store's addresses of one family have in total to accept a connection,
+/// for a call with this deadline.
 fn connect_timeout(deadline: Option<Duration>) -> Duration {
     deadline.map_or(MOST_TO_CONNECT, |deadline| (deadline / 3).clamp(LEAST_TO_CONNECT, MOST_TO_CONNECT))
 }
 
-/// A connector that goes on from an address which takes no connection while the call that waits for
-/// it has time left.
+/// Configures a connector to try the next address while the call still has time.
 ///
 /// It tries the addresses of a family one after another, and gives each an equal part of the time.
-/// Without a bound it would wait minutes for the first that is dead.
+/// Without a limit it would wait minutes for a dead first address.
 fn patient<R>(mut tcp: TcpConnector<R>, deadline: Option<Duration>) -> TcpConnector<R> {
-    // It is inside of one for TLS, which refuses what is neither http nor https.
+    // It is wrapped in a TLS connector, which refuses any scheme but http and https.
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(connect_timeout(deadline)));
     tcp
@@ -83,16 +84,16 @@ fn patient<R>(mut tcp: TcpConnector<R>, deadline: Option<Duration>) -> TcpConnec
 /// The connections to one store.
 type Pool = Client<HttpsConnector<TcpConnector<Resolver>>, SdkBody>;
 
-/// What the SDK gets its connections from.
+/// The SDK's source of connections.
 #[derive(Debug)]
 struct Hyper {
     tls: ClientConfig,
-    /// Made with the SDK's client, whose deadline it has to know.
+    /// Created with the SDK's client, because it depends on that client's deadline.
     pool: OnceLock<Pool>,
 }
 
 impl Hyper {
-    /// The connections; this deadline counts if there are none yet.
+    /// Returns the connections. `deadline` counts if they are created by this call.
     fn pool(&self, deadline: Option<Duration>) -> &Pool {
         self.pool.get_or_init(|| {
             let resolver: Resolver = MapErr::new(GaiResolver::new(), Unresolved::from);
@@ -107,21 +108,21 @@ impl Hyper {
 }
 
 impl HttpClient for Hyper {
-    /// The SDK's own bound for connecting is not heeded: three seconds are little for a store that
-    /// has many addresses.
+    /// Ignores the SDK's own connect timeout: three seconds are too short for a store with many
+    /// addresses.
     fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
         SharedHttpConnector::new(Pooled(self.pool(None).clone()))
     }
 
-    /// Called when a client of the SDK is made. This is where the deadline of its calls can be
-    /// seen: what `http_connector` is given later does not tell it.
+    /// Creates the connections when an SDK client is created: only here the deadline of its calls
+    /// is known. `http_connector` doesn't get it later.
     fn validate_base_client_config(&self, _: &RuntimeComponentsBuilder, config: &ConfigBag) -> Result<(), BoxError> {
         self.pool(config.load::<TimeoutConfig>().and_then(TimeoutConfig::operation_timeout));
         Ok(())
     }
 }
 
-/// What calls go out on.
+/// The SDK's connector over a pool.
 #[derive(Debug)]
 struct Pooled(Pool);
 
@@ -166,9 +167,8 @@ mod tests {
         assert_eq!(connect_timeout(deadline.map(Duration::from_secs)), Duration::from_secs(expected));
     }
 
-    /// An address that takes no more connections and says nothing of it, like one where no machine
-    /// is; and what keeps it so. Linux drops whatever asks a listener for a connection while as
-    /// many wait for it as it would have.
+    /// An address that silently drops connections, like one without a machine, and the sockets that
+    /// keep it so. Linux drops connection requests to a listener whose backlog is full.
     async fn dead_address() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(ANY_PORT).expect("a port");

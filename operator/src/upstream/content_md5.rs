@@ -1,16 +1,15 @@
-//! The checksum that every store takes.
+//! The request checksum that every store accepts.
 //!
-//! Where S3 demands a checksum of a request's body, the SDK sends a CRC32. Stores that are older
-//! than that checksum know `Content-MD5` alone, as S3 itself did until 2022: MinIO before January
-//! 2025 answers a DeleteObjects without it by 400 `MissingContentMD5`. Amazon S3 goes on taking
-//! either.
+//! Where S3 requires a checksum of a request's body, the SDK sends a CRC32. Stores older than that
+//! checksum know only `Content-MD5`, as S3 itself did until 2022: MinIO before January 2025 answers
+//! a DeleteObjects without it with 400 `MissingContentMD5`. Amazon S3 still accepts either.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use data_encoding::BASE64;
 use md5::{Digest, Md5};
 
-/// Replaces the checksum that the SDK has computed by `Content-MD5`. A body that is read as it is
-/// sent keeps its own; the operator sends none.
+/// Replaces the SDK's checksum by `Content-MD5`. A streamed body keeps its own checksum; the
+/// operator sends none.
 pub(super) fn content_md5(request: &mut HttpRequest) {
     let Some(digest) = request.body().bytes().map(|body| BASE64.encode(&Md5::digest(body))) else { return };
     let headers = request.headers_mut();

@@ -1,4 +1,4 @@
-//! What a failed call to the store means.
+//! Errors of calls to the store.
 
 use std::error::Error;
 use std::fmt;
@@ -14,47 +14,49 @@ use super::bounded::is_too_long;
 use super::silence::Silence;
 use super::whole::is_not_s3;
 
-/// Longest that an error code is.
+/// Maximum length of an error code.
 const LONGEST_CODE: usize = 64;
 
-/// A failed call. Its text is stable and short: operation and code, or a word of ours, without
-/// request ids, times or keys.
+/// A failed call.
+///
+/// Its text is stable and short: the operation and an error code or a fixed phrase, without request
+/// ids, times or keys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {class}")]
 pub struct UpstreamError {
     /// S3's name of the operation.
     pub operation: &'static str,
-    /// What it means.
+    /// Classification of the failure.
     pub class: Class,
 }
 
-/// What a failed call means.
+/// Classification of a failed call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// No answer: whether it happened is unknown.
+    /// There was no answer. The call may have taken effect.
     NoAnswer(Silence),
-    /// An answer that nothing can be learned from: whether it happened is unknown.
+    /// The answer is unusable. The call may have taken effect.
     Unusable(Flaw),
-    /// The store gives no usable answer to this operation again and again, and is asked only now
-    /// and then.
+    /// The circuit is open: the store has given no usable answer to this operation repeatedly, and
+    /// gets only trial calls.
     Failing {
-        /// Whether it was asked this time: then it is unknown whether it happened, else it did not.
+        /// True if the call was made, and so may have taken effect.
         asked: bool,
     },
-    /// This operator may change nothing, never or not now: the store was not asked.
+    /// This operator may not change anything, or not now. The call was not made.
     Forbidden(NoMandate),
-    /// 401 or 403, in S3's words.
+    /// 401 or 403 with an S3 error code.
     Denied {
         /// S3's error code.
         code: String,
     },
-    /// The store asks us to slow down.
+    /// The store asks to slow down.
     Throttled,
-    /// The store does not know this operation.
+    /// The store does not support this operation.
     Unsupported,
-    /// Any other answer that is an error.
+    /// Any other error.
     Failed {
-        /// S3's error code; the status where there was none.
+        /// S3's error code, or the status if there was none.
         code: String,
     },
 }
@@ -64,7 +66,7 @@ impl fmt::Display for Class {
         match self {
             Self::NoAnswer(why) => write!(f, "the store gave no answer: {why}"),
             Self::Unusable(flaw) => write!(f, "the store's answer can't be used: {flaw}"),
-            // The same text whether asked or not: the status must not change with every trial.
+            // The same text for both, because the status must not change with every trial.
             Self::Failing { .. } => write!(f, "the store fails again and again and is given a rest between trials"),
             Self::Forbidden(why) => write!(f, "{why}"),
             Self::Denied { code } => write!(f, "the store refuses us ({code})"),
@@ -75,14 +77,14 @@ impl fmt::Display for Class {
     }
 }
 
-/// What is wrong with an answer.
+/// The reason why an answer is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// No more of it was taken in than any of its operation has.
+    /// It is longer than any answer to the operation, and was not read to its end.
     TooLong,
-    /// It says that all is well, and breaks off.
+    /// It reports success and breaks off.
     Cut,
-    /// It says that all is well, and is not what S3 says then.
+    /// It reports success and is not an S3 answer.
     Unreadable,
 }
 
@@ -97,8 +99,8 @@ impl fmt::Display for Flaw {
 }
 
 impl Flaw {
-    /// What the SDK makes nothing of. Beside a status that tells of an error, a body that can't be
-    /// read takes nothing away, unless there is no end to it.
+    /// Returns the flaw of an answer. With an error status, only a body that is too long is a
+    /// flaw.
     fn of<E: Error + 'static>(error: &SdkError<E, HttpResponse>, code: Option<&str>) -> Option<Self> {
         let success = error.raw_response()?.status().is_success();
         match error {
@@ -111,36 +113,35 @@ impl Flaw {
     }
 }
 
-/// What is known of a failed call: its HTTP status, if there was an answer, and S3's code, if that
-/// had a body.
+/// A failed call: its HTTP status, if there was an answer, and S3's code, if the answer had a body.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) operation: &'static str,
     pub(super) status: Option<u16>,
-    /// Only if it has the shape of one.
+    /// S3's error code, only if it is well-formed.
     pub(super) code: Option<String>,
-    /// Nothing can be learned from the answer.
+    /// The reason why the answer is unusable.
     flaw: Option<Flaw>,
-    /// Why there was no answer, where there is no status.
+    /// The reason why there was no answer; counts only without a status.
     silence: Silence,
-    /// The region that the store names as the bucket's.
+    /// The bucket's region according to the store.
     pub(super) region: Option<String>,
-    /// How long the store asks to be left alone.
+    /// Time from the store's `Retry-After`.
     pub(super) retry_after: Option<Duration>,
-    /// No request was made of the call: that says nothing of the store.
+    /// True if no request was sent, so that this says nothing about the store.
     pub(super) unsent: bool,
-    /// It would have changed something, and this operator may not.
+    /// Set if the call would have changed something and this operator may not.
     forbidden: Option<NoMandate>,
-    /// The circuit is open; whether the store was asked all the same.
+    /// Set if the circuit is open.
     pub(super) failing: Option<Asked>,
 }
 
-/// Whether the store was asked.
+/// True if the store was called although the circuit is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked(pub(super) bool);
 
 impl Refusal {
-    /// What the SDK says of it.
+    /// Converts the SDK's error.
     pub(super) fn of<E>(operation: &'static str, error: &SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + Error + 'static,
@@ -163,7 +164,7 @@ impl Refusal {
         }
     }
 
-    /// A call that was not made, because the circuit is open.
+    /// A call that was not made because the circuit is open.
     pub(super) fn not_asked(operation: &'static str) -> Self {
         Self {
             operation,
@@ -179,18 +180,19 @@ impl Refusal {
         }
     }
 
-    /// A call that was not made, because it would have changed something.
+    /// A call that was not made because it would have changed something.
     pub(super) fn forbidden(operation: &'static str, why: NoMandate) -> Self {
         Self { forbidden: Some(why), failing: None, ..Self::not_asked(operation) }
     }
 
-    /// Whether S3's code is this one.
+    /// True if S3's code is this one.
     pub(super) fn is(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
     }
 
-    /// Whether the store says that the bucket is in another region than this one: Amazon S3 answers
-    /// so before it asks whose it is, by 301 `PermanentRedirect` or 400
+    /// True if the store reports that the bucket is in another region.
+    ///
+    /// Amazon S3 does so before it checks the bucket's owner, with 301 `PermanentRedirect` or 400
     /// `AuthorizationHeaderMalformed`.
     pub(super) fn is_elsewhere(&self, region: &str) -> bool {
         self.flaw.is_none()
@@ -198,13 +200,13 @@ impl Refusal {
             && self.region.as_deref().is_some_and(|theirs| theirs != region)
     }
 
-    /// Whether the store could not take the call at all. A plain 500 may be about this very
-    /// request.
+    /// True if the store could not take the call at all. A plain 500 doesn't count, as it may be
+    /// about this request.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self.status, None | Some(429 | 502..=504)) || self.class() == Class::Throttled
     }
 
-    /// The word for metrics.
+    /// Returns the metrics label.
     pub(super) fn result(&self) -> CallResult {
         match (self.status, self.class()) {
             (Some(404), _) => CallResult::NotFound,
@@ -238,21 +240,21 @@ impl Refusal {
             (429, _) => Class::Throttled,
             (501, _) | (_, "NotImplemented") => Class::Unsupported,
             (405, "MethodNotAllowed") => Class::Unsupported,
-            // Without a code it need not be the store that refuses: proxies do, with a page.
+            // Without a code the refusal may come from a proxy, which answers with a page.
             (401 | 403, _) if self.code.is_some() => Class::Denied { code },
             _ => Class::Failed { code },
         }
     }
 }
 
-/// An error code, if it has the shape of one. What stands there is the store's to choose, and goes
-/// into statuses and logs.
+/// Returns an error code if it is well-formed. The store chooses the text, and it ends up in
+/// statuses and logs.
 pub(super) fn code(told: &str) -> Option<&str> {
     let fits = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'-' | b'_');
     ((1..=LONGEST_CODE).contains(&told.len()) && told.bytes().all(fits)).then_some(told)
 }
 
-/// Whether a code asks to slow down. MinIO says `SlowDownRead` and `SlowDownWrite` where it lacks a
+/// True if a code asks to slow down. MinIO uses `SlowDownRead` and `SlowDownWrite` if it lacks a
 /// quorum.
 pub(super) fn is_throttle(code: &str) -> bool {
     code.starts_with("SlowDown") || matches!(code, "Throttling" | "ThrottlingException" | "TooManyRequests")

@@ -1,6 +1,7 @@
-//! The S3-compatible store behind a backend: the few operations that the operator needs of it, each
-//! with a deadline, a bound on how many are under way, a rest where they fail again and again, and
-//! an answer in which an error is never an absence (spec §3.5).
+//! The S3-compatible store behind a backend.
+//!
+//! It has the few operations that the operator needs. Each has a deadline, a limit of concurrent
+//! calls and a circuit breaker, and an error never counts as absence (spec §3.5).
 
 mod access;
 mod bounded;

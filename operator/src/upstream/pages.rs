@@ -1,4 +1,4 @@
-//! What a bucket holds, a page at a time.
+//! Paged lists of a bucket's content.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,19 +10,18 @@ use crate::api::BucketName;
 use super::client::Upstream;
 use super::error::{Class, Flaw, Refusal, UpstreamError};
 
-/// What S3 lists and deletes in one request at most.
+/// Maximum number of items that S3 lists or deletes in one request.
 const PAGE: u32 = 1000;
-/// What is asked for where such a page is longer than an answer may be. A key has 1,024 bytes at
-/// most.
+/// Page size used if a full page is longer than an answer may be. A key has at most 1,024 bytes.
 const SHORT_PAGE: i32 = 100;
 
-/// A page of a list, and where the next one begins; `next` is `None` after the last.
+/// A page of a list, and the start of the next one; `next` is `None` after the last.
 pub(super) struct Page<T, C> {
     pub(super) items: Vec<T>,
     pub(super) next: Option<C>,
 }
 
-/// Where a list of versions, objects or uploads goes on.
+/// Start of a page of versions, objects or uploads.
 #[derive(Clone, Default)]
 pub(super) struct Marker {
     key: Option<String>,
@@ -30,7 +29,8 @@ pub(super) struct Marker {
 }
 
 impl Upstream {
-    /// A page of versions and delete markers; of objects, where the store has no versions.
+    /// Lists a page of versions and delete markers, or of objects if the store doesn't support
+    /// versions.
     pub(super) async fn versions(
         &self,
         bucket: &BucketName,
@@ -78,7 +78,7 @@ impl Upstream {
         Ok(Page { items, next: (output.is_truncated == Some(true)).then_some(next) })
     }
 
-    /// A page of unfinished uploads: key and upload id of each.
+    /// Lists a page of unfinished uploads: key and upload id of each.
     pub(super) async fn uploads(
         &self,
         bucket: &BucketName,
@@ -103,7 +103,7 @@ impl Upstream {
     }
 }
 
-/// A page of this size, or a short one if that is longer than an answer may be.
+/// Lists a page of this size, or a short one if that is longer than an answer may be.
 async fn page_that_fits<T, F>(size: i32, list: impl Fn(i32) -> F) -> Result<T, UpstreamError>
 where
     F: Future<Output = Result<T, UpstreamError>>,
@@ -114,13 +114,12 @@ where
     }
 }
 
-/// What a DeleteObjects names an object by.
+/// Builds the identifier of an object for DeleteObjects.
 pub(super) fn identifier(key: String, version: Option<String>) -> Option<ObjectIdentifier> {
     ObjectIdentifier::builder().key(key).set_version_id(version).build().ok()
 }
 
-/// The pages of a list, until there are no more, about `most` items were listed, or something
-/// failed.
+/// Lists pages until the end, until about `most` items are listed, or until `failed` is set.
 pub(super) fn pages<'a, T, F>(
     most: u32,
     failed: &'a AtomicBool,

@@ -1,4 +1,4 @@
-//! Emptying a bucket, a slice at a time (spec §3.4): unfinished uploads, versions and delete
+//! Empties a bucket, one slice at a time (spec §3.4): unfinished uploads, versions and delete
 //! markers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,35 +16,38 @@ use super::error::{Class, UpstreamError};
 use super::pages::pages;
 use super::slice::Slice;
 
-/// Requests of one slice that may be under way at once: enough to hide the way to the store, few
-/// enough to leave room for other slices within the share of a backend's calls that all have.
+/// Maximum number of concurrent requests of one slice.
+///
+/// It is enough to hide the network latency, and leaves room for other slices within the backend's
+/// share of calls for emptying.
 const IN_FLIGHT: usize = 4;
 
-/// What a slice was shown, in the order of its lists.
+/// Hash of the items listed by a slice, in the order of the lists.
 #[derive(Default)]
 struct Shown(Mutex<DefaultHasher>);
 
 impl Shown {
-    /// Takes in a page.
+    /// Adds a page.
     fn saw<'a>(&self, items: impl Iterator<Item = (&'a str, Option<&'a str>)>) {
         let mut hasher = self.0.lock();
         items.for_each(|item| item.hash(&mut *hasher));
     }
 
-    /// The same for the same pages.
+    /// Returns the digest, which is equal for equal pages.
     fn digest(&self) -> u64 {
         self.0.lock().finish()
     }
 }
 
 impl Upstream {
-    /// Deletes at most about `most` of what the bucket holds, uploads first: one that is completed
-    /// later would make a version. Requests under way are let finish when one fails, so that the
-    /// count is true.
+    /// Deletes about `most` items of a bucket, uploads first, because an upload that is completed
+    /// later would create a version.
     ///
-    /// Objects are refused where the lists begin as they did at the slice before, all of which was
-    /// said to be deleted. So it is where a key holds a character that XML can't carry, and the
-    /// store lists it as another one.
+    /// When a request fails, the running ones are still awaited, so that the count is correct.
+    ///
+    /// The result is a refusal if the lists begin like those of the slice before, whose items were
+    /// all reported as deleted. This happens if a key contains a character that XML can't represent
+    /// and the store lists it as another one.
     pub async fn purge(&self, bucket: &BucketName, most: u32) -> Slice {
         let shown = Shown::default();
         let slice = self.in_bulk().purge_slice(bucket, most, &shown).await;
@@ -112,7 +115,7 @@ impl Upstream {
         gather(batches, &failed).await
     }
 
-    /// One DeleteObjects. An answer of 200 says nothing yet: each key has its own.
+    /// Sends one DeleteObjects. A 200 alone says nothing, because each key has its own result.
     async fn delete_objects(&self, bucket: &BucketName, objects: Vec<ObjectIdentifier>) -> Slice {
         let mut batch = Slice::default();
         if objects.is_empty() {
@@ -127,7 +130,7 @@ impl Upstream {
                 let errors = output.errors();
                 batch.deleted = asked.saturating_sub(errors.len() as u64);
                 errors.iter().for_each(|error| batch.judge("DeleteObjects", error.code().unwrap_or("no code")));
-                // A store may tell of more keys than it was asked for.
+                // A store may report more keys than were requested.
                 batch.deleted = batch.deleted.min(asked);
                 batch
             }
@@ -135,7 +138,7 @@ impl Upstream {
         }
     }
 
-    /// A DeleteObject each.
+    /// Deletes each object with a DeleteObject.
     async fn delete_each(&self, bucket: &BucketName, objects: Vec<ObjectIdentifier>, failed: &AtomicBool) -> Slice {
         let deletes = stream::iter(objects).map(|object| self.delete_object(bucket, object));
         gather(deletes.buffer_unordered(IN_FLIGHT), failed).await
@@ -166,14 +169,14 @@ impl Upstream {
     }
 }
 
-/// Whether the body of a DeleteObjects can name this key: XML 1.0 has no way to write most control
+/// True if the body of a DeleteObjects can contain this key. XML 1.0 can't represent most control
 /// characters, and a store refuses the whole request for one
-/// (<https://www.w3.org/TR/xml/#charsets>). A URL can.
+/// (<https://www.w3.org/TR/xml/#charsets>). A URL can represent them.
 fn fits_xml(key: &str) -> bool {
     !key.chars().any(|c| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}'))
 }
 
-/// Adds up; says so when something failed, so that no more is begun.
+/// Adds up the results, and sets `failed` on a failure so that no further request is sent.
 async fn gather(batches: impl Stream<Item = Slice>, failed: &AtomicBool) -> Slice {
     batches
         .fold(Slice::default(), |mut total, batch| {
@@ -213,7 +216,7 @@ mod tests {
         }
     }
 
-    /// What is told of keys that nobody asked for counts for nothing.
+    /// Results for keys that were not requested are not counted.
     #[tokio::test]
     async fn no_more_is_deleted_than_was_asked_for() {
         let error = "<Error><Key>x</Key><Code>NoSuchKey</Code></Error>";
@@ -228,7 +231,7 @@ mod tests {
         assert_eq!(slice, Slice { deleted: 1, complete: true, ..Slice::default() });
     }
 
-    /// One such key must not keep those beside it: Amazon S3 refuses a DeleteObjects as a whole for
+    /// Such a key must not block the others: Amazon S3 refuses the whole DeleteObjects because of
     /// it.
     #[tokio::test]
     async fn a_key_that_xml_cant_carry_is_deleted_by_itself() {

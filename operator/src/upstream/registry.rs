@@ -1,5 +1,5 @@
-//! The clients of all backends: made when first needed, made anew when what they are made of
-//! changes.
+//! The clients of all backends: created on first use, and again when their backend or Secrets
+//! change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,31 +14,31 @@ use crate::api::{AdminKey, AdminSecretError, Backend, Lack, wire};
 use super::access::Access;
 use super::client::Upstream;
 
-/// Why a backend has no client.
+/// The reason why a backend has no client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
-    /// The Secret's namespace is neither the operator's nor one that it was told to trust.
+    /// The Secret's namespace is neither the operator's nor a trusted one.
     #[error("Secret {0}/{1}: the operator does not trust namespace {0}; see --trusted-secret-namespace")]
     Untrusted(String, String),
-    /// The Secret is, or is named like, one of the operator's own.
+    /// The Secret is one of the operator's own, or is named like one.
     #[error(
         "Secret {0}/{1} is one of the operator's own, or is named like one ({own}): no backend may use it",
         own = wire::INTERNAL_PREFIXES.join(", ")
     )]
     Internal(String, String),
-    /// There is no such Secret.
+    /// The Secret doesn't exist.
     #[error("Secret {0}/{1} does not exist")]
     NoSecret(String, String),
     /// The API server does not let the operator read the Secret.
     #[error("Secret {0}/{1}: the operator may not read it; it needs the right to get Secrets in namespace {0}")]
     Forbidden(String, String),
-    /// The owner of the Secret doesn't let it be used for the backend's endpoint.
+    /// The owner of the Secret has not allowed its use for the backend's endpoint.
     #[error("Secret {0}/{1} can't be used: {2}")]
     NotOptedIn(String, String, Lack),
-    /// The Secret has no such field, or it is empty or not text.
+    /// The Secret lacks a field, or the field is empty or not text.
     #[error("Secret {0}/{1} has no usable field {2}")]
     NoField(String, String, String),
-    /// The trust that `spec.tls` asks for can't be established.
+    /// The trust configured by `spec.tls` is unusable.
     #[error(transparent)]
     Trust(#[from] ConnectError),
     /// The API server gave no usable answer.
@@ -46,7 +46,7 @@ pub enum AccessError {
     Unreadable(String, String, String),
 }
 
-/// What a client is made of.
+/// Versions of the objects from which a client was created.
 #[derive(Clone, PartialEq, Eq)]
 struct Made {
     backend: (String, i64),
@@ -63,7 +63,7 @@ pub struct Upstreams {
 
 #[derive(Default)]
 struct Clients {
-    /// Counts what happens, so that of two looks at a Secret the later one counts.
+    /// Event counter, by which the later of two reads of a Secret takes precedence.
     events: u64,
     of_backends: BTreeMap<String, AtHand>,
 }
@@ -72,24 +72,24 @@ struct Clients {
 #[derive(Default)]
 struct AtHand {
     client: Option<Client>,
-    /// A Secret of the backend has changed since: the client is not to be used before it was looked
-    /// at.
+    /// Set if a Secret of the backend has changed since. The client must not be used until it was
+    /// read again.
     doubted: bool,
-    /// The event of the last change here. A look that began before says nothing any more.
+    /// The event of the last change. A read that began before it is outdated.
     changed: u64,
 }
 
 impl Upstreams {
-    /// No client yet.
+    /// Creates an empty registry.
     pub fn new(access: Access) -> Self {
         Self { access, clients: Mutex::default() }
     }
 
-    /// The client of a backend: the one at hand if it was made of this very backend, and no Secret
-    /// of it has changed since; else a new one.
+    /// Returns the client of a backend. The stored client is used if it was created from this
+    /// version of the backend and no Secret has changed since.
     ///
     /// # Errors
-    /// When a Secret is missing, malformed, not trusted, not opted in, or may not or can't be read.
+    /// If a Secret is missing, malformed, not trusted, not opted in, forbidden or unreadable.
     pub async fn get(&self, backend: &Backend) -> Result<Arc<Upstream>, AccessError> {
         let at_hand = self.clients.lock().of(&backend.name, &identity(backend));
         match at_hand {
@@ -98,29 +98,31 @@ impl Upstreams {
         }
     }
 
-    /// Reads the Secrets, and makes a new client if anything that it is made of changed. Where
-    /// there can't be one any more, the one at hand goes: what stays is what was begun with it.
+    /// Reads the Secrets, and creates a new client if anything it depends on has changed.
+    ///
+    /// If no client can be created any more, the stored one is dropped. Calls that it has begun go
+    /// on.
     ///
     /// # Errors
-    /// As [`Upstreams::get`].
+    /// Like [`Upstreams::get`].
     pub async fn refresh(&self, backend: &Backend) -> Result<Arc<Upstream>, AccessError> {
         loop {
             let began = self.clients.lock().begin(&backend.name);
             let looked = self.look(backend).await;
-            // Otherwise something came between, and what was read may be of before.
+            // Otherwise a change came in between, and the read may be outdated.
             if self.clients.lock().settle(&backend.name, began, &looked) {
                 return looked.map(|(_, upstream)| upstream);
             }
         }
     }
 
-    /// A Secret of the backend has changed: nobody gets its client before that was looked at.
+    /// Records that a Secret of the backend has changed: its client is not used before that was
+    /// read.
     pub fn doubt(&self, backend: &str) {
         self.clients.lock().doubt(backend);
     }
 
-    /// Forgets the client of a backend that is gone. Calls of it that are still under way are no
-    /// longer measured.
+    /// Forgets the client of a deleted backend. Its running calls are no longer measured.
     pub fn forget(&self, backend: &str) {
         let gone = self.clients.lock().of_backends.remove(backend);
         if let Some((_, upstream)) = gone.and_then(|at_hand| at_hand.client) {
@@ -128,7 +130,8 @@ impl Upstreams {
         }
     }
 
-    /// The client that the Secrets as they are give: the one at hand if it was made of the same.
+    /// Returns a client for the current Secrets: the stored one if it was created from the same
+    /// versions.
     async fn look(&self, backend: &Backend) -> Result<Client, AccessError> {
         let reference = &backend.credentials;
         let admin = self.read(&reference.namespace, &reference.name).await?;
@@ -184,20 +187,20 @@ impl Clients {
         self.of_backends.get(backend)?.client.clone().filter(|(present, _)| present == made)
     }
 
-    /// A look at the Secrets of a backend begins.
+    /// Records that a read of a backend's Secrets begins.
     fn begin(&mut self, backend: &str) -> u64 {
         self.of_backends.entry(backend.to_owned()).or_default();
         self.events += 1;
         self.events
     }
 
-    /// Takes in what a look showed. `false` where something has come between.
+    /// Stores the result of a read. Returns `false` if a change came in between.
     fn settle(&mut self, backend: &str, began: u64, looked: &Result<Client, AccessError>) -> bool {
         let at_hand = self.of_backends.entry(backend.to_owned()).or_default();
         if at_hand.changed > began {
             return false;
         }
-        // An error says nothing of the Secret.
+        // This error says nothing about the Secret.
         if !matches!(looked, Err(AccessError::Unreadable(..))) {
             *at_hand = AtHand { client: looked.as_ref().ok().cloned(), doubted: false, changed: began };
         }
@@ -230,7 +233,7 @@ fn unusable(secret: &Secret, error: AdminSecretError) -> AccessError {
     }
 }
 
-/// What stands in a field of a CA Secret. Whether it is a bundle is for whoever reads it to say.
+/// Returns a field of a CA Secret. The caller checks if it is a bundle.
 fn field(secret: &Secret, field: &str) -> Result<Vec<u8>, AccessError> {
     let bytes = secret.data.as_ref().and_then(|data| data.get(field)).filter(|bytes| !bytes.0.is_empty());
     let none = || AccessError::NoField(secret.namespace().unwrap_or_default(), secret.name_any(), field.to_owned());

@@ -1,4 +1,4 @@
-//! A store for tests of one client: it answers as it is told, and remembers what it was asked.
+//! A scripted store for tests of one client, which records its requests.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::api::{Backend, SecretKey, Unlabelled};
 use crate::mandate::Mandate;
 use crate::metrics::Metrics;
 
-/// What it was asked.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     method: String,
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub(super) body: String,
 }
 
-/// What it says.
+/// A scripted answer.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -50,10 +50,10 @@ impl Reply {
 
 type Script = dyn Fn(&str, &str) -> Reply + Send + Sync;
 
-/// The store.
+/// The scripted store.
 #[derive(Clone)]
 pub(super) struct Store {
-    /// What it says to a method and a URI.
+    /// Answers a method and a URI.
     script: Arc<Script>,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
@@ -84,20 +84,20 @@ impl Store {
         Self { script: Arc::new(says), asked: Arc::default() }
     }
 
-    /// What it was asked by a method, in order.
+    /// Returns the requests with a method, in order.
     pub(super) fn asked(&self, method: &str) -> Vec<Asked> {
         let asked = self.asked.lock();
         asked.iter().filter(|asked| asked.method == method).cloned().collect()
     }
 
-    /// A client of it, in region `us-east-1`.
+    /// Returns a client of the store, in region `us-east-1`.
     pub(super) fn upstream(&self) -> Upstream {
         let store = self.clone();
         client("http://s3.example", http_client_fn(move |_, _| SharedHttpConnector::new(store.clone())))
     }
 }
 
-/// A client of an endpoint, in region `us-east-1`.
+/// Returns a client of an endpoint, in region `us-east-1`.
 pub(super) fn client(endpoint: &str, http: SharedHttpClient) -> Upstream {
     let nobody = service_fn(async |_: http::Request<kube::client::Body>| {
         Err::<http::Response<kube::client::Body>, _>(BoxError::from("there is no API server"))

@@ -1,5 +1,5 @@
-//! Why a call was not answered: what its error's causes tell, as one of a few words of ours. What
-//! they say themselves has addresses, names and times in it, and differs from call to call.
+//! Reasons for a call without an answer, as a few fixed phrases. The text of the errors contains
+//! addresses, names and times, and differs from call to call.
 
 use std::error::Error;
 use std::io;
@@ -13,23 +13,23 @@ use store_tls::is_authority;
 
 use super::connect::Unresolved;
 
-/// Most causes of an error that are looked at.
+/// Maximum depth of an error's chain of causes that is searched.
 const DEEPEST: usize = 16;
 
-/// Why there was no answer.
+/// The reason why there was no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
-    /// The host name leads to no address.
+    /// The host name doesn't resolve.
     Unresolved,
-    /// Nothing listens there.
+    /// Nothing listens at the address.
     Refused,
-    /// There is no way to the address.
+    /// There is no route to the address.
     Unreachable,
-    /// No address took a connection in time.
+    /// No address accepted a connection in time.
     NoConnection,
     /// The certificate is not accepted.
     Certificate(Doubt),
-    /// TLS was begun and failed otherwise.
+    /// TLS failed in another way.
     Tls,
     /// No answer came in time.
     Late,
@@ -39,18 +39,18 @@ pub enum Silence {
     Broken,
 }
 
-/// What is wrong with a certificate.
+/// The reason why a certificate is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Nobody who is trusted has signed it.
+    /// No trusted authority has signed it.
     Issuer,
     /// It is for other names.
     Name,
-    /// It is one to sign others with, and stands in no CA bundle.
+    /// It is an authority's own certificate and not in the CA bundle.
     Authority,
     /// It has expired, or is not valid yet.
     Time,
-    /// Anything else.
+    /// Any other reason.
     Other,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for Silence {
 }
 
 impl Silence {
-    /// What the SDK says of a call without an answer.
+    /// Finds the reason in the SDK's error.
     pub(super) fn of<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> Self {
         if matches!(error, SdkError::TimeoutError(_)) {
             return Self::Late;
@@ -87,7 +87,7 @@ impl Silence {
         let connecting = causes(error).filter_map(|cause| cause.downcast_ref::<legacy::Error>());
         let connecting = connecting.last().is_some_and(legacy::Error::is_connect);
         let words = |cause: &(dyn Error + 'static)| Self::of_cause(cause, connecting);
-        // The innermost knows best.
+        // The innermost cause is the most precise.
         causes(error).filter_map(words).last().unwrap_or(Self::Broken)
     }
 
@@ -131,8 +131,8 @@ fn doubt(why: &CertificateError) -> Doubt {
     }
 }
 
-/// An error and what caused it, from the outside in. What an I/O error was made of counts as its
-/// cause.
+/// Iterates over an error and its causes, from the outside in. The inner error of an I/O error
+/// counts as its cause.
 pub(super) fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| {
         let error: &'a (dyn Error + 'static) = *error;

@@ -12,14 +12,14 @@ use super::super::scripted;
 use super::super::{Class, Flaw, UpstreamError};
 use super::*;
 
-/// How a probe of this endpoint fails.
+/// Returns the failure of a probe of this endpoint.
 async fn failure(endpoint: &str) -> Class {
     let http = RustlsConnect.connect(&Trust::Anything).expect("a client");
     let failed: UpstreamError = scripted::client(endpoint, http).probe().await.expect_err("it is no store");
     failed.class
 }
 
-/// A server that does this to each connection of which it has heard something.
+/// A server that runs `serve` on a connection once it has received something.
 fn server<T: Send + 'static>(serve: impl FnOnce(TcpStream) -> T + Send + 'static) -> (SocketAddr, JoinHandle<T>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -39,7 +39,7 @@ async fn nobody_listens() {
     assert_eq!(failure(&format!("http://{gone}")).await, Class::NoAnswer(Silence::Refused));
 }
 
-/// No name has a part of more than 63 characters, so nobody is asked for it.
+/// A label of a host name has at most 63 characters, so no resolver is queried.
 // covers: 3.5.why
 #[tokio::test]
 async fn a_name_is_not_resolved() {
@@ -76,7 +76,7 @@ async fn what_answers_is_no_store() {
     assert_eq!(failure(&format!("http://{address}")).await, Class::Unusable(Flaw::Unreadable));
 }
 
-/// The kernel takes some megabytes off the server's hands that nobody reads.
+/// The kernel buffers some megabytes of the server that nobody reads.
 // covers: 3.5.answer
 #[tokio::test]
 async fn a_server_that_does_not_come_to_an_end_is_hung_up_on() {

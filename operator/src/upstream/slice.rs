@@ -1,32 +1,32 @@
-//! What became of a bucket's contents, added up: what is gone, what the store refuses, what failed.
+//! The summed result of deleting a bucket's content: deleted, refused and failed items.
 
 use super::error::{Class, UpstreamError, code, is_throttle};
 
-/// Codes of per-key errors that pass by themselves.
+/// Codes of per-key errors that are temporary.
 const PASSING: [&str; 4] = ["InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
 
-/// What deleting a slice of a bucket's contents came to.
+/// The result of deleting a slice of a bucket's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
-    /// Versions, delete markers and unfinished uploads that are gone.
+    /// Number of deleted versions, delete markers and unfinished uploads.
     pub deleted: u64,
-    /// Everything that the bucket held was listed.
+    /// True if the bucket's whole content was listed.
     pub complete: bool,
-    /// S3's code for objects that the store refuses to delete, under object lock for instance; the
-    /// first in order.
+    /// S3's code for objects that the store refuses to delete, for example because of object lock;
+    /// the first in alphabetical order.
     pub refused: Option<String>,
-    /// A request failed; what it was to delete may be there or gone.
+    /// A request that failed. The items it was to delete may be deleted or not.
     pub failed: Option<UpstreamError>,
 }
 
 impl Slice {
-    /// Adds another batch to this one.
+    /// Adds another batch.
     pub(super) fn add(&mut self, batch: Slice) {
         self.deleted += batch.deleted;
         self.complete |= batch.complete;
         self.refused = self.refused.take().into_iter().chain(batch.refused).min();
-        // One that may still happen weighs more than one that was answered, and that more than one
-        // that was not sent.
+        // A call that may still take effect takes precedence over one that was answered, and that
+        // over one that was not sent.
         let weight = |error: &UpstreamError| match error.class {
             Class::NoAnswer(_) | Class::Failing { asked: true } => 2,
             Class::Failing { asked: false } => 0,
@@ -38,7 +38,7 @@ impl Slice {
         };
     }
 
-    /// A bucket that is gone holds nothing.
+    /// The result of a failed request. If the bucket doesn't exist, its content is deleted.
     pub(super) fn broken(error: UpstreamError) -> Self {
         match &error.class {
             Class::Failed { code } if code == "NoSuchBucket" => Self { complete: true, ..Self::default() },
@@ -46,7 +46,7 @@ impl Slice {
         }
     }
 
-    /// Takes in what the store said of one key.
+    /// Adds the result for one key.
     pub(super) fn judge(&mut self, operation: &'static str, told: &str) {
         match code(told).unwrap_or("no code") {
             "NoSuchKey" | "NoSuchVersion" | "NoSuchUpload" => self.deleted += 1,
@@ -65,7 +65,7 @@ mod tests {
     use super::super::silence::Silence;
     use super::*;
 
-    /// Stores differ in the code for what is locked: Amazon S3 and versitygw say AccessDenied,
+    /// Stores differ in the code for a locked object: Amazon S3 and versitygw use AccessDenied,
     /// MinIO InvalidRequest.
     #[rstest]
     #[case("NoSuchVersion", 1, None, false)]

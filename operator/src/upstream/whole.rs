@@ -1,13 +1,13 @@
-//! Answers that were cut are refused, and successes that are not told as S3 tells them.
+//! Rejects truncated answers, and successes that are not S3's.
 //!
-//! The SDK's XML reader takes the end of its input for the end of the document: a list that was cut
-//! is a shorter list, tags that were cut are no tags, and a bucket that is full would pass for
-//! empty. Length and chunking show a cut on most connections, but not on one that is closed at the
-//! end of the body.
+//! The SDK's XML reader takes the end of its input for the end of the document: a truncated list is
+//! a shorter list, truncated tags are no tags, and a full bucket would count as empty. Length and
+//! chunking reveal a truncation on most connections, but not on one that is closed at the end of
+//! the body.
 //!
-//! Nor does the SDK look at a body that it expects none in. Who stands before a store may answer
-//! anything with a page and 200: a bucket would pass for deleted whose deletion the store never
-//! heard of.
+//! The SDK also ignores a body where it expects none. A proxy in front of a store may answer
+//! anything with a page and 200. A bucket would count as deleted whose deletion never reached the
+//! store.
 
 use std::error::Error;
 
@@ -19,18 +19,17 @@ use aws_smithy_types::config_bag::ConfigBag;
 
 use super::silence::causes;
 
-/// An answer says that all is well, in words that are not S3's.
+/// The answer reports success and is not S3's.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not what S3 answers")]
 struct NotS3;
 
-/// Whether a call failed because its success was not told as S3 tells it.
+/// True if a call failed because its success is not an S3 answer.
 pub(super) fn is_not_s3(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| cause.is::<NotS3>())
 }
 
-/// Fails a call whose answer is the beginning of an XML document, or a success that S3 doesn't
-/// answer.
+/// Interceptor that rejects a truncated XML document, and a success that is not an S3 answer.
 #[derive(Debug)]
 pub(super) struct Whole;
 
@@ -56,8 +55,10 @@ impl Intercept for Whole {
     }
 }
 
-/// Whether a success is told as S3 tells it: by a document or without a word. The SDK looks at the
-/// name of a document only where it expects one; some stores tell what they did where S3 doesn't.
+/// True if the body of a success is one that S3 may send: a document, or nothing.
+///
+/// The SDK checks the root element's name only where it expects a document. Some stores send one
+/// where S3 doesn't.
 fn is_s3(body: &str) -> bool {
     match root_name(body) {
         Some(root) => root != "Error" && !root.eq_ignore_ascii_case("html"),
@@ -65,7 +66,7 @@ fn is_s3(body: &str) -> bool {
     }
 }
 
-/// Whether a document has the end of its root element. What is no XML is not judged.
+/// True if a document has the end of its root element. Anything but XML counts as whole.
 fn is_whole(document: &str) -> bool {
     let document = document.trim();
     let Some(root) = root(document) else { return !document.starts_with('<') };
@@ -75,7 +76,7 @@ fn is_whole(document: &str) -> bool {
     closed_at_once || end.is_some_and(|rest| rest.ends_with("</"))
 }
 
-/// The document from the name of its root element on: behind declaration and comments.
+/// Returns the document from the root element's name on, after declaration and comments.
 fn root(document: &str) -> Option<&str> {
     let mut rest = document;
     loop {
@@ -89,7 +90,7 @@ fn root(document: &str) -> Option<&str> {
     }
 }
 
-/// Name of the root element of a document that begins so.
+/// Returns the name of the root element of a document that begins like this.
 pub(super) fn root_name(beginning: &str) -> Option<String> {
     const LONGEST: usize = 64;
     let name: String = root(beginning)?.chars().take_while(char::is_ascii_alphanumeric).take(LONGEST).collect();
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
     use crate::api::{BucketName, Versioning};
 
-    /// What each operation says of a success with this body.
+    /// Returns the error of each operation if it is answered with success and this body.
     async fn told(body: &'static str) -> [Option<UpstreamError>; 9] {
         let upstream = Store::that(move |_, _| Reply::ok(body)).upstream();
         let bucket = BucketName::parse("photos").expect("a name");
@@ -125,7 +126,7 @@ mod tests {
         ]
     }
 
-    /// Whoever stands before a store may say 200 to anything.
+    /// A proxy in front of a store may answer anything with 200.
     // covers: 3.5.success
     #[rstest]
     #[case("<html><body>nginx</body></html>")]

@@ -1,5 +1,5 @@
-//! The admin port beside those who mean it ill: the built binary, on a socket, with few
-//! descriptors. Any pod of a cluster can reach it.
+//! Attacks on the admin port of the built binary, on a socket and with few descriptors. Any pod of
+//! a cluster can reach that port.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,25 +15,25 @@ use tokio::time::{sleep, timeout};
 
 const HALF_A_REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nhost: operator\r\n";
 
-/// Where everybody else is.
+/// Address of regular clients.
 const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
-/// Where a flood comes from if it has an address of its own.
+/// Address of a flood that has its own.
 const THERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// An operator whose API server says nothing: the admin port is served from the start.
+/// An operator whose API server never answers. The admin port is served from the start.
 struct Operator {
     process: Child,
     log: BufReader<ChildStderr>,
     kubeconfig: PathBuf,
     admin: SocketAddr,
-    /// What it said before it served.
+    /// Output before it served.
     said: String,
-    /// Nobody accepts there.
+    /// The API server's listener, on which nothing accepts.
     _silent: TcpListener,
 }
 
 impl Operator {
-    /// Starts it with these limits on descriptors, as words of a shell.
+    /// Starts it with these descriptor limits, given as shell commands.
     async fn start(name: &str, limits: &str) -> Self {
         let silent = TcpListener::bind((HERE, 0)).await.expect("a port is free");
         let server = silent.local_addr().expect("it is bound");
@@ -74,19 +74,20 @@ impl Operator {
         socket.connect(self.admin).await
     }
 
-    /// This many connections, each of them with half a request, that nobody closes from this side.
+    /// Opens this many connections, sends half a request on each, and keeps them open.
     async fn half_requests(&self, from: Ipv4Addr, how_many: usize) -> Vec<TcpStream> {
         let mut held = Vec::new();
         for _ in 0..how_many {
             let Ok(Ok(mut stream)) = timeout(Duration::from_millis(200), self.connect(from)).await else { continue };
-            // It may have been cut already.
+            // The connection may be closed already.
             let _ = stream.write_all(HALF_A_REQUEST).await;
             held.push(stream);
         }
         held
     }
 
-    /// The answer to a request, within the second that a kubelet waits; else nothing.
+    /// Returns the answer to a request within the second that a kubelet waits, otherwise an empty
+    /// string.
     async fn ask(&self, path: &str) -> String {
         let asked = async {
             let mut stream = self.connect(HERE).await?;
@@ -108,7 +109,7 @@ impl Drop for Operator {
         let _ = fs::remove_file(&self.kubeconfig);
         let mut rest = String::new();
         while self.log.read_line(&mut rest).is_ok_and(|length| length > 0) {}
-        // Shown with a test that fails.
+        // Shown when a test fails.
         #[expect(clippy::print_stderr, reason = "what the operator said")]
         {
             eprintln!("{}{rest}", self.said);
@@ -116,7 +117,7 @@ impl Drop for Operator {
     }
 }
 
-/// Head and body of an answer, to the end that its length tells.
+/// Reads an answer to the end of its body, by its content length.
 async fn answer(stream: &mut TcpStream) -> std::io::Result<String> {
     let mut text = String::new();
     loop {
@@ -133,7 +134,8 @@ async fn answer(stream: &mut TcpStream) -> std::io::Result<String> {
     }
 }
 
-/// So that this process can hold a thousand connections beside those of other tests.
+/// Raises the limit, so that this process can hold a thousand connections besides those of other
+/// tests.
 fn have_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
@@ -207,7 +209,7 @@ async fn a_head_of_any_size_is_refused_before_it_is_kept() {
     let operator = Operator::start("head", "ulimit -n 512").await;
     let mut stream = operator.connect(HERE).await.expect("it listens");
     let head = format!("GET /healthz HTTP/1.1\r\nx: {}\r\n", "x".repeat(64 * 1024));
-    // It stops reading somewhere in it.
+    // The server stops reading in the middle of it.
     let _ = stream.write_all(head.as_bytes()).await;
     let answer = timeout(Duration::from_secs(1), answer(&mut stream)).await.expect("at once").unwrap_or_default();
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");

@@ -1,13 +1,11 @@
-//! The command line as its users meet it: the built binary, its output and its exit codes (spec
-//! §5).
+//! The command line of the built binary: its output and its exit codes (spec §5).
 
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// Runs the binary in an empty environment: neither a cluster's variables nor a home with a
-/// kubeconfig.
+/// Runs the binary in an empty environment, without a cluster's variables and without a kubeconfig.
 fn stowage(args: &[&str]) -> Output {
     stowage_with(args, &[])
 }
@@ -29,7 +27,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("stderr is text")
 }
 
-/// `--flag` and the paragraph of a command's `--help` that explains it, for each flag but `--help`.
+/// Returns each `--flag` of a command except `--help`, with its paragraph in `--help`.
 fn flags_of(command: &str) -> Vec<(String, String)> {
     let mut flags: Vec<(String, String)> = Vec::new();
     for line in stdout(&stowage(&[command, "--help"])).lines() {
@@ -80,7 +78,7 @@ fn each_flag_is_an_environment_variable_too() {
         flags
     }) {
         let variable = format!("STOWAGE_{}", flag.trim_start_matches('-').replace('-', "_").to_uppercase());
-        // It may be broken into lines anywhere.
+        // Lines may be wrapped anywhere.
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(&format!("[env: {variable}=")), "{variable} in:\n{text}");
     }
@@ -127,11 +125,11 @@ fn a_wrong_value_is_refused_with_what_was_expected_also_from_the_environment() {
     }
 }
 
-/// Who runs an operator with some flags asks `plan` with the same.
+/// The flags of a running operator can be passed to `plan` as they are.
 #[test]
 fn plan_and_why_take_what_the_operator_is_told_by_the_same_names() {
     let of_run: Vec<String> = flags_of("run").into_iter().map(|(flag, _)| flag).collect();
-    // How an operator works, not what it would do next.
+    // These don't affect the next step.
     let apart = ["--read-only", "--leader-elect", "--resync-interval", "--admin-address", "--log-format"];
     for command in ["plan", "why"] {
         let flags: Vec<String> = flags_of(command).into_iter().map(|(flag, _)| flag).collect();
@@ -231,7 +229,7 @@ fn crds_prints_the_definitions_and_nothing_else() {
     assert!(documents.iter().all(|document| document["kind"] == "CustomResourceDefinition"));
 }
 
-/// Nothing is under way yet, so nothing has to be waited for.
+/// No pass is running yet, so nothing has to be waited for.
 #[test]
 fn an_operator_that_is_told_to_stop_while_it_starts_ends_at_once() {
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port is free");
@@ -248,7 +246,7 @@ fn an_operator_that_is_told_to_stop_while_it_starts_ends_at_once() {
         .arg(&kubeconfig)
         .spawn()
         .expect("the binary was built for this test");
-    // It has asked, and gets no answer.
+    // It has sent a request, and gets no answer.
     let _asked = silent.accept().expect("it asks the server");
     let told = Instant::now();
     let kill = Command::new("kill").args(["-TERM", &operator.id().to_string()]).status().expect("there is kill");

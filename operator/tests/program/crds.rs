@@ -1,4 +1,4 @@
-//! `crds/` holds what `stowage-operator crds` prints, byte for byte (spec §5).
+//! `crds/` contains the output of `stowage-operator crds`, byte for byte (spec §5).
 
 use std::path::Path;
 

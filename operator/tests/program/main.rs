@@ -1,5 +1,5 @@
-//! The built binary, and the operator as a whole against a server that answers by hand. One test
-//! binary, so that the crate is linked once.
+//! Tests of the built binary, and of the whole operator against a scripted server. They are one
+//! test binary, so that the crate is linked once.
 
 mod admin;
 mod cli;

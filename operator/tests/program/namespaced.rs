@@ -1,5 +1,5 @@
-//! What an operator asks an API server for that serves some namespaces (spec §3.9): from its start,
-//! with a namespace that isn't there yet and a record of a claim that it doesn't serve.
+//! Requests of an operator that serves some namespaces (spec §3.9): from its start, with a
+//! namespace that doesn't exist yet and a record of a claim that it doesn't serve.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -26,15 +26,15 @@ use tokio::time::{sleep, timeout};
 use tower::service_fn;
 
 const OWN: &str = "stowage-system";
-/// The namespace that is there from the beginning.
+/// The namespace that exists from the beginning.
 const FIRST: &str = "team-a";
-/// The one that comes later.
+/// The namespace that is created later.
 const LATE: &str = "team-c";
-/// The one that isn't served.
+/// The namespace that isn't served.
 const OTHER: &str = "team-b";
 const CLAIMS: &str = "/apis/broker.stowage.io/v1alpha1/namespaces/";
 
-/// An API server with a claim in each namespace, that takes no write.
+/// An API server with a claim in each namespace, which refuses writes.
 struct Server {
     /// Method, path and query of each request.
     asked: Mutex<Vec<String>>,
@@ -83,7 +83,7 @@ impl Server {
         (200, one(&json!({"metadata": {"resourceVersion": "9"}, "items": items})))
     }
 
-    /// A watch that shows the late namespace once it is there.
+    /// A watch that shows the late namespace once it exists.
     fn coming(&self) -> BoxStream<'static, Bytes> {
         let mut there = self.is_late_there.subscribe();
         let event = async move {
@@ -115,7 +115,7 @@ fn claim(namespace: &str) -> Value {
     json!({"metadata": metadata, "spec": {"backendRef": {"name": "main"}, "quota": {"hard": "1Gi"}}})
 }
 
-/// The record of a claim of the namespace that isn't served.
+/// The record of a claim in the namespace that isn't served.
 fn record() -> Value {
     let record = BucketRecord {
         claim: ClaimRef { namespace: OTHER.to_owned(), name: "photos".to_owned() },

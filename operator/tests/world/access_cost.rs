@@ -1,5 +1,5 @@
-//! What consent and a key cost: as many requests as buckets that open, however many accesses of
-//! strangers there are, and however many claims an access names in vain (spec §8).
+//! The cost of consent and of a key: the number of requests depends on the buckets that open, not
+//! on other tenants' accesses or on claims that an access names in vain (spec §8).
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ fn run<T: Send>(plan: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(Options { accesses: Accesses::Served, plan, ..Options::default() }, test)
 }
 
-/// The claim `team-a/photos`, shared with `team-b`, and so many accesses of `team-c`, with which it
-/// isn't shared, each naming it and others.
+/// Applies the claim `team-a/photos`, shared with `team-b`, and `strangers` accesses of `team-c`,
+/// with which it isn't shared. Each names it and other claims.
 async fn shared(stage: &Stage, strangers: usize) {
     stage.apply("{apiVersion: v1, kind: Namespace, metadata: {name: team-c}}").await;
     for number in 0..strangers {
@@ -32,7 +32,7 @@ async fn shared(stage: &Stage, strangers: usize) {
     stage.world.pass(Duration::from_secs(2 * MINUTE)).await;
 }
 
-/// An access of `team-b` to the claim, and to this many others that aren't shared.
+/// Applies an access of `team-b` to the claim, and to `in_vain` others that aren't shared.
 async fn reader(stage: &Stage, in_vain: usize) {
     let others: String =
         (0..in_vain).map(|other| format!(", {{claimRef: {{name: other-{other}, namespace: team-a}}}}")).collect();
@@ -51,7 +51,7 @@ async fn revoke(stage: &Stage, request: &str) {
     stage.patch("bucketaccesses", "team-b", "reader", request).await;
 }
 
-/// Verb and resource of every call to the API server since then, in order.
+/// Returns verb and resource of every call to the API server since `before`, in order.
 fn requests(stage: &Stage, before: u64) -> Vec<String> {
     let trace = stage.world.effects.trace();
     let calls = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
@@ -63,7 +63,7 @@ fn so_far(stage: &Stage) -> u64 {
     stage.world.effects.trace().effects()
 }
 
-/// The requests that consent and the first key take, and those of a revocation.
+/// Returns the requests for consent and the first key, and those for a revocation.
 fn costs(strangers: usize) -> [Vec<String>; 2] {
     run("", async |stage| {
         shared(&stage, strangers).await;
@@ -96,7 +96,7 @@ fn consent_and_a_key_cost_the_same_beside_strangers() {
     assert_eq!((count(revoked, "get bucketclaims"), count(revoked, "list secrets")), (1, 0));
 }
 
-/// Reads of keys by name that a revocation takes, until there is another.
+/// Returns the number of reads of keys by name from a revocation to the next key.
 async fn reads_of_revocation(stage: &Stage, (plural, namespace, name): (&str, &str, &str), number: usize) -> usize {
     stage.world.pass(Duration::from_secs(3 * MINUTE)).await;
     let key = |world: &World| object(world, plural, namespace, name)["status"]["accessKeyId"].clone();
@@ -140,7 +140,7 @@ fn a_claim_that_nobody_shares_is_not_read_for_a_key() {
     });
 }
 
-/// What has been given to a namespace is taken back on a live read alone.
+/// A namespace loses its access only after a live read.
 // covers: 8.map.nobody
 #[test]
 fn an_access_that_the_watch_does_not_show_any_more_is_read_before_its_namespace_is_shut_out() {
@@ -160,7 +160,7 @@ fn an_access_that_the_watch_does_not_show_any_more_is_read_before_its_namespace_
 // covers: 8.asked
 #[test]
 fn claims_are_read_for_an_access_at_a_pace() {
-    // Six Secrets are made until the access has its first key; no other one can be.
+    // Six Secrets are created until the access has its first key; further creations fail.
     let plan: Vec<String> = (7..200).map(|number| format!("kube:create secrets@{number} forbidden")).collect();
     run(&plan.join("; "), async |stage| {
         shared(&stage, 0).await;

@@ -1,4 +1,4 @@
-//! Keys of an access whose Secrets somebody has changed, and that end all the same (spec §8).
+//! Keys of an access whose Secrets were edited, and which end all the same (spec §8).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn a_secret_that_somebody_made_like_the_consumer_secret_keeps_no_old_key() {
     });
 }
 
-/// The gateway knows nothing of finalizers: as long as the Secret is there it goes by its stamp.
+/// The gateway ignores finalizers: as long as the Secret exists, its expiry decides.
 // covers: 8.key.kept, 8.key.lives
 #[test]
 fn a_revoked_key_that_somebodys_finalizer_keeps_is_over_and_the_next_one_is_made() {
@@ -68,7 +68,7 @@ fn a_revoked_key_that_somebodys_finalizer_keeps_is_over_and_the_next_one_is_made
     });
 }
 
-/// The right to write a backup's labels onto Secrets decides nothing about which key ends.
+/// The right to label Secrets, as backup tools have it, doesn't affect which key ends.
 // covers: 8.key.named
 #[rstest]
 #[case::gone(Value::Null)]
@@ -87,7 +87,7 @@ fn a_key_whose_label_somebody_changed_is_revoked_and_its_label_repaired(#[case] 
             secret["metadata"]["labels"]["broker.stowage.io/rotation-generation"] == "1"
         };
         stage.soon("the label is repaired", 5, is_repaired).await;
-        // While it is paused nothing is repaired.
+        // A paused access is not repaired.
         let pause = |value: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}});
         stage.patch("bucketaccesses", "team-a", "reader", pause(json!("true"))).await;
         world.pass(Duration::from_secs(5)).await;

@@ -1,4 +1,4 @@
-//! A key of an access has leaked, and the API server doesn't delete it (spec §8).
+//! A leaked key of an access that the API server fails to delete (spec §8).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use stowage_world::{Accesses, Options, World};
 use crate::accesses::{OWN, access, client, keys, open, reason};
 use crate::support::{Stage, works};
 
-/// Events of this reason about the access, in their order.
+/// Returns the notes of Events with this reason about the access, in order.
 fn notes(world: &World, reason: &str) -> Vec<String> {
     let of_access = |event: &Value| event["regarding"]["kind"] == "BucketAccess" && event["reason"] == reason;
     let objects = world.cluster.objects();
@@ -18,7 +18,7 @@ fn notes(world: &World, reason: &str) -> Vec<String> {
     events.filter_map(|it| Some(it.object["note"].as_str()?.to_owned())).collect()
 }
 
-/// The worst moment to read that it is done, or to read nothing.
+/// This is the worst moment to report success, or to report nothing.
 // covers: 8.status.server, 8.key.earlier
 #[rstest]
 #[case::refused("kube:delete secrets forbidden")]
@@ -49,12 +49,12 @@ fn a_revocation_that_the_api_server_does_not_carry_out_says_that_the_key_works(#
         stage.until("it is open again", |world| reason(world, "team-a") == "Open").await;
         world.pass(Duration::from_secs(5)).await;
         assert!(!works(&old, "team-a-photos").await && works(&client(world, "team-a"), "team-a-photos").await);
-        // Generation 2 was aimed at by a pass that made no key of it, so it never has one.
+        // A pass aimed at generation 2 without creating its key, so that generation never has one.
         assert_eq!((access(world, "team-a")["status"]["rotationGeneration"].as_u64(), keys(world).len()), (Some(3), 1));
     });
 }
 
-/// Of an access that goes it is told at once.
+/// The failure is reported at once for an access that is being deleted.
 // covers: 8.status.server
 #[test]
 fn an_access_whose_keys_the_api_server_does_not_delete_says_why_it_stays() {

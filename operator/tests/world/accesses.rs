@@ -1,4 +1,4 @@
-//! One bucket, many consumers (spec §8).
+//! One bucket shared by many accesses (spec §8).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub const OWN: &str = "{claimRef: {name: photos}}";
 const THEIRS: &str = "{claimRef: {name: photos, namespace: team-a}}";
 const SHARED: &str = "sharing: [{namespaces: {names: [team-b]}, maxMode: ReadOnly}]";
 
-/// The claim `team-a/photos`, bound, and an access to it that is open.
+/// Applies the claim `team-a/photos` until it is bound, and an access to it until it is open.
 pub async fn open(stage: &Stage, spec: &str, namespace: &str, entries: &str) {
     stage.apply(&claim_with("team-a", "photos", spec)).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
@@ -46,7 +46,7 @@ pub async fn open(stage: &Stage, spec: &str, namespace: &str, entries: &str) {
     stage.world.pass(Duration::from_secs(5)).await;
 }
 
-/// The key that stands in the Secret of the access.
+/// A client with the key in the Secret of the access.
 pub fn client(world: &World, namespace: &str) -> aws_sdk_s3::Client {
     let held = data(world, namespace, "reader-key");
     world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])
@@ -66,7 +66,7 @@ fn records(world: &World) -> Vec<BTreeMap<String, String>> {
     names.iter().map(|name| data(world, OPERATOR_NAMESPACE, name)).collect()
 }
 
-/// Calls that write, in short, from this one on.
+/// Returns the writing calls after `before`, in short form.
 fn writes(world: &World, before: u64) -> Vec<String> {
     let trace = world.effects.trace();
     let calls = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
@@ -421,7 +421,7 @@ fn a_claim_that_was_refused_a_bucket_keeps_nobody_from_sharing_it() {
         world.store.put_bucket(stowage_world::ADMIN_ACCOUNT, "archive");
         stage.apply(&claim_with("team-a", "photos", "bucketName: archive")).await;
         stage.until_ready_is("team-a", "photos", "BucketExists").await;
-        // Paused, its pass comes to nothing that could let go of the name.
+        // While paused, the claim's passes can't release the name.
         let paused = |value: Value| json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}});
         stage.patch("bucketclaims", "team-a", "photos", paused(json!("true"))).await;
         let shared = json!([{"name": "archive", "namespaces": ["team-b"], "maxMode": "ReadOnly"}]);
@@ -433,7 +433,7 @@ fn a_claim_that_was_refused_a_bucket_keeps_nobody_from_sharing_it() {
         assert!(works(&reader, "archive").await);
         stage.patch("bucketclaims", "team-a", "photos", paused(Value::Null)).await;
         stage.until_ready_is("team-a", "photos", "BucketNameConflict").await;
-        // Nor does it come to have the bucket by an edit of the backend while that is shared.
+        // An edit of the backend doesn't bind the claim either while the bucket is shared.
         stage.set_adoption("Any").await;
         world.pass(Duration::from_secs(1200)).await;
         stage.until_ready_is("team-a", "photos", "BucketNameConflict").await;

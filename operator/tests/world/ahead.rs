@@ -1,5 +1,4 @@
-//! `plan` and `why` (spec §5): what they say comes next is what the operator then does, and asking
-//! changes nothing.
+//! `plan` and `why` (spec §5): they report what the operator then does, and change nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,7 @@ use crate::troubles::{RESYNC, Trouble};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// What the world's operator is told, of which `plan` is told nothing but the namespace.
+/// The configuration of the world's operator. `plan` is given only the namespace.
 pub(crate) fn setup() -> Setup {
     Setup {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
@@ -44,7 +43,7 @@ pub(crate) fn setup() -> Setup {
     }
 }
 
-/// Each request of one look ahead: its method, and its path and query.
+/// The requests of one preview: method, path and query of each.
 pub(crate) type Asked = Arc<Mutex<Vec<(Method, String)>>>;
 
 pub(crate) fn means(world: &World) -> (Means, Asked) {
@@ -63,7 +62,7 @@ pub(crate) fn means(world: &World) -> (Means, Asked) {
     (means, asked)
 }
 
-/// Looks ahead, and sees to it that this changes nothing.
+/// Runs a preview, and asserts that it changes nothing.
 pub(crate) async fn plan_of(world: &World, setup: &Setup, scope: &Scope) -> (Plan, Vec<String>) {
     let (means, asked) = means(world);
     let before = (world.cluster.resource_version(), world.store.buckets());
@@ -95,8 +94,8 @@ pub(crate) fn line_of<'a>(plan: &'a Plan, object: &Object) -> &'a Line {
     plan.lines.iter().find(|line| line.object == *object).unwrap_or_else(|| panic!("no line of {object}: {plan:?}"))
 }
 
-/// A call as it is compared: what is done, to which resource or bucket, and its name, where the
-/// request tells. Not what is done about backends, and about the claim `team-b/films`.
+/// Converts a call for comparison: the operation, the resource or bucket, and the name, if the
+/// request has one. Skips calls about backends and about the claim `team-b/films`.
 fn written(call: &Call) -> Option<(String, String, Option<String>)> {
     match call {
         Call::Kube(call)
@@ -114,7 +113,7 @@ fn written(call: &Call) -> Option<(String, String, Option<String>)> {
     }
 }
 
-/// The first call by which an effect is carried out.
+/// Returns the first call that carries out an effect.
 fn call_of(act: &Act) -> (String, String, Option<String>) {
     let kube = |verb: KubeVerb, resource: &str, name: Option<&str>| {
         (verb.name().to_owned(), resource.to_owned(), name.map(str::to_owned))
@@ -136,7 +135,7 @@ fn call_of(act: &Act) -> (String, String, Option<String>) {
     }
 }
 
-/// What people do, or time does, while the operator is away.
+/// A change by users, or by time, while the operator is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edit {
     Claim,
@@ -167,7 +166,7 @@ enum Edit {
 }
 
 impl Edit {
-    /// The spec of the claim that is bound before; `None` = there is none yet.
+    /// Returns the spec of the claim that is bound before the edit; `None` if there is none.
     fn spec(self) -> Option<&'static str> {
         match self {
             Self::Claim | Self::ClaimOnNoBackend | Self::NameThatIsTaken | Self::ForeignSecret => None,
@@ -235,7 +234,7 @@ impl Edit {
     }
 }
 
-/// A claim as it was before the edit, and the operator at rest and then away.
+/// Sets up the claim before the edit, waits for the operator to settle, and stops it.
 async fn before(stage: &Stage, edit: Edit) {
     stage.apply(&twin()).await;
     stage.apply(&claim("team-b", "films")).await;
@@ -327,7 +326,7 @@ fn what_comes_next_is_told_in_text_and_in_a_document() {
     });
 }
 
-/// What is read at rest: a page of each list, and the admin Secret for the probe; nothing of a
+/// At rest, a preview reads a page of each list and the admin Secret for the probe, and no single
 /// claim.
 // covers: 5.plan.readOnly, 5.plan.lists
 #[test]
@@ -349,8 +348,8 @@ fn at_rest_there_is_nothing_to_do_and_no_claim_is_asked_for() {
         assert_eq!((plan.to_do(), plan.waiting(), plan.unknown()), (0, 0, 0));
         let summary = format!("Nothing to do about {CLAIMS} claims and 1 backend.\n");
         assert_eq!(plan.text(Paint(true), true), summary);
-        // Pages of 100: claims and consumer Secrets two each, internal Secrets three; kube-system,
-        // namespaces, backends, accesses, ConfigMaps and the admin Secret one each.
+        // Pages of 100: two each of claims and consumer Secrets, three of internal Secrets; one
+        // each of kube-system, namespaces, backends, accesses, ConfigMaps and the admin Secret.
         assert!(asked.len() <= 13, "{asked:#?}");
         assert!(!asked.iter().any(|path| path.contains("watch")), "{asked:#?}");
 
@@ -425,7 +424,7 @@ fn what_is_named_and_not_there_can_not_be_told() {
     });
 }
 
-/// A claim that went with its finalizer stripped by hand.
+/// The finalizer of the claim was removed by hand.
 // covers: 5.plan.next
 #[test]
 fn what_is_left_of_a_claim_that_is_gone_is_told_as_well() {
@@ -443,7 +442,7 @@ fn what_is_left_of_a_claim_that_is_gone_is_told_as_well() {
     });
 }
 
-/// What is to be said to somebody who asks why.
+/// The expected explanations of `why`.
 // covers: 5.why
 #[rstest]
 #[case(Trouble::BackendNotReady, "wait: there is no S3Backend nowhere", "S3Backend nowhere is made")]

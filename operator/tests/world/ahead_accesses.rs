@@ -1,5 +1,5 @@
-//! `plan` and `why` of accesses (spec §5): what they say comes next is what the operator then does,
-//! and each entry tells what would open it.
+//! `plan` and `why` of accesses (spec §5): they report what the operator then does, and for each
+//! entry what would open it.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -32,13 +32,13 @@ fn reason(world: &World, namespace: &str) -> String {
     condition(&object(world, "bucketaccesses", namespace, "reader"), "Ready")
 }
 
-/// The claim `team-a/photos`, bound, with this in its spec.
+/// Applies the claim `team-a/photos` with this spec until it is bound.
 async fn bound(stage: &Stage, spec: &str) {
     stage.apply(&claim_with("team-a", "photos", spec)).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
 }
 
-/// The access `reader` in team-a, open, and the operator at rest.
+/// Applies the access `reader` in team-a until it is open, and waits for the operator to settle.
 async fn open(stage: &Stage) {
     bound(stage, "").await;
     stage.apply(&reader("team-a", OWN)).await;
@@ -55,12 +55,12 @@ async fn why_access(world: &World, namespace: &str) -> WhyAccess {
     why
 }
 
-/// The row of a text that begins with these words.
+/// Returns the row of a text that begins with this name.
 pub(crate) fn row<'a>(text: &'a str, name: &str) -> &'a str {
     text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("no row {name} in\n{text}"))
 }
 
-/// What people do while the operator is away.
+/// A change by users while the operator is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edit {
     Another,
@@ -108,15 +108,15 @@ impl Edit {
         }
     }
 
-    /// The access that something comes next about.
+    /// Returns the access whose next step changes.
     fn of(self) -> AccessRef {
         let name = if matches!(self, Self::Another | Self::AnotherOfNothing) { "other" } else { "reader" };
         AccessRef { namespace: "team-a".to_owned(), name: name.to_owned() }
     }
 }
 
-/// The verb, resource and name of the first call that writes about an access or its Secrets, from
-/// this one on.
+/// Returns verb, resource and name of the first write about an access or its Secrets after call
+/// `number`.
 fn first_write(world: &World, number: u64) -> Option<(KubeVerb, String, String)> {
     let trace = world.effects.trace();
     let mut later = trace.lines().iter().filter(|line| line.number > number);
@@ -189,7 +189,7 @@ fn what_plan_says_comes_next_of_an_access_is_what_the_operator_then_does(
     });
 }
 
-/// What is read at rest is a list more, and nothing of an access.
+/// At rest, accesses cost one more list, and no single access is read.
 // covers: 5.plan.accesses, 5.plan.lists
 #[test]
 fn of_an_access_at_rest_nothing_is_asked_and_the_document_says_what_it_is() {
@@ -218,7 +218,7 @@ fn of_an_access_at_rest_nothing_is_asked_and_the_document_says_what_it_is() {
     });
 }
 
-/// Who asks is known to the planner of claims as well: the record of the bucket is opened first.
+/// The planner of claims knows the accesses as well: it opens the record of the bucket first.
 // covers: 5.plan.accesses
 #[test]
 fn the_claim_is_said_to_let_an_access_in_before_that_gets_its_key() {
@@ -248,7 +248,7 @@ fn the_claim_is_said_to_let_an_access_in_before_that_gets_its_key() {
     });
 }
 
-/// Why an entry is closed.
+/// A reason for a closed entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closed {
     NotShared,
@@ -407,7 +407,7 @@ fn an_access_that_another_operator_serves_is_left_alone_and_said_to_be() {
     });
 }
 
-/// One that went with its finalizer stripped by hand.
+/// The finalizer of the access was removed by hand.
 // covers: 5.plan.accesses
 #[test]
 fn what_is_left_of_an_access_that_is_gone_is_told_as_well() {

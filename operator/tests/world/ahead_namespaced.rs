@@ -1,5 +1,5 @@
-//! `plan` and `why` for an operator that serves some namespaces (spec §3.9, §5): nothing outside of
-//! these is asked for, and nothing there is taken for gone.
+//! `plan` and `why` for an operator that serves some namespaces (spec §3.9, §5): nothing in other
+//! namespaces is read, and nothing there counts as deleted.
 
 use stowage_operator::api::{AccessRef, ClaimRef};
 use stowage_operator::plan::Reach;
@@ -9,7 +9,7 @@ use stowage_world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 use crate::ahead::{MINUTE, line_of, means, plan_of, setup};
 use crate::support::{Stage, access_with, claim_with, condition, object};
 
-/// The same installation, of which team-b alone is served.
+/// The same installation, serving only team-b.
 fn of_one(world: &World) -> Setup {
     let installation = object(world, "namespaces", "", "kube-system")["metadata"]["uid"].as_str().map(str::to_owned);
     Setup { reach: Reach::Namespaces(["team-b".to_owned()].into()), installation, ..setup() }
@@ -19,7 +19,8 @@ fn access(name: &str) -> AccessRef {
     AccessRef { namespace: "team-b".to_owned(), name: name.to_owned() }
 }
 
-/// Two claims, and two accesses of team-b: one to the claim of team-a, and one to what isn't there.
+/// Applies two claims, and two accesses of team-b: one to the claim of team-a, and one to a claim
+/// that doesn't exist.
 async fn set(stage: &Stage) {
     let shared = "sharing: [{namespaces: {names: [team-b]}, maxMode: ReadOnly}]";
     for (namespace, name, spec) in [("team-a", "photos", shared), ("team-b", "films", "")] {

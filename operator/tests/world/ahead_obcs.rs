@@ -1,5 +1,5 @@
-//! `plan` and `why` of ObjectBucketClaims (spec §5): what comes next of one, and what that waits
-//! for which does its work.
+//! `plan` and `why` of ObjectBucketClaims (spec §5): the next step, and what the object that does
+//! the work waits for.
 
 use serde_json::json;
 use stowage_operator::api::ClaimRef;
@@ -15,7 +15,7 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(Options { accesses: Accesses::Served, foreign, ..Options::default() }, test)
 }
 
-/// As an operator with `--obc`.
+/// The configuration of an operator with `--obc`.
 fn with_obcs() -> Setup {
     Setup { obc: Some(PROVISIONER.to_owned()), ..setup() }
 }

@@ -1,4 +1,4 @@
-//! What a store may answer: of any size, and with any text for an error code (spec §3.5).
+//! Hostile answers of a store: of any size, and with any text as error code (spec §3.5).
 
 use std::future::pending;
 use std::pin::Pin;
@@ -22,31 +22,32 @@ use tower::{ServiceExt, service_fn};
 
 use crate::support::{BASE, claim, claim_with, message, object, ready};
 
-/// As much as the hostile store sends, if it is let.
+/// Size of a flood, if it is read to the end.
 const FLOOD: u64 = 600 << 20;
-/// More than the operator takes of any answer.
+/// A limit above what the operator reads of any answer.
 const MOST: u64 = 4 << 20;
-/// Longest that all conditions of an object may be.
+/// Maximum length of all conditions of an object.
 const MOST_TOLD: usize = 4096;
 
-/// How a request of this method and path and query is answered, if not by the store.
+/// Chooses the hostile answer to a request by method and by path and query; `None` leaves it to the
+/// store.
 type Answers = fn(&Method, &str) -> Option<Hostile>;
 
-/// What a hostile store says.
+/// A hostile answer.
 #[derive(Clone, Copy)]
 enum Hostile {
-    /// Blanks without end, after this status.
+    /// Endless blanks, after this status.
     Flood(u16),
-    /// A refusal with an error code of this many letters.
+    /// An error with a code of this many letters.
     Code(u16, usize),
 }
 
-/// A store that answers as ever until it is told to be hostile.
+/// A store that answers normally until it is made hostile.
 #[derive(Clone)]
 struct Turned {
     store: Store,
     answers: Arc<Mutex<Option<Answers>>>,
-    /// Bytes that were taken off the bodies of its floods, and the most of one.
+    /// Bytes read from the bodies of all floods, and the maximum of one.
     taken: Arc<AtomicU64>,
     most_of_one: Arc<AtomicU64>,
     floods: Arc<AtomicU64>,
@@ -105,7 +106,7 @@ impl Connect for Turned {
     }
 }
 
-/// A body of blanks that counts what is taken of it.
+/// A body of blanks that counts how much of it is read.
 struct Flood {
     left: u64,
     sent: u64,
@@ -131,7 +132,7 @@ impl http_body::Body for Flood {
     }
 }
 
-/// A world with an operator, the store of which can turn.
+/// Creates a world with an operator, whose store can become hostile.
 async fn world() -> (World, Turned) {
     let world = World::new(Options { seed: 1, ..Options::default() });
     world.apply(&world.kube(), BASE).await;
@@ -154,17 +155,17 @@ async fn until(world: &World, what: &str, fact: impl Fn(&World) -> bool) {
     assert!(world.until(fact).await.is_ok(), "it never came to be that {what}");
 }
 
-/// All conditions of the backend.
+/// Returns all conditions of the backend.
 fn backend(world: &World) -> String {
     object(world, "s3backends", "", "main")["status"]["conditions"].to_string()
 }
 
-/// All conditions of the claim.
+/// Returns all conditions of the claim.
 fn conditions(world: &World) -> String {
     object(world, "bucketclaims", "team-a", "photos")["status"]["conditions"].to_string()
 }
 
-/// The longest note of an Event.
+/// Returns the length of the longest note of an Event.
 fn longest_note(world: &World) -> usize {
     let objects = world.cluster.objects();
     let notes = objects.iter().filter(|o| o.plural == "events").filter_map(|o| o.object["note"].as_str());
@@ -207,7 +208,7 @@ fn an_answer_without_end_is_a_failure_and_is_not_taken_in(#[case] answers: Answe
         let told = message(&world, "team-a", "photos");
         assert!(told.contains("longer than any of this operation"), "{told}");
         assert!(!told.contains("access") && world.store.bucket("team-a-photos").is_none(), "{told}");
-        // What failed is tried again, and all is well once the store is.
+        // The failed step is retried, and succeeds once the store is well.
         turned.says(|_, _| None);
         until(&world, "it is bound", |world| ready(world, "team-a", "photos") == "Bound").await;
     });

@@ -1,4 +1,4 @@
-//! Backends (spec §1): what their condition says, and whom a change of it wakes.
+//! Backends (spec §1): their condition, and the objects that a change of them wakes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn backend_ready(world: &World) -> String {
     condition(&backend(world), "Ready")
 }
 
-/// From now on, these faults happen: calls are counted from here.
+/// Sets the faults from now on; calls are counted from here.
 fn plan(stage: &Stage, faults: &str) {
     stage.world.effects.set_plan(faults.parse().expect("the plan is well-formed"));
 }
@@ -146,7 +146,7 @@ fn one_failed_periodic_probe_is_tolerated_also_when_the_admin_secret_could_not_b
     });
 }
 
-/// Has another operator start where one has gone, and this happen to its calls.
+/// Stops the operator and starts another one, with these faults for its calls.
 async fn start_again(stage: &mut Stage, faults: &str) {
     stage.operator.stop();
     stage.world.pass(Duration::from_secs(60)).await;
@@ -233,7 +233,7 @@ fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
             (&claim["status"]["phase"], condition(&claim, "Reconciling").as_str()),
             (&json!("Bound"), "BackendNotReady")
         );
-        // Its keys are there; until the backend is again, the gateway can't tell the store.
+        // The keys still exist. Until the backend is back, the gateway can't find the store.
         let secret = object(&stage.world, "secrets", "team-a", "one-s3");
         assert!(secret["data"]["AWS_ACCESS_KEY_ID"].is_string());
         stage.apply(&fixtures::backend("main", STORE_ENDPOINT, "")).await;
@@ -242,8 +242,8 @@ fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
     });
 }
 
-/// Deletes the backend while a call to its store is under way, and waits until that has ended. What
-/// the metrics say of the backend then.
+/// Deletes the backend while a call to its store is running, and waits until that has ended.
+/// Returns the backend's metrics after that.
 async fn series_after_the_last_call(stage: &Stage) -> Vec<String> {
     stage.world.pass(Duration::from_secs(2)).await;
     stage.delete("s3backends", "", "main").await;

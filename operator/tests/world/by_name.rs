@@ -1,5 +1,5 @@
-//! Whatever there is of other claims, and however many keys a claim has had: what is done for it is
-//! done by name, in so many requests (spec §3.3, §3.4).
+//! The number of requests for a claim doesn't depend on other claims or on the number of its past
+//! keys, because everything is read by name (spec §3.3, §3.4).
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use stowage_world::{OPERATOR_NAMESPACE, World};
 use crate::rotation::{bound, request, status};
 use crate::support::{Stage, claim, claim_with, data, keys, object, published, ready, secrets};
 
-/// What was called since then, in short.
+/// Returns the calls after `before`, in short form.
 fn calls_after(world: &World, before: u64) -> Vec<String> {
     let trace = world.effects.trace();
     let lines = trace.lines().iter().filter(|line| line.number > before);
     lines.map(|line| line.call.to_string()).inspect(|call| println!("{call}")).collect()
 }
 
-/// Verb and resource of every call to the API server.
+/// Returns verb and resource of every call to the API server.
 fn requests(calls: &[String]) -> Vec<String> {
-    // What is counted of a backend is written about all its claims at once.
+    // The status of a backend is written for all its claims together.
     let kube = calls.iter().filter_map(|call| call.strip_prefix("kube:")).filter(|call| !call.contains("s3backends"));
     kube.map(|call| call.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
 }
@@ -100,7 +100,7 @@ fn a_slow_store_has_nothing_listed() {
     });
 }
 
-/// It takes a tenant half a year of requests to get there.
+/// A tenant needs half a year of rotations to get there.
 // covers: 3.3.byName, 2.record.lowest
 #[test]
 fn a_claim_that_has_had_many_keys_is_rotated_and_goes_in_few_requests() {
@@ -111,7 +111,7 @@ fn a_claim_that_has_had_many_keys_is_rotated_and_goes_in_few_requests() {
         stage.patch("secrets", OPERATOR_NAMESPACE, &record, generation).await;
         stage.world.pass(Duration::from_secs(300)).await;
         assert_eq!((status(&stage.world)["rotationGeneration"].clone(), keys(&stage.world).len()), (json!(2001), 1));
-        // Whatever may be there below is looked for once.
+        // Older generations are searched once.
         request(&stage, "once").await;
         stage.world.pass(Duration::from_secs(300)).await;
         assert_eq!((status(&stage.world)["rotationGeneration"].clone(), keys(&stage.world).len()), (json!(2002), 1));

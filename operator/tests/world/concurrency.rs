@@ -1,4 +1,4 @@
-//! How many claims are worked on at once, and that none is worked on twice (spec §3.6).
+//! Concurrency of claims, and mutual exclusion of passes over one claim (spec §3.6).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use stowage_world::effects::Line;
 
 use crate::support::{Stage, claim, object, ready};
 
-/// As [`World::config`] has it.
+/// The value in [`World::config`].
 const MOST_AT_ONCE: usize = 16;
 
 fn calls(world: &World, wanted: impl Fn(&str) -> bool) -> Vec<Line> {
@@ -18,7 +18,7 @@ fn calls(world: &World, wanted: impl Fn(&str) -> bool) -> Vec<Line> {
 // covers: 3.6.parallel
 #[test]
 fn claims_are_worked_on_together_up_to_the_bound() {
-    // Who waits for a store is not counted; who waits for the API server is.
+    // A pass that waits for a store doesn't count, one that waits for the API server does.
     Stage::run("kube:create secrets slow(10000)", async |stage| {
         for number in 0..MOST_AT_ONCE + 4 {
             stage.apply(&claim("team-a", &format!("claim-{number}"))).await;

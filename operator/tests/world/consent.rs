@@ -1,5 +1,4 @@
-//! What an administrator's Secret may be used for: its owner says it, not who may edit a backend
-//! (spec §1).
+//! The owner of an admin Secret decides its use, not the users who may edit a backend (spec §1).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +15,11 @@ use crate::probes::{Noting, backend, clients_that};
 use crate::support::{Stage, claim, claim_with, condition, object, ready, secrets};
 
 const MINUTE: u64 = 60;
-/// Where whoever may edit a backend would like to have keys sent.
+/// Endpoint to which an attacker who may edit a backend wants keys sent.
 const THIEF: &str = "http://thief.example:9000";
 
-/// Runs `test` in a world with a store at [`THIEF`], which takes the key `hunter2` of another's
-/// Secret.
+/// Runs `test` in a world with a store at [`THIEF`], which accepts the key `hunter2` from an
+/// unrelated Secret.
 fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     let keys = Some(("hunter2".to_owned(), "hunter2".to_owned()));
     let endpoint = Endpoint::parse(THIEF).expect("a URL");
@@ -29,7 +28,7 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(options, test)
 }
 
-/// A Secret of the operator's namespace that has nothing to do with stores.
+/// Applies a Secret in the operator's namespace that is not for stores.
 async fn put_secret(stage: &Stage, name: &str, metadata: Value) {
     let mut metadata = metadata;
     metadata["name"] = json!(name);
@@ -39,7 +38,7 @@ async fn put_secret(stage: &Stage, name: &str, metadata: Value) {
     stage.apply(&secret.to_string()).await;
 }
 
-/// Makes a backend at [`THIEF`] that names a Secret's password as both halves of a key.
+/// Applies a backend at [`THIEF`] that uses a Secret's password as access key id and as secret key.
 async fn put_backend(stage: &Stage, secret: &str) {
     let reference = json!({
         "name": secret, "namespace": OPERATOR_NAMESPACE, "accessKeyField": "password", "secretKeyField": "password",
@@ -60,7 +59,7 @@ fn message(world: &World, name: &str) -> String {
     backend["status"]["conditions"][0]["message"].as_str().unwrap_or_default().to_owned()
 }
 
-/// How many calls came to the store at this host since the history began.
+/// Returns the number of calls to the store at this host in the history.
 fn calls_at(world: &World, host: &str) -> usize {
     world.history().calls().filter(|(_, call)| call.host == host).count()
 }
@@ -107,7 +106,7 @@ fn a_backend_that_is_edited_to_point_elsewhere_takes_no_key_with_it() {
     });
 }
 
-/// Ways in which whoever owns the admin Secret takes back what it may be used for.
+/// Ways in which the owner of the admin Secret revokes its use.
 // covers: 1.backend.credentials.withdrawn, 1.backend.credentials.optIn
 // covers: 1.backend.reason.CredentialsInvalid
 #[rstest]
@@ -124,7 +123,7 @@ fn what_is_taken_back_is_not_used_any_more(#[case] change: Value) {
             Value::Null => stage.delete("secrets", OPERATOR_NAMESPACE, "s3-admin").await,
             change => stage.patch("secrets", OPERATOR_NAMESPACE, "s3-admin", change.clone()).await,
         }
-        // A Secret that is gone may be about to be replaced.
+        // A deleted Secret may be about to be replaced.
         let seconds = if change.is_null() { 10 } else { 5 };
         stage.soon("it is told", seconds, |world| backend_ready(world, "main") == "CredentialsInvalid").await;
         let before = stage.world.effects.trace().effects();
@@ -161,19 +160,19 @@ fn the_log_says_once_why_a_backend_is_not_ready() {
 const HERE: &str = "http://s3.example:9000";
 const THERE: &str = "http://there.example";
 
-/// A Secret, as its owner has it and as a backend names it.
+/// A Secret, with the fields that its owner and a backend set.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     name: &'static str,
     label: Option<&'static str>,
     list: Option<&'static str>,
-    /// Where the backend would have its values sent.
+    /// The backend's endpoint, to which the Secret's values would be sent.
     endpoint: &'static str,
     field: &'static str,
 }
 
 impl Asked {
-    /// All that may matter.
+    /// Returns all relevant combinations.
     fn all() -> Vec<Self> {
         let both = "http://there.example http://s3.example:9000";
         let mut all = Vec::new();
@@ -189,7 +188,7 @@ impl Asked {
         all
     }
 
-    /// Whether its owner lets what stands in it be sent there.
+    /// True if the owner allows sending the Secret's values to that endpoint.
     fn is_let(self, unlabelled: Unlabelled) -> bool {
         let named = self.list.is_some_and(|list| list.split(' ').any(|endpoint| endpoint == self.endpoint));
         let says_nothing = self.label.is_none() && self.list.is_none();
@@ -216,7 +215,7 @@ impl Asked {
     }
 }
 
-/// The property that all of this is for.
+/// The property that the opt-in exists for.
 // covers: 1.backend.credentials.optIn, 1.backend.credentials.endpoints
 // covers: 1.backend.credentials.internal, 1.backend.credentials.unlabelled
 #[rstest]
@@ -228,7 +227,7 @@ fn no_value_of_a_secret_is_sent_to_an_endpoint_that_its_owner_did_not_name(#[cas
         let outcome = run_seeded(1, || async {
             let (world, upstreams) = clients_that(&store, unlabelled).await;
             world.apply(&world.kube(), &asked.secret()).await;
-            // Another backend at the same time, which may: its client is not this one's.
+            // Another backend with consent exists at the same time. Its client must not be used.
             let other = upstreams.get(&backend(json!({}))).await.expect("a client");
             let _ = other.probe().await;
             let upstream = upstreams.get(&asked.backend()).await;

@@ -1,4 +1,4 @@
-//! The create path undisturbed: what it costs, and that it costs nothing more afterwards.
+//! The create path without faults: its cost, and that there is no further cost afterwards.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn an_hour_at_rest_writes_nothing_and_looks_at_the_bucket_at_most_once_in_an_int
         stage.world.pass(Duration::from_secs(3600)).await;
         let counters = stage.world.effects.trace().counters_after(before);
         assert_eq!(counters.kubernetes_writes, 0, "{}", stage.trace());
-        // Six intervals: at most seven looks at the bucket, and as many probes of the backend.
+        // Six intervals: at most seven checks of the bucket, and as many probes of the backend.
         assert!((2..=14).contains(&counters.s3_calls), "{} S3 calls\n{}", counters.s3_calls, stage.trace());
     });
 }

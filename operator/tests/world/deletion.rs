@@ -1,5 +1,5 @@
-//! Deletion with `Retain` (spec §3.4): whatever happens, the claim goes, nothing of ours is left,
-//! the bucket stays.
+//! Deletion with `Retain` (spec §3.4): in every case the claim is deleted, none of our objects
+//! remain, and the bucket stays.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{Stage, claim, claim_with, condition, events, internal_of, o
 
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// Nothing that we made is left in the cluster.
+/// Asserts that none of our objects remain in the cluster.
 fn assert_nothing_left(stage: &Stage) {
     for role in ["bucket-record", "virtual-credential", "anonymous-binding"] {
         let left = secrets(&stage.world, OPERATOR_NAMESPACE, role);
@@ -84,7 +84,7 @@ fn what_keeps_a_backend_from_working_does_not_keep_a_claim_from_going() {
 #[test]
 fn a_claim_that_was_never_bound_goes() {
     Stage::run("", async |stage| {
-        // No such backend; a bucket of somebody else's; a name held by another claim.
+        // A missing backend; a bucket of another owner; a name held by another claim.
         stage.apply(&claim("team-a", "photos").replace("name: main", "name: nowhere")).await;
         stage.until_ready_is("team-a", "photos", "BackendNotReady").await;
         delete_and_check(&stage).await;
@@ -151,7 +151,7 @@ fn a_strangers_secret_and_a_strangers_finalizer_are_left_alone() {
             .await;
         assert_nothing_left(&stage);
         assert_eq!(object(&stage.world, "secrets", "team-a", "photos-s3")["data"], json!({"a": "Yg=="}));
-        // Without a finalizer of ours nothing is done any more.
+        // Without our finalizer nothing more is done.
         let before = stage.world.effects.trace().effects();
         stage.world.pass(RESYNC).await;
         assert_eq!(stage.world.effects.trace().counters_after(before).kubernetes_writes, 0, "{}", stage.trace());

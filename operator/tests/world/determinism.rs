@@ -1,4 +1,4 @@
-//! The same seed gives the same trace of calls: twice in one process, and in two.
+//! The same seed gives the same trace of calls: twice in one process, and in two processes.
 
 use std::process::Command;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::support::{BASE, claim_with, object, ready};
 const FAULTY: &str = "#30 crash(after-effect); kube:create secrets@5 lost-answer; s3:CreateBucket@3 lost-answer; \
     kube:patch bucketclaims/status@4 conflict; s3:PutBucketTagging@2 slow-down";
 
-/// Twenty claims, some of them rivals; the hash of the trace.
+/// Runs twenty claims, some of which compete for a bucket; returns the hash of the trace.
 fn crowd(plan: &str) -> String {
     let plan = plan.parse().expect("the plan is well-formed");
     run_seeded(9, || async move {

@@ -53,7 +53,7 @@ fn a_rename_to_a_strangers_secret_is_a_conflict_and_the_old_one_stays() {
     });
 }
 
-/// A claim with this in its spec, bound a good while ago.
+/// Applies a claim with this spec until it is bound, and waits two minutes.
 async fn bound(stage: &Stage, spec: &str) {
     stage.apply(&claim_with("team-a", "photos", spec)).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;
@@ -73,7 +73,7 @@ fn versioning(world: &World) -> Versioning {
     world.store.bucket("team-a-photos").unwrap().versioning
 }
 
-/// How often the operator made this call.
+/// Returns the number of the operator's calls of this operation.
 fn calls(world: &World, operation: &str) -> usize {
     let name = format!("s3:{operation} ");
     world.effects.trace().lines().iter().filter(|line| line.to_string().contains(&name)).count()

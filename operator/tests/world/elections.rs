@@ -1,4 +1,4 @@
-//! Of operators that elect one, one works.
+//! Leader election: one of several operators works.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::{BASE, claim, object, ready};
 fn leads(operator: &Operator) -> bool {
     let metrics = operator.metrics();
     let series = "leader_election_master_status{name=\"stowage-operator\"}";
-    // There is none before it takes part.
+    // The series doesn't exist before the operator takes part.
     metrics.lines().any(|line| line.strip_prefix(series).is_some_and(|value| value.trim() == "1"))
 }
 
@@ -47,7 +47,7 @@ fn whoever_is_told_to_end_hands_over_within_a_second() {
     });
 }
 
-/// The Lease can't be written for a while, which is when the API server is weak.
+/// The Lease can't be written for a while, as it happens when the API server is overloaded.
 // covers: 3.6.elect.unconfirmed, 3.6.elect.fence
 #[test]
 fn a_leader_that_could_not_renew_the_lease_goes_on_with_the_caches_that_it_has() {

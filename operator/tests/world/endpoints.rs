@@ -1,5 +1,5 @@
-//! A backend that points elsewhere, or names buckets otherwise: bound claims keep their bucket
-//! (spec §3.2).
+//! A backend whose endpoint or bucket name template changes: bound claims keep their bucket (spec
+//! §3.2).
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ const RESYNC: Duration = Duration::from_secs(660);
 const OLD: &str = "http://s3.example:9000";
 const NEW: &str = "http://new.example:9000";
 
-/// Runs `test` with `team-a/photos` bound on the backend `main`, and a second store where nobody
-/// looks yet.
+/// Runs `test` with `team-a/photos` bound on the backend `main`, and a second store that no backend
+/// uses yet.
 fn run<T: Send>(plan: &str, adoption: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     let elsewhere =
         BackendStore { name: "new".to_owned(), endpoint: Endpoint::parse(NEW).unwrap(), ..BackendStore::main() };
@@ -50,7 +50,7 @@ fn status(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "photos")["status"].clone()
 }
 
-/// Endpoints of the records.
+/// Returns the endpoints of the records.
 fn held_at(world: &World) -> Vec<String> {
     let names = secrets(world, OPERATOR_NAMESPACE, "bucket-record");
     names.iter().map(|name| data(world, OPERATOR_NAMESPACE, name)["endpoint"].clone()).collect()
@@ -62,7 +62,7 @@ fn is_ready_at(world: &World, endpoint: &str) -> bool {
         && held_at(world) == [endpoint]
 }
 
-/// The same bucket in the other store, as a migration of the store leaves it.
+/// Copies the bucket with its tags to the other store, like a migration of the store.
 fn migrate(world: &World) {
     let tags = world.store.bucket("team-a-photos").unwrap().tags;
     new_store(world).put_bucket(ADMIN_ACCOUNT, "team-a-photos");
@@ -139,8 +139,8 @@ fn an_origin_stays_what_it_was(#[case] adoption: &str, #[case] origin: &str) {
     });
 }
 
-/// Claims of one namespace. Old and new record of a bucket aim alike, and have names that are
-/// hashes: of some the old one is the first by name, of others the new one.
+/// Claims of one namespace. The old and the new record of a bucket name the same generation, and
+/// their names are hashes: for some claims the old one is first by name, for others the new one.
 const SEVERAL: [&str; 4] = ["photos", "films", "songs", "books"];
 
 fn record_at(endpoint: &str, claim: &str) -> String {
@@ -154,7 +154,7 @@ fn binding_of(world: &World, claim: &str) -> Option<Value> {
     all.into_iter().find(|it| it["metadata"]["labels"]["broker.stowage.io/claim-name"] == claim)
 }
 
-/// Several claims that are open to the public, with their buckets at the new endpoint too.
+/// Applies several claims with public access, whose buckets also exist at the new endpoint.
 async fn bind_several(stage: &Stage) {
     for name in SEVERAL {
         stage.apply(&claim_with("team-a", name, "anonymousAccess: {mode: ReadOnly}")).await;
@@ -254,7 +254,8 @@ fn an_edited_template_never_moves_a_bound_claim() {
     });
 }
 
-/// A claim that holds a record when the template is edited, and which of the two names it gets.
+/// A claim holds a record when the template is edited. The case decides which of the two names it
+/// gets.
 #[rstest]
 #[case::not_created("s3:CreateBucket@1 access-denied", "new-photos")]
 #[case::created("s3:PutBucketTagging@1 access-denied", "team-a-photos")]

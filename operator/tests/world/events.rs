@@ -10,7 +10,8 @@ use stowage_world::effects::Line;
 use crate::support::{Stage, claim, claim_with, events, object, ready};
 use crate::troubles::{RESYNC, Trouble};
 
-/// Writes of events so far, whatever came of them: a repeated event is a PATCH of the first.
+/// Returns the number of writes of events, successful or not. A repeated event is a PATCH of the
+/// first.
 fn event_calls(world: &World) -> usize {
     let is_event = |line: &&Line| line.call.to_string().contains(" events");
     world.effects.trace().lines().iter().filter(is_event).count()
@@ -68,8 +69,7 @@ fn what_blocks_a_claim_is_warned_of_once(#[case] trouble: Trouble) {
         stage.world.pass(Duration::from_secs(2 * 3600)).await;
         let told = events(&stage.world, "photos");
         let warnings: Vec<&str> = told.iter().filter(|(type_, _)| type_ == "Warning").map(|(_, why)| &**why).collect();
-        // On the way to a deletion that is blocked, or from one failure to the next, there may be
-        // others.
+        // There may be others on the way to a blocked deletion, or between two failures.
         assert_eq!(warnings, [trouble.reason()], "{told:?}");
         assert_eq!(event_calls(&stage.world), calls, "nothing changed, nothing is told");
     });

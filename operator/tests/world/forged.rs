@@ -1,4 +1,4 @@
-//! What a tenant can write into its own namespace proves nothing (spec §2).
+//! Data that a tenant writes into its own namespace proves nothing (spec §2).
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use stowage_world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{Stage, claim, claim_with, data, internal_of, object, ready, secrets, tenant_can_work};
 
-/// Longer than the interval of drift checks and resyncs, jitter included.
+/// Longer than the interval of drift checks and resyncs, including jitter.
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// A Secret as the operator writes it for a claim that is bound, in whichever namespace. It has a
-/// finalizer, so that the garbage collector doesn't take it.
+/// A Secret as the operator writes it for a bound claim, in any namespace. Its finalizer keeps the
+/// garbage collector from deleting it.
 fn forged(claim: &Value, namespace: &str, name_of_secret: &str, bucket: &str) -> String {
     let (name, uid) = (&claim["metadata"]["name"], &claim["metadata"]["uid"]);
     let labels = json!({
@@ -60,8 +60,8 @@ fn a_forged_consumer_secret_opens_no_bucket_of_others(
     });
 }
 
-/// Labels are no proof in the operator namespace either: what a claim's deletion takes away is its
-/// own.
+/// Labels prove nothing in the operator's namespace either: the deletion of a claim only deletes
+/// its own Secrets.
 // covers: 2.labels.noProof
 #[test]
 fn what_is_another_claims_by_its_data_outlives_the_claim_that_its_label_names() {
@@ -71,7 +71,7 @@ fn what_is_another_claims_by_its_data_outlives_the_claim_that_its_label_names() 
         let uid = object(&stage.world, "bucketclaims", "team-a", "photos")["metadata"]["uid"].clone();
         stage.apply(&claim("team-b", "films")).await;
         stage.until_ready_is("team-b", "films", "Bound").await;
-        // Who is paused puts no label right.
+        // The operator repairs no label of a paused claim.
         let paused =
             |on: bool| json!({"metadata": {"annotations": {"broker.stowage.io/paused": on.then_some("true")}}});
         stage.patch("bucketclaims", "team-b", "films", paused(true)).await;
@@ -93,7 +93,7 @@ fn what_is_another_claims_by_its_data_outlives_the_claim_that_its_label_names() 
     });
 }
 
-/// A UID is no secret, and labels and owner references are for anybody to write.
+/// A UID is not secret, and anybody can write labels and owner references.
 #[test]
 fn a_secret_of_another_namespace_that_names_a_claim_as_its_owner_is_none_of_its() {
     Stage::run("", async |stage| {

@@ -1,4 +1,4 @@
-//! Two installations in one cluster, and an operator that only looks.
+//! Two installations in one cluster, and a read-only operator.
 
 use std::future::pending;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::support::{
 
 pub const OTHER: &str = "other-system";
 
-/// Lets an operator loose that is told this.
+/// Starts an operator with this configuration.
 pub fn start(world: &World, config: Config) -> JoinHandle<()> {
     let now = world.clock.clock();
     let parts = Parts {
@@ -33,7 +33,7 @@ pub fn start(world: &World, config: Config) -> JoinHandle<()> {
     })
 }
 
-/// An operator of another namespace.
+/// The configuration of an operator in another namespace.
 pub fn other(world: &World) -> Config {
     Config {
         operator_namespace: OTHER.to_owned(),
@@ -46,7 +46,7 @@ pub async fn world() -> World {
     let world = World::new(Options { seed: 1, accesses: Accesses::Served, ..Options::default() });
     assert!(world.cluster.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OTHER}})));
     world.apply(&world.kube(), BASE).await;
-    // Nobody has served it yet.
+    // No operator has served it yet.
     world.cluster.change("s3backends", "", "main", |backend| {
         backend["metadata"]["annotations"] = Value::Null;
     });
@@ -69,7 +69,7 @@ pub fn delete_of(world: &World, plural: &str, name: &str) -> impl Future<Output 
     }
 }
 
-/// Notes that another operator serves something, as an administrator does who takes over.
+/// Writes another operator into the annotation, as an administrator does for a takeover.
 pub fn take_over(world: &World, plural: &str, namespace: &str, name: &str, operator: &str) {
     assert!(world.cluster.change(plural, namespace, name, |object| {
         object["metadata"]["annotations"][SERVED_BY] = operator.into();
@@ -98,7 +98,7 @@ fn of_two_installations_one_serves_a_backend_and_its_claims() {
             events.any(|(_, _, event)| event["reason"] == "ServedByAnother" && event["regarding"]["name"] == "main")
         };
         until(&world, "it is told", told).await;
-        // The one that serves it is no more: nobody lets the claim go.
+        // The operator that serves it has ended, so no operator removes the claim's finalizer.
         first.abort();
         delete(&world, "photos").await;
         world.pass(Duration::from_secs(3600)).await;
@@ -124,7 +124,7 @@ fn a_claim_whose_backend_was_taken_over_keeps_what_it_has_and_says_so() {
         until(&world, "it is told", |world| ready(world, "team-a", "photos") == "BackendNotReady").await;
         assert!(message(&world, "team-a", "photos").contains("other-system/elsewhere"));
         assert_eq!(secrets(&world, OPERATOR_NAMESPACE, "virtual-credential").len(), 1);
-        // A new claim is nobody's here.
+        // A new claim isn't served here.
         world.apply(&world.kube(), &claim("team-a", "films")).await;
         world.pass(Duration::from_secs(1200)).await;
         let films = object(&world, "bucketclaims", "team-a", "films");
@@ -138,31 +138,32 @@ fn a_claim_whose_backend_was_taken_over_keeps_what_it_has_and_says_so() {
     });
 }
 
-/// Sets an annotation of an object of `team-a`, as its owner may.
+/// Sets an annotation of an object in `team-a`, as its owner may.
 pub fn annotate(world: &World, plural: &str, name: &str, key: &str, value: &str) {
     assert!(world.cluster.change(plural, "team-a", name, |object| {
         object["metadata"]["annotations"][key] = value.into();
     }));
 }
 
-/// Reason of `Ready` of an object of `team-a`.
+/// Returns the reason of `Ready` of an object in `team-a`.
 pub fn reason(world: &World, plural: &str, name: &str) -> String {
     condition(&object(world, plural, "team-a", name), "Ready")
 }
 
-/// True where an Event with this reason is about an object of this name.
+/// True if an Event with this reason is about an object of this name.
 fn is_told(world: &World, reason: &str, name: &str) -> bool {
     let facts = world.facts();
     facts.all("events").any(|(_, _, event)| event["reason"] == reason && event["regarding"]["name"] == name)
 }
 
-/// The key that a consumer Secret of `team-a` holds.
+/// A client with the key in a consumer Secret of `team-a`.
 pub fn key(world: &World, secret: &str) -> aws_sdk_s3::Client {
     let held = data(world, "team-a", secret);
     world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])
 }
 
-/// The claim `photos` and the access `reader` to its bucket, both open.
+/// Applies the claim `photos` until it is bound, and the access `reader` to its bucket until it is
+/// open.
 pub async fn both(world: &World) {
     world.apply(&world.kube(), &claim("team-a", "photos")).await;
     until(world, "it is bound", |world| ready(world, "team-a", "photos") == "Bound").await;
@@ -247,7 +248,7 @@ fn an_access_to_what_another_operator_serves_is_not_begun_with() {
     });
 }
 
-/// The guide says so for every kind that has the note.
+/// The guide has the command for every kind with that annotation.
 #[test]
 fn the_guide_hands_over_each_kind_that_an_operator_notes_itself_on() {
     let guide = include_str!("../../../docs/guide/restore.md");
@@ -283,8 +284,8 @@ fn an_access_that_a_takeover_forgot_says_so_and_goes_on_once_it_is_handed_over()
         take_over(&world, "bucketaccesses", "team-a", "reader", &operator);
         until(&world, "it is open again", |world| reason(world, "bucketaccesses", "reader") == "Open").await;
         assert_eq!(secrets(&world, OTHER, "access-credential").len(), 1);
-        // The first comes back by mistake: it writes nothing, but ends its keys where that is
-        // asked.
+        // The first operator is started again by mistake. It writes nothing, but revokes its keys
+        // on request.
         let _back = start(&world, world.config());
         world.pass(Duration::from_secs(1200)).await;
         assert_eq!(reason(&world, "bucketaccesses", "reader"), "Open");
@@ -313,7 +314,7 @@ fn an_operator_that_is_read_only_changes_nothing() {
         }
         operator.abort();
         world.pass(Duration::from_secs(10)).await;
-        // Everything is due: a rotation, a deletion, an orphan, a new claim, a repair, a move away.
+        // Everything is due: a rotation, a deletion, an orphan, a new claim, a repair, a move.
         world.cluster.change("bucketclaims", "team-a", "photos", |claim| {
             claim["metadata"]["annotations"]["broker.stowage.io/rotate"] = "now".into();
         });

@@ -1,5 +1,5 @@
-//! Accesses that an operator doesn't serve, or not any more: their keys end, and nothing is told
-//! that isn't for their namespace (spec §8).
+//! Accesses that an operator doesn't serve, or no longer serves: their keys end, and their status
+//! reveals nothing that isn't for their namespace (spec §8).
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn an_access_whose_namespace_is_trusted_by_now_is_revoked_all_the_same() {
     });
 }
 
-/// A claim of one's own that nobody serves is easily made.
+/// A tenant can easily create a claim that no operator serves.
 // covers: 8.servedBy.claim
 #[test]
 fn an_access_that_points_at_a_claim_with_its_owners_note_is_not_handed_over() {
@@ -60,12 +60,12 @@ fn an_access_that_points_at_a_claim_with_its_owners_note_is_not_handed_over() {
     });
 }
 
-/// A manifest with the note of this operator.
+/// Adds the annotation with this operator to a manifest.
 fn noted(manifest: &str, operator: &str) -> String {
     manifest.replace("metadata: {", &format!("metadata: {{annotations: {{{SERVED_BY}: {operator}}}, "))
 }
 
-/// An access of `team-b` with a note that nobody goes by.
+/// An access of `team-b` whose annotation names no real operator.
 fn noted_access(entries: &str) -> String {
     noted(&access_with("team-b", "reader", &format!("buckets: [{entries}]")), "nobody/nothing")
 }
@@ -85,7 +85,7 @@ fn a_noted_access_is_not_told_whether_there_is_what_nobody_shares_with_it(#[case
         world.pass(Duration::from_secs(600)).await;
         let told = object(&world, "bucketaccesses", "team-b", "reader");
         assert!(told["status"]["conditions"].is_null() && told["metadata"]["finalizers"].is_null(), "{told}");
-        // Once it is shared there is nothing to be silent about.
+        // Once the claim is shared, its existence is no longer hidden.
         assert!(world.cluster.change("bucketclaims", "team-a", "photos", |claim| {
             claim["spec"]["sharing"] = json!([{"namespaces": {"names": ["team-b"]}, "maxMode": "ReadOnly"}]);
         }));

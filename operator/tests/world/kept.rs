@@ -1,6 +1,5 @@
-//! A Secret of the operator's that somebody's finalizer keeps is not gone (spec §3.4): nothing that
-//! has to come after it happens, the claim says what it waits for, and nothing is asked for again
-//! and again.
+//! Internal Secrets that another finalizer keeps (spec §3.4): steps that depend on their deletion
+//! wait, the claim reports what it waits for, and no request is repeated in a loop.
 
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use crate::support::{
     Stage, claim_with, events, internal_of, keys, message, object, published, ready, secrets, tenant_can_work, twin,
 };
 
-/// Longer than the interval of drift checks and resyncs, jitter included.
+/// Longer than the interval of drift checks and resyncs, including jitter.
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// Somebody's finalizer, as a backup tool has it; or none any more.
+/// A patch that sets another finalizer, like that of a backup tool, or removes it.
 fn finalizer(on: bool) -> Value {
     json!({"metadata": {"finalizers": if on { json!(["example.com/backup"]) } else { Value::Null }}})
 }
@@ -29,12 +28,12 @@ fn of_role(world: &World, role: &str) -> String {
     secrets(world, OPERATOR_NAMESPACE, role).remove(0)
 }
 
-/// Reasons of the events of the claim.
+/// Returns the reasons of the claim's events.
 fn told(world: &World) -> Vec<String> {
     events(world, "photos").into_iter().map(|(_, reason)| reason).collect()
 }
 
-/// Writes in a time in which nothing but the time changes.
+/// Returns the number of writes while nothing changes but the time.
 async fn writes_at_rest(stage: &Stage) -> u64 {
     let before = stage.world.effects.trace().effects();
     stage.world.pass(RESYNC).await;
@@ -68,14 +67,14 @@ fn a_deletion_waits_for_an_internal_secret_that_is_kept(
         stage.until_ready_is("team-b", "films", "Bound").await;
         let told = told(&stage.world);
         assert!(told.iter().any(|reason| reason == "BucketDeleted"), "{told:?}");
-        // Told for itself where it was done before the claim could go.
+        // The revocation has its own event if it was done before the claim could be deleted.
         let revoked = told.iter().any(|reason| reason == "Revoked");
         assert_eq!(revoked, role != "virtual-credential", "{told:?}");
         assert!(told.iter().all(|reason| reason != "BucketRetained"), "{told:?}");
     });
 }
 
-/// The policy counts that stands in the end, and what is told is what was done.
+/// The last policy takes effect, and the events report what was done.
 #[test]
 fn a_policy_that_is_edited_while_the_record_is_kept_is_carried_out_and_told() {
     Stage::run("", async |stage| {
@@ -154,8 +153,7 @@ fn what_is_kept_of_a_claim_that_is_gone_does_not_keep_the_rest_from_being_swept(
     });
 }
 
-/// A binding that is kept opens its bucket for as long, which is told; keys and rotation go on
-/// beside it.
+/// A kept binding keeps its bucket open, which is reported. Keys and rotation work meanwhile.
 #[test]
 fn a_live_claim_goes_on_beside_what_is_kept() {
     Stage::run("", async |stage| {
@@ -182,8 +180,7 @@ fn a_live_claim_goes_on_beside_what_is_kept() {
     });
 }
 
-/// Of two things that stand in its way the claim tells the one that somebody has to change, and is
-/// woken by either.
+/// Of two obstacles the claim reports the one that a user has to change, and it is woken by either.
 #[test]
 fn what_is_kept_hides_nothing_else_that_the_claim_waits_for() {
     Stage::run("", async |stage| {
@@ -270,7 +267,7 @@ fn what_is_kept_of_a_claim_that_is_gone_is_swept_once_it_is_free() {
     });
 }
 
-/// Whatever it holds has been revoked by then, and a tenant must not keep its claim from going.
+/// Its key is revoked by then, and a tenant must not be able to block the deletion of its claim.
 #[test]
 fn a_consumer_secret_that_is_kept_keeps_nothing_else() {
     Stage::run("", async |stage| {

@@ -1,4 +1,5 @@
-//! The production operator in the simulated world. One binary, because each links everything.
+//! The production operator in the simulated world. It is one test binary, because each links
+//! everything.
 
 #![expect(clippy::print_stdout, reason = "counts and traces, shown with --nocapture and on failure")]
 

@@ -1,4 +1,4 @@
-//! What the operator remembers of a claim and what it does not (spec §2, §3.2).
+//! The operator's memory about a claim: what is remembered, and what is not (spec §2, §3.2).
 
 use std::time::Duration;
 

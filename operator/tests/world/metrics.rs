@@ -1,5 +1,4 @@
-//! What a scrape gives after something happened (spec §4): every series, with the values that
-//! follow from it.
+//! The output of a scrape after an event (spec §4): every series, with the expected values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use stowage_world::{Accesses, Foreign, OPERATOR_NAMESPACE, Options};
 
 use crate::support::{Stage, claim, claim_with, condition, object, secrets};
 
-/// The samples of a scrape: series (name and labels, as they stand there) and value.
+/// Returns the samples of a scrape: series (name and labels, as printed) and value.
 fn scrape(stage: &Stage) -> BTreeMap<String, f64> {
     let page = stage.operator.metrics();
     let samples = page.lines().filter(|line| !line.starts_with('#'));
@@ -23,12 +22,12 @@ fn scrape(stage: &Stage) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The value of a series; 0 if there is none, as a query would have it.
+/// Returns the value of a series, or 0 if it doesn't exist, like a query.
 fn value(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
     samples.get(series).copied().unwrap_or_default()
 }
 
-/// The value of a series that must be there.
+/// Returns the value of a series that must exist.
 fn present(samples: &BTreeMap<String, f64>, series: &str) -> f64 {
     *samples.get(series).unwrap_or_else(|| panic!("no series {series} among {samples:#?}"))
 }
@@ -275,7 +274,7 @@ fn the_series_of_a_backend_go_with_it_and_no_label_names_a_claim_or_a_bucket() {
         stage.world.pass(Duration::from_secs(5)).await;
         let page = stage.operator.metrics();
         let left: Vec<&str> = page.lines().filter(|line| line.contains(r#"backend="main""#)).collect();
-        // The credential lives on, and its age with it.
+        // The credential still exists, so its age is still reported.
         assert!(left.iter().all(|line| line.starts_with("stowage_credential_age_seconds_max")), "{left:?}");
     });
 }

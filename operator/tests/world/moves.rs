@@ -21,8 +21,7 @@ const OVERLAP: u64 = 300;
 const RESYNC: Duration = Duration::from_secs(660);
 const SECOND: &str = "http://second.example:9000";
 
-/// Two more backends: another store with a template of its own, and another name of the first
-/// store.
+/// Two more backends: another store with its own template, and a second backend of the first store.
 fn more() -> String {
     let second = backend("second", SECOND, "bucketNameTemplate: 'second-{{ .Name }}'");
     format!("{second}\n---\n{}", backend("twin", STORE_ENDPOINT, ""))
@@ -39,8 +38,8 @@ fn options(plan: &str) -> Options {
     Options { plan: plan.parse().unwrap(), backends: vec![main, second("second", SECOND), twin], ..Options::default() }
 }
 
-/// Runs `test` in a world with three backends and `team-a/photos` bound on the first, a good while
-/// ago.
+/// Runs `test` in a world with three backends and `team-a/photos` bound on the first for two
+/// minutes.
 fn run<T: Send>(plan: &str, spec: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(options(plan), async |stage| {
         stage.apply(&more()).await;
@@ -63,7 +62,7 @@ fn status(world: &World) -> Value {
     object(world, "bucketclaims", "team-a", "photos")["status"].clone()
 }
 
-/// Name of the backend and of the bucket that the status shows.
+/// Returns the names of the backend and of the bucket in the status.
 fn bound_to(world: &World) -> (String, String) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (text(&status(world)["backend"]["name"]), text(&status(world)["bucketName"]))
@@ -136,15 +135,14 @@ fn the_count_of_buckets_follows_a_claim() {
         move_to(&stage, "second").await;
         stage.soon("it is counted there", MINUTE, |world| count(world, "second") == 1).await;
         stage.soon("it is counted there alone", 10, |world| count(world, "main") == 0).await;
-        // The move back waits for a key to expire: the edit of the spec is long past when it
-        // happens.
+        // The move back waits for a key to expire, so it happens long after the edit of the spec.
         move_to(&stage, "main").await;
         stage.until("it is back", |world| is_at(world, "main", "team-a-photos")).await;
         stage.soon("it is counted here", 10, |world| count(world, "main") == 1 && count(world, "second") == 0).await;
     });
 }
 
-/// What keeps a claim from moving, and what helps.
+/// Obstacles to a move, and their remedies.
 // covers: 3.7.backendRef.held
 #[rstest]
 #[case::no_backend(json!({}), "BackendNotReady")]
@@ -188,8 +186,8 @@ fn a_claim_that_can_not_move_stays_bound_and_its_keys_go_on(#[case] spec: Value,
     });
 }
 
-/// Both names that it asks about have a holder: the one that it has is its own, the one that it
-/// wants another's.
+/// Both names that the claim looks up are held: the current one by itself, the wanted one by
+/// another claim.
 // covers: 3.2.remade
 #[test]
 fn a_record_that_is_lost_is_made_again_while_the_claim_wants_what_another_holds() {

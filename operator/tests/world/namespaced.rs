@@ -1,5 +1,5 @@
-//! An operator that serves some namespaces (spec §3.9): it asks for nothing outside of them, and
-//! what is there is neither gone nor an orphan.
+//! An operator that serves some namespaces (spec §3.9): it requests nothing outside of them, and
+//! objects there count neither as deleted nor as orphans.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use tower::service_fn;
 
 use crate::support::{BASE, OneStore, access_with, claim_with, condition, data, object, ready, secrets, works};
 
-/// What an operator asked for that it has no right to, as its roles in `kind-config/namespaced` and
-/// the chart have it.
+/// Requests of an operator for which it has no right, by its roles in `kind-config/namespaced` and
+/// the chart.
 type Refused = Arc<Mutex<Vec<String>>>;
 
-/// Of one operator: it ends with this.
+/// A running operator; ends when dropped.
 struct Running {
     task: JoinHandle<Result<(), StartError>>,
     refused: Refused,
@@ -42,8 +42,8 @@ fn within(namespaces: &[&str]) -> Reach {
     Reach::Namespaces(namespaces.iter().map(|it| (*it).to_owned()).collect())
 }
 
-/// Whether an operator with this reach may send such a request, in a cluster where these namespaces
-/// are there: the RoleBinding of one that isn't is not there either.
+/// True if an operator with this reach may send such a request, in a cluster with these namespaces.
+/// A missing namespace has no RoleBinding either.
 fn may(reach: &Reach, there: impl Fn(&str) -> bool, request: &Request<Body>) -> bool {
     let call = KubeCall::read(request.method(), request.uri());
     let resource = call.resource.as_str();
@@ -70,7 +70,7 @@ fn start(world: &World, config: Config) -> Running {
     start_with(world, config, rights)
 }
 
-/// Lets an operator loose that is told this, with the rights of one that reaches so far.
+/// Starts an operator with this configuration, and the rights of an operator with this reach.
 fn start_with(world: &World, config: Config, reach: Reach) -> Running {
     let (refused, cluster) = (Refused::default(), world.cluster.clone());
     let (noted, client) = (refused.clone(), world.kube());
@@ -119,14 +119,14 @@ async fn until(world: &World, what: &str, fact: impl Fn(&World) -> bool) {
     assert!(world.until(fact).await.is_ok(), "it never came to be that {what}");
 }
 
-/// Every Secret of a namespace, as it is stored.
+/// Returns every Secret of a namespace, as stored.
 fn held(world: &World, namespace: &str) -> Vec<Value> {
     let all = world.cluster.objects().into_iter();
     let own = all.filter(|it| it.plural == "secrets" && it.namespace == namespace);
     own.map(|it| it.object.as_ref().clone()).collect()
 }
 
-/// The internal Secrets of the claims, or accesses, of a namespace.
+/// Returns the internal Secrets of the claims and accesses of a namespace.
 fn internal_of(world: &World, namespace: &str) -> Vec<Value> {
     let is_of = |secret: &Value| {
         let labels = &secret["metadata"]["labels"];
@@ -152,8 +152,8 @@ fn reader(namespace: &str) -> String {
     access_with(namespace, "reader", &format!("{entry}, rotationPolicy: {{overlapSeconds: 60}}"))
 }
 
-/// `team-a/photos`, bound by an operator that serves all, with this in its spec, and
-/// `team-b/films`.
+/// Binds `team-a/photos` with this spec, and `team-b/films`, by an operator that serves all
+/// namespaces.
 async fn bound_by_another(world: &World, spec: &str) {
     let first = start(world, world.config());
     apply(world, &claim_with("team-a", "photos", spec)).await;
@@ -169,7 +169,7 @@ async fn bound_by_another(world: &World, spec: &str) {
 const HOUR: Duration = Duration::from_secs(3600);
 const SHARED: &str = "sharing: [{namespaces: {names: [team-b]}, maxMode: ReadOnly}]";
 
-/// Whether no operator has looked at an object: its status is the API server's own.
+/// True if no operator has worked on an object: its status is the API server's default.
 fn is_untouched(object: &Value) -> bool {
     object["status"] == json!({"observedGeneration": -1}) && object["metadata"]["finalizers"].is_null()
 }
@@ -212,7 +212,7 @@ fn what_another_namespaces_claim_has_stays_when_it_is_no_longer_served() {
         assert_eq!(*operator.refused.lock(), [] as [String; 0]);
         let note = &object(&world, "s3backends", "", "main")["metadata"]["annotations"][SERVED_BY];
         assert_eq!(*note, world.operator().as_str(), "it is the same installation");
-        // Also where the claim itself is gone: that can't be seen from here.
+        // The same holds if the claim itself is deleted, because this operator can't see that.
         assert!(world.cluster.remove("bucketclaims", "team-b", "films").is_some());
         world.pass(2 * HOUR).await;
         assert_eq!(internal_of(&world, "team-b").len(), 2, "a record and a key");
@@ -252,7 +252,7 @@ fn what_is_left_of_a_namespace_that_is_gone_goes_without_a_right_to_look_there()
     run_seeded(1, || async {
         let world = world().await;
         bound_by_another(&world, "").await;
-        // Somebody forced it: the claim's finalizer was taken off.
+        // A user forced the deletion by removing the claim's finalizer.
         assert!(world.cluster.remove("bucketclaims", "team-a", "photos").is_some());
         assert!(world.cluster.remove("secrets", "team-a", "photos-s3").is_some());
         assert!(world.cluster.remove("namespaces", "", "team-a").is_some());
@@ -289,7 +289,7 @@ fn an_operator_is_ready_once_each_watch_has_shown_all_of_its_namespace() {
         let operator = start(&world, world.config_within(within(&["team-a", "team-b"])));
         until(&world, "it is ready", |_| *operator.is_ready.borrow()).await;
         drop(operator);
-        // Its RoleBinding is missing in one of both.
+        // Its RoleBinding is missing in one of the two.
         let short = start_with(&world, world.config_within(within(&["team-a", "team-b"])), within(&["team-a"]));
         world.pass(HOUR).await;
         assert!(!*short.is_ready.borrow(), "what is in the other isn't known");
@@ -323,7 +323,7 @@ fn consent_for_a_namespace_that_is_not_served_stays_as_far_as_sharing_may_mean_i
         let held = data(&world, "team-b", "reader-key");
         let client = world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"]);
         assert!(works(&client, "team-a-photos").await);
-        // Another one is served: what is written for it leaves the other as it is.
+        // An access in a served namespace: the write for it leaves the other one as it is.
         apply(&world, &reader("team-a")).await;
         until(&world, "its own is open", |world| reason(world, "team-a") == "Open").await;
         assert_eq!(map(&world).as_object().map(serde_json::Map::len), Some(2));

@@ -1,6 +1,6 @@
-//! Neighbours: a store that hangs, throttles or fails for good costs the claims on other stores
-//! nothing, is asked a bounded number of times, and gets its claims bound soon after it is back
-//! (spec §3.5; L5, E2 of the oracles).
+//! Neighbours: a store that hangs, throttles or fails permanently doesn't delay claims on other
+//! stores, is called a bounded number of times, and gets its claims bound soon after it has
+//! recovered (spec §3.5; L5, E2 of the oracles).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,22 +13,23 @@ use stowage_world::{BackendStore, Options, World};
 
 use crate::support::{Stage, backend, claim, claim_on, condition, object};
 
-/// Many more than may be worked on at once.
+/// Many more than the limit of concurrent claims.
 const AILING: usize = 200;
 const HEALTHY: usize = 100;
 const AILING_HOST: &str = "ailing.example:9000";
 const HEALTHY_HOST: &str = "s3.example:9000";
 
-/// How far apart the claims on the healthy store arrive: over a minute. All at once, an undisturbed
-/// operator binds them in so little time that a tenth of it says nothing.
+/// Time between two arrivals of claims on the healthy store, which takes over a minute in total. If
+/// all arrived at once, an undisturbed operator would bind them in so little time that a tenth of
+/// it means nothing.
 const ARRIVAL: Duration = Duration::from_millis(600);
 
-/// The API server takes a while for what a claim's way to `Bound` asks of it, so that the
-/// operator's slots count.
+/// Delays of the API server for the requests of a claim on its way to `Bound`, so that the
+/// operator's slots matter.
 const SLOW_API: &str = "kube:patch bucketclaims slow(10); kube:patch bucketclaims/status slow(10); \
     kube:get bucketclaims slow(10); kube:create secrets slow(10); kube:patch secrets slow(10); kube:create events slow(10)";
 
-/// What is wrong with the ailing store.
+/// The fault of the ailing store.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
     Hangs,
@@ -56,7 +57,7 @@ impl Trouble {
     }
 }
 
-/// Two stores, both Ready; the healthy one answers in a tenth of a second.
+/// Two stores, both Ready. The healthy one answers in a tenth of a second.
 fn options(plan: &str) -> Options {
     let ailing = BackendStore {
         name: "ailing".to_owned(),
@@ -73,14 +74,14 @@ async fn add_ailing_backend(stage: &Stage) {
     stage.until("the second backend is Ready", ready).await;
 }
 
-/// Claims on the ailing store, all in one burst.
+/// Applies claims on the ailing store, all in one burst.
 async fn burst_of_ailing(stage: &Stage, claims: usize) {
     for number in 0..claims {
         stage.apply(&claim_on("ailing", "team-b", &format!("ailing-{number:03}"), "")).await;
     }
 }
 
-/// Phases of the claims of a namespace, and how many claims are in each.
+/// Returns the number of claims of a namespace in each phase.
 fn phases(world: &World, namespace: &str) -> BTreeMap<String, usize> {
     let mut phases = BTreeMap::new();
     for claim in world.cluster.objects().iter().filter(|o| o.plural == "bucketclaims" && o.namespace == namespace) {
@@ -89,7 +90,7 @@ fn phases(world: &World, namespace: &str) -> BTreeMap<String, usize> {
     phases
 }
 
-/// How long each claim on the healthy store took from its arrival to `Bound`, with or without
+/// Returns the time of each claim on the healthy store from its arrival to `Bound`, with or without
 /// neighbours in trouble.
 fn times_to_bound(neighbours: Option<Trouble>) -> Vec<Duration> {
     Stage::run_with(options(SLOW_API), async move |stage| {
@@ -114,7 +115,7 @@ fn times_to_bound(neighbours: Option<Trouble>) -> Vec<Duration> {
         assert_eq!(phases(&stage.world, "team-a"), BTreeMap::from([("Bound".to_owned(), HEALTHY)]));
         let trace = stage.world.effects.trace();
         let bound = trace.lines().iter().filter(|line| line.number > before && writes_status_in(line, "team-a"));
-        // Undisturbed, a claim's status is written once, when it is bound.
+        // Without disturbance, a claim's status is written once, when it is bound.
         let ended: BTreeMap<String, u64> = bound.map(|line| (line.call.to_string(), line.began_ms)).collect();
         assert_eq!(ended.len(), HEALTHY);
         let arrived = |number: usize| began_ms + 600 * number as u64;
@@ -153,11 +154,11 @@ fn claims_on_a_healthy_store_are_bound_as_fast_as_alone(#[case] trouble: Trouble
     assert!(mean_beside <= mean_alone.mul_f64(1.1), "{mean_beside:?} beside the others, {mean_alone:?} alone");
 }
 
-/// Longest until somebody finds out, in seconds, that a store is back: the next probe, or the next
+/// Maximum time in seconds until the recovery of a store is noticed, by the next probe or the next
 /// trial.
 const NOTICED: u64 = 660;
 
-/// Requests while some time passes.
+/// Number of requests in some time.
 struct Requests {
     s3: usize,
     kubernetes: Counters,
@@ -167,18 +168,17 @@ async fn requests_within(stage: &Stage, time: Duration) -> Requests {
     let before = stage.world.effects.trace().effects();
     stage.world.pass(time).await;
     let trace = stage.world.effects.trace();
-    // Calls that hang never reach the world, and count all the same.
+    // Calls that hang never reach the world, but they count.
     let s3 = trace.lines().iter().filter(|line| line.number > before && matches!(line.call, Call::S3(_)));
     Requests { s3: s3.count(), kubernetes: trace.counters_after(before) }
 }
 
-/// Most S3 calls of an hour, after things have settled.
+/// Returns the maximum number of S3 calls in an hour, after things have settled.
 ///
-/// Two backends are probed: one that is well every ten minutes, one whose probe fails every four,
-/// give or take a tenth. A backend whose probe fails is not Ready, and its claims ask nothing.
-/// Where the probe goes well, an operation that gets no usable answer has its trials, every five
-/// minutes give or take a quarter; what is answered is done by each claim at the distance of its
-/// backoff, five minutes give or take a quarter.
+/// Two backends are probed: a healthy one every ten minutes, one whose probe fails every four, ± 10
+/// %. A backend whose probe fails is not Ready, and its claims make no calls. If the probe
+/// succeeds, an operation without usable answers has its trials, every five minutes ± 25 %. A call
+/// with an answer is repeated by each claim after its backoff, five minutes ± 25 %.
 fn most_calls(trouble: Trouble, claims: usize) -> usize {
     const PROBES: usize = 7 + 17;
     const TRIALS: usize = 16;
@@ -204,7 +204,7 @@ fn a_store_in_trouble_for_good_is_asked_seldom_told_of_once_and_taken_up_when_it
     #[case] reason: &str,
     #[case] recovery: u64,
 ) {
-    // Several times as many as may be worked on at once; more show no more.
+    // Several times the limit of concurrent claims; more would show nothing new.
     let claims = 100;
     Stage::run_with(options(""), async move |stage| {
         add_ailing_backend(&stage).await;
@@ -223,8 +223,8 @@ fn a_store_in_trouble_for_good_is_asked_seldom_told_of_once_and_taken_up_when_it
         );
         assert!(settled.s3 <= most_calls(trouble, claims), "{} S3 calls", settled.s3);
         assert_eq!(settled.kubernetes.kubernetes_writes, 0, "at rest nothing is written\n{}", last_writes(&stage));
-        // Live reads of the claim, of the key that it may have, and of its record, before each
-        // create; the probes read Secrets.
+        // Live reads of the claim, of its possible key and of its record before each create. Probes
+        // read Secrets.
         assert!(settled.kubernetes.kubernetes_requests <= 3 * 16 * claims as u64 + 24);
         assert_eq!(settled.kubernetes.kubernetes_lists, 0, "whatever there is of others");
         let objects = stage.world.cluster.objects();

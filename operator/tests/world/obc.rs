@@ -1,4 +1,4 @@
-//! ObjectBucketClaims (spec §9): charts that ask for buckets in the way of Rook and NooBaa.
+//! ObjectBucketClaims (spec §9): charts that request buckets by the API of Rook and NooBaa.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn run_among<T: Send>(foreign: Foreign, test: impl AsyncFnOnce(Stage) -> T + Sen
     Stage::run_with(Options { foreign: Some(foreign), ..Options::default() }, test)
 }
 
-/// A storage class of ours with this policy, and these parameters besides its backend.
+/// A storage class of ours with this policy, and these parameters in addition to its backend.
 pub(super) fn class(name: &str, policy: &str, parameters: &str) -> String {
     format!(
         "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: {name}}}, \
@@ -39,7 +39,7 @@ pub(super) fn phase(world: &World) -> String {
     obc(world)["status"]["phase"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The ObjectBucket that a claim names.
+/// Returns the ObjectBucket that the claim names.
 pub(super) fn bucket(world: &World) -> Value {
     object(world, "objectbuckets", "", obc(world)["spec"]["objectBucketName"].as_str().unwrap_or_default())
 }
@@ -58,7 +58,8 @@ pub(super) fn told(world: &World, reason: &str) -> bool {
 
 const NAMED: &str = "bucketName: team-a-photos";
 
-/// The claim `team-a/photos` of a class with this policy and these parameters, Bound.
+/// Applies the claim `team-a/photos` of a class with this policy and these parameters until it is
+/// Bound.
 async fn bound(stage: &Stage, policy: &str, parameters: &str, spec: &str) {
     stage.apply(&class("buckets", policy, parameters)).await;
     stage.apply(&obc_with("team-a", "photos", spec)).await;
@@ -74,7 +75,7 @@ pub(super) async fn until_gone(stage: &Stage) {
     stage.until("it is gone", |world| obc(world).is_null()).await;
 }
 
-/// Nothing is left of it but its bucket, if that is to stay.
+/// Asserts that nothing remains but the bucket, if that is retained.
 fn assert_nothing_left(world: &World) {
     let objects = world.cluster.objects();
     let left = objects
@@ -406,7 +407,7 @@ fn whoever_touches_one_or_what_it_made_without_end_is_answered_at_a_pace() {
     });
 }
 
-/// Requests of the operator about the objects of an ObjectBucketClaim, in short.
+/// Returns the operator's requests about the objects of an ObjectBucketClaim, in short form.
 fn asked(world: &World, before: u64) -> Vec<String> {
     let trace = world.effects.trace();
     let calls = trace.lines().iter().filter(|line| line.number > before).map(|line| line.call.to_string());
@@ -416,7 +417,7 @@ fn asked(world: &World, before: u64) -> Vec<String> {
     calls.filter(|call| !call.contains("watch")).filter(is_about).collect()
 }
 
-/// A backup has it, and neither what was made for it nor its UID.
+/// The backup contains the claim, but neither its UID nor the objects created for it.
 #[test]
 fn one_that_is_restored_from_a_backup_gets_its_bucket_back() {
     run(async |mut stage| {
@@ -464,7 +465,7 @@ fn an_edit_of_its_bucket_claim_is_undone() {
     });
 }
 
-/// Its key is that of its BucketClaim, where a revocation is asked for.
+/// Its key belongs to its BucketClaim, where a revocation is requested.
 // covers: 3.3.revoke.atOnce
 #[test]
 fn its_key_ends_at_once_where_its_bucket_claim_is_asked() {

@@ -1,4 +1,4 @@
-//! ObjectBucketClaims of classes that name a bucket which is there (spec §9).
+//! ObjectBucketClaims of classes that name an existing bucket (spec §9).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     run_with(Options::default(), test)
 }
 
-/// A stage where bucket `archive`, which no claim has, holds an object.
+/// Runs `test` in a world where bucket `archive` contains an object and belongs to no claim.
 fn run_with<T: Send>(options: Options, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     let foreign = options.foreign.or(Some(Foreign::Rook));
     Stage::run_with(Options { accesses: Accesses::Served, foreign, ..options }, async |stage| {
@@ -39,7 +39,7 @@ fn shadow(world: &World) -> Value {
 
 const THERE: &str = "bucketName: archive";
 
-/// The claim `team-a/photos` of a class that names the bucket, Bound.
+/// Applies the claim `team-a/photos` of a class that names the bucket until it is Bound.
 async fn bound(stage: &Stage, policy: &str) {
     share(stage, with_both("ReadWrite")).await;
     stage.apply(&class("buckets", policy, THERE)).await;
@@ -52,7 +52,7 @@ async fn puts(client: &Client, key: &str) -> bool {
     client.put_object().bucket("archive").key(key).body(ByteStream::from_static(b"x")).send().await.is_ok()
 }
 
-/// Nothing is left of the claim, and the bucket has what it had.
+/// Asserts that nothing of the claim remains, and that the bucket has its content.
 fn assert_only_the_bucket_is_left(world: &World) {
     let kinds = ["objectbuckets", "objectbucketclaims", "bucketaccesses", "bucketclaims"];
     let left = world.cluster.objects().into_iter().filter(|it| kinds.contains(&it.plural.as_str()));

@@ -1,5 +1,5 @@
-//! What is left of a claim that is gone (spec §3.4, orphans): revoked in bounded time, the bucket
-//! retained; what belongs to a living claim, or to nobody we know, is not touched.
+//! Orphans (spec §3.4): Secrets of a deleted claim are revoked in bounded time, and its bucket is
+//! retained. Secrets of an existing claim, or of an unknown owner, are not touched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,11 +16,12 @@ use crate::support::{
 
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// Debounce, sweep, and the deadline of a call that the record waits for, with room for one more
-/// try.
+/// Maximum time in seconds of debounce, sweep, and the deadline of a call that the record waits
+/// for, with room for one more try.
 const SWEPT: u64 = 60;
 
-/// Every Secret of the operator namespace but the admin credentials, whatever its labels.
+/// Returns every Secret of the operator's namespace except the admin credentials, whatever its
+/// labels.
 fn internal(world: &World) -> BTreeSet<String> {
     let objects = world.cluster.objects();
     let internal = objects.into_iter().filter(|o| o.plural == "secrets" && o.namespace == OPERATOR_NAMESPACE);
@@ -37,7 +38,7 @@ async fn bind(stage: &Stage) {
     stage.world.store.put_object("team-a-photos", "data", "x");
 }
 
-/// Asks for a rotation and waits until both generations are alive.
+/// Requests a rotation and waits until both generations exist.
 async fn rotate(stage: &Stage) {
     stage.world.pass(Duration::from_secs(90)).await;
     let request = json!({"metadata": {"annotations": {"broker.stowage.io/rotate": "now"}}});
@@ -46,8 +47,8 @@ async fn rotate(stage: &Stage) {
     stage.world.pass(Duration::from_secs(10)).await;
 }
 
-/// Takes the finalizer off and deletes the claim. Paused first, or it would be on again before the
-/// deletion.
+/// Removes the finalizer and deletes the claim. The claim is paused first, because otherwise the
+/// operator would add the finalizer again before the deletion.
 async fn strip_and_delete(stage: &Stage) {
     let paused = json!({"metadata": {"annotations": {"broker.stowage.io/paused": "true"}}});
     stage.patch("bucketclaims", "team-a", "photos", paused).await;
@@ -61,7 +62,7 @@ async fn swept(stage: &Stage) {
     stage.soon("nothing internal is left", SWEPT, |world| internal(world).is_empty()).await;
 }
 
-/// S3 calls with higher numbers than this one, but for the probes of backends.
+/// Returns the S3 calls after call number `after`, except the probes of backends.
 fn s3_calls(stage: &Stage, after: u64) -> Vec<String> {
     let trace = stage.world.effects.trace();
     let concerns_buckets = |call: &Call| matches!(call, Call::S3(_)) && !call.to_string().starts_with("s3:ListBuckets");
@@ -69,8 +70,7 @@ fn s3_calls(stage: &Stage, after: u64) -> Vec<String> {
     lines.map(ToString::to_string).collect()
 }
 
-/// Kubernetes calls of this verb on this resource with higher numbers than this one; what they were
-/// about.
+/// Returns the Kubernetes calls with this verb and resource after call number `after`.
 fn kube_calls(stage: &Stage, after: u64, verb: KubeVerb, resource: &str) -> Vec<String> {
     let trace = stage.world.effects.trace();
     let meant = |call: &Call| matches!(call, Call::Kube(call) if call.verb == verb && call.resource == resource);
@@ -82,12 +82,12 @@ fn assert_bucket_is_kept(stage: &Stage) {
     assert!(stage.world.store.objects("team-a-photos").contains_key("data"), "{}", stage.trace());
 }
 
-/// Internal Secrets as they are stored.
+/// Returns the internal Secrets as stored.
 fn stored(world: &World) -> Vec<Value> {
     internal(world).iter().map(|name| object(world, "secrets", OPERATOR_NAMESPACE, name)).collect()
 }
 
-/// Makes Secrets again, as from a backup.
+/// Creates Secrets again, as from a backup.
 async fn restore(stage: &Stage, backup: &[Value]) {
     for secret in backup {
         let mut secret = secret.clone();
@@ -248,8 +248,8 @@ fn restored_secrets_of_a_claim_that_is_gone_are_revoked(#[case] made_again: bool
     });
 }
 
-/// A credential that has come back alone keeps others from the bucket: they get it when the
-/// credential goes.
+/// A restored credential without a record blocks the bucket for other claims. They get it when the
+/// credential is deleted.
 #[test]
 fn a_restored_credential_without_a_record_is_revoked_and_lets_go_of_its_bucket() {
     Stage::run("", async |stage| {
@@ -266,7 +266,7 @@ fn a_restored_credential_without_a_record_is_revoked_and_lets_go_of_its_bucket()
     });
 }
 
-/// What somebody may do to the labels of our Secrets.
+/// Damage that a user may do to the labels of our Secrets.
 fn damage(what: &str) -> Value {
     let label =
         |name: &str, value: Value| json!({"metadata": {"labels": {format!("broker.stowage.io/{name}"): value}}});
@@ -299,7 +299,7 @@ fn damaged_labels_do_not_keep_orphans(
         strip_and_delete(&stage).await;
         stage.operator = stage.world.start_operator();
         if (role, what) == ("bucket-record", "all") {
-            // A Secret without a label is in no list: it is found when it stands in the way.
+            // A Secret without labels is in no list. It is found when it blocks a claim.
             stage.soon("access is revoked", SWEPT, |world| internal(world).len() == living.len() + 1).await;
             stage.apply(&claim("team-a", "photos")).await;
             stage.soon("it is bound", 120, |world| ready(world, "team-a", "photos") == "Bound").await;
@@ -349,8 +349,8 @@ fn a_secret_that_only_looks_like_ours_is_not_touched() {
     });
 }
 
-/// The record stays while a CreateBucket of the claim is under way: it could hit the name's next
-/// holder.
+/// The record stays while a CreateBucket of the claim is in progress, because that call could
+/// affect the name's next holder.
 #[test]
 fn a_claim_that_goes_while_its_bucket_is_made_leaves_nothing_and_its_successor_is_bound() {
     Stage::run("s3:CreateBucket@1 slow(20000)", async |stage| {
@@ -376,8 +376,8 @@ fn a_claim_that_goes_while_its_bucket_is_made_leaves_nothing_and_its_successor_i
     });
 }
 
-/// Whenever an operator starts, and however old what it sees first: what belongs to a living claim
-/// stays.
+/// Secrets of an existing claim stay, whenever an operator starts and however old the state is that
+/// it sees first.
 #[test]
 fn nothing_of_a_living_claim_is_swept_and_at_rest_nobody_is_asked() {
     Stage::run("", async |mut stage| {
@@ -385,7 +385,7 @@ fn nothing_of_a_living_claim_is_swept_and_at_rest_nobody_is_asked() {
             for number in 0..5 {
                 stage.apply(&claim("team-a", &format!("claim-{round}-{number}"))).await;
             }
-            // The next one starts while the last one's claims are being made.
+            // The next operator starts while the claims of the last round are being bound.
             stage.world.pass(Duration::from_millis(40 * round)).await;
             stage.operator.stop();
             stage.operator = stage.world.start_operator();

@@ -1,5 +1,5 @@
-//! Whose bucket is it (spec §3.2): between claims, and between claims and what is in the store
-//! already.
+//! Ownership of a bucket (spec §3.2): between claims, and between claims and the store's existing
+//! buckets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::support::{
 };
 
 const MINUTE: u64 = 60;
-/// Longer than the interval of drift checks and resyncs, jitter included.
+/// Longer than the interval of drift checks and resyncs, including jitter.
 const RESYNC: Duration = Duration::from_secs(700);
 
 fn installation(world: &World) -> String {
     object(world, "namespaces", "", "kube-system")["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Ownership tags of a claim of this installation.
+/// Returns the ownership tags of a claim of this installation.
 fn tags_of(world: &World, claim: &str, uid: &str) -> BTreeMap<String, String> {
     let tags = [("installation", installation(world)), ("claim", claim.to_owned()), ("claim-uid", uid.to_owned())];
     tags.into_iter().map(|(key, value)| (format!("broker.stowage.io/{key}"), value)).collect()
@@ -36,7 +36,7 @@ fn assert_has_nothing(world: &World, namespace: &str, name: &str) {
     assert!(object(world, "secrets", namespace, &format!("{name}-s3")).is_null());
 }
 
-/// Whichever of the two is bound, and the other one, as namespace and name.
+/// Returns the one of the two that is bound, then the other, as namespace and name.
 fn winner_and_loser<'a>(world: &World, pair: [(&'a str, &'a str); 2]) -> [(&'a str, &'a str); 2] {
     let [one, other] = pair;
     if ready(world, one.0, one.1) == "Bound" { [one, other] } else { [other, one] }
@@ -71,7 +71,7 @@ fn of_two_claims_to_one_bucket_the_loser_gets_nothing_and_is_woken_when_the_hold
         assert_eq!(object(&stage.world, "bucketclaims", loser.0, loser.1)["status"]["phase"], "Failed");
         assert!(!message(&stage.world, loser.0, loser.1).contains(winner.1), "tenants don't learn who is elsewhere");
         assert_eq!(secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").len(), 1);
-        // The retained bucket names the claim that had it: no policy gives it to another one.
+        // The tags of the retained bucket name its former claim: no policy gives it to another one.
         stage.delete("bucketclaims", winner.0, winner.1).await;
         stage
             .soon("the loser sees the retained bucket", MINUTE, |world| {
@@ -114,7 +114,7 @@ fn two_backends_with_one_endpoint_are_one_name_space_of_buckets() {
     });
 }
 
-/// Whom a bucket belongs to that is there before the claim.
+/// The owner of a bucket that exists before the claim.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     Untagged,
@@ -175,7 +175,7 @@ fn a_bucket_that_is_there_is_taken_as_the_adoption_policy_says(
         stage.apply(&claim_with("team-a", "photos", "versioning: Enabled")).await;
         stage.until_ready_is("team-a", "photos", if taken { "Bound" } else { "BucketExists" }).await;
         let bucket = store.bucket("team-a-photos").unwrap();
-        // Brownfield: settings and tags untouched.
+        // Adoption leaves settings and tags untouched.
         assert_eq!((bucket.tags, bucket.versioning), (tags, Versioning::default()));
         let claim = object(&stage.world, "bucketclaims", "team-a", "photos");
         if taken {
@@ -277,7 +277,7 @@ fn a_bucket_made_by_an_interrupted_pass_and_used_since_is_for_the_adoption_polic
     });
 }
 
-/// Runs `test` with a second backend, whose endpoint is that of `main` in another spelling.
+/// Runs `test` with a second backend, whose endpoint is another spelling of that of `main`.
 fn spelled_twice<T: Send>(plan: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     const ALIAS: &str = "http://s3.example.:9000";
     let main = BackendStore::main();
@@ -312,7 +312,7 @@ fn who_comes_to_a_bucket_by_another_spelling_of_its_endpoint_gets_nothing_until_
     });
 }
 
-/// Neither has read that the other made its record when it made its own.
+/// Each creates its record before it has read that the other created one.
 // covers: 3.2.record.aliases
 #[rstest]
 #[case("")]
@@ -353,7 +353,8 @@ fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
     });
 }
 
-/// A store that answers late what it has done early: whoever tags new buckets may have been there.
+/// The store applies a call early and answers late, so another process that tags new buckets may
+/// have tagged this one.
 // covers: 3.2.tags.merged
 #[test]
 fn tags_that_somebody_put_while_the_create_took_long_are_kept() {
@@ -474,7 +475,7 @@ fn nobody_takes_a_bucket_that_another_claim_has_credentials_for() {
         stage.until_ready_is("team-a", "holder", "Paused").await;
         let record = secrets(&stage.world, OPERATOR_NAMESPACE, "bucket-record").remove(0);
         stage.delete("secrets", OPERATOR_NAMESPACE, &record).await;
-        // Even with its tags gone and a policy that takes everything.
+        // The same holds without tags, and with a policy that adopts everything.
         stage.world.store.set_tags("shared", None);
         stage.set_adoption("Any").await;
         stage.apply(&claim_with("team-b", "thief", "bucketName: shared")).await;
@@ -492,7 +493,7 @@ fn nobody_takes_a_bucket_that_another_claim_has_credentials_for() {
 // covers: 3.2.record.woken
 #[test]
 fn a_claim_that_learns_of_the_holder_while_it_lets_go_is_woken() {
-    // The loser's events take a minute to publish; meanwhile the holder goes.
+    // Publishing the loser's events is slow, and the holder is deleted meanwhile.
     Stage::run("kube:create events@2 slow(20000)", async |stage| {
         stage.apply(&claim_with("team-a", "holder", "bucketName: shared")).await;
         stage.until_ready_is("team-a", "holder", "Bound").await;
@@ -536,7 +537,7 @@ fn an_adopted_bucket_that_is_gone_is_not_made_again() {
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;
         stage.world.store.remove_bucket("team-a-photos");
-        // Not even when nothing but the record tells that it was bound.
+        // The same holds if only the record shows that the claim was bound.
         let credential = secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").remove(0);
         stage.delete("secrets", OPERATOR_NAMESPACE, &credential).await;
         stage.world.pass(RESYNC).await;
@@ -548,7 +549,7 @@ fn an_adopted_bucket_that_is_gone_is_not_made_again() {
 // covers: 3.2.look.error
 #[test]
 fn a_failed_drift_check_is_made_again_and_finds_the_bucket_missing() {
-    // One look when it is bound, one at the next drift check, which fails.
+    // One look when the claim is bound, and one at the next drift check, which fails.
     Stage::run("s3:GetBucketTagging@2 internal-error", async |stage| {
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "Bound").await;

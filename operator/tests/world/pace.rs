@@ -1,5 +1,5 @@
-//! A claim or an access that is written about too often: somebody else can bring that about, and
-//! nothing that ends a key or takes something back waits for it (spec §3.5).
+//! Claims and accesses that are written too often. Other users can cause that, so revocations and
+//! withdrawn consent don't wait for it (spec §3.5).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn region(world: &World, secret: &str) -> String {
     data(world, "team-a", secret)["AWS_REGION"].clone()
 }
 
-/// Changes a Secret until its owner is over its pace, and has some half a minute to wait.
+/// Changes a Secret until its owner exceeds its rate limit, and has to wait about half a minute.
 async fn wear_out(stage: &Stage, secret: &str) {
     let before = region(&stage.world, secret);
     for _ in 0..200 {
@@ -58,7 +58,7 @@ fn a_revocation_waits_for_no_pace() {
     });
 }
 
-/// The namespaces that the claim's record lets in.
+/// Returns the namespaces that the claim's record is open to.
 fn let_in(world: &World) -> Option<String> {
     let name = secrets(world, OPERATOR_NAMESPACE, "bucket-record").remove(0);
     data(world, OPERATOR_NAMESPACE, &name).get("accesses").cloned()
@@ -85,7 +85,7 @@ fn consent_is_withdrawn_at_once_from_a_claim_that_is_over_its_pace() {
     });
 }
 
-/// The mode of the only key of the access.
+/// Returns the mode of the only key of the access.
 fn mode(world: &World) -> Value {
     let keys = crate::accesses::keys(world);
     let scopes: Value = serde_json::from_str(&keys[0]["scopes"]).expect("they are JSON");

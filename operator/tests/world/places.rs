@@ -1,4 +1,4 @@
-//! The store that keys and public access are for: noted by the operator, and gone by at the gateway
+//! The store that keys and public access are for: recorded by the operator, and used by the gateway
 //! (spec §2, §6).
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ const OLD: &str = "http://s3.example:9000";
 const NEW: &str = "http://new.example:9000";
 const BUCKET: &str = "team-a-photos";
 
-/// Runs `test` with `team-a/photos` bound on `main` and open to the public, and a second store.
+/// Runs `test` with `team-a/photos` bound on `main` with public access, and a second store.
 fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     let elsewhere =
         BackendStore { name: "new".to_owned(), endpoint: Endpoint::parse(NEW).unwrap(), ..BackendStore::main() };
@@ -30,13 +30,13 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
 
 const ROLES: [&str; 2] = ["virtual-credential", "anonymous-binding"];
 
-/// The endpoints that keys and bindings note.
+/// Returns the endpoints recorded in keys and bindings.
 fn noted(world: &World) -> Vec<Option<String>> {
     let names = ROLES.iter().flat_map(|role| secrets(world, OPERATOR_NAMESPACE, role));
     names.map(|name| data(world, OPERATOR_NAMESPACE, &name).get("endpoint").cloned()).collect()
 }
 
-/// Takes the notes away, as the operator of before would have written the Secrets.
+/// Removes the recorded endpoints, as if an older operator had written the Secrets.
 fn forget(world: &World) {
     for name in ROLES.iter().flat_map(|role| secrets(world, OPERATOR_NAMESPACE, role)) {
         world.cluster.change("secrets", OPERATOR_NAMESPACE, &name, |secret| {
@@ -45,7 +45,7 @@ fn forget(world: &World) {
     }
 }
 
-/// How an upload of the tenant is refused.
+/// Returns the error code of a tenant's upload.
 async fn refusal(world: &World) -> Option<String> {
     let (client, bucket) = tenant(world, "team-a", "photos-s3");
     let put = client.put_object().bucket(&bucket).key("probe").send().await;
@@ -76,8 +76,8 @@ fn an_edited_endpoint_opens_no_bucket_of_that_name_in_another_store() {
     });
 }
 
-/// The operator of before, that of today, and the one of before again. Secrets without a note go by
-/// the backend's name, and what one operator noted the other leaves alone.
+/// Runs the older operator, the current one, and the older one again. Secrets without an endpoint
+/// use the backend's name, and the older operator leaves recorded endpoints as they are.
 // covers: 2.place.turns, 2.place.older
 #[test]
 fn secrets_of_an_older_operator_work_and_are_completed_also_after_a_rollback() {
@@ -90,7 +90,7 @@ fn secrets_of_an_older_operator_work_and_are_completed_also_after_a_rollback() {
         let before = world.effects.trace().effects();
         world.pass(Duration::from_secs(3 * MINUTE)).await;
         assert_eq!(world.effects.trace().counters_after(before).kubernetes_writes, 0, "and that is all");
-        // The operator of before is back, and patches what it knows of.
+        // The older operator runs again, and patches the fields that it knows.
         let name = secrets(world, OPERATOR_NAMESPACE, ROLES[0]).remove(0);
         world.cluster.change("secrets", OPERATOR_NAMESPACE, &name, |secret| {
             secret["metadata"]["labels"]["broker.stowage.io/bucket"] = "spoilt".into();

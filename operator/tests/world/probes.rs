@@ -1,4 +1,5 @@
-//! How the operator reaches the store behind a backend, and when it tries whether it can (spec §1).
+//! Connections of the operator to the store behind a backend, and the times of its probes (spec
+//! §1).
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -52,7 +53,7 @@ fn probes(world: &World) -> Vec<u64> {
     lines.map(|line| line.began_ms).collect()
 }
 
-/// A store that notes who asks for what, and answers nothing but this; nothing at all without it.
+/// A store that records requests and gives this answer to all of them, or none.
 #[derive(Clone, Default)]
 pub struct Noting {
     trusts: Arc<Mutex<Vec<Trust>>>,
@@ -86,7 +87,7 @@ impl Connect for Noting {
     }
 }
 
-/// A client of the world's API server that may not read the admin Secret while this is set.
+/// A client of the world's API server that may not read the admin Secret while `forbidden` is set.
 fn without_the_right(world: &World, forbidden: &Arc<AtomicBool>) -> kube::Client {
     let (api, forbidden) = (world.cluster.service(), forbidden.clone());
     let service = service_fn(move |request: Request<kube::client::Body>| {
@@ -97,7 +98,7 @@ fn without_the_right(world: &World, forbidden: &Arc<AtomicBool>) -> kube::Client
     kube::Client::new(service, OPERATOR_NAMESPACE)
 }
 
-/// What an API server says to whoever lacks the right.
+/// The API server's answer to a forbidden request.
 fn refusal() -> Response<ApiBody> {
     let message = "secrets \"s3-admin\" is forbidden: User \"operator\" cannot get resource \"secrets\"";
     let status = json!({
@@ -109,7 +110,7 @@ fn refusal() -> Response<ApiBody> {
     answer
 }
 
-/// What an operator in this world works with, besides these clients.
+/// The dependencies of an operator in this world, with these clients.
 fn parts(world: &World, client: kube::Client, connect: impl Connect) -> Parts {
     let now = world.clock.clock();
     let clock = Clock::new(move || now());
@@ -117,7 +118,7 @@ fn parts(world: &World, client: kube::Client, connect: impl Connect) -> Parts {
     Parts { client, connect: Arc::new(connect), clock, uptime, metrics: Metrics::new(), ready: None }
 }
 
-/// Asserts that the backend's `Ready` comes to have this reason within this many seconds. Its
+/// Asserts that the backend's `Ready` gets this reason within this many seconds. Returns its
 /// message.
 async fn soon(world: &World, reason: &str, seconds: u64) -> String {
     let start = Instant::now();
@@ -130,13 +131,13 @@ async fn soon(world: &World, reason: &str, seconds: u64) -> String {
     ready["message"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A world with admin Secrets in the operator's namespace, in `vault`, which it trusts, and in
-/// `elsewhere`; and the clients that an operator makes there.
+/// Creates a world with admin Secrets in the operator's namespace, in the trusted namespace
+/// `vault`, and in `elsewhere`; and the clients of an operator there.
 pub async fn clients(store: &Noting) -> (World, Upstreams) {
     clients_that(store, Unlabelled::Refused).await
 }
 
-/// The same with what the operator was told of Secrets whose owner says nothing.
+/// Like [`clients`], with a policy for Secrets whose owner has not opted in.
 pub async fn clients_that(store: &Noting, unlabelled: Unlabelled) -> (World, Upstreams) {
     let world = World::new(Options { seed: 1, ..Options::default() });
     world.apply(&world.kube(), BASE).await;
@@ -252,14 +253,14 @@ fn buckets_are_made_in_the_region_of_the_backend() {
     });
 }
 
-/// What the client of a backend with this spec believes.
+/// Returns the trust of the client of a backend with this spec.
 fn trust(spec: Value) -> Result<Trust, AccessError> {
     let store = Noting::default();
     run_seeded(1, || async {
         let (_world, upstreams) = clients(&store).await;
         let backend = backend(spec);
         let first = upstreams.get(&backend).await?;
-        // The probe refreshes, calls for claims get: one client for both.
+        // Probes use `refresh`, calls for claims use `get`: both return the same client.
         assert!(Arc::ptr_eq(&first, &upstreams.refresh(&backend).await?));
         assert!(Arc::ptr_eq(&first, &upstreams.get(&backend).await?));
         let made = store.trusts.lock().unwrap().clone();
@@ -327,7 +328,7 @@ fn probes_come_at_a_jittered_interval() {
         let times = probes(&stage.world);
         let distances: Vec<u64> = times.windows(2).map(|pair| (pair[1] - pair[0]) / 1000).collect();
         assert!(distances.len() >= 30, "{distances:?}");
-        // Ten minutes, give or take a tenth.
+        // Ten minutes, ± 10 %.
         assert!(distances.iter().all(|seconds| (539..=661).contains(seconds)), "{distances:?}");
         assert!(distances.iter().collect::<BTreeSet<_>>().len() > 20, "{distances:?}");
     });
@@ -342,7 +343,7 @@ fn a_store_that_is_out_is_probed_every_few_minutes_and_soon_found_to_be_back() {
         assert_eq!(backend_ready(&stage.world), "EndpointUnreachable");
         let times = probes(&stage.world);
         let distances: Vec<u64> = times.windows(2).rev().take(20).map(|pair| (pair[1] - pair[0]) / 1000).collect();
-        // Four minutes, give or take a tenth.
+        // Four minutes, ± 10 %.
         assert!(distances.iter().all(|seconds| (215..=265).contains(seconds)), "{distances:?}");
         stage.world.effects.set_plan(Plan::default());
         stage.soon("it is back", 5 * MINUTE, |world| backend_ready(world) == "EndpointReachable").await;
@@ -358,15 +359,15 @@ fn an_admin_secret_that_may_not_be_read_is_told_and_read_again_until_it_may() {
         let forbidden = Arc::new(AtomicBool::new(true));
         let parts = parts(&world, without_the_right(&world, &forbidden), OneStore(world.store.clone()));
         let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
-        // One that was never Ready says it at once.
+        // A backend that was never Ready reports it at once.
         let message = soon(&world, "CredentialsInvalid", 5).await;
         assert!(message.starts_with("Secret stowage-system/s3-admin: the operator may not read it"), "{message}");
         assert_eq!(condition(&object(&world, "s3backends", "", "main"), "Stalled"), "CredentialsInvalid");
         world.pass(Duration::from_secs(3600)).await;
-        // No change of the Secret tells that it may be read now.
+        // No change of the Secret shows that it may be read now.
         forbidden.store(false, Ordering::Relaxed);
         soon(&world, "EndpointReachable", 5 * MINUTE).await;
-        // One that is Ready is found out by its next probes.
+        // For a Ready backend, the next probes notice it.
         forbidden.store(true, Ordering::Relaxed);
         soon(&world, "CredentialsInvalid", 12 * MINUTE).await;
         operator.abort();
@@ -382,8 +383,8 @@ fn nothing_is_kept_of_a_backend_that_is_gone() {
         let parts = parts(&world, world.kube(), store.clone());
         let operator = tokio::spawn(stowage_operator::run(world.config(), parts, pending()));
         soon(&world, "BackendError", 5).await;
-        // Each HTTP client notes its requests there; so do this test and the operator, which makes
-        // them.
+        // Each HTTP client holds a reference to the requests, and so do this test and the
+        // operator's factory.
         let clients = || Arc::strong_count(&store.requests) - 2;
         assert!(clients() > 0);
         assert!(world.cluster.remove("s3backends", "", "main").is_some());

@@ -1,5 +1,5 @@
-//! Deletion with `Delete` and `forceDelete` (spec §3.4): what is proved ours goes, contents and all
-//! if so asked; everything else stays; whoever waits is told for what.
+//! Deletion with `Delete` and `forceDelete` (spec §3.4): a bucket that is proved ours is deleted,
+//! with its content if requested. Everything else stays, and a claim reports what it waits for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,12 +41,12 @@ pub fn bucket_exists(stage: &Stage) -> bool {
     stage.world.store.bucket(BUCKET).is_some()
 }
 
-/// Events on the claim by reason, warnings or not.
+/// True if the claim has an event with this reason, of either type.
 pub fn told(stage: &Stage, reason: &str) -> bool {
     events(&stage.world, "photos").iter().any(|(_, told)| told == reason)
 }
 
-/// Note of the last event with this reason.
+/// Returns the note of the last event with this reason.
 fn note(stage: &Stage, reason: &str) -> String {
     let objects = stage.world.cluster.objects();
     let mut of_reason = objects.iter().filter(|o| o.plural == "events" && o.object["reason"] == reason);
@@ -58,13 +58,13 @@ pub fn access_is_revoked(world: &World) -> bool {
         && secrets(world, OPERATOR_NAMESPACE, "anonymous-binding").is_empty()
 }
 
-/// Calls of an S3 operation so far.
+/// Returns the number of calls of an S3 operation so far.
 fn calls(stage: &Stage, operation: &str) -> usize {
     let name = format!("s3:{operation} ");
     stage.world.effects.trace().lines().iter().filter(|line| line.call.to_string().starts_with(&name)).count()
 }
 
-/// Everything that could destroy data.
+/// Returns the number of calls that could destroy data.
 fn destructive_calls(stage: &Stage) -> usize {
     ["DeleteObjects", "DeleteObject", "AbortMultipartUpload", "DeleteBucket"]
         .iter()
@@ -72,14 +72,14 @@ fn destructive_calls(stage: &Stage) -> usize {
         .sum()
 }
 
-/// The claim goes, and nothing of ours is left in the cluster.
+/// Waits until the claim is deleted, and asserts that none of our objects remain in the cluster.
 pub async fn goes(stage: &Stage) {
     stage.until_gone("team-a", "photos").await;
     stage.until("the garbage is collected", |world| secrets(world, "team-a", "consumer-secret").is_empty()).await;
     assert_eq!(internal_of(&stage.world, "photos"), Vec::<String>::new(), "{}", stage.trace());
 }
 
-/// Versions, delete markers and an unfinished upload.
+/// Stores versions, delete markers and an unfinished upload.
 pub fn fill(stage: &Stage, keys: usize) {
     let store = &stage.world.store;
     store.set_versioning(BUCKET, Versioning::Enabled);
@@ -196,8 +196,7 @@ fn a_big_bucket_is_emptied_in_slices_that_show_progress_and_let_others_work() {
 // covers: 3.4.emptying.parallel
 #[test]
 fn requests_of_one_slice_are_under_way_together() {
-    // Every DeleteObjects takes a second to arrive: one after the other, ten of them would take
-    // ten.
+    // Every DeleteObjects takes a second to arrive: ten in sequence would take ten seconds.
     Stage::run("s3:DeleteObjects slow(1000)", async |stage| {
         bind(&stage, FORCE).await;
         fill(&stage, 5_000);

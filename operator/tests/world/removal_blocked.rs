@@ -1,5 +1,5 @@
-//! Deletion with the bucket that can't go on (spec §3.4): access is revoked all the same, the claim
-//! says what it waits for and how to let go, and goes on once it can.
+//! Blocked deletion of a claim with its bucket (spec §3.4): access is revoked all the same, the
+//! claim reports what it waits for and how to delete it anyway, and it goes on once it can.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Deletion with the bucket, whose calls meet a fault: what is told, what is waited for.
+//! Deletion with the bucket under faults: its reports and its waits.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The requests that the operator makes of an API server, as they are on the wire (spec §3, §3.8).
+//! The operator's requests to an API server, as they are on the wire (spec §3, §3.8).
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ impl Sent {
     }
 }
 
-/// A client of the world's API server that notes what is sent.
+/// A client of the world's API server that records requests.
 fn noting(world: &World, sent: &Arc<Mutex<Vec<Sent>>>) -> kube::Client {
     let (api, sent) = (world.cluster.service(), sent.clone());
     let service = service_fn(move |request: http::Request<Body>| {
@@ -72,8 +72,8 @@ async fn patch(world: &World, plural: &str, path: &str, patch: Value) {
     world.kube().request::<Value>(request).await.expect("the patch is good");
 }
 
-/// What the operator sends in the whole life of a claim: bound, tampered with, edited, rotated,
-/// deleted.
+/// Returns the operator's requests in the whole life of a claim: bound, tampered with, edited,
+/// rotated, deleted.
 fn a_whole_life() -> Vec<Sent> {
     run_seeded(1, || async {
         let world = World::new(Options { seed: 1, ..Options::default() });
@@ -117,7 +117,7 @@ fn every_change_is_bound_to_the_uid_and_version_that_it_was_decided_on() {
     let (mut patches, mut deletes) = (0, 0);
     for change in changes {
         match change.method {
-            // Create-only by nature.
+            // A POST only creates.
             Method::POST => {}
             Method::PATCH => {
                 assert_eq!(change.content_type, "application/json-patch+json", "{change:?}");

@@ -1,4 +1,4 @@
-//! Rest: what bound claims cost when nothing happens, and what Secrets that are none of ours cost.
+//! The cost of bound claims when nothing happens, and of Secrets that are not ours.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,12 +26,12 @@ async fn bind(stage: &Stage, claims: usize) {
     while bound(&stage.world) < claims {
         stage.world.pass(Duration::from_secs(5)).await;
     }
-    // What follows on being bound, such as the backend's count.
+    // Time for consequences, such as the backend's count.
     stage.world.pass(Duration::from_secs(60)).await;
 }
 
-/// A day of fifty claims, most of it in 7,200 calls of the SDK: what each claim costs doesn't
-/// depend on how many there are.
+/// Runs a day of fifty claims, most of it in 7,200 calls of the SDK: the cost of each claim doesn't
+/// depend on their number.
 // covers: 3.idle, 3.driftCheck, 1.status.atRest
 #[test]
 fn at_rest_nothing_is_written_and_the_drift_checks_are_few_and_spread() {
@@ -64,7 +64,7 @@ fn at_rest_nothing_is_written_and_the_drift_checks_are_few_and_spread() {
              S3 calls {operations:?}, {busiest} in the busiest minute (about {mean} on average)",
             calls.kubernetes_writes, calls.kubernetes_lists, calls.kubernetes_watches
         );
-        // Every ten minutes, give or take a tenth: at least 54 and at most 67 in ten hours.
+        // Every ten minutes, ± 10 %: at least 54 and at most 67 in ten hours.
         let (least, most) = (hours * 60 * 10 / 111, (hours * 60 * 10).div_ceil(90) + 1);
         assert_eq!(operations.keys().copied().collect::<Vec<_>>(), ["GetBucketTagging", "ListBuckets"]);
         let (looks, probes) = (operations["GetBucketTagging"], operations["ListBuckets"]);
@@ -77,8 +77,8 @@ fn at_rest_nothing_is_written_and_the_drift_checks_are_few_and_spread() {
     });
 }
 
-/// Bytes that the operator receives from its start until ten claims are bound and an hour has
-/// passed, in a cluster with this many Secrets that are none of its business, of 32 KB each.
+/// Returns the bytes that the operator receives from its start until ten claims are bound and an
+/// hour has passed, in a cluster with this many unrelated Secrets of 32 KB each.
 fn received_beside(foreign: usize) -> u64 {
     Stage::run("", async move |mut stage| {
         stage.operator.stop();
@@ -112,6 +112,6 @@ fn secrets_of_others_cost_nothing() {
          {alone} without"
     );
     assert!(alone > 10_000, "the claims and Secrets of ours at least");
-    // Versions have more digits in the one than in the other: that is all.
+    // Resource versions have more digits with the foreign Secrets; that is the only difference.
     assert!(beside.abs_diff(alone) < 16 * 1024, "not half of one foreign Secret");
 }

@@ -1,4 +1,4 @@
-//! A key has leaked: every key of the claim ends at once, whatever stands in the way (spec §3.3).
+//! Revocation after a leak: every key of the claim ends at once, whatever else fails (spec §3.3).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::support::{
 /// Longer than the overlap, the minute of grace and every resync.
 const LONG: Duration = Duration::from_secs(7200);
 
-/// As a year is the longest: an overlap that no test waits for.
+/// The maximum of one year: an overlap that no test waits for.
 const OVERLAP: &str = "overlapSeconds: 31536000";
 
 async fn revoke(stage: &Stage, value: &str) {
@@ -28,14 +28,15 @@ fn record(world: &World) -> std::collections::BTreeMap<String, String> {
     data(world, OPERATOR_NAMESPACE, &name)
 }
 
-/// How often an Event of this reason was told of the claim: those alike are one, with a count.
+/// Returns the number of Events with this reason about the claim. Repeated ones are one object with
+/// a count.
 fn times(world: &World, reason: &str) -> u64 {
     let objects = world.cluster.objects();
     let of_reason = objects.iter().filter(|o| o.plural == "events" && o.object["reason"] == reason);
     of_reason.map(|event| event.object["series"]["count"].as_u64().unwrap_or(1)).sum()
 }
 
-/// One key is left, none of those before, and it works.
+/// Asserts that one key is left, that it is new, and that it works.
 async fn assert_only_a_new_key(stage: &Stage, before: &[String]) {
     let world = &stage.world;
     let left: Vec<String> = keys(world).into_keys().collect();
@@ -76,7 +77,7 @@ fn every_key_ends_at_once_in_the_middle_of_a_rotation_too() {
     });
 }
 
-/// What keeps a claim from being served does not keep its keys from being revoked.
+/// Obstacles to serving a claim don't delay the revocation of its keys.
 // covers: 3.3.revoke.atOnce, 1.annotation.paused.revoked
 #[rstest]
 #[case::paused("bucketclaims", json!({"metadata": {"annotations": {"broker.stowage.io/paused": "true"}}}), "Paused")]
@@ -94,7 +95,7 @@ fn a_revocation_waits_for_nothing(#[case] plural: &str, #[case] trouble: Value, 
         let (namespace, name) = if plural == "bucketclaims" { ("team-a", "photos") } else { ("", "main") };
         stage.patch(plural, namespace, name, trouble.clone()).await;
         stage.until_ready_is("team-a", "photos", reason).await;
-        // The gateway goes where the backend points to.
+        // The gateway uses the backend's current endpoint.
         assert_eq!(works(&client, &bucket).await, reason != "BackendNotReady");
 
         revoke(&stage, "leaked").await;
@@ -108,7 +109,7 @@ fn a_revocation_waits_for_nothing(#[case] plural: &str, #[case] trouble: Value, 
 }
 
 // covers: 1.bound.impaired.revoked, 3.3.revoke.told
-/// The worst moment to read that it is done.
+/// This is the worst moment to report success.
 #[test]
 fn a_revocation_that_the_api_server_refuses_says_that_the_key_works() {
     Stage::run("kube:delete secrets forbidden", async |stage| {
@@ -140,7 +141,7 @@ fn a_revocation_that_the_api_server_refuses_says_that_the_key_works() {
 }
 
 // covers: 1.annotation.paused.revoked, 3.2.create.neverAgain
-/// The claim is known to have been bound although nothing of its keys is left to tell.
+/// The claim still counts as once bound, although none of its keys remain.
 #[test]
 fn a_paused_claim_gets_its_next_key_when_the_pause_ends_and_keeps_its_bucket() {
     Stage::run("", async |stage| {
@@ -188,7 +189,7 @@ fn requests_within_a_minute_count_as_one() {
     });
 }
 
-/// A key that a rotation has made a moment ago may have leaked as well.
+/// A key that a rotation has just created may have leaked as well.
 // covers: 3.3.revoke.atOnce
 #[test]
 fn a_revocation_does_not_wait_for_the_minute_after_a_rotation() {
@@ -221,7 +222,7 @@ fn where_there_is_no_key_a_request_is_only_noted() {
     });
 }
 
-/// The gateway knows nothing of finalizers: as long as the Secret is there it goes by its stamp.
+/// The gateway ignores finalizers: as long as the Secret exists, its expiry decides.
 // covers: 3.3.revoke.kept
 #[test]
 fn a_key_that_somebodys_finalizer_keeps_is_over_all_the_same() {
@@ -247,7 +248,7 @@ fn a_key_that_somebodys_finalizer_keeps_is_over_all_the_same() {
     });
 }
 
-/// Nobody can tell whether a request was handled that came right before the record went.
+/// If a request came right before the record was deleted, it is unknown if it was handled.
 // covers: 3.2.remade.revoke
 #[rstest]
 #[case::handled(true)]
@@ -274,7 +275,7 @@ fn a_record_that_is_made_again_revokes_what_the_status_does_not_tell_as_handled(
     });
 }
 
-/// Keys to the bucket that was left are the claim's too; and the record of the next one knows.
+/// Keys to the former bucket are the claim's too, and the record of the next bucket knows them.
 // covers: 3.3.revoke.moved
 #[test]
 fn after_a_move_the_keys_to_both_buckets_are_revoked() {

@@ -1,4 +1,4 @@
-//! Credentials are replaced under a tenant that never stops working (spec §3.3).
+//! Rotation of credentials while a tenant keeps working (spec §3.3).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{Stage, claim_with, keys, object, published, secrets, tenant
 
 const OVERLAP: u64 = 300;
 
-/// A Bound claim with this rotation policy, a good while after its first credential was made.
+/// Applies a claim with this rotation policy until it is bound, and waits two minutes.
 pub async fn bound(stage: &Stage, policy: &str) {
     stage.apply(&claim_with("team-a", "photos", &format!("rotationPolicy: {{{policy}}}"))).await;
     stage.until_ready_is("team-a", "photos", "Bound").await;

@@ -46,8 +46,8 @@ fn a_damaged_target_does_not_wait_for_the_minute() {
 // covers: 2.consumer.unusable.rotation, 3.3.neverEarly
 #[test]
 fn a_consumer_secret_that_can_not_be_switched_keeps_the_old_key_alive() {
-    // The Secret becomes immutable when the next key is made already: its switch is what fails
-    // first.
+    // The Secret becomes immutable after the next key is created, so its update is the first thing
+    // that fails.
     Stage::run("kube:patch secrets@3 hang", async |stage| {
         bound(&stage, "").await;
         let world = &stage.world;

@@ -1,4 +1,4 @@
-//! What the operator lets be seen of a run, and that no secret key is in it (oracle I11).
+//! Assertion that no secret key is in anything visible of a run (oracle I11).
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,10 +12,10 @@ use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
-/// Fields of Secrets that hold a secret key.
+/// Fields of Secrets that contain a secret key.
 const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
 
-/// Keeps everything that is logged on this thread, the operator's own words down to the last level.
+/// Captures everything logged on this thread, with the operator's logs at the most detailed level.
 pub struct Secrecy {
     log: Log,
     _guard: DefaultGuard,
@@ -36,7 +36,7 @@ impl Write for Log {
 }
 
 impl Secrecy {
-    /// From now on, until it is dropped.
+    /// Captures logs until it is dropped.
     pub fn watch() -> Self {
         let log = Log::default();
         let writer = log.clone();
@@ -46,13 +46,13 @@ impl Secrecy {
         Self { log, _guard: guard }
     }
 
-    /// What was logged until now.
+    /// Returns the captured logs.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&self.log.0.lock().unwrap()).into_owned()
     }
 
-    /// No secret key that ever stood in a Secret is in the log, in an object that is no Secret
-    /// (status, events), in the labels and annotations of one, or in what a scrape gives.
+    /// Asserts that no secret key of any past Secret is in the log, in an object that is no Secret
+    /// (status, events), in the labels and annotations of one, or in a scrape.
     pub fn assert_kept(&self, world: &World, operator: &Operator) {
         let mut shown = vec![("the log", self.log()), ("the metrics", operator.metrics())];
         for stored in world.cluster.objects() {
@@ -67,8 +67,8 @@ impl Secrecy {
     }
 }
 
-/// Every secret key that the cluster remembers, also of Secrets that are gone; each also as the API
-/// writes it.
+/// Returns every secret key in the cluster's history, including deleted Secrets; each also in
+/// base64, as in the API.
 pub fn secret_keys(world: &World) -> BTreeSet<String> {
     let mut keys = BTreeSet::from([ADMIN_SECRET_KEY.to_owned(), BASE64_STANDARD.encode(ADMIN_SECRET_KEY)]);
     for secret in world.cluster.past_objects("secrets") {

@@ -1,4 +1,4 @@
-//! Secrets as apps want them (spec §10).
+//! Secrets in the format that apps need (spec §10).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use stowage_world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 
 use crate::support::{Stage, access_with, claim_with, condition, data, object, ready, secrets};
 
-/// What an app reads, with the usual keys or without.
+/// A template for an app, used with the regular keys or without.
 const CREDENTIALS: &str = "{{ .AccessKeyId }}:{{ .SecretAccessKey }}@{{ .Bucket }}";
 
 fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
@@ -62,7 +62,7 @@ fn what_a_template_asks_for_is_written_with_the_key_repaired_and_taken_back() {
         rotate(&stage, "now").await;
         stage
             .until("the next key is there", |world| {
-                // In every state that the server had, both are of one key.
+                // In every state of the server, both values are of the same key.
                 assert!(is_whole(world));
                 data(world, "team-a", "photos-s3")["AWS_ACCESS_KEY_ID"] != before
             })
@@ -119,13 +119,14 @@ fn what_can_not_be_written_is_told_and_leaves_the_key_that_tenants_read() {
         stage.until_ready_is("team-a", "photos", "Bound").await;
         let large = "{{ .Bucket }}".repeat(200);
         let many: serde_json::Map<String, Value> = (0..32).map(|at| (format!("k-{at}"), json!(large))).collect();
-        // A spec that can't be read says nothing of the Secret.
+        // The spec of the last case can't be parsed, so the condition about the Secret stays as it
+        // was.
         for (of, word, credentials) in [
             (json!({"data": many}), "262144 are the most", "TemplateInvalid"),
             (json!({"labels": {"other.example/app": "x"}}), "--secret-metadata-prefix", "TemplateInvalid"),
             (json!({"data": {"a": "{{ .Nothing }}"}}), "spec.secretTemplate.data: a:", "SecretWritten"),
         ] {
-            // The rotation that was asked for before comes now.
+            // The rotation requested in the round before happens now.
             edit(&stage, Value::Null).await;
             world.pass(Duration::from_secs(300)).await;
             let held = data(world, "team-a", "photos-s3");

@@ -1,4 +1,4 @@
-//! What the status of a claim says (spec §1), and when it is written.
+//! The status of a claim (spec §1), and the times at which it is written.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::troubles::Trouble;
 
 const MINUTE: u64 = 60;
 
-/// Every reason of every condition of a claim, by the status that it goes with (spec §1).
+/// Every reason of every condition of a claim, by type and status (spec §1).
 const REASONS: [(&str, &str, &[&str]); 6] = [
     ("Ready", "True", &["Bound"]),
     (
@@ -53,14 +53,14 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// When the claim's condition last changed its status.
+/// Returns the time at which the claim's condition last changed its status.
 fn since(world: &World, type_: &str) -> String {
     let conditions = conditions(&photos(world));
     let found = conditions.iter().find(|condition| condition["type"] == type_);
     found.map(|condition| text(&condition["lastTransitionTime"]).to_owned()).unwrap_or_default()
 }
 
-/// What must hold of every status.
+/// Asserts the invariants of every status.
 fn assert_well_formed(claim: &Value) {
     let conditions = conditions(claim);
     let ready = condition(claim, "Ready");
@@ -159,8 +159,7 @@ fn a_transition_time_moves_with_the_status_of_a_condition_and_not_with_its_reaso
     });
 }
 
-/// What a claim in trouble shows besides `Ready`: bucket and credentials, whether it is `Stalled`,
-/// its phase.
+/// The other fields of a claim in trouble besides `Ready`: bucket, credentials, `Stalled`, phase.
 type Shown = (&'static str, &'static str, &'static str, &'static str);
 
 // covers: 1.ready.BackendNotReady, 1.ready.BackendNotAllowed, 1.ready.TemplateInvalid
@@ -204,7 +203,7 @@ fn trouble_shows_in_the_conditions_that_it_concerns(#[case] trouble: Trouble, #[
 // covers: 1.bucketCreated.Creating, 1.phase.Creating, 3.1.creating
 #[test]
 fn a_path_that_stops_before_it_is_bound_shows_that_the_bucket_is_being_created() {
-    // The second Secret that is made is the credential.
+    // The second Secret that is created is the credential.
     Stage::run("kube:create secrets@2 quota-exceeded", async |stage| {
         stage.apply(&claim("team-a", "photos")).await;
         stage.until_ready_is("team-a", "photos", "BackendError").await;
@@ -235,7 +234,7 @@ fn a_bucket_that_was_taken_over_is_shown_as_such() {
     });
 }
 
-/// A status that tells of another bucket, another life, and trouble that never was.
+/// A status with another bucket, another life, and trouble that never occurred.
 fn stale() -> Value {
     let condition = |type_: &str, reason: &str| {
         json!({"type": type_, "status": "False", "reason": reason, "message": "old", "observedGeneration": 1,
@@ -249,7 +248,7 @@ fn stale() -> Value {
     })
 }
 
-/// No status, as after a restore that leaves subresources out.
+/// An empty status, as after a restore without subresources.
 fn lost() -> Value {
     let fields = [
         "phase",

@@ -1,4 +1,4 @@
-//! An operator that stands still within a call, and one that another operator takes a turn with.
+//! An operator that is suspended during a call, and one that takes turns with another operator.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use stowage_world::effects::{CallOutcome, Line};
 
 use crate::support::{Stage, assert_bound_once, claim, object};
 
-/// Which lives made calls, in the order in which they took turns.
+/// Returns the processes that made calls, in the order of their turns.
 fn lives(world: &World) -> Vec<u32> {
     let mut lives: Vec<u32> = world.effects.trace().lines().iter().map(|line| line.instance).collect();
     lives.dedup();
@@ -20,7 +20,7 @@ fn line(world: &World, such: impl Fn(&Line) -> bool) -> Line {
     trace.lines().iter().find(|line| such(line)).unwrap_or_else(|| panic!("no such call:\n{trace}")).clone()
 }
 
-/// A process that ended for that would be started again ever more seldom.
+/// A process that exited instead would be restarted with growing delays.
 #[test]
 fn an_api_server_that_is_away_at_the_start_is_waited_for() {
     Stage::run(
@@ -34,8 +34,7 @@ fn an_api_server_that_is_away_at_the_start_is_waited_for() {
     );
 }
 
-/// What users do while the operator stands still, it takes up when it goes on; and nothing of it
-/// before.
+/// Changes by users during the suspension are handled after it, and not before.
 #[test]
 fn a_paused_operator_does_nothing_until_it_goes_on() {
     Stage::run("kube:create secrets@1 pause(20)", async |stage| {
@@ -58,7 +57,7 @@ fn a_paused_operator_does_nothing_until_it_goes_on() {
     });
 }
 
-/// Of a call whose deadline has passed nothing comes: it is as one that hangs.
+/// A call whose deadline has passed has no effect, like one that hangs.
 #[test]
 fn a_call_is_taken_back_when_its_deadline_passes_in_a_pause() {
     Stage::run("kube:create secrets@1 pause(600)", async |stage| {
@@ -73,8 +72,8 @@ fn a_call_is_taken_back_when_its_deadline_passes_in_a_pause() {
     });
 }
 
-/// The twin binds the claim; the first, which was about to make the record, comes upon what is
-/// there.
+/// The twin binds the claim. The first operator, which was about to create the record, then finds
+/// it.
 #[test]
 fn a_twin_takes_its_turn_within_a_call_and_is_gone_after_it() {
     Stage::run("kube:create secrets@1 twin", async |stage| {

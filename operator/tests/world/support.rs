@@ -1,4 +1,4 @@
-//! What the tests say again and again.
+//! Helpers shared by the tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use stowage_world::{OPERATOR_NAMESPACE, Operator, Options, STORE_ENDPOINT, World
 
 use crate::secrecy::Secrecy;
 
-/// Every host is this store.
+/// A connector that maps every host to this store.
 pub struct OneStore(pub Store);
 
 impl Connect for OneStore {
@@ -29,10 +29,10 @@ impl Connect for OneStore {
     }
 }
 
-/// A world with [`BASE`] applied and the operator at work, quiet.
+/// A world with [`BASE`] applied and a running operator, at rest.
 ///
-/// Whatever a test is about: in its end no secret key stands anywhere but in Secrets (oracle I11),
-/// see [`Secrecy`].
+/// When it is dropped, it asserts that no secret key is anywhere but in Secrets (oracle I11), see
+/// [`Secrecy`].
 pub struct Stage {
     pub world: World,
     pub operator: Operator,
@@ -62,29 +62,29 @@ impl Stage {
         stage
     }
 
-    /// A stage of a world whose operator was just started.
+    /// Creates a stage from a world whose operator was just started.
     pub fn of(world: World, operator: Operator) -> Self {
         Self { world, operator, secrecy: Secrecy::watch() }
     }
 
-    /// Runs `test` on a stage of its own.
+    /// Runs `test` on a new stage with this plan of faults.
     pub fn run<T: Send>(plan: &str, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
         let plan: Plan = plan.parse().expect("the plan is well-formed");
         Self::run_with(Options { plan, ..Options::default() }, test)
     }
 
-    /// Runs `test` on a stage made with these options, but for the seed.
+    /// Runs `test` on a new stage with these options, except the seed.
     pub fn run_with<T: Send>(options: Options, test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
         run_seeded(1, || async move { test(Stage::new(Options { seed: 1, ..options }).await).await })
     }
 
-    /// Runs `test` on a stage where drift checks are a day apart: for tests in which weeks go by
-    /// and that are not about those.
+    /// Runs `test` on a stage with a drift check per day, for tests that take weeks of simulated
+    /// time and aren't about drift checks.
     pub fn run_for_weeks<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
         Self::run_with(Options { resync_interval: Duration::from_secs(86_400), ..Options::default() }, test)
     }
 
-    /// The objects of a resource, as a user works on them.
+    /// Returns the API of a resource, as a user works with it.
     pub fn api(&self, plural: &str, namespace: &str) -> Api<DynamicObject> {
         let (group, version, kind) = match plural {
             "bucketclaims" => ("broker.stowage.io", "v1alpha1", "BucketClaim"),
@@ -117,18 +117,18 @@ impl Stage {
         api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await.expect("the patch is good");
     }
 
-    /// Gives the backend `main` an adoption policy, and waits until it is Ready again.
+    /// Sets the adoption policy of the backend `main`, and waits until it is Ready again.
     pub async fn set_adoption(&self, policy: &str) {
         self.patch("s3backends", "", "main", json!({"spec": {"adoptionPolicy": policy}})).await;
         self.world.pass(Duration::from_secs(5)).await;
     }
 
-    /// Waits until `fact` holds, and says what was waited for if it never does.
+    /// Waits until `fact` is true; panics with `what` if it never is.
     pub async fn until(&self, what: &str, fact: impl Fn(&World) -> bool) {
         assert!(self.world.until(fact).await.is_ok(), "it never came to be that {what}\n{}", self.trace());
     }
 
-    /// Asserts that `fact` comes to hold within this many seconds.
+    /// Asserts that `fact` becomes true within this many seconds.
     pub async fn soon(&self, what: &str, seconds: u64, fact: impl Fn(&World) -> bool) {
         let start = tokio::time::Instant::now();
         self.until(what, fact).await;
@@ -136,7 +136,7 @@ impl Stage {
         assert!(took <= Duration::from_secs(seconds), "it took {took:?} until {what}\n{}", self.trace());
     }
 
-    /// Waits until the claim is gone.
+    /// Waits until the claim is deleted.
     pub async fn until_gone(&self, namespace: &str, name: &str) {
         let gone = self.world.until(|world| object(world, "bucketclaims", namespace, name).is_null()).await;
         if gone.is_err() {
@@ -159,30 +159,30 @@ impl Stage {
         }
     }
 
-    /// Every call so far, a line each.
+    /// Returns every call so far, a line each.
     pub fn trace(&self) -> String {
         self.world.effects.trace().lines().iter().map(|line| format!("{line}\n")).collect()
     }
 }
 
-/// Another backend at the endpoint of `main`, which names buckets otherwise.
+/// Another backend at the endpoint of `main`, with another bucket name template.
 pub fn twin() -> String {
     backend("twin", STORE_ENDPOINT, "bucketNameTemplate: 'twin-{{ .Name }}'")
 }
 
-/// A stored object; null if there is none.
+/// Returns a stored object; null if it doesn't exist.
 pub fn object(world: &World, plural: &str, namespace: &str, name: &str) -> Value {
     world.cluster.object(plural, namespace, name).map_or(Value::Null, |found| found.as_ref().clone())
 }
 
-/// Reason of a condition; empty if it isn't there.
+/// Returns the reason of a condition; empty if there is none.
 pub fn condition(object: &Value, type_: &str) -> String {
     let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let found = conditions.iter().find(|condition| condition["type"] == type_);
     found.and_then(|condition| condition["reason"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// Names of the Secrets of a role, in a namespace.
+/// Returns the names of the Secrets with a role in a namespace.
 pub fn secrets(world: &World, namespace: &str, role: &str) -> Vec<String> {
     let of_role = |object: &Value| object["metadata"]["labels"]["broker.stowage.io/role"] == role;
     let objects = world.cluster.objects();
@@ -190,12 +190,12 @@ pub fn secrets(world: &World, namespace: &str, role: &str) -> Vec<String> {
     found.map(|found| found.name).collect()
 }
 
-/// Data of a Secret, decoded.
+/// Returns the decoded data of a Secret.
 pub fn data(world: &World, namespace: &str, name: &str) -> BTreeMap<String, String> {
     decoded(&object(world, "secrets", namespace, name))
 }
 
-/// Data of a Secret as it is stored, decoded.
+/// Decodes the data of a stored Secret.
 pub fn decoded(secret: &Value) -> BTreeMap<String, String> {
     let fields = secret["data"].as_object().cloned().unwrap_or_default();
     let decode = |value: &Value| {
@@ -205,7 +205,7 @@ pub fn decoded(secret: &Value) -> BTreeMap<String, String> {
     fields.iter().map(|(key, value)| (key.clone(), decode(value))).collect()
 }
 
-/// A tenant with nothing but the consumer Secret: the client, and the bucket's name.
+/// A tenant that has only the consumer Secret: its client, and the bucket's name.
 pub fn tenant(world: &World, namespace: &str, secret: &str) -> (aws_sdk_s3::Client, String) {
     let data = data(world, namespace, secret);
     let client = world.tenant(&data["AWS_ACCESS_KEY_ID"], &data["AWS_SECRET_ACCESS_KEY"], &data["AWS_REGION"]);
@@ -221,7 +221,8 @@ pub async fn tenant_can_work(world: &World, namespace: &str, secret: &str) {
     assert_eq!(answer.body.collect().await.expect("the body").into_bytes().as_ref(), b"hello");
 }
 
-/// The one claim `team-a/photos` is bound, and there is exactly one of everything.
+/// Asserts that the only claim `team-a/photos` is bound, and that there is exactly one of
+/// everything.
 pub async fn assert_bound_once(stage: &Stage) {
     let world = &stage.world;
     let claim = object(world, "bucketclaims", "team-a", "photos");
@@ -242,12 +243,12 @@ pub async fn assert_bound_once(stage: &Stage) {
     tenant_can_work(world, "team-a", "photos-s3").await;
 }
 
-/// Reason of a claim's `Ready`.
+/// Returns the reason of a claim's `Ready`.
 pub fn ready(world: &World, namespace: &str, name: &str) -> String {
     condition(&object(world, "bucketclaims", namespace, name), "Ready")
 }
 
-/// Message of a claim's `Ready`.
+/// Returns the message of a claim's `Ready`.
 pub fn message(world: &World, namespace: &str, name: &str) -> String {
     let claim = object(world, "bucketclaims", namespace, name);
     let conditions = claim["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -255,7 +256,7 @@ pub fn message(world: &World, namespace: &str, name: &str) -> String {
     ready.and_then(|ready| ready["message"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// Type and reason of every event on objects of this name, in the order of their making.
+/// Returns type and reason of every event about objects of this name, in the order of creation.
 pub fn events(world: &World, name: &str) -> Vec<(String, String)> {
     let of_name = |object: &Value| object["regarding"]["name"] == name;
     let objects = world.cluster.objects();
@@ -265,7 +266,7 @@ pub fn events(world: &World, name: &str) -> Vec<(String, String)> {
     found.iter().map(|o| (text(&o.object["type"]), text(&o.object["reason"]))).collect()
 }
 
-/// Internal Secrets that carry the claim's name, whatever their role.
+/// Returns the internal Secrets labelled with the claim's name, of all roles.
 pub fn internal_of(world: &World, claim: &str) -> Vec<String> {
     let objects = world.cluster.objects();
     let internal = objects.iter().filter(|o| o.plural == "secrets" && o.namespace == OPERATOR_NAMESPACE);
@@ -273,12 +274,12 @@ pub fn internal_of(world: &World, claim: &str) -> Vec<String> {
     internal.filter(|o| of_claim(&o.object)).map(|o| o.name.clone()).collect()
 }
 
-/// Access key id in the consumer Secret of `team-a/photos`; empty if there is none.
+/// Returns the access key id in the consumer Secret of `team-a/photos`; empty if there is none.
 pub fn published(world: &World) -> String {
     data(world, "team-a", "photos-s3").get("AWS_ACCESS_KEY_ID").cloned().unwrap_or_default()
 }
 
-/// Access key ids of the internal Secrets, with their stamps.
+/// Returns the access key ids of the internal Secrets, with their expiry.
 pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
     let stamp = |name: &String| {
         let secret = object(world, "secrets", OPERATOR_NAMESPACE, name);
@@ -288,7 +289,7 @@ pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
     names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
 }
 
-/// Whether a credential opens a bucket at the gateway.
+/// True if a credential opens a bucket at the gateway.
 pub async fn works(client: &aws_sdk_s3::Client, bucket: &str) -> bool {
     client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }

@@ -1,4 +1,4 @@
-//! Refusals for good, objects that can't be read, and secrets in logs.
+//! Permanent refusals, undecodable objects, and secrets in logs.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ fn a_refusal_for_good_is_told_gives_no_access_and_is_not_asked_again_and_again()
             let before = stage.world.effects.trace().effects();
             stage.world.pass(Duration::from_secs(3600)).await;
             let calls = stage.world.effects.trace().counters_after(before);
-            // A bucket without tags takes two calls to look at, two for what is in it, and two for
-            // whose it is; then comes the refused one.
+            // For a bucket without tags, a pass makes two calls to look at it, two for its content,
+            // and two for its owner, and then the refused one.
             assert!(calls.s3_calls <= 7 * 8, "an hour holds seven resyncs at most, not {} calls", calls.s3_calls);
             assert!(secrets(&stage.world, OPERATOR_NAMESPACE, "virtual-credential").is_empty());
             assert_eq!(ready(&stage.world, "team-a", "photos"), "BackendError");
@@ -63,14 +63,14 @@ fn an_object_that_can_not_be_decoded_stops_nobody_else() {
 // covers: 3.4.terminating
 #[test]
 fn a_namespace_that_is_going_away_is_not_asked_again() {
-    // The third Secret that is made is the tenant's.
+    // The third Secret that is created is the tenant's.
     Stage::run("kube:create secrets@3 namespace-terminating", async |stage| {
         stage.apply(&claim("team-a", "photos")).await;
         let refused = |world: &World| !world.effects.trace().lines().iter().all(|line| line.fault.is_none());
         stage.until("the Secret is refused", refused).await;
         let before = stage.world.effects.trace().effects();
-        // Long enough for the first retries of a backoff, and not for a drift check, which asks
-        // again in passing.
+        // Long enough for the first retries of a backoff, too short for a drift check, which would
+        // retry as well.
         stage.world.pass(Duration::from_secs(5)).await;
         let counters = stage.world.effects.trace().counters_after(before);
         assert_eq!((counters.kubernetes_requests, counters.s3_calls), (0, 0), "{}", stage.trace());
@@ -141,7 +141,7 @@ fn no_secret_key_is_in_logs_events_or_status() {
         minted.dedup();
         assert_eq!(minted.len(), 4);
         assert!(stage.secrecy.log().contains("create a credential"), "the log is not captured");
-        // That none of them is shown is asserted when the stage is left, as in every test.
+        // The stage asserts when it is dropped that none of them is shown, as in every test.
         let known = secret_keys(&stage.world);
         assert!(minted.iter().all(|key| known.contains(key)), "also those of Secrets that are gone");
     });
@@ -158,7 +158,7 @@ fn four_short_answers_that_a_store_is_busy_cost_a_claim_less_than_three_seconds(
     });
 }
 
-/// So many fail that the operation is given a rest.
+/// Enough calls fail that the circuit of the operation opens.
 // covers: 3.5.backoff.short
 #[test]
 fn a_second_of_trouble_costs_many_claims_seconds_as_well() {

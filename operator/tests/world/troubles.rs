@@ -1,4 +1,4 @@
-//! Everything that keeps `team-a/photos` from being Ready, each made as it comes about in life.
+//! All obstacles to `Ready` of `team-a/photos`, each caused as in real life.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use stowage_world::{ADMIN_ACCOUNT, OPERATOR_NAMESPACE};
 
 use crate::support::{Stage, claim, claim_with, ready, secrets};
 
-/// Longer than the interval of drift checks and resyncs, jitter included.
+/// Longer than the interval of drift checks and resyncs, including jitter.
 pub const RESYNC: Duration = Duration::from_secs(700);
 const BUCKET: &str = "team-a-photos";
 
-/// A reason of `Ready=False`, and what leads to it.
+/// A reason of `Ready=False`, and its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     BackendNotReady,
@@ -30,12 +30,12 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// The reason, as `Ready` has it.
+    /// Returns the reason in `Ready`.
     pub fn reason(self) -> String {
         format!("{self:?}")
     }
 
-    /// Brings the claim into it, and waits until it is told.
+    /// Causes the trouble, and waits until the claim reports it.
     pub async fn make(self, stage: &Stage) {
         match self {
             Self::BackendNotReady => stage.apply(&claim("team-a", "photos").replace("main", "nowhere")).await,

@@ -1,5 +1,5 @@
-//! Who goes before whom: emptying doesn't keep anybody from being bound, no namespace holds up
-//! another one, and who has begun is done soon (spec §3.5, §3.6).
+//! Priorities: emptying buckets doesn't block new claims, no namespace blocks another one, and work
+//! that has begun finishes soon (spec §3.5, §3.6).
 
 use std::time::Duration;
 
@@ -11,18 +11,17 @@ use crate::support::{Stage, claim, claim_with, object, ready};
 
 const STORE_HOST: &str = "s3.example:9000";
 
-/// How many buckets are emptied at once, and how many requests that takes for each: uploads are
-/// aborted one by one.
+/// Number of buckets emptied at once, and of requests for each: uploads are aborted one by one.
 const PURGES: usize = 50;
 const UPLOADS: usize = 100;
 
-/// Every call to the store takes so long.
+/// Delays every call to the store by this time.
 fn slow_store(stage: &Stage, millis: u64) {
     let fault = Fault::Call(CallFault::Slow { millis });
     stage.world.effects.begin_outage(Outage { host: STORE_HOST.to_owned(), operation: None, fault });
 }
 
-/// How long a new claim takes.
+/// Returns the time until a new claim is bound.
 async fn time_to_bound(stage: &Stage, namespace: &str, name: &str) -> Duration {
     let began = Instant::now();
     stage.apply(&claim(namespace, name)).await;
@@ -64,14 +63,15 @@ fn fifty_buckets_that_are_emptied_keep_nobody_from_being_bound() {
     });
 }
 
-/// The API server takes a while for what a claim's way to `Bound` asks of it.
+/// Delays of the API server for the requests of a claim on its way to `Bound`.
 const SLOW_API: &str = "kube:patch bucketclaims slow(10); kube:patch bucketclaims/status slow(10); \
     kube:get bucketclaims slow(10); kube:create secrets slow(10); kube:patch secrets slow(10); kube:create events slow(10)";
 
-/// Claims of one namespace, made at once.
+/// Claims of one namespace, created at once.
 const BURST: usize = 1000;
 
-/// When the statuses of a namespace were written, in order, in milliseconds of the run.
+/// Returns the times at which statuses of a namespace were written, in order, in milliseconds of
+/// the run.
 fn bound_at(world: &World, namespace: &str) -> Vec<u64> {
     let is_status = |line: &&Line| match &line.call {
         Call::Kube(call) => {

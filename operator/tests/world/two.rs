@@ -1,5 +1,5 @@
-//! Two operators at once (spec §3.6): no promise of safety is broken, they come to rest beside each
-//! other, and after one has stopped and one sweep the end is that of one.
+//! Two operators at once (spec §3.6): no safety property is violated, both come to rest, and after
+//! one has stopped and one sweep the result is that of a single operator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -16,10 +16,11 @@ use crate::support::{BASE, Stage, claim_with, decoded, object, ready, secrets, t
 
 const CLAIMS: u32 = 20;
 
-/// Claims that want one bucket: whoever gets it, all of a group stay or all of it go.
+/// Claims that compete for one bucket. All claims of a group stay, or all are deleted, so the
+/// winner doesn't matter.
 const RIVALS: [(&str, [u32; 3]); 2] = [("stays", [1, 7, 13]), ("goes", [2, 8, 14])];
 
-/// A bucket that was there before, and a Secret in the place of a consumer Secret.
+/// A claim whose bucket already exists, and a claim whose consumer Secret's name is taken.
 const FOREIGN_BUCKET: u32 = 5;
 const FOREIGN_SECRET: u32 = 11;
 
@@ -42,17 +43,17 @@ fn is_renamed(number: u32) -> bool {
     number % 5 == 3 && rivals_of(number).is_none()
 }
 
-/// What has been seen of keys, and must never change.
+/// Observed facts about keys that must never change.
 #[derive(Default)]
 struct Watcher {
     secrets: BTreeMap<String, String>,
     expiries: BTreeMap<String, String>,
-    /// The resourceVersion that was checked last.
+    /// The last checked resourceVersion.
     checked: u64,
 }
 
 impl Watcher {
-    /// Checks what must hold at every moment.
+    /// Checks the invariants that are true at every moment.
     fn check(&mut self, world: &World) {
         let objects = world.cluster.objects();
         let secrets: Vec<&StoredObject> = objects.iter().filter(|o| o.plural == "secrets").collect();
@@ -71,8 +72,8 @@ impl Watcher {
         assert_eq!(foreign.map(|bucket| (bucket.tags, bucket.objects)), Some((None, 1)));
     }
 
-    /// An id never has two secrets, and never a stamp that moves earlier or vanishes. Gives the
-    /// keys by id.
+    /// Asserts that an id never has two secrets, and that its expiry is never moved earlier or
+    /// removed. Returns the keys by id.
     fn check_keys(&mut self, secrets: &[&StoredObject]) -> BTreeMap<String, BTreeMap<String, String>> {
         let mut keys = BTreeMap::new();
         let mut claims: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -96,7 +97,7 @@ impl Watcher {
         assert_eq!(first, secret, "{id} has two secrets");
     }
 
-    /// What a tenant can read is a key that works, unless its claim goes.
+    /// Asserts that the key in each consumer Secret works, unless its claim is being deleted.
     fn check_published(
         &mut self,
         secrets: &[&StoredObject],
@@ -138,7 +139,7 @@ async fn pass(stage: &Stage, watcher: &mut Watcher, time: Duration) {
     }
 }
 
-/// What users do in a run.
+/// Performs the users' actions of a run.
 async fn act(stage: &Stage, watcher: &mut Watcher, random: &mut fastrand::Rng) {
     for number in 0..CLAIMS {
         let spec = rivals_of(number).map(|bucket| format!("bucketName: {bucket}")).unwrap_or_default();
@@ -165,8 +166,8 @@ async fn act(stage: &Stage, watcher: &mut Watcher, random: &mut fastrand::Rng) {
     pass(stage, watcher, SETTLED).await;
 }
 
-/// What is left in the end, in words that two runs share. Rivals stand under their bucket: who won
-/// is left out.
+/// Returns the final state in a form that two runs can compare. Competing claims are listed under
+/// their bucket, without the winner.
 fn canonical(world: &World) -> BTreeMap<String, Vec<Value>> {
     let mut state: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for number in 0..CLAIMS {
@@ -206,14 +207,15 @@ fn canonical_claim(world: &World, claim: &Value) -> Value {
         "finalizers": claim["metadata"]["finalizers"],
         "conditions": conditions.iter().map(words).collect::<Vec<Value>>(),
         "records": of_role(OPERATOR_NAMESPACE, "bucket-record"),
-        // What two may have skipped goes when its successor is published, not before.
+        // A generation that the two operators skipped is deleted when its successor is published,
+        // not before.
         "credentials": if consumers == 0 { credentials.min(1) } else { credentials },
         "bindings": of_role(OPERATOR_NAMESPACE, "anonymous-binding"),
         "consumer": consumers,
     })
 }
 
-/// Internal Secrets of claims that are no more, and keys on their way out.
+/// Returns internal Secrets of deleted claims, and keys with an expiry.
 fn left_over(world: &World) -> Vec<String> {
     let objects = world.cluster.objects();
     let claims = objects.iter().filter(|o| o.plural == "bucketclaims");
@@ -241,7 +243,7 @@ async fn stage(seed: u64, plan: Plan) -> Stage {
     Stage::of(world, operator)
 }
 
-/// The run with one operator and no faults: what is compared with.
+/// The final state of the run with one operator and no faults, for comparison.
 static ALONE: LazyLock<BTreeMap<String, Vec<Value>>> = LazyLock::new(alone);
 
 fn alone() -> BTreeMap<String, Vec<Value>> {
@@ -255,7 +257,7 @@ fn alone() -> BTreeMap<String, Vec<Value>> {
     })
 }
 
-/// One fault that matters, and many calls that take their time, so that the two don't go in step.
+/// One relevant fault, and many slow calls, so that the two operators don't run in lockstep.
 fn plan(random: &mut fastrand::Rng) -> Plan {
     let faults = [
         format!("#{} crash(before)", random.u32(1..900)),
@@ -297,7 +299,7 @@ fn together(seed: u64) -> Outcome {
     })
 }
 
-/// Both at rest: they find nothing to do, and above all nothing to undo of each other's.
+/// Asserts that both operators are at rest: neither finds anything to do, or to undo of the other.
 async fn rest(stage: &Stage) {
     let before = stage.world.effects.trace().effects();
     stage.world.pass(Duration::from_secs(3600)).await;
@@ -334,7 +336,7 @@ fn two_operators_break_nothing_and_end_as_one(#[values(0, 1, 2, 3)] part: u64) {
     println!("6 seeds, {crashes} crashes");
 }
 
-/// What the claims of the run come to, so that the comparison compares something.
+/// The final state contains the expected variety, so the comparison is meaningful.
 #[test]
 fn the_end_that_is_compared_with_has_all_of_it() {
     let alone = &*ALONE;

@@ -1,4 +1,4 @@
-//! What a bucket with a quota holds, as its claim shows it (spec §6).
+//! The usage of a bucket with a quota in the claim's status (spec §6).
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn warnings(world: &World) -> Vec<String> {
     told.filter(|(type_, _)| type_ == "Warning").map(|(_, reason)| reason).collect()
 }
 
-/// Something is stored through the gateway, so that a scan is due.
+/// Stores an object through the gateway, so that a scan is due.
 async fn put(world: &World, key: &str, length: usize) {
     let secret = data(world, "team-a", "photos-s3");
     let (id, key_of) = (&secret["AWS_ACCESS_KEY_ID"], &secret["AWS_SECRET_ACCESS_KEY"]);
@@ -41,13 +41,13 @@ fn what_a_bucket_holds_is_shown_and_a_crossed_limit_told_once() {
         put(world, "a", 2000).await;
         stage.until("more is shown", |world| bytes(world) == Some(2000)).await;
         assert_eq!(status(world)["usage"]["objects"], 1);
-        // Metadata counts until the next scan, so that no upload fills a bucket to the brim.
+        // Metadata counts until the next scan, so that no upload fills a bucket completely.
         assert!(world.store.put_object(BUCKET, "c", "x".repeat(96)).is_some(), "there is the bucket");
         put(world, "b", 2000).await;
         stage.until("all of it is shown", |world| bytes(world) == Some(4096)).await;
         let told = ["AboveSoftQuota", "QuotaExhausted"].map(str::to_owned);
         assert_eq!(warnings(world), told);
-        // At rest nothing is written, and nothing is told again.
+        // At rest nothing is written, and no event is repeated.
         world.pass(Duration::from_secs(3600)).await;
         let before = object(world, "bucketclaims", "team-a", "photos");
         world.pass(Duration::from_secs(12 * 3600)).await;

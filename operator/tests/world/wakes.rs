@@ -1,4 +1,4 @@
-//! What wakes a claim (spec §3.5): what it depends on, at once; nothing else.
+//! Wakes of a claim (spec §3.5): a change that it depends on wakes it at once, nothing else does.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use stowage_world::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, OPERATOR_NAMESPACE, World};
 
 use crate::support::{BASE, Stage, claim, claim_with, data, keys, object, ready, secrets};
 
-/// The store refuses the canary's bucket once, and for good as far as the operator can know: the
-/// next pass over the claim, whatever begins it, gets it.
+/// The store refuses the canary's bucket once, which the operator takes as permanent. The next pass
+/// over the claim gets the bucket, whatever wakes it.
 const REFUSED_ONCE: &str = "s3:CreateBucket@1 access-denied";
 
 async fn canary(stage: &Stage) {
@@ -40,8 +40,8 @@ fn what_a_claim_does_not_depend_on_does_not_wake_it() {
         stage.patch("s3backends", "", "other", json!({"spec": {"adoptionPolicy": "Any"}})).await;
         stage.world.pass(Duration::from_secs(5)).await;
         stage.delete("s3backends", "", "other").await;
-        // A neighbour's whole life, on the same backend and in the same namespace: its count of
-        // buckets changes too.
+        // The whole life of a neighbour on the same backend and in the same namespace, which
+        // changes the backend's count of buckets too.
         stage.apply(&claim("team-a", "neighbour")).await;
         stage.until_ready_is("team-a", "neighbour", "Bound").await;
         stage.patch("secrets", "team-a", "neighbour-s3", json!({"data": {"BUCKET_NAME": null}})).await;
@@ -54,8 +54,8 @@ fn what_a_claim_does_not_depend_on_does_not_wake_it() {
     });
 }
 
-/// A list of many claims comes in pages, and the store has none of them before the last one is
-/// there.
+/// A list of many claims comes in pages, and the store has none of its objects before the last
+/// page.
 #[test]
 fn what_went_on_while_a_watch_was_away_is_seen_to_though_the_list_comes_in_pages() {
     Stage::run("kube:list bucketclaims slow(50)", async |stage| {
@@ -140,7 +140,7 @@ fn a_secret_of_ours_that_somebody_deletes_is_back_within_a_watch_event(#[case] r
     });
 }
 
-/// Passes over claims so far.
+/// Returns the number of passes over claims so far.
 fn passes(stage: &Stage) -> u64 {
     let page = stage.operator.metrics();
     let of_claims =
@@ -148,8 +148,8 @@ fn passes(stage: &Stage) -> u64 {
     of_claims.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).map(|count| count as u64).sum()
 }
 
-/// A tenant may call a Secret as it likes, and put our label on it. Who waits for a record waits
-/// for one in the operator's namespace.
+/// A tenant may give a Secret any name and our label. A claim that waits for a record waits for one
+/// in the operator's namespace.
 // covers: 3.5.wake.nobodyElse
 #[test]
 fn a_tenants_secret_with_the_name_of_a_record_wakes_nobody_who_waits_for_that() {
@@ -172,7 +172,7 @@ fn a_tenants_secret_with_the_name_of_a_record_wakes_nobody_who_waits_for_that() 
     });
 }
 
-/// Calls of the store so far.
+/// Returns the number of calls to the store so far.
 fn calls(stage: &Stage) -> usize {
     stage.trace().matches("s3:").count()
 }
@@ -205,7 +205,7 @@ fn a_claim_that_is_touched_without_end_has_its_store_asked_at_a_pace(#[case] pol
             touch(&stage, "photos", value).await;
             stage.world.pass(Duration::from_millis(500)).await;
         }
-        // Five minutes: the burst, and one in ten seconds. A look takes four calls at most.
+        // Five minutes: the burst, and one pass in ten seconds. A pass makes at most four calls.
         let asked = calls(&stage) - before;
         assert!(asked <= 4 * (20 + 31), "{asked} calls\n{}", stage.trace());
         if policy == "Delete" {
@@ -219,7 +219,7 @@ fn a_claim_that_is_touched_without_end_has_its_store_asked_at_a_pace(#[case] pol
     });
 }
 
-/// The pace is that of questions to a store: a key that has leaked waits for none.
+/// The rate limit is for calls to a store. A revocation doesn't wait for it.
 // covers: 3.5.asked, 3.3.revoke.atOnce
 #[test]
 fn a_claim_that_is_touched_without_end_has_its_keys_revoked_at_once() {

@@ -1,5 +1,5 @@
-//! The Secrets as the wire contract with gateway and tenants (spec §2): what is in them, and what
-//! is repaired.
+//! The Secrets as the wire contract with gateway and tenants (spec §2): their content, and its
+//! repair.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn bind(stage: &Stage, spec: &str) {
     stage.until_ready_is("team-a", "photos", "Bound").await;
 }
 
-/// What must be as it was: data, labels and annotations.
+/// Returns the parts that must be unchanged: data, labels and annotations.
 fn ours(stage: &Stage, namespace: &str, name: &str) -> (Value, Value, Value) {
     let secret = object(&stage.world, "secrets", namespace, name);
     (secret["data"].clone(), secret["metadata"]["labels"].clone(), secret["metadata"]["annotations"].clone())
@@ -175,7 +175,7 @@ fn values_too_long_for_a_label_stand_whole_in_an_annotation() {
             assert!(label.len() <= 63 && label != long);
             assert_eq!(secret["metadata"]["annotations"]["broker.stowage.io/claim-name"], long.as_str());
         }
-        // What depends on it is still found.
+        // The objects that depend on the name are still found.
         stage.delete("secrets", "team-a", &format!("{long}-s3")).await;
         stage
             .soon("it is repaired", MINUTE, |world| {
