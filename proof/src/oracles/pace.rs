@@ -1,4 +1,4 @@
-//! No object is written over and over (E2), whatever goes wrong and whoever else writes it.
+//! No object is written over and over (E2), under any fault and any writes by other actors.
 
 use std::collections::{BTreeMap, VecDeque};
 
