@@ -242,7 +242,7 @@ async fn pass(stage: &Stage, until: Instant) {
     }
 }
 
-/// Advances the clock by up to days at once, while only the gateway is working.
+/// Advances the clock in jumps of up to a day, while only the gateway is working.
 async fn leap(mut time: Duration) {
     while !time.is_zero() {
         let part = time.min(LEAP);

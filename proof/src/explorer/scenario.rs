@@ -46,7 +46,8 @@ impl Scenario {
         (self.script)().iter().any(|step| matches!(step, ScenarioStep::More(WorldStep::AnyOrder(_))))
     }
 
-    /// Returns true if a step has a deadline that holds no matter what ails others (L5).
+    /// Returns true if a step has a deadline that applies even while other claims are in trouble
+    /// (L5).
     pub fn has_haste(&self) -> bool {
         (self.script)().iter().any(|step| matches!(step, ScenarioStep::More(WorldStep::Soon(..))))
     }
@@ -127,8 +128,8 @@ pub enum WorldStep {
     Outage(Outage),
     /// All outages of the stores at a host end.
     Recovery(&'static str),
-    /// Waits for this goal, which must be reached within this time no matter what ails others (L5).
-    /// For times without faults.
+    /// Waits for this goal, which must be reached within this time even while other claims are in
+    /// trouble (L5). For times without faults.
     Soon(Goal, Duration),
     /// The clock jumps by this time, as if all machines had been off.
     Leap(Duration),

@@ -16,7 +16,7 @@ pub struct Schedule {
     pub scenario: &'static Scenario,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// Faults of the operators' calls, and of everything else but the gateways.
+    /// All faults except those of the gateways' calls.
     pub plan: Plan,
     /// Faults of the gateways' calls.
     pub gateway: GatewayPlan,

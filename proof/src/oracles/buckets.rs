@@ -138,8 +138,8 @@ impl Buckets {
         }
     }
 
-    /// Returns the record of a bucket that was deleted by hand. The pass over its claim may still
-    /// know it.
+    /// Returns a bucket's record that was deleted by hand, if its claim is being deleted or gone.
+    /// The pass over that claim may still know the record.
     fn lost_record(&self, state: &State<'_>, bucket: &str) -> Option<&Record> {
         let (record, _) = self.past.get(bucket)?.last().filter(|(_, hand)| *hand == Hand::Other)?;
         let life = state.lives.get(record.uid.as_str())?;
@@ -296,7 +296,8 @@ impl Buckets {
     }
 }
 
-/// Returns true if a claim lives and no other actor has changed anything of it.
+/// Returns true if a claim is neither being deleted nor gone, and no other actor has changed
+/// anything of it.
 fn is_kept(life: &Life<'_>) -> bool {
     !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any()
 }

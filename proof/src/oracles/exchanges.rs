@@ -111,7 +111,7 @@ fn is_too_much(state: &State<'_>, exchange: &Exchange) -> bool {
 }
 
 /// Returns a description of an overfull bucket: all gateways together may admit less than half of
-/// the quota before they have told each other.
+/// the quota before they have informed each other.
 fn overfull(state: &State<'_>, exchange: &Exchange) -> Option<String> {
     let hard = hard_quota(state, exchange)?;
     let holds = |contents| bytes_in(contents, &exchange.meant.bucket);

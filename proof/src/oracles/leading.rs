@@ -40,8 +40,8 @@ impl Leading {
         }
     }
 
-    /// Records the holder. Deleting the Lease doesn't end its leadership until another one is
-    /// named.
+    /// Records the holder. Deleting the Lease doesn't end the leadership of the last holder until
+    /// another one is named.
     fn remember(&mut self, at: Timestamp, stored: &Stored) {
         if let Some(lease) = stored.new.as_deref().filter(|lease| lease["metadata"]["name"] == LEASE) {
             let holder = lease["spec"]["holderIdentity"].as_str().and_then(operator_instance);

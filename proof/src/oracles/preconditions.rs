@@ -93,7 +93,7 @@ fn names_version(body: &[u8]) -> bool {
 }
 
 /// Judges that a Secret changed by the operator was ours before. In the operator's own namespace,
-/// names derived from a UID may be deleted whatever they contain (spec §3.4).
+/// names derived from a UID may be deleted regardless of their content (spec §3.4).
 fn judge_change(
     state: &State<'_>,
     step: &HistoryStep<'_>,

@@ -23,8 +23,8 @@ const STALLED: [&str; 10] = [
     "DeletionBlocked",
 ];
 
-/// Judges a step: a bound claim whose tenant can work is not reported to be without a key, whatever
-/// prevents the next one (spec `1.bound.impaired.key`).
+/// Judges a step: a bound claim whose tenant can work is not reported to be without a key,
+/// regardless of the obstacle to the next one (spec `1.bound.impaired.key`).
 ///
 /// Not judged with two operators, because one may learn late of the other's keys; nor after changes
 /// of the Secrets by other actors, whose effects are reported.

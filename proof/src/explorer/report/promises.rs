@@ -29,7 +29,8 @@ enum Judged {
     InCalm,
     /// If operators elect a leader.
     InElections,
-    /// If a step has a deadline that holds no matter what ails others, and no fault met a call.
+    /// If a step has a deadline that applies even while other claims are in trouble, and no fault
+    /// met a call.
     InHaste,
 }
 
