@@ -280,7 +280,7 @@ const RECORD: Target = Target {
     name: "br-d6b7c668c2726ab4e5dc7e511647c1d7fad4c707",
 };
 
-/// A cluster has had many writes.
+/// A cluster has had many writes: its resourceVersions get another digit during a rotation.
 pub(in super::super) static VERSIONS: Scenario = Scenario {
     name: "versions",
     about: "a key is replaced while resourceVersions get another digit",

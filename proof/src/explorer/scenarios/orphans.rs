@@ -15,8 +15,8 @@ use super::words::{
 /// The namespace and the name of a claim that is not deleted.
 const LIVING: (&str, &str) = ("team-b", "living");
 
-/// A claim's finalizer is removed by hand, during a rotation; another claim has nothing to do with
-/// it.
+/// A claim's finalizer is removed by hand, during a rotation, while another claim exists that must
+/// not be affected.
 pub(in super::super) static ORPHANS: Scenario = Scenario {
     name: "orphans",
     about: "a claim goes without its finalizer, and what it leaves is swept, beside a claim that stays",
