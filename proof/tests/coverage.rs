@@ -1,9 +1,9 @@
-//! Compares `proof/coverage.tsv`, the tests of each rule of the contract, with the tests' own
-//! markers.
+//! Tests that every rule of the contract is covered by a test, and that `proof/coverage.tsv` lists
+//! these tests.
 //!
-//! `docs/spec.md` is the contract, and says in its introduction how a rule stands in it. A test
-//! that fails when a rule is broken says so in a comment right above its attributes, which begins
-//! with `covers:` and names the rules. In the object table the comment stands above the case.
+//! The contract is `docs/spec.md`; its introduction defines the form of a rule. A test that fails
+//! when a rule is broken has a comment right above its attributes, which begins with `covers:` and
+//! names the rules. In the object table the comment is above the case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,36 +11,37 @@ use std::path::{Path, PathBuf};
 
 const SPEC: &str = "docs/spec.md";
 const COVERAGE: &str = "proof/coverage.tsv";
-/// What the sentence of a rule begins with that speaks of something which is still to be built.
+/// Prefix of a rule for a feature that is not built yet.
 const NOT_YET: &str = "*Not yet.* ";
-/// Set to write the table.
+/// Environment variable that makes the test write the table.
 const UPDATE: &str = "UPDATE_DOCS";
 
-/// What stands below one heading of the contract.
+/// The part of the contract below one heading.
 #[derive(Debug, Default)]
 struct Section {
-    /// As code cites it, such as `3.2`: its own, or that of the section that it is a part of.
+    /// Number as cited in code, such as `3.2`: its own, or that of the section that it is a part
+    /// of.
     number: String,
     title: String,
     rules: Vec<Rule>,
 }
 
-/// One promise that can be checked.
+/// A rule that can be checked.
 #[derive(Debug, PartialEq)]
 struct Rule {
     id: String,
     says: String,
-    /// What it speaks of is still to be built.
+    /// True if the feature is not built yet.
     not_yet: bool,
 }
 
-/// The tests that cover a rule, by its id, each as file and name.
+/// Tests that cover a rule, by its id, each as file and name.
 type Covered = BTreeMap<String, BTreeSet<String>>;
 
-/// The texts of the workspace by their paths: sources, tables of tests, documents, patches.
+/// Texts of the workspace by their paths: sources, tables of tests, documents, patches.
 type Tree = BTreeMap<String, String>;
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -56,8 +57,8 @@ fn tree() -> Tree {
     found.iter().map(relative).map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// Files below a folder that can hold markers or cite the contract; what is built and what is
-/// hidden is passed over.
+/// Collects files below a folder that can contain markers or cite the contract; build output and
+/// hidden files are skipped.
 fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let entry = entry.expect("it can be read");
@@ -73,7 +74,7 @@ fn files(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// The contract by its headings, and what is wrong with its form.
+/// Parses the contract; returns its sections, and problems of its form.
 fn parse(text: &str) -> (Vec<Section>, Vec<String>) {
     let (mut sections, mut problems) = (vec![Section::default()], Vec::new());
     let mut lines = text.lines().peekable();
@@ -117,7 +118,7 @@ fn heading(line: &str, above: &str) -> Section {
     Section { number: number.to_owned(), title, rules: Vec::new() }
 }
 
-/// The id that a line begins with, and the rest of the line.
+/// Returns the id at the start of a line, and the rest of the line.
 fn rule_after<'a>(mark: &str, line: &'a str) -> Option<(&'a str, &'a str)> {
     let (id, rest) = line.strip_prefix(mark)?.split_once('`')?;
     number_of(id).map(|_| (id, rest))
@@ -132,7 +133,7 @@ fn rules(sections: &[Section]) -> impl Iterator<Item = &Rule> {
     sections.iter().flat_map(|section| &section.rules)
 }
 
-/// The number of the section of an id, such as `3.2` of `3.2.tags`; `None` = it is no id.
+/// Returns the section number of an id, such as `3.2` of `3.2.tags`; `None` if it is not an id.
 fn number_of(id: &str) -> Option<&str> {
     let number = number_at(id);
     let name = id.strip_prefix(number)?.strip_prefix('.')?;
@@ -140,13 +141,13 @@ fn number_of(id: &str) -> Option<&str> {
     (!number.is_empty() && name.split('.').all(is_name)).then_some(number)
 }
 
-/// The number of a section that a text begins with; empty if there is none.
+/// Returns the section number at the start of a text; empty if there is none.
 fn number_at(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     text[..end].trim_end_matches('.')
 }
 
-/// The sections that a text of the workspace cites: after the word, one or several.
+/// Returns the sections that a text of the workspace cites: one or several after each sign.
 fn citations(text: &str) -> Vec<&str> {
     let mut cited = Vec::new();
     for mut rest in text.split("spec §").skip(1) {
@@ -162,8 +163,10 @@ fn citations(text: &str) -> Vec<&str> {
     cited
 }
 
-/// What cites a section that the contract does not have. Within the contract the sign stands alone;
-/// the tests of this file speak of sections that are none.
+/// Returns citations of sections that the contract does not have.
+///
+/// Within the contract the sign alone is a citation. This file is skipped, because its tests cite
+/// sections that don't exist.
 fn lost_citations(tree: &Tree, sections: &[Section]) -> Vec<String> {
     let known: BTreeSet<&str> = sections.iter().map(|section| section.number.as_str()).collect();
     let mut problems = Vec::new();
@@ -175,7 +178,7 @@ fn lost_citations(tree: &Tree, sections: &[Section]) -> Vec<String> {
     problems
 }
 
-/// Every marker of the workspace, and what is wrong with any.
+/// Returns every marker of the workspace, and problems of markers.
 fn markers(tree: &Tree) -> (Covered, Vec<String>) {
     let (mut covered, mut problems) = (Covered::new(), Vec::new());
     for (name, text) in tree.iter().filter(|(name, _)| name.ends_with(".rs") || name.ends_with(".yaml")) {
@@ -195,8 +198,8 @@ fn markers(tree: &Tree) -> (Covered, Vec<String>) {
     (covered, problems)
 }
 
-/// Whether a file of Rust is part of a crate: its root, or declared as a module by a file beside it
-/// or above it.
+/// Returns true if a Rust file is part of a crate: it is a root, or is declared as a module by a
+/// file beside or above it.
 fn is_compiled(path: &Path) -> bool {
     let (Some(stem), Some(folder)) = (path.file_stem().and_then(|stem| stem.to_str()), path.parent()) else {
         return false;
@@ -216,7 +219,7 @@ fn is_compiled(path: &Path) -> bool {
     beside.chain([folder.with_extension("rs")]).any(declares)
 }
 
-/// Rules and the tests that they stand above.
+/// Returns rules, and the tests above which they are.
 fn markers_in(text: &str, yaml: bool) -> Result<Vec<(String, String)>, String> {
     let prefix = if yaml { "# covers:" } else { "// covers:" };
     let mut lines = text.lines().map(str::trim).peekable();
@@ -236,7 +239,7 @@ fn markers_in(text: &str, yaml: bool) -> Result<Vec<(String, String)>, String> {
     Ok(found)
 }
 
-/// Name of the test function that begins here.
+/// Returns the name of the test function that begins here.
 fn test_of<'a>(lines: impl Iterator<Item = &'a str>) -> Result<String, &'static str> {
     let mut is_test = false;
     for line in lines.take_while(|line| !line.is_empty()) {
@@ -253,13 +256,13 @@ fn test_of<'a>(lines: impl Iterator<Item = &'a str>) -> Result<String, &'static 
     Err("stands above no test")
 }
 
-/// Name of the case of the object table that begins here.
+/// Returns the name of the case of the object table that begins here.
 fn case_of<'a>(mut lines: impl Iterator<Item = &'a str>) -> Result<String, &'static str> {
     let name = lines.next().and_then(|line| line.strip_prefix("- name: "));
     name.map(str::to_owned).ok_or("stands above no case")
 }
 
-/// What does not fit between rules and markers.
+/// Returns contradictions between rules and markers.
 fn contradictions(sections: &[Section], covered: &Covered) -> Vec<String> {
     let mut problems = Vec::new();
     let mut known = BTreeSet::new();
@@ -285,7 +288,7 @@ fn render(sections: &[Section], covered: &Covered) -> String {
     lines.collect()
 }
 
-/// Says where two texts part.
+/// Returns the lines that only one of two texts has.
 fn difference(stored: &str, fresh: &str) -> String {
     let (stored, fresh): (BTreeSet<&str>, BTreeSet<&str>) = (stored.lines().collect(), fresh.lines().collect());
     let gone = stored.difference(&fresh).map(|line| format!("- {line}\n"));

@@ -1,5 +1,5 @@
-//! The exploration: something of every scenario, some scenarios under every single fault, and that
-//! the same schedule is the same run in every process.
+//! Tests of the exploration: parts of every scenario, some scenarios under every single fault; and
+//! that a schedule gives the same run in every process.
 
 #![expect(clippy::print_stdout, reason = "figures for people, and hashes for the parent process")]
 
@@ -12,7 +12,7 @@ use stowage_proof::explorer::{
     Campaign, CampaignReport, Detail, Order, Profile, Scenario, ScenarioPhase, Schedule, Shard, explore, run, scenarios,
 };
 
-/// Everything that a profile has of these scenarios, on so many threads.
+/// Returns a campaign of a profile for these scenarios, on this many threads.
 fn campaign(scenarios: &[&'static Scenario], profile: Profile, jobs: usize) -> Campaign {
     Campaign {
         scenarios: scenarios.to_vec(),
@@ -55,12 +55,13 @@ fn every_promise_is_kept_under_every_fault_in_every_phase() {
     }
 }
 
-/// Every single fault at every call of a scenario, and a crash before each, after its effect and
-/// after its answer: it ends as its user wanted, or as somebody else's hands made it end, and every
-/// promise is kept.
+/// Plays a scenario with every single fault at every call, and with a crash before each, after its
+/// effect and after its answer.
+///
+/// It ends as its user wanted, or as other actors' changes made it end, and every promise is kept.
 fn whatever_happens(scenario: &str) {
     let scenario = scenarios::named(scenario).expect("there is one of this name");
-    // Tests run beside each other: one thread for each is enough.
+    // Tests run in parallel: one thread for each is enough.
     let report = explore(&campaign(&[scenario], Profile::Singles, 1), |_| ControlFlow::Continue(()));
     let row = &report.scenarios[scenario.name];
     println!(
@@ -115,14 +116,14 @@ fn what_is_left_of_a_claim_is_swept_whatever_happens() {
     whatever_happens("orphans");
 }
 
-/// Environment variable by which the test below has itself run once more: empty for the hashes of
+/// Environment variable that makes the test below run as a child process: empty for the hashes of
 /// all its schedules, or a schedule for its transcript.
 const CHILD: &str = "STOWAGE_TEST_PRINT";
 const TEST: &str = "hundreds_of_schedules_are_the_same_runs_in_two_processes";
 const SCHEDULES: usize = 400;
 
-/// Hundreds of seeds of all scenarios, but for those of hundreds of calls. In every other one
-/// something goes wrong.
+/// Returns hundreds of schedules: all scenarios in turn except those of hundreds of calls, each
+/// with another seed. Every second one has faults.
 fn hundreds() -> Vec<Schedule> {
     let long = ["ten-years", "rotate-by-time", "many-keys"];
     let short: Vec<_> = scenarios::ALL.iter().filter(|scenario| !long.contains(&scenario.name)).collect();
@@ -146,18 +147,18 @@ fn hashes() -> Vec<String> {
     })
 }
 
-/// The transcript of a schedule in lines that nothing else which a test prints looks like.
+/// Returns the transcript of a schedule, with a prefix that no other output of a test has.
 fn transcript(schedule: &str) -> String {
     let transcript = run(&schedule.parse().expect("a schedule")).transcript(Detail::All).to_string();
     transcript.lines().map(|line| format!("| {line}\n")).collect()
 }
 
-/// What the test below prints when it is run in another process.
+/// Returns the output of the test below in another process.
 fn elsewhere(what: &str) -> String {
     again(TEST, what)
 }
 
-/// What a test prints when it is run in another process, with this in its environment.
+/// Returns the output of a test in another process, with this value in its environment.
 fn again(test: &str, what: &str) -> String {
     let child = Command::new(std::env::current_exe().expect("this test"))
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
@@ -168,7 +169,8 @@ fn again(test: &str, what: &str) -> String {
     String::from_utf8_lossy(&child.stdout).into_owned()
 }
 
-/// The first line in which two transcripts differ; what else the second text has is no transcript.
+/// Returns the first line in which two transcripts differ. Other lines of the second text are
+/// ignored.
 fn first_difference(here: &str, there: &str) -> String {
     let there = there.lines().filter(|line| line.starts_with("| "));
     let both = here.lines().map(Some).chain([None]).zip(there.map(Some).chain([None]));
@@ -183,7 +185,7 @@ fn first_difference(here: &str, there: &str) -> String {
     }
 }
 
-/// A long line's beginning, and what stands where it parts from another.
+/// Returns the start of a long line, and the part where it differs from another.
 fn around(line: &str, parts: usize) -> String {
     const SHOWN: usize = 120;
     let piece = |from, most| line.chars().skip(from).take(most).collect::<String>();
@@ -234,8 +236,8 @@ fn of_two_transcripts_the_first_line_that_differs_is_told() {
     assert!(there.ends_with("xxtwo"), "{there}");
 }
 
-/// What a process does once, at the first need, is not to be missing in later runs. It shows only
-/// where two things happen at the same time, as in the first of these.
+/// Work that a process does once, on first use, must not change later runs. A difference shows only
+/// if two events happen at the same time, as in the first of these schedules.
 #[test]
 fn the_first_run_of_a_process_is_like_any_other() {
     const TEST: &str = "the_first_run_of_a_process_is_like_any_other";

@@ -1,4 +1,4 @@
-//! `stowage-proof explore`, `replay`, `merge` and `model`, run as a user runs them.
+//! Tests of `stowage-proof explore`, `replay`, `merge` and `model` as a user runs them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -8,7 +8,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// `stowage-proof` with nothing of this process's environment that could change what it prints.
+/// Returns `stowage-proof` without environment variables of this process that could change its
+/// output.
 fn command(arguments: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-proof"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("STOWAGE_")) {
@@ -86,7 +87,7 @@ fn what_was_found_until_a_signal_is_reported() {
 #[test]
 fn the_model_tells_what_it_went_through_until_a_signal() {
     let home = directory();
-    // The first is soon over, the second is not, the third is never begun.
+    // The first is soon over, the second is not, the third is never started.
     let worlds = ["model", "vanished-bucket", "purge-slices", "pause", "--jobs", "1"];
     let mut child = command(&worlds, home.path())
         .stdout(Stdio::piped())
@@ -102,7 +103,7 @@ fn the_model_tells_what_it_went_through_until_a_signal() {
     let left = rows.last().and_then(|last| last.strip_prefix("not begun: ")).expect("it says what is left");
     match left.split(", ").collect::<Vec<_>>()[..] {
         ["purge-slices", "pause"] => {}
-        // The signal came once it was under way.
+        // The signal came after its start.
         ["pause"] => assert!(rows[0].starts_with("purge-slices ") && !rows[0].contains("complete"), "{rows:?}"),
         ref other => panic!("{other:?}"),
     }
@@ -182,7 +183,7 @@ fn a_flag_is_set_in_the_environment_in_any_words() {
     let home = directory();
     for (word, listed) in [("1", true), ("yes", true), ("true", true), ("0", false), ("off", false)] {
         let part = ["explore", "create", "--profile", "quick", "--shard", "1/40", "-o", "text"];
-        // One that is off is in nobody's way.
+        // A switch that is off has no effect.
         let mut command = command(&part, home.path());
         command.env("STOWAGE_LIST", word).env("STOWAGE_HASHES", "off");
         let output = command.output().expect("the binary is built");
@@ -191,7 +192,7 @@ fn a_flag_is_set_in_the_environment_in_any_words() {
     }
 }
 
-/// Nothing can be made there, not even by root.
+/// No file can be created there, not even by root.
 #[test]
 fn where_no_report_can_be_written_nothing_is_explored() {
     let output = sim(&["explore", "create", "--report", "/proc/self"], directory().path());

@@ -1,7 +1,7 @@
-//! What the operator says in every scenario, on a file that people read: each status of a claim or
-//! a backend, each Event, between what people did. A change of what it says shows as a difference.
+//! The operator's messages in every scenario, as a golden file: each status of a claim or a backend
+//! and each Event, between the actions of people. A changed message shows as a difference.
 //!
-//! `just messages` writes the file anew.
+//! `just messages` writes the file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,14 +13,14 @@ use stowage_proof::explorer::{Schedule, run, scenarios};
 use stowage_world::effects::{GatewayPlan, Plan};
 use stowage_world::history::{History, Stored, What};
 
-/// Set, the file is written instead of compared with.
+/// Environment variable that makes the test write the file instead of comparing it.
 const WRITE: &str = "UPDATE_DOCS";
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages.txt")
 }
 
-/// What an object's status says: its phase and, of each condition, status, reason and message.
+/// Formats an object's status: its phase and, for each condition, status, reason and message.
 fn status(object: &Value) -> Option<String> {
     let status = &object["status"];
     let conditions = status["conditions"].as_array()?;
@@ -32,7 +32,7 @@ fn status(object: &Value) -> Option<String> {
     Some(text)
 }
 
-/// What is said by a change of an object, if anything is.
+/// Returns the messages of a change of an object, if there are any.
 fn said(change: &Stored, last: &mut BTreeMap<String, String>) -> Option<String> {
     let object = change.new.as_deref()?;
     let field = |name: &str| object[name].as_str().unwrap_or_default();

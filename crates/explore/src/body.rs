@@ -1,4 +1,4 @@
-//! Bodies of the simulated API's answers, on their way to a process that may stand still.
+//! Response bodies of the simulated Kubernetes API, for clients that may be paused by a fault.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,18 +12,19 @@ use http_body::{Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 
-/// Body of an answer of the simulated API: its own, or one that a fault made.
+/// Response body of the simulated API: its own, or one that a fault made.
 #[derive(Debug)]
 pub struct ApiBody {
     body: UnsyncBoxBody<Bytes, Infallible>,
-    /// Counts the bytes of the API's own.
+    /// Counts the bytes of the API's own body.
     received: Arc<AtomicU64>,
-    /// Holds them while who asked stands still; one that a fault made is all there at once.
+    /// Delays frames while the calling process is paused; `None` for a body that a fault made,
+    /// which is complete at once.
     gate: Option<Gate>,
 }
 
 impl ApiBody {
-    /// The API's own body, whose bytes are counted and wait at a gate.
+    /// Wraps the API's own body, counting its bytes and delaying them at a gate.
     pub fn counted(body: UnsyncBoxBody<Bytes, Infallible>, received: Arc<AtomicU64>, gate: Gate) -> Self {
         Self { body, received, gate: Some(gate) }
     }

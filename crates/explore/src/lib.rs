@@ -1,37 +1,38 @@
-//! Plays a controller under every fault at every call that it makes, and judges what comes of it.
+//! Runs a controller under every fault at every call that it makes, and judges the outcome.
 //!
-//! A controller talks to a Kubernetes API, and perhaps to a store. [`Simulation`] gives it
-//! simulated ones, below its real clients, so that the code that is tried is the code that ships.
-//! One run without faults numbers its calls. Then each call is given each fault that makes sense
-//! for it: the answer is lost, the API server refuses, a watch goes silent, the process dies before
-//! the effect, after it, or after its answer. In the end, what the user wanted must have come
-//! about, and every [`Oracle`] must be content. What breaks a promise is a line of text that plays
-//! it again.
+//! A controller calls a Kubernetes API, and perhaps an S3 store. [`Simulation`] simulates both
+//! below the controller's real clients, so that the code under test is the code that ships. One run
+//! without faults numbers its calls. Then each call meets each fault that makes sense for it: the
+//! answer is lost, the API server refuses, a watch goes silent, the process dies before the effect,
+//! after it, or after its answer. At the end of each run the state that the user wanted must be
+//! reached, and every [`Oracle`] must be satisfied. Each violation is printed as one line of text
+//! that replays it.
 //!
 //! # A tutorial
 //!
-//! The example `copier` tries a controller that copies labelled ConfigMaps into a bucket and cleans
-//! up after them. Its `controller.rs` is an ordinary kube-rs controller: it is given a
-//! `kube::Client` and an AWS SDK client, and knows of nothing else. `simulation.rs` is all that is
-//! written to try it; it has four parts.
+//! The example `copier` tests a controller that copies labelled ConfigMaps into a bucket and cleans
+//! up after them. Its `controller.rs` is an ordinary kube-rs controller: it takes a `kube::Client`
+//! and an AWS SDK client, and nothing of the simulation. `simulation.rs` is all the code that the
+//! test needs; it has four parts.
 //!
-//! 1. *The process*: how a life of it begins. It is called again after each crash.
+//! 1. *The process*: the entry point of the controller. It is called again after each crash.
 //!    ```text
 //!    Simulation::seeded(7).process(|process: Process| async move {
 //!        let store = InProcess::new(process.store).client(KEY, SECRET, "us-east-1");
 //!        controller::run(process.client, store).await;
 //!    })
 //!    ```
-//! 2. *The user*: what there is [`before`](Simulation::before), and what the
-//!    [`user`](Simulation::user) does once the process has nothing to do. The user meets no faults,
-//!    and doesn't wait for the process.
-//! 3. *The end*: what has to have come about, by [`until`](Simulation::until), whatever goes wrong.
-//!    An hour of simulated time is patience enough; it passes in milliseconds.
-//! 4. *Promises*: an [`Oracle`] is told of each call and judges the end. It looks at the world,
-//!    never at the controller's code: that no copy is left without its ConfigMap, for instance.
+//! 2. *The user*: the state [`before`](Simulation::before) the process starts, and the actions of
+//!    the [`user`](Simulation::user) once the process is idle. The user meets no faults, and
+//!    doesn't wait for the process.
+//! 3. *The end*: the state that must be reached, by [`until`](Simulation::until), under every
+//!    fault. The limit is an hour of simulated time, which passes in milliseconds.
+//! 4. *Promises*: an [`Oracle`] observes each call and judges the final state. It looks at the
+//!    world, never at the controller's code: for instance, that no copy is left without its
+//!    ConfigMap.
 //!
-//! [`explore`](Simulation::explore) plays it all and gives an [`ExplorationReport`], which prints
-//! as a table:
+//! [`explore`](Simulation::explore) runs all of it and returns an [`ExplorationReport`], which
+//! prints as a table:
 //!
 //! ```text
 //! $ cargo run --release -p explore --example copier -- --copy-first
@@ -42,31 +43,31 @@
 //!     #9 crash(after-effect)
 //! ```
 //!
-//! The line below a broken promise is a [`Plan`](faults::Plan): `simulation.run(&line.parse()?)`
-//! plays it again. A controller with third parties of its own (people who edit its Secrets, say)
-//! brings them as a [`Vocabulary`](faults::Vocabulary) and uses the parts of this crate ([`plans`],
-//! [`lives`], [`shrink`], [`workers`]) around a world of its own.
+//! The line below a violation is a [`Plan`](faults::Plan): `simulation.run(&line.parse()?)` replays
+//! it. A controller with third parties of its own (people who edit its Secrets, say) defines them
+//! as a [`Vocabulary`](faults::Vocabulary) and uses the parts of this crate ([`plans`], [`lives`],
+//! [`shrink`], [`workers`]) around its own world.
 //!
 //! # Guarantees
 //!
-//! - Every effect of the undisturbed run after the user's first act is a crash point at three
-//!   places, and [`ExplorationReport::is_clean`] is false unless all of them were met.
-//! - Besides the oracles, three promises are judged of every run: `end` (what was wanted came about
-//!   and stayed), `rest` (the process changes nothing once all is as wanted), `panic` (nothing
-//!   panicked).
-//! - A failure is shown with as few faults as break the same promise.
+//! - Every effect of the fault-free run after the user's first action is a crash point at three
+//!   places, and [`ExplorationReport::is_clean`] is false unless all of them were reached.
+//! - Besides the oracles, three promises are judged for every run: `end` (the wanted state was
+//!   reached and stayed), `rest` (the process changes nothing once the wanted state is reached),
+//!   `panic` (nothing panicked).
+//! - A failure is reported with as few faults as break the same promise.
 //!
 //! # Determinism
 //!
 //! The same seed and plan give the same run, see [`seeded`]. Statics that draw random numbers at
-//! their first use are for a [`WarmUp`](seeded::WarmUp), given by [`Simulation::after`].
+//! their first use need a [`WarmUp`](seeded::WarmUp), set by [`Simulation::after`].
 //!
 //! # Limits
 //!
-//! - The Kubernetes API and the store are simulated: see `kube_sim` and `s3_sim` for what is not
-//!   modelled.
-//! - Pairs of faults are tried at random, not all of them.
-//! - An oracle can only judge what it looks at.
+//! - The Kubernetes API and the store are simulated: see `kube_sim` and `s3_sim` for the parts that
+//!   are not modelled.
+//! - Pairs of faults are sampled at random, not enumerated.
+//! - An oracle can only judge the state that it looks at.
 
 #![warn(clippy::too_many_lines)]
 

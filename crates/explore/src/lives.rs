@@ -1,4 +1,4 @@
-//! The successive lives of a process, and what happens while one of them stands still.
+//! The successive lives of a process, and its pauses.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -6,13 +6,15 @@ use std::time::Duration;
 use faults::{Effects, Instance, LifeEnd, Stop, Vocabulary, run_until_crash};
 use tokio::time::Instant;
 
-/// A twin has done what there was to do when it has made no call for this long.
+/// A twin counts as idle once it has made no call for this long.
 const TWIN_RESTS: Duration = Duration::from_secs(10);
-/// Longest that a twin's turn takes.
+/// Longest time that a twin runs.
 const LONGEST_TURN: Duration = Duration::from_secs(120);
 
-/// One life, which stands still where the plan says so; `twin` is the life of a second process of
-/// its kind, which has its turn meanwhile where the plan has one.
+/// Runs one life of a process, pausing it where the plan has a pause.
+///
+/// `twin` is the life of a second process of the same kind. It runs during a pause where the plan
+/// has one.
 pub async fn one_life<V, F, G, Fut>(effects: &Effects<V>, instance: &Instance, life: F, twin: G) -> LifeEnd<F::Output>
 where
     V: Vocabulary,
@@ -27,7 +29,7 @@ where
     }
 }
 
-/// Has a life go on again whenever it was long enough that it stood still.
+/// Ends each pause of a life when its time is over, or when the twin has had its turn.
 async fn see_to_stops<V, G, Fut>(effects: &Effects<V>, instance: &Instance, twin: G) -> Infallible
 where
     V: Vocabulary,
@@ -43,7 +45,7 @@ where
     }
 }
 
-/// A twin starts, does what there is to do, and is killed when it rests.
+/// Starts a twin, lets it work until it is idle, and kills it.
 async fn give_turn<V, G, Fut>(effects: &Effects<V>, twin: &G)
 where
     V: Vocabulary,
@@ -58,7 +60,7 @@ where
     }
 }
 
-/// Comes to an end when this life makes no more calls.
+/// Waits until this life makes no more calls, at most for [`LONGEST_TURN`].
 async fn rests<V: Vocabulary>(effects: &Effects<V>, instance: &Instance) {
     let (end, mut calls) = (Instant::now() + LONGEST_TURN, 0);
     while Instant::now() < end {

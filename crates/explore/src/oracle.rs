@@ -1,34 +1,34 @@
-//! Oracles: what must hold, whatever goes wrong.
+//! Oracles: invariants of a controller that every run is judged by.
 
 use faults::Call;
 
 use crate::world::SimulatedWorld;
 
-/// A promise of the controller, judged from what it does and from how all stands in the end.
+/// A promise of the controller, judged from its calls and from the final state.
 ///
-/// An oracle knows nothing of the controller's code. It is made anew for each run.
+/// An oracle knows nothing of the controller's code. Each run has a new one.
 pub trait Oracle: Send {
-    /// What the promise is called in a report.
+    /// Returns the name of the promise in reports.
     fn name(&self) -> &'static str;
 
-    /// Is told of each call once it is carried out or refused by the service: for what must hold at
-    /// every moment.
+    /// Observes each call after the service has carried it out or refused it, for invariants that
+    /// must hold at every moment.
     fn see(&mut self, _seen: &Seen<'_>) {}
 
-    /// Judges how all stands when nothing happens any more: what is broken, a sentence each. Faults
-    /// are over by then.
+    /// Judges the final state, when nothing changes any more and faults are over; returns one
+    /// sentence per violation.
     fn judge(&mut self, end: &SimulatedWorld) -> Vec<String>;
 }
 
-/// A call of the process that has reached its service.
+/// A call of the process that reached its service.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// Its number in the run.
+    /// The number of the call in the run.
     pub number: u64,
-    /// What it is.
+    /// The call.
     pub call: &'a Call,
-    /// The status of the service's answer.
+    /// The HTTP status of the service's answer.
     pub status: u16,
-    /// How all stands after it.
+    /// The state of the world after the call.
     pub world: &'a SimulatedWorld,
 }

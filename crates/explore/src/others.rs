@@ -1,4 +1,4 @@
-//! What a process meets besides its services: everybody else, and faults before its calls.
+//! The surroundings of a process besides its services: other actors, and faults before its calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,23 +17,23 @@ use crate::oracle::{Oracle, Seen};
 use crate::services;
 use crate::world::{OWNER, SimulatedWorld};
 
-/// How long the cluster's own controllers rest after `gc-late`.
+/// Time that the cluster's own controllers are stopped by `gc-late`.
 const CONTROLLERS_REST: Duration = Duration::from_secs(60);
-/// How long a client waits for an answer: what `kube::Config` has by default.
+/// Time that a client waits for an answer: the default of `kube::Config`.
 const READ_TIMEOUT: Duration = Duration::from_secs(295);
-/// The account of buckets that are nobody's in particular.
+/// The account of buckets that belong to no one in particular.
 const STRANGER: &str = "stranger";
 
-/// An HTTP service that speaks S3, behind the faults of a run: what `s3_sim::InProcess` takes.
+/// An HTTP service that speaks S3, behind the faults of a run; `s3_sim::InProcess` takes it.
 pub type StoreService = tower::util::BoxCloneSyncService<http::Request<s3s::Body>, http::Response<s3s::Body>, BoxError>;
 
-/// What the process meets besides its services: everybody else.
+/// The world around one process: cluster and store, the oracles, and the state of lasting faults.
 pub(crate) struct Others {
     pub(crate) world: SimulatedWorld,
     pub(crate) oracles: Mutex<Vec<Box<dyn Oracle>>>,
     /// Seconds that the process's clock is ahead.
     ahead: AtomicI64,
-    /// Until when the cluster's own controllers rest.
+    /// End of the time that the cluster's own controllers are stopped.
     controllers_rest: Mutex<Option<Instant>>,
 }
 
@@ -48,7 +48,7 @@ impl Others {
         Self { world, oracles: Mutex::new(oracles), ahead: AtomicI64::new(0), controllers_rest: Mutex::new(None) }
     }
 
-    /// The process's clock.
+    /// Returns the process's clock.
     pub(crate) fn clock(self: &Arc<Self>) -> WallClock {
         let others = Arc::clone(self);
         Arc::new(move || {
@@ -57,7 +57,7 @@ impl Others {
         })
     }
 
-    /// Lets the cluster's own controllers work, unless a fault has them rest.
+    /// Runs the cluster's own controllers, unless a fault has stopped them.
     pub(crate) fn run_controllers(&self) {
         let rests = self.controllers_rest.lock();
         if rests.is_none_or(|until| Instant::now() >= until) {
@@ -101,7 +101,7 @@ impl Surroundings for Others {
     }
 }
 
-/// The Kubernetes client of one life.
+/// Returns the Kubernetes client of one life.
 pub(crate) fn client(effects: &Effects, instance: &Instance, world: &SimulatedWorld) -> kube::Client {
     let gate = Gate::before(instance);
     let held = move |body| ApiBody::counted(body, Arc::default(), gate.clone());
@@ -113,7 +113,7 @@ pub(crate) fn client(effects: &Effects, instance: &Instance, world: &SimulatedWo
     kube::Client::new(api, "default")
 }
 
-/// The store as one life reaches it.
+/// Returns the store as one life reaches it.
 pub(crate) fn store(effects: &Effects, instance: &Instance, world: &SimulatedWorld) -> StoreService {
     StoreService::new(effects.s3_layer(instance).layer(world.store.http()))
 }

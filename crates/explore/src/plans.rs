@@ -1,4 +1,4 @@
-//! Plans worth playing: what can go wrong where, read off a run in which nothing did.
+//! Plans worth running: possible faults and their places, derived from a run without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
@@ -8,42 +8,44 @@ use faults::{
     Line, Nobody, Plan, S3Fault, S3Operation, Vocabulary,
 };
 
-/// The calls of a run in which nothing went wrong.
+/// The calls of a run without faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Undisturbed<'a, V = Nobody> {
-    /// All calls, in their order.
+    /// All calls, in order.
     pub lines: &'a [Line<V>],
-    /// How many there were before faults may begin.
+    /// Number of calls before faults may begin.
     pub before: u64,
-    /// How many there were when all had come to its end.
+    /// Number of calls when the run reached its end.
     pub until: u64,
 }
 
 impl<'a, V> Undisturbed<'a, V> {
-    /// Whether faults may meet a call of this number.
+    /// Returns true if faults may meet the call of this number.
     pub fn could_meet(&self, number: u64) -> bool {
         number > self.before && number <= self.until
     }
 
-    /// The calls that faults may meet.
+    /// Returns the calls that faults may meet.
     pub fn met(&self) -> impl Iterator<Item = &'a Line<V>> {
         let (before, until) = (self.before, self.until);
         self.lines.iter().filter(move |line| line.number > before && line.number <= until)
     }
 }
 
-/// The plan of one fault at one effect; `None` for the number 0, which no effect has.
+/// Returns the plan of one fault at one effect; `None` for the number 0, which no effect has.
 pub fn single<V>(number: u64, fault: Fault<V>) -> Option<Plan<V>> {
     entry(number, fault).map(|entry| Plan { entries: vec![entry] })
 }
 
-/// One fault at one effect; `None` for the number 0.
+/// Returns one fault at one effect; `None` for the number 0.
 pub fn entry<V>(number: u64, fault: Fault<V>) -> Option<Entry<V>> {
     Some(Entry { effect: EffectPattern::Number(number.try_into().ok()?), fault })
 }
 
-/// Every fault at every effect that it applies to and that `begins` allows: from the effect of that
-/// number on, or, of a fault of watches, at the watches that stand by then.
+/// Returns every fault at every effect that it applies to and that `begins` allows.
+///
+/// `begins` returns the number of the first effect that a fault may meet. A fault of watches may
+/// also meet an earlier watch, as that one is still open.
 pub fn singles<V: Vocabulary>(
     undisturbed: Undisturbed<'_, V>,
     faults: impl IntoIterator<Item = Fault<V>>,
@@ -62,7 +64,8 @@ pub fn singles<V: Vocabulary>(
     singles
 }
 
-/// Whether a fault is worth trying at a call, where faults begin at the call numbered `from`.
+/// Returns true if a fault is worth trying at a call, where faults begin at the call numbered
+/// `from`.
 pub fn applies<V: Vocabulary>(fault: Fault<V>, number: u64, call: &Call, from: u64) -> bool {
     let watch = matches!(call, Call::Kube(call) if call.verb == KubeVerb::Watch);
     (number >= from || (watch && is_of_watches(fault))) && fault.check(call.kind()).is_ok()
@@ -73,8 +76,10 @@ fn is_of_watches<V: Vocabulary>(fault: Fault<V>) -> bool {
     on(KubeVerb::Watch) && !on(KubeVerb::Create)
 }
 
-/// Each of these faults for every kind of call: from when faults begin on, each such call meets it.
-/// What was listed and watched before is so again later.
+/// Returns the plans in which every call of one kind meets one of these faults, once faults may
+/// begin.
+///
+/// The kinds include lists and watches from before that time, because they are repeated later.
 pub fn lasting<V: Vocabulary>(undisturbed: Undisturbed<'_, V>, faults: &[Fault<V>]) -> Vec<Plan<V>> {
     let mut kinds: BTreeMap<String, CallPattern> = BTreeMap::new();
     for line in undisturbed.lines.iter().filter(|line| line.number <= undisturbed.until) {
@@ -92,8 +97,9 @@ pub fn lasting<V: Vocabulary>(undisturbed: Undisturbed<'_, V>, faults: &[Fault<V
     kinds.into_values().flat_map(of_kind).collect()
 }
 
-/// The plan in which a fault meets every such call. What is watched is listed again only where the
-/// watch has lost its place.
+/// Returns the plan in which a fault meets every call of a kind.
+///
+/// For a list the plan also ends the watches with 410 Gone, as a list is repeated only then.
 fn lasting_at<V>(call: &CallPattern, fault: Fault<V>) -> Plan<V> {
     let each = |call, fault| Entry { effect: EffectPattern::Call { call, occurrence: None }, fault };
     let lost = match call.clone() {
@@ -106,8 +112,10 @@ fn lasting_at<V>(call: &CallPattern, fault: Fault<V>) -> Plan<V> {
     Plan { entries: [each(call.clone(), fault)].into_iter().chain(lost).collect() }
 }
 
-/// Requests by HEAD come where a store has no tagging: from the first look at a bucket on it has
-/// none, and the first such request meets a fault.
+/// Returns plans for HEAD requests, which are sent only where a store has no tagging.
+///
+/// In each plan tagging is unsupported from the first GetBucketTagging on, and the first HeadBucket
+/// is refused.
 pub fn untagged<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     let is_look = |call: &Call| matches!(call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
     let look = undisturbed.met().find(|line| is_look(&line.call)).map(|line| line.number);
@@ -120,8 +128,10 @@ pub fn untagged<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     plans.collect()
 }
 
-/// Orders of events with at most two preemptions: a call that takes a moment is overtaken by all
-/// that is ready. Only calls that begin in the same moment as another one can be.
+/// Returns orders of events with at most two preemptions: a slow call is overtaken by everything
+/// that is ready.
+///
+/// Only calls that begin in the same moment as another one can be overtaken.
 pub fn preemptions<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     let mut moments: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for line in undisturbed.met() {
@@ -137,15 +147,16 @@ pub fn preemptions<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     one.chain(two).collect()
 }
 
-/// So many plans of three of these faults at three effects. Swarm selection: each plan draws from
-/// half of the kinds of faults, so that rare combinations of rare kinds come up. What draws too few
-/// of them is left out.
+/// Draws `count` plans of up to three of these faults at different effects; empty ones are dropped.
+///
+/// Swarm selection: each plan draws from half of the kinds of faults, so that rare combinations of
+/// rare kinds occur.
 pub fn triples<V: Vocabulary>(singles: &[(u64, Fault<V>)], random: &mut fastrand::Rng, count: usize) -> Vec<Plan<V>> {
     let kinds: BTreeSet<&str> = Fault::<V>::all_single().iter().map(|fault| fault.name()).collect();
     let draw = |random: &mut fastrand::Rng| {
         let swarm: BTreeSet<&str> = kinds.iter().copied().filter(|_| random.bool()).collect();
         let mut entries: BTreeMap<u64, Entry<V>> = BTreeMap::new();
-        // Of a small swarm that applies to few calls there may be no three.
+        // A small swarm that applies to few calls may not have three.
         for _ in 0..64 {
             let Some((number, fault)) = random.choice(singles) else { break };
             if entries.len() < 3 && swarm.contains(fault.name()) {

@@ -1,23 +1,23 @@
-//! A schedule: one scenario with one seed and one plan. The line that it prints replays it.
+//! A schedule: one scenario with one seed and one plan. Its text form replays it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use faults::{Nobody, Plan, PlanError, Vocabulary};
 
-/// What is played: a scenario by its name, a seed, and a plan of faults.
+/// A run to play: a scenario by its name, a seed, and a plan of faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule<V = Nobody> {
-    /// What people do, by name.
+    /// The name of the scenario.
     pub scenario: String,
-    /// What everything that is drawn is drawn from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What goes wrong.
+    /// The faults.
     pub plan: Plan<V>,
 }
 
 impl<V: Vocabulary> fmt::Display for Schedule<V> {
-    /// `create 1 #17 crash(before)`.
+    /// Writes, for instance, `create 1 #17 crash(before)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.scenario, self.seed)?;
         if self.plan.is_empty() { Ok(()) } else { write!(f, " {}", self.plan) }
@@ -27,7 +27,7 @@ impl<V: Vocabulary> fmt::Display for Schedule<V> {
 impl<V: Vocabulary> FromStr for Schedule<V> {
     type Err = ScheduleError;
 
-    /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark.
+    /// Parses the text form: scenario, seed, plan. Text after ` -- ` is a remark and is ignored.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
         let text = text.split_once(" -- ").map_or(text, |(schedule, _)| schedule).trim();
         let (scenario, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -37,13 +37,13 @@ impl<V: Vocabulary> FromStr for Schedule<V> {
     }
 }
 
-/// Why a text is no schedule.
+/// Error of parsing a [`Schedule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// The second word is no seed.
+    /// The second field is not a seed.
     #[error("`{0}` is no seed; expected `SCENARIO SEED PLAN`, the seed a number from 0 to 18446744073709551615")]
     Seed(String),
-    /// The rest is no plan.
+    /// The rest is not a plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }

@@ -1,11 +1,11 @@
-//! What the simulated services and other people do where a fault says so.
+//! Effects of faults on the simulated services and their data.
 
 use faults::{Fault, KubeFault, Rival, S3Fault, Vocabulary};
 use http::request::Parts;
 use s3_sim::{Protection, Store};
 
-/// Marks a request with what the service that it goes to is to do to it, if the fault is one that
-/// the service plays.
+/// Marks a request with the disturbance that its service is to play, if the fault is one that the
+/// service plays.
 pub fn mark<V: Vocabulary>(fault: Fault<V>, request: &mut Parts) {
     match fault {
         Fault::Kube(fault) => {
@@ -22,7 +22,7 @@ pub fn mark<V: Vocabulary>(fault: Fault<V>, request: &mut Parts) {
     }
 }
 
-/// What the API server does to a request.
+/// Returns the disturbance that the API server plays for a fault.
 fn of_cluster(fault: KubeFault) -> Option<kube_sim::Disturbance> {
     use kube_sim::Disturbance;
     Some(match fault {
@@ -40,7 +40,7 @@ fn of_cluster(fault: KubeFault) -> Option<kube_sim::Disturbance> {
     })
 }
 
-/// What the store does to a request.
+/// Returns the disturbance that the store plays for a fault.
 fn of_store(fault: S3Fault) -> Option<s3_sim::Disturbance> {
     use s3_sim::Disturbance;
     Some(match fault {
@@ -51,8 +51,7 @@ fn of_store(fault: S3Fault) -> Option<s3_sim::Disturbance> {
     })
 }
 
-/// Does to the bucket of a call what the fault says, in the name of its own account or of a
-/// stranger.
+/// Changes the bucket of a call as the fault demands, as the bucket's own account or as a stranger.
 pub fn change_bucket(fault: S3Fault, store: &Store, bucket: &str, account: &str, stranger: &str) {
     let make = |account| {
         if store.bucket(bucket).is_none() {

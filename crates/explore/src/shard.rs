@@ -1,32 +1,32 @@
-//! A part of a campaign, for several machines.
+//! A part of a campaign, for running one on several machines.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One of so many equal parts.
+/// One of `of` equal parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Shard {
-    /// Which, counted from 0.
+    /// The index of this part, from 0.
     pub index: usize,
-    /// Of how many.
+    /// The number of parts.
     pub of: usize,
 }
 
 impl Shard {
-    /// All there is.
+    /// The only part of a campaign that is not divided.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// Whether it has the schedule of this number.
+    /// Returns true if the schedule of this number belongs to the part.
     pub fn has(self, number: usize) -> bool {
         number % self.of == self.index
     }
 }
 
 impl fmt::Display for Shard {
-    /// `0/4`.
+    /// Writes, for instance, `0/4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.index, self.of)
     }

@@ -1,11 +1,12 @@
-//! Makes a plan that breaks a promise as small as it can be.
+//! Shrinks a plan that breaks a promise.
 
 use faults::{Plan, Vocabulary};
 
-/// The smallest plan found that is still `broken`: faults are left out one by one until none can be
-/// any more.
+/// Returns the smallest plan found that is still `broken`, removing faults one by one until no more
+/// can be removed.
 ///
-/// `broken` says of a plan whether it breaks the same promise; the plan that is given is taken to.
+/// `broken` returns true if a plan breaks the same promise. The plan that is passed in is assumed
+/// to break it.
 pub fn shrink<V: Vocabulary>(plan: &Plan<V>, broken: impl Fn(&Plan<V>) -> bool) -> Plan<V> {
     let mut smallest = plan.clone();
     let mut index = 0;

@@ -1,24 +1,26 @@
-//! Many schedules at once, each played whole on a thread of its own.
+//! A pool of threads for many schedules, each of which runs on one thread.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Results that may wait for whoever takes them down, for each job: it bounds what is kept.
+/// Results per job that may wait for the receiver; bounds memory.
 const WAITING: usize = 4;
 
-/// What came of a schedule.
+/// The result of a schedule.
 pub struct Done<T> {
-    /// Its place among the schedules.
+    /// The index of the schedule.
     pub index: usize,
-    /// What came of it.
+    /// The value that `play` returned.
     pub result: T,
-    /// Real time that it took.
+    /// Real time that the schedule took.
     pub took: Duration,
 }
 
-/// Plays schedules on so many threads, in their order; hands each result to `receive`, until that
-/// says no or the deadline has come. `false` if that was so, or not all were played.
+/// Plays schedules on `jobs` threads, in order, and passes each result to `receive`.
+///
+/// Stops when `receive` returns false or the deadline has passed. Returns false then, and when not
+/// all schedules were played.
 pub fn at_once<S: Sync, T: Send>(
     jobs: usize,
     schedules: &[S],

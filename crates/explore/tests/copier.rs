@@ -1,5 +1,5 @@
-//! The example proves what it says: the copier keeps its promises under every fault, and its
-//! planted bug is found.
+//! The example's claims: the copier keeps its promises under every fault, and its planted bug is
+//! found.
 
 #[path = "../examples/copier/controller.rs"]
 mod controller;

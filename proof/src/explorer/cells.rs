@@ -1,11 +1,11 @@
-//! What an exploration has to come to: cells, which are pairs of a fault and a phase of a claim's
-//! life, each one that there can be; and each reason of a claim's Ready.
+//! Required coverage of an exploration: every possible cell, which is a pair of a fault and a phase
+//! of a claim's life, and every reason of a claim's `Ready` condition.
 
 use stowage_operator::api::Reason;
 
 use super::scenario::ScenarioPhase;
 
-/// The reasons of a claim's Ready (spec §1). Some schedule has to come to each.
+/// The reasons of a claim's `Ready` condition (spec §1). Some schedule has to reach each.
 pub const REASONS: [Reason; 15] = [
     Reason::Bound,
     Reason::BackendNotReady,
@@ -24,7 +24,7 @@ pub const REASONS: [Reason; 15] = [
     Reason::Paused,
 ];
 
-/// Why no call of a phase can meet a fault of this name; `None` where one can.
+/// Returns the reason why no call of a phase can meet a fault of this name; `None` if one can.
 pub fn why_never(fault: &str, phase: ScenarioPhase) -> Option<&'static str> {
     use ScenarioPhase::{Adopt, Create, Edit, Purge, Recover, Rotate};
     match (fault, phase) {

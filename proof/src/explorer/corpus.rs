@@ -1,14 +1,14 @@
-//! Schedules that once broke a promise, or nearly: run first, always.
+//! Regression schedules, which once broke a promise or nearly did. They always run first.
 
 use super::schedule::Schedule;
 
-/// A schedule in each line; what follows `--` says why it is there.
+/// One schedule per line; the text after `--` says why it was added.
 const LINES: &str = include_str!("corpus.txt");
 
-/// The schedules of the corpus.
+/// Returns the schedules of the corpus.
 ///
 /// # Panics
-/// When a line is no schedule, which a test rules out.
+/// If a line is not a schedule, which a test rules out.
 pub fn schedules() -> Vec<Schedule> {
     let lines = LINES.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     lines.map(|line| line.parse().expect("the corpus holds schedules")).collect()
@@ -24,8 +24,8 @@ mod tests {
         assert!(!schedules().is_empty());
     }
 
-    /// A line that names its calls by number says nothing any more once they are others: it has to
-    /// be fitted again.
+    /// A line that names calls by number becomes meaningless when the calls change, and then has to
+    /// be adapted.
     #[test]
     fn every_fault_of_every_line_meets_a_call() {
         let unmet = |schedule: &Schedule| !run(schedule).history.trace.unmet(&schedule.plan).is_empty();

@@ -1,4 +1,4 @@
-//! How a run comes to its end, and whether that is as it was wanted.
+//! The end of a run, and its judgement.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,32 +15,31 @@ use super::scenario::{Scenario, ScenarioStep, WorldStep};
 use super::stage::{NeverCame, PATIENCE, Stage};
 use crate::oracles::{Promise, Violation};
 
-/// What has gone wrong by halves shows in later passes.
+/// Time in which later passes show a partial failure.
 const AFTERMATH: Duration = Duration::from_secs(100);
-/// Longer than what failed for long waits for its next try, jitter included; and shorter than the
-/// interval of probes, which would try it too.
+/// Longer than the backoff of an operation that has failed for long, jitter included; and shorter
+/// than the probe interval, because a probe would retry it too.
 const LAST_TRY: Duration = Duration::from_secs(400);
-/// Longer than the interval of drift checks, resyncs and sweeps, jitter included: what a look has
-/// to show.
+/// Longer than the intervals of drift checks, resyncs and sweeps, jitter included, for effects of
+/// faults that only one of those shows.
 const RESYNC: Duration = Duration::from_secs(900);
 
-/// What a run came to.
+/// The end that a run reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// What the user wanted.
+    /// The end that the user wanted.
     Wanted,
-    /// What others' hands may make of it.
+    /// An end that changes by other actors may lead to.
     Otherwise,
 }
 
-/// Takes the scenario's steps and waits for what it comes to. What lasts of the plan ends before
-/// that.
+/// Takes the scenario's steps and waits for its goal. Lasting faults of the plan end before that.
 pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<End, Violation> {
     let mut outlasted = false;
     for step in (scenario.script)() {
         let mut taken = stage.take(&step).await;
         if taken.is_err() && stage.has_lasting() && !outlasted {
-            // Who waited in vain goes on when it is over.
+            // A step that failed under a lasting fault is retried once the fault is over.
             outlast(stage).await?;
             outlasted = true;
             taken = stage.take(&step).await;
@@ -52,7 +51,7 @@ pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<
             {
                 return Err(never(Promise::L5, goal.what, stage));
             }
-            // A watch of before may have met its fault by now.
+            // The fault may have met a watch that was opened earlier, so the goal may come later.
             (Err(NeverCame), ScenarioStep::More(WorldStep::Soon(goal, _)))
                 if stage.take(&ScenarioStep::Until(goal)).await.is_err() =>
             {
@@ -77,7 +76,7 @@ pub(super) async fn until_end(scenario: &Scenario, stage: &mut Stage) -> Result<
     }
 }
 
-/// Whether all is as it was wanted, or as others' hands may make it.
+/// Returns true if the goal is reached, or the state is one that other actors' changes may lead to.
 pub(super) fn rests(scenario: &Scenario, stage: &Stage, facts: &Facts) -> bool {
     (scenario.goal.holds)(facts) || others::may_rest(scenario, facts, &stage.world.effects.fired())
 }
@@ -88,8 +87,11 @@ fn never(promise: Promise, what: &str, stage: &Stage) -> Violation {
     Violation { promise, message, event: None }
 }
 
-/// Lets what has gone wrong by halves show; then all must be as it was wanted, or as others' hands
-/// may make it, whatever it came to before.
+/// Waits until partial failures have shown, then judges the state. Returns true if it is what the
+/// user wanted.
+///
+/// The state must then be the wanted one or one that other actors' changes may lead to, no matter
+/// which of the two the run had reached before.
 pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
     let shows = match () {
@@ -99,9 +101,9 @@ pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violati
     };
     let still: Duration = fired.into_iter().map(|fault| others::stands_still(fault) + others::is_behind(fault)).sum();
     stage.pass(still + shows).await;
-    // Somebody may have acted as late as that; whether it comes right is seen below.
+    // Another actor may have changed something that late; the checks below judge the result.
     let _came_right = stage.until(PATIENCE, |facts| rests(scenario, stage, facts)).await;
-    // A claim that was made again starts later than all else, and rotates later.
+    // A claim that was recreated starts later than everything else, and rotates later.
     let _in_trouble_for_good = stage.until(RESYNC, |facts| nothing_is_due(facts, RESYNC)).await;
     let (facts, faults) = (stage.world.facts(), &stage.world.effects.fired());
     let reached = (scenario.goal.holds)(&facts);
@@ -109,7 +111,7 @@ pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violati
         violations.push(Violation { promise: Promise::L1, message, event: None });
     }
     violations.extend(change_of_mind(scenario, stage, end));
-    // The last key may be younger than the gateway's lag.
+    // The gateway may not know the last key before its lag has passed.
     stage.pass(others::gateway_lag(&stage.world.effects.fired())).await;
     for message in stage.probe(&stage.world.facts()).await {
         violations.push(Violation { promise: Promise::I16, message, event: None });
@@ -120,7 +122,7 @@ pub(super) async fn settle(scenario: &Scenario, stage: &Stage, end: End, violati
     reached
 }
 
-/// What is broken where a run is no longer as it came to be, in whichever way it may be.
+/// Returns the violation of a run whose state is no longer one of the accepted ends.
 pub(super) fn change_of_mind(scenario: &Scenario, stage: &Stage, end: End) -> Option<Violation> {
     let what = scenario.goal.what;
     let message = match end {
@@ -131,8 +133,8 @@ pub(super) fn change_of_mind(scenario: &Scenario, stage: &Stage, end: End) -> Op
     Some(Violation { promise: Promise::L1, message, event: None })
 }
 
-/// Whether no key waits for its end, or for one to be given, and no claim that is Ready for the
-/// rotation that it was asked for, or that comes of itself within this time.
+/// Returns true if nothing is due soon: no key waits to be retired, and no Ready claim has an open
+/// rotate or revoke request or rotates on its own within this time.
 pub(super) fn nothing_is_due(facts: &Facts, within: Duration) -> bool {
     let within = SignedDuration::try_from(within).unwrap_or(SignedDuration::MAX);
     let mut claims = BTreeSet::new();
@@ -176,7 +178,7 @@ mod tests {
     use super::super::schedule::Schedule;
     use super::*;
 
-    /// Who waits for a store that answers nothing is starved, in whichever way.
+    /// A scenario in which a claim waits in vain for a store that never answers.
     static STARVED: Scenario = Scenario {
         name: "starved",
         about: "a claim is to be bound soon at a store that hangs",
@@ -204,7 +206,7 @@ mod tests {
         assert!(first.message.starts_with("it never came to be that the claim is bound; team-a/photos is "), "{first}");
     }
 
-    /// Where a fault has met a call, it may be the fault that keeps who waits from being served.
+    /// A fault that met a call may itself be the cause of the wait.
     #[test]
     fn under_a_fault_nobody_counts_as_starved() {
         let plan = "kube:list secrets@1 slow(10)".parse().expect("a plan");
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!((first.promise, outcome.faults.len()), (Promise::L1, 1), "{first}");
     }
 
-    /// What hands may leave it as holds for a moment.
+    /// A scenario whose alternative end is reached for a moment only.
     static PASSING: Scenario = Scenario {
         name: "passing",
         about: "a claim may rest without a word, and is bound",
@@ -235,7 +237,8 @@ mod tests {
         assert_eq!((first.promise, first.message.as_str()), (Promise::L1, message));
     }
 
-    /// Nobody undoes what holds a claim back, and its status does not speak of that.
+    /// A scenario in which a foreign finalizer blocks a deletion for good, and no condition names
+    /// it.
     static HELD: Scenario = Scenario {
         name: "held",
         about: "a claim with a finalizer of somebody else's is to be gone",

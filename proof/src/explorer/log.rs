@@ -1,4 +1,4 @@
-//! What the operator logs in a run.
+//! The operator's log in a run.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
-/// Keeps everything that is logged on this thread, the operator's own words down to `debug`.
+/// Captures everything that is logged on this thread: the operator's own records down to `debug`,
+/// others down to `warn`.
 pub(super) struct Log {
     text: Text,
     _guard: DefaultGuard,
@@ -30,7 +31,7 @@ impl Write for Text {
 }
 
 impl Log {
-    /// From now on, until it is dropped.
+    /// Starts to capture, until it is dropped.
     pub(super) fn keep() -> Self {
         let text = Text::default();
         let writer = text.clone();
@@ -41,7 +42,7 @@ impl Log {
         Self { text, _guard: guard }
     }
 
-    /// What was logged until now.
+    /// Returns the text logged so far.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.text.0.lock()).into_owned()
     }

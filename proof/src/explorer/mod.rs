@@ -1,4 +1,4 @@
-//! The explorer: plays scenarios under every fault, and judges what comes of it.
+//! The explorer: runs scenarios under every fault, and judges the outcome.
 
 pub mod campaign;
 pub mod cells;

@@ -1,5 +1,5 @@
-//! What others' hands may make of a scenario's end, where that can't or need not be what the user
-//! wanted first.
+//! Alternative ends of a scenario, which changes by other actors may cause where the end that the
+//! user wanted can't or need not be reached.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,72 +15,73 @@ use stowage_world::scenes::{CLAIM, NAMESPACE};
 
 use super::scenario::{Scenario, ScenarioPhase};
 
-/// By when a drift check comes, jitter included.
+/// Longest time until the next drift check, jitter included.
 const DRIFT: Duration = Duration::from_secs(700);
 
-/// Reasons of `Ready` with which this claim may rest after a fault, besides what the user wanted.
+/// Returns the reasons of `Ready` with which this claim may rest after a fault, besides the one
+/// that the user wanted.
 fn reasons(fault: Fault, claim: &Value, facts: &Facts) -> &'static [&'static str] {
     match fault {
-        // A stranger has the name: of the bucket, the record, the credential or the consumer
+        // A stranger has taken the name: of the bucket, the record, the credential or the consumer
         // Secret.
         Fault::S3(S3Fault::BucketExists) => &["BucketExists"],
         Fault::Kube(KubeFault::AlreadyExists(Rival::Foreign)) => {
             &["BucketNameConflict", "CreationInconsistent", "SecretConflict"]
         }
-        // It was put in the place of one that was just made, before that had its tags: what is in
-        // it is not to be lost.
+        // The stranger's bucket replaced one that was just created and had no tags yet: the data in
+        // it must not be lost.
         Fault::Project(StowageFault::Usurp { empty: false }) if is_going(claim) => {
             &["BucketExists", "BucketMissing", "BucketNameConflict", "BucketNotEmpty"]
         }
         Fault::Project(StowageFault::Usurp { .. }) => &["BucketExists", "BucketMissing", "BucketNameConflict"],
-        // A bucket that was bound is never replaced by an empty one; one that was not yet is.
+        // A bucket that was bound is never replaced by an empty one; one that wasn't bound yet is.
         Fault::S3(S3Fault::Vanish) if claim["status"]["boundSecretName"].is_string() => &["BucketMissing"],
-        // Without its owner reference it is nobody's.
+        // Without its owner reference the Secret belongs to no claim.
         Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) => &["SecretConflict"],
-        // Until the former UID's record is swept.
+        // Until the record of the former UID is swept.
         Fault::Project(StowageFault::Recreate) => &["BucketNameConflict"],
-        // It was bound to a bucket that a read of the past showed, and that was gone.
+        // The claim was bound to a bucket that a stale read showed, and that no longer existed.
         Fault::S3(S3Fault::StaleRead) if has_no_bucket(claim, facts) => &["BucketMissing"],
         Fault::Project(StowageFault::Edit(Edit::Pause)) => &["Paused"],
-        // While the claim goes, without force: somebody has to decide.
+        // While the claim is being deleted without force, a person has to decide.
         Fault::Project(StowageFault::Edit(Edit::Delete | Edit::NoForce)) => &["BucketNotEmpty"],
         Fault::S3(S3Fault::LateWrite) if claim["spec"]["forceDelete"] != true => &["BucketNotEmpty"],
         Fault::S3(S3Fault::Locked) => &["DeletionBlocked"],
-        // Versions that can't be listed can't be deleted; what is deleted again and again, and is
-        // there again, is told in time.
+        // Versions that can't be listed can't be deleted. Objects that are deleted repeatedly and
+        // reappear are reported in the end.
         Fault::S3(S3Fault::NotImplemented(Feature::Versioning)) => &["Purging", "DeletionBlocked"],
         _ => &[],
     }
 }
 
-/// Whether the claim is deleted, and not by force.
+/// Returns true if the claim is being deleted, and not by force.
 fn is_going(claim: &Value) -> bool {
     !claim["metadata"]["deletionTimestamp"].is_null() && claim["spec"]["forceDelete"] != true
 }
 
-/// Whether no store has the bucket that the claim's status speaks of.
+/// Returns true if no store has the bucket named in the claim's status.
 fn has_no_bucket(claim: &Value, facts: &Facts) -> bool {
     claim["status"]["bucketName"].as_str().is_some_and(|bucket| facts.bucket(bucket).is_none())
 }
 
-/// Whether the bucket that the claim's status speaks of is there, and carries no tags.
+/// Returns true if the bucket named in the claim's status exists and carries no tags.
 fn has_no_tags(claim: &Value, facts: &Facts) -> bool {
     let bucket = claim["status"]["bucketName"].as_str().and_then(|bucket| facts.bucket(bucket));
     bucket.is_some_and(|bucket| bucket.tags.as_ref().is_none_or(BTreeMap::is_empty))
 }
 
-/// Whether a claim may rest with this reason of `Ready` after several faults, none of which leads
-/// there by itself.
+/// Returns true if a claim may rest with this reason of `Ready` after several faults, none of which
+/// leads there alone.
 fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) -> bool {
     let among = |fault: Fault| faults.contains(&fault);
-    // Nothing proves a bucket ours that has neither record nor tags; who waits for it may take the
-    // record.
+    // A bucket without record and tags can't be proven to be ours; a claim that waits for it may
+    // create the record.
     let no_record = among(Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord)));
     match reason {
         _ if faults.len() < 2 => false,
         "BucketNameConflict" | "BucketMissing" => no_record,
         "BucketExists" => no_record || faults.iter().any(|fault| leaves_untagged(*fault, claim, facts)),
-        // Two claims of a namespace are given one name.
+        // Two claims of a namespace get the same Secret name.
         "SecretConflict" => {
             faults.iter().filter(|fault| **fault == Fault::Project(StowageFault::Edit(Edit::Rename))).count() > 1
         }
@@ -88,9 +89,11 @@ fn rests_together(faults: &[Fault], claim: &Value, reason: &str, facts: &Facts) 
     }
 }
 
-/// Whether a bucket of ours may be left without tags: they can't be had; or before it had them, its
-/// claim was made again or let go by hand, or somebody wrote into it, or a look from the past
-/// showed it to be gone.
+/// Returns true if a fault may leave a bucket of ours without tags.
+///
+/// Either tags can't be written, or something happened before the bucket had them: its claim was
+/// recreated or its finalizers were removed, another actor wrote into the bucket, or a stale read
+/// showed it as absent.
 fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
     match fault {
         Fault::S3(S3Fault::VerbDown(operation)) => operation.name() == "PutBucketTagging",
@@ -101,7 +104,8 @@ fn leaves_untagged(fault: Fault, claim: &Value, facts: &Facts) -> bool {
     }
 }
 
-/// Whether all rests as one of these faults may leave it, or several together.
+/// Returns true if the state is one in which one of these faults, or several together, may leave
+/// it.
 pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let reason = facts.ready(NAMESPACE, CLAIM);
@@ -116,13 +120,13 @@ pub(super) fn may_rest(scenario: &Scenario, facts: &Facts, faults: &[Fault]) -> 
 fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
     match fault {
         Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers)) => claim.is_null(),
-        // What is nobody's stays where it is.
+        // A Secret without an owner stays in place.
         Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) if goes => claim.is_null(),
         Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer)) => {
             let wanted = &claim["spec"]["writeConnectionSecretToRef"]["name"];
             wanted.is_string() && claim["status"]["boundSecretName"] == *wanted
         }
-        // The one that was made again is nobody's to delete.
+        // Nobody deletes the claim that was recreated.
         Fault::Project(StowageFault::Recreate) => {
             goes && reason == "Bound" && claim["metadata"]["deletionTimestamp"].is_null()
         }
@@ -130,7 +134,7 @@ fn leaves(fault: Fault, claim: &Value, reason: &str, goes: bool) -> bool {
     }
 }
 
-/// Whether any claim, whichever, rests as one of these faults may leave the one that it meets.
+/// Returns true if any claim rests as one of these faults may leave the claim that it meets.
 pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
     let mut claims = facts.all("bucketclaims").map(|(namespace, name, claim)| (facts.ready(namespace, name), claim));
     claims.any(|(reason, claim)| {
@@ -139,8 +143,8 @@ pub(super) fn any_may_rest(facts: &Facts, faults: &[Fault]) -> bool {
     })
 }
 
-/// Whether somebody has done something in the world, or a store has shown what isn't so: it need
-/// not end as it does without that.
+/// Returns true if the fault is a change by another actor, or a false answer of a store: the run
+/// then need not end like one without it.
 pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     matches!(
         fault,
@@ -160,12 +164,15 @@ pub(super) fn is_somebodys_doing(fault: Fault) -> bool {
     )
 }
 
-/// Whether what comes of one of them shows only later: at the next drift check, or when a watch
-/// that tells nothing is given up, or when the Secrets are swept of a claim whose end no watch has
-/// told, or of which another operator has made them; and of two, when somebody's hand is told once
-/// and then hidden by a read from before, or ends a run that such a read has made wait, or has
-/// changed a Secret in a namespace that is said to be going, or what comes of it is told by a
-/// status that is refused.
+/// Returns true if the effects of a fault, or of two together, may show only later.
+///
+/// - One fault shows later if it takes a drift check to find it, if a silent watch has to time out,
+///   or if a sweep has to find internal Secrets: those of a claim whose deletion no watch reported,
+///   or those that another operator has created.
+/// - Two faults show later if one is another actor's change and the other hides its effect: a stale
+///   read after the watch event, a stale read that delayed the run which the change ends, a
+///   namespace reported as terminating in which the change is to a Secret, or a refused status
+///   write.
 pub(super) fn show_late(effects: &Effects) -> bool {
     let faults = effects.fired();
     let hand = faults.iter().any(|fault| is_somebodys_doing(*fault));
@@ -174,19 +181,21 @@ pub(super) fn show_late(effects: &Effects) -> bool {
         | Fault::Project(StowageFault::Usurp { .. })
         | Fault::Kube(KubeFault::WatchSilent | KubeFault::Collapse)
         | Fault::Process(ProcessFault::Twin) => true,
-        // What was kept of a claim that is gone is swept with the next try.
+        // The next retry sweeps the internal Secrets that a finalizer kept after the claim was
+        // gone.
         Fault::Project(StowageFault::Tamper(Tampering::KeepInternal)) => true,
         Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind | KubeFault::Denied | KubeFault::Forbidden) => hand,
-        // A claim whose namespace is said to be going waits for that to be told. The operator's own
-        // is no claim's.
+        // A claim whose namespace is reported as terminating waits for the watch to show a change.
+        // The operator's own namespace has no claims.
         Fault::Kube(KubeFault::NamespaceTerminating) => hand && !effects.has_met(*fault, OPERATOR_NAMESPACE),
         _ => false,
     })
 }
 
-/// How long what the operator has not been told keeps it from putting something right: a watch that
-/// is behind, or tells of many changes at once, for a while, and what follows from that; tags that
-/// a store doesn't show until the next drift check.
+/// Returns the time for which missing information may delay a repair.
+///
+/// A watch that lags, or that collapses many changes into one, delays it for a while, and so does
+/// its consequence; tags that a store doesn't show delay it until the next drift check.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
     let late = |fault: &Fault| match fault {
         Fault::Kube(KubeFault::Stale { .. } | KubeFault::Collapse) => 2 * LAG,
@@ -196,8 +205,8 @@ pub(super) fn told_late(faults: &[Fault]) -> Duration {
     faults.iter().map(late).max().unwrap_or_default()
 }
 
-/// How much later it is to the operator than it takes it to be: what is due at a time of day comes
-/// as much later.
+/// Returns how far the fault sets the operator's clock back: everything that is due at a wall-clock
+/// time comes that much later.
 pub(super) fn is_behind(fault: Fault) -> Duration {
     match fault {
         Fault::Clock(ClockFault::Step { seconds })
@@ -210,7 +219,7 @@ pub(super) fn is_behind(fault: Fault) -> Duration {
     }
 }
 
-/// How far the faults have put the gateway behind, besides what is usual.
+/// Returns the gateway's lag that the faults add to the usual one.
 pub(super) fn gateway_lag(faults: &[Fault]) -> Duration {
     let lags = faults.iter().filter_map(|fault| match fault {
         Fault::Project(StowageFault::Lag { seconds }) => Some(Duration::from_secs((*seconds).into())),
@@ -219,7 +228,7 @@ pub(super) fn gateway_lag(faults: &[Fault]) -> Duration {
     lags.max().unwrap_or_default()
 }
 
-/// How long the operator may stand still after all else has come to its end.
+/// Returns the time for which a fault may pause the operator after everything else has ended.
 pub(super) fn stands_still(fault: Fault) -> Duration {
     match fault {
         Fault::Process(ProcessFault::Pause { seconds }) => Duration::from_secs(seconds.into()),

@@ -1,4 +1,4 @@
-//! What came of a schedule that was played.
+//! The outcome of a schedule.
 
 use std::any::Any;
 use std::time::Duration;
@@ -9,59 +9,59 @@ use stowage_world::history::{Facts, History};
 
 use crate::oracles::{Promise, Violation};
 
-/// What came of a schedule.
+/// The outcome of a schedule.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Effects before faults could happen.
+    /// Number of effects before faults could begin.
     pub before: u64,
-    /// Effects until it had come to its end.
+    /// Number of effects when the end was reached.
     pub until: u64,
-    /// Effects until it was at rest; those that are later show that it is.
+    /// Number of effects when it was at rest; later ones show that it is.
     pub rested: u64,
-    /// Everything that happened.
+    /// All events of the run.
     pub history: History,
-    /// How all stood in the end.
+    /// The final state.
     pub end: Facts,
     /// Faults of the plan that met a call.
     pub faults: Vec<Fault>,
-    /// What the gateways called, where their calls are numbered.
+    /// Calls of the gateways, in worlds where these are numbered.
     pub gateway: GatewayCalls,
-    /// Promises that were broken.
+    /// Violations of promises.
     pub violations: Vec<Violation>,
-    /// What looks like a broken promise and is one of the limits that the contract states (spec
-    /// §3.2).
+    /// Violations that are excused by a limit which the contract states (spec §3.2).
     pub limits: Vec<Violation>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
-    /// Whether it came to what the user wanted, rather than to what others' hands may make of it.
+    /// True if it reached what the user wanted, rather than an end that other actors' changes may
+    /// lead to.
     pub reached: bool,
 }
 
 impl Outcome {
-    /// Whether the plan could have met a call of this number.
+    /// Returns true if the plan could have met a call of this number.
     pub fn could_meet(&self, number: u64) -> bool {
         number > self.before && number <= self.until
     }
 
-    /// The run as one in which nothing went wrong, to read plans off.
+    /// Returns the calls as those of a fault-free run, to derive plans from.
     pub(super) fn undisturbed(&self) -> Undisturbed<'_, StowageFault> {
         Undisturbed { lines: self.history.trace.lines(), before: self.before, until: self.until }
     }
 
-    /// The calls until it was at rest.
+    /// Returns the calls until the run was at rest.
     pub fn lines(&self) -> &[Line] {
         let lines = self.history.trace.lines();
         lines.get(..usize::try_from(self.rested).unwrap_or(lines.len())).unwrap_or(lines)
     }
 
-    /// The calls that the plan could have met, with their numbers: those from when faults could
-    /// begin to the end.
+    /// Returns the numbers and the calls that the plan could have met: from the first moment of
+    /// faults to the end.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Call)> {
         let lines = self.history.trace.lines().iter();
         lines.filter(|line| self.could_meet(line.number)).map(|line| (line.number, &line.call))
     }
 
-    /// What comes of a run that ends in a panic.
+    /// Returns the outcome of a run that ended in a panic.
     pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let message = format!("a panic: {}", text.unwrap_or("without words"));

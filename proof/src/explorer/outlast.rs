@@ -1,5 +1,5 @@
-//! Faults that last: meanwhile the operator does little in vain (E2). That all comes right when
-//! they are over is for the end of the run to show (L6).
+//! Lasting faults: while one lasts, the operator makes few futile calls (E2). The end of the run
+//! then shows that it recovers once they are over (L6).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,35 +10,38 @@ use stowage_world::history::{Event, History, What};
 use super::stage::Stage;
 use crate::oracles::{Promise, Violation};
 
-/// How long a fault that lasts goes on after the user's acts. What is done in the second half
-/// counts.
+/// Time that a lasting fault goes on after the user's actions. Only its second half is judged.
 const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls, but for lists and watches, and those of an election: passes of seven calls over two
-/// claims, four minutes apart on average, as the longest backoff of five minutes is jittered, and
-/// the probes of a backend. That comes to 120, and to some more where the jitter is short.
+/// Most calls, except lists, watches and leader election.
+///
+/// Two claims have passes of seven calls each, four minutes apart on average because the longest
+/// backoff of five minutes is jittered; a backend has its probes. That makes 120 calls, and some
+/// more if the jitter is short.
 const MOST_CALLS: usize = 150;
-/// Most calls at a store which are the same: a claim's backoff goes up to five minutes.
+/// Most equal calls at a store: a claim's backoff grows up to five minutes.
 const MOST_ALIKE: usize = 20;
-/// Most lists, and most watches, of one life of the operator which look alike: the wait between two
-/// tries goes up to half a minute, and of all that is watched up to three look alike, which are
-/// Secrets of the operator's namespace.
+/// Most equal lists, and most equal watches, of one life of the operator.
+///
+/// The wait between two retries grows up to half a minute. Up to three watches look alike: those of
+/// Secrets in the operator's namespace.
 const MOST_TRIES: usize = 200;
-/// Most calls of one life of the operator about its Lease: it tries once a second at most.
+/// Most calls of one life of the operator about its Lease: it retries once a second at most.
 const MOST_RENEWALS: usize = 2000;
-/// Most changes of statuses by one life of the operator: everything has been told by then. Of two
-/// that see other claims each tells its count once more with each probe of a backend.
+/// Most status changes by one life of the operator: by then every status is up to date. Two
+/// operators that see different claims each write their count once more with each probe of a
+/// backend.
 const MOST_CHANGES: usize = 5;
 
-/// Where in a history something began.
+/// A position in a history.
 #[derive(Clone, Copy, Debug)]
 struct Since {
-    /// Calls before.
+    /// Number of calls before it.
     calls: u64,
-    /// Events before.
+    /// Number of events before it.
     events: usize,
 }
 
-/// Lets what lasts of the plan go on for an hour, and ends it.
+/// Lets lasting faults of the plan go on for an hour, then ends them.
 pub(super) async fn outlast(stage: &Stage) -> Result<(), Violation> {
     stage.pass(LASTING / 2).await;
     let since = Since { calls: stage.world.effects.count(), events: stage.world.history().events.len() };
@@ -54,20 +57,20 @@ pub(super) async fn outlast(stage: &Stage) -> Result<(), Violation> {
     too_much(&history, since).map_or(Ok(()), |what| Err(broken(what)))
 }
 
-/// What the operator has done too often, in words.
+/// Returns a description of the first bound that the operator exceeded.
 fn too_much(history: &History, since: Since) -> Option<String> {
     let lines = || history.trace.lines().iter().filter(|line| line.number > since.calls);
-    // Those too that never got through.
+    // Calls that never reached the server count as well.
     let calls = lines().filter(|line| !is_list_or_watch(&line.call) && !is_of_election(&line.call)).count();
     if calls > MOST_CALLS {
         return Some(format!("made {calls} calls, more than {MOST_CALLS}"));
     }
-    // Who waits for a user is looked at each time that a list shows them.
+    // A claim that waits for a user is reconciled each time that a list returns it.
     let listed = lines().filter(|line| is_list_of_claims(line)).count();
     let mut alike: BTreeMap<(u32, String), (usize, usize)> = BTreeMap::new();
     for line in lines() {
         let (life, most) = match &line.call {
-            // Whoever calls a store, it is the store that is to have its rest.
+            // Calls of all lives count together, because it is the store that needs the rest.
             Call::S3(_) => (0, MOST_ALIKE + listed),
             call if is_of_election(call) => (line.instance, MOST_RENEWALS),
             call if is_list_or_watch(call) => (line.instance, MOST_TRIES),
@@ -90,7 +93,7 @@ fn is_list_or_watch(call: &Call) -> bool {
     matches!(call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch))
 }
 
-/// To lead is no work.
+/// Calls of leader election don't count as work.
 fn is_of_election(call: &Call) -> bool {
     matches!(call, Call::Kube(call) if call.resource == "leases")
 }
@@ -99,13 +102,13 @@ fn is_list_of_claims(line: &Line) -> bool {
     matches!(&line.call, Call::Kube(call) if call.verb == KubeVerb::List && call.resource == "bucketclaims")
 }
 
-/// The life of the operator that had something happen; 0 where no call is known.
+/// Returns the life of the operator that caused an event; 0 if its call is not known.
 fn life(history: &History, event: &Event) -> u32 {
     let lines = history.trace.lines().iter();
     lines.rev().find(|line| Some(line.number) == event.effect).map_or(0, |line| line.instance)
 }
 
-/// Whether it is a status that the operator wrote.
+/// Returns true if the event is a status write by the operator.
 fn is_told(event: &Event) -> bool {
     let kinds = ["bucketclaims", "s3backends"];
     event.effect.is_some() && matches!(&event.what, What::Stored(stored) if kinds.contains(&stored.plural.as_str()))
@@ -121,7 +124,7 @@ mod tests {
     use crate::explorer::Schedule;
     use crate::explorer::play::play_apart;
 
-    /// A history of calls of as many lives, each so often.
+    /// Returns a history in which each of `lives` lives makes a call `times` times.
     fn calls(call: &str, lives: u32, times: usize) -> History {
         let call = Call::told(call).expect("a call");
         let line = |(number, instance)| Line {
@@ -159,8 +162,8 @@ mod tests {
         assert_eq!(too_much(&calls("kube:watch secrets", 2, MOST_TRIES), Since { calls: 0, events: 0 }), None);
     }
 
-    /// What lists and watches come to while they fail, and that it is far from what is too much, is
-    /// the same in every scenario.
+    /// Lists and watches that fail stay far below the bound. Their number is the same in every
+    /// scenario.
     #[rstest]
     #[case("create 1 kube:watch secrets lost-request")]
     #[case("create 1 kube:list secrets lost-request; kube:watch secrets watch-gone")]

@@ -1,5 +1,5 @@
-//! Which plans are explored: every fault at every effect that it applies to; faults that last;
-//! calls that are overtaken; pairs and triples.
+//! The plans to explore: every fault at every effect that it applies to, lasting faults, overtaken
+//! calls, pairs and triples.
 
 pub use explore::plans::single;
 use explore::plans::{self, applies, entry};
@@ -11,27 +11,27 @@ use stowage_world::effects::{
 use super::outcome::Outcome;
 use stowage_world::scenes::CLAIM;
 
-/// Every single fault at every effect of an undisturbed run.
+/// Every single fault at every effect of a fault-free run.
 #[derive(Clone, Debug, Default)]
 pub struct Singles {
     /// The plans.
     pub plans: Vec<Plan>,
-    /// How many of them have to be crashes: three for each effect.
+    /// The number of crashes that must be among them: three for each effect.
     pub crashes_expected: usize,
-    /// Pairs of effect and fault that are left out because the contract can't promise anything
-    /// (spec §3.2).
+    /// Number of pairs of effect and fault that are left out because the contract can't promise
+    /// anything for them (spec §3.2).
     pub limits: usize,
 }
 
-/// Every single fault at every effect that it applies to: the effects after faults may begin, and
-/// the watches that stand by then.
+/// Returns every single fault at every effect that it applies to: effects after faults may begin,
+/// and watches that are open by then.
 pub fn singles(undisturbed: &Outcome) -> Singles {
     let mut singles = Singles { crashes_expected: 3 * undisturbed.calls().count(), ..Singles::default() };
     let lines = undisturbed.history.trace.lines();
     let first_of_hands = first_about_claim(undisturbed);
     let begins = |fault| if is_by_hand(fault) { first_of_hands } else { undisturbed.before + 1 };
     for (number, fault) in plans::singles(undisturbed.undisturbed(), Fault::all_single(), begins) {
-        // Calls are numbered from 1, in their order.
+        // Calls are numbered from 1, in order.
         let at = usize::try_from(number).ok().and_then(|number| lines.get(number.checked_sub(1)?));
         if at.is_some_and(|line| is_beyond_proof(fault, &line.call)) {
             singles.limits += 1;
@@ -42,22 +42,24 @@ pub fn singles(undisturbed: &Outcome) -> Singles {
     singles
 }
 
-/// The limit that spec §3.2 states: a stranger with our account's rights who puts another bucket in
-/// the place of ours after the look at its tags, and before the calls that empty it, can't be told
-/// from ourselves.
+/// Returns true for the limit that spec §3.2 states.
+///
+/// A stranger with our account's rights can replace our bucket by another one after the read of its
+/// tags and before the calls that empty it. The operator can't distinguish that stranger from
+/// itself.
 pub(super) fn is_beyond_proof(fault: Fault, call: &Call) -> bool {
     let empties = ["ListMultipartUploads", "AbortMultipartUpload", "ListObjectVersions"];
     fault == Fault::Project(StowageFault::Usurp { empty: false })
         && matches!(call, Call::S3(call) if empties.contains(&call.operation.name()))
 }
 
-/// The faults that are somebody's hands in the cluster.
+/// Returns true if the fault is a manual change in the cluster.
 pub(super) fn is_by_hand(fault: Fault) -> bool {
     matches!(fault, Fault::Project(StowageFault::Recreate | StowageFault::Tamper(_) | StowageFault::Edit(_)))
 }
 
-/// The first call after faults may begin that names the claim: hands that come earlier have nothing
-/// to meet.
+/// Returns the number of the first call after faults may begin that names the claim: before it,
+/// manual changes have nothing to change.
 pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
     let about = |call: &Call| matches!(call, Call::Kube(call) if call.name.as_deref() == Some(CLAIM));
     let mut calls = undisturbed.calls();
@@ -65,7 +67,8 @@ pub(super) fn first_about_claim(undisturbed: &Outcome) -> u64 {
     calls.find(|(_, call)| about(call)).or(first).map_or(0, |(number, _)| number)
 }
 
-/// Every fault of a gateway's call at each of its calls that it applies to, as of the operator's.
+/// Returns every fault of a gateway's call at each call that it applies to, like [`singles`] for
+/// the operator.
 pub fn gateway_singles(undisturbed: &Outcome) -> Vec<GatewayPlan> {
     let GatewayCalls { trace, before, until, .. } = &undisturbed.gateway;
     let lines = plans::Undisturbed { lines: trace.lines(), before: *before, until: *until };
@@ -77,7 +80,7 @@ pub fn gateway_singles(undisturbed: &Outcome) -> Vec<GatewayPlan> {
     singles.into_iter().filter(is_worth).filter_map(|(number, fault)| single(number, fault)).collect()
 }
 
-/// Faults that can last without making what the user wants impossible for ever.
+/// Faults that can last without making the user's goal impossible for ever.
 const LASTING: [Fault; 16] = [
     Fault::Call(CallFault::LostRequest),
     Fault::Call(CallFault::LostAnswer),
@@ -97,22 +100,24 @@ const LASTING: [Fault; 16] = [
     Fault::Kube(KubeFault::WatchSilent),
 ];
 
-/// Every fault that can last, for every kind of call of an undisturbed run.
+/// Returns every lasting fault for every kind of call of a fault-free run.
 pub fn lasting(undisturbed: &Outcome) -> Vec<Plan> {
     plans::lasting(undisturbed.undisturbed(), &LASTING)
 }
 
-/// Requests by HEAD, which come only where a store has no tagging, refused.
+/// Returns plans in which HEAD requests are refused; they are sent only where a store has no
+/// tagging.
 pub fn untagged(undisturbed: &Outcome) -> Vec<Plan> {
     plans::untagged(undisturbed.undisturbed())
 }
 
-/// Orders of events with at most two preemptions.
+/// Returns orders of events with at most two preemptions.
 pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
     plans::preemptions(undisturbed.undisturbed())
 }
 
-/// So many plans of three faults at three effects, but for those that come to a limit together.
+/// Draws `count` plans of up to three faults at different effects, and drops those that reach a
+/// limit together.
 pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) -> Vec<Plan> {
     let singles: Vec<(u64, Fault)> = singles(undisturbed)
         .plans
@@ -125,9 +130,10 @@ pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) 
     drawn
 }
 
-/// Limits where several faults meet: a watch that hides deletions for good leaves nothing to tell
-/// what hands have done; and where both a key and the record that counts keys were deleted by hand,
-/// its id may come again (`docs/proof/limits.md`).
+/// Returns true for limits that several faults reach together (`docs/proof/limits.md`).
+///
+/// A watch that hides deletions for good leaves no sign of a manual change. And if both a key and
+/// the record that counts keys were deleted by hand, the key's id may be used again.
 fn is_beyond_proof_together(plan: &Plan) -> bool {
     let among = |of: fn(Fault) -> bool| plan.entries.iter().any(|entry| of(entry.fault));
     let record = |fault| fault == Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord));
@@ -136,15 +142,15 @@ fn is_beyond_proof_together(plan: &Plan) -> bool {
     (hides && among(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(_))))) || (among(record) && among(key))
 }
 
-/// The plans of two faults whose first is that of `first`, which came to `outcome`; and how many
-/// are left out.
+/// Returns the plans of two faults that begin with `first`, which had the outcome `outcome`; then
+/// those that are left out.
 ///
-/// A pair is left out where the first fault is over and done with when the second one comes: it is
-/// none that outlasts its call, the run's last calls, with their answers, are those of the
-/// undisturbed run, and so is its end. From there on the run is the undisturbed one as far as
-/// anything shows that the operator does later, so the pair is the second fault by itself, which is
-/// explored anyway. What could differ is memory of the process that shows in no call of an
-/// undisturbed rest, which is why a part of the pairs that are left out is run nevertheless.
+/// A pair is left out if the first fault has no effect any more when the second one occurs: it
+/// doesn't outlast its call, the run's last calls and their answers are those of the fault-free
+/// run, and so is its end. From there on nothing distinguishes the run from the fault-free one, so
+/// the pair equals the second fault alone, which is explored anyway. The process's memory could
+/// still differ without showing in any call of a fault-free rest; for that reason a part of the
+/// pairs that are left out is run nevertheless.
 pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool) -> (Vec<Plan>, Vec<Plan>) {
     let Some((begin, fault)) = first.entries.first().and_then(|it| Some((number_of(&it.effect)?, it.fault))) else {
         return Default::default();
@@ -155,7 +161,7 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
     let (mut kept, mut left_out) = (Vec::new(), Vec::new());
     for fault in Fault::all_single() {
         for line in lines.iter().filter(|line| line.number > begin && line.number <= outcome.until) {
-            // What holds for the whole run may have kept the first fault from its call.
+            // A fault of the whole run may have kept the first fault from its call.
             let fits = !fault.is_of_run() && applies(fault, line.number, &line.call, begin + 1);
             if !fits || is_beyond_proof(fault, &line.call) {
                 continue;
@@ -171,7 +177,7 @@ pub fn pairs(undisturbed: &Outcome, first: &Plan, outcome: &Outcome, alike: bool
     (kept, left_out)
 }
 
-/// How many last calls two runs have in common, with their answers.
+/// Returns the number of last calls, with their answers, that two runs have in common.
 fn common_end(one: &Outcome, other: &Outcome) -> usize {
     one.lines()
         .iter()
@@ -196,8 +202,7 @@ mod tests {
     use crate::explorer::{Schedule, run, scenarios};
     use crate::oracles::canonical;
 
-    /// The argument by which pairs are left out, put to the test: each is what its second fault is
-    /// by itself.
+    /// Tests the argument by which pairs are left out: each ends like its second fault alone.
     #[test]
     fn pairs_that_are_left_out_go_on_as_their_second_fault_alone() {
         let mut compared = 0;
@@ -221,7 +226,7 @@ mod tests {
                     let by_itself = number.checked_add_signed(-later).expect("it is a call of the undisturbed run");
                     let alone = play(&single(by_itself, second.fault).expect("it is no call 0"));
                     let (line, pair) = (pair.to_string(), play(pair));
-                    // Jitter is drawn anew, so calls may come in another order.
+                    // Jitter is drawn again, so calls may come in another order.
                     let broken = |outcome: &Outcome| outcome.violations.iter().map(|it| it.promise).collect::<Vec<_>>();
                     assert_eq!((broken(&pair), pair.reached), (broken(&alone), alone.reached), "{name} 1 {line}");
                     assert_eq!(canonical(&pair.end).difference(&canonical(&alone.end)), None, "{name} 1 {line}");

@@ -1,4 +1,4 @@
-//! Plays one schedule to its rest, and judges all but how it ended.
+//! Plays one schedule until it is at rest, and judges everything but its end state.
 
 use std::time::Duration;
 
@@ -16,36 +16,36 @@ use super::schedule::Schedule;
 use super::stage::{PATIENCE, Stage};
 use crate::oracles::{Case, Judgement, Promise, Setting, Shown, Violation, judge};
 
-/// How long a run goes on at rest where it shows what the operator does of itself: everything is
-/// looked at once in ten minutes, jitter included, so two looks at it are seen.
+/// Time that a run goes on at rest to show what the operator does without a cause. Everything is
+/// checked once in ten minutes, jitter included, so two checks are seen.
 const LONG_REST: Duration = Duration::from_secs(1500);
-/// How long a third party's touch of all claims is given to have consequences.
+/// Time for a third party's touch of all claims to have consequences.
 const TOUCH: Duration = Duration::from_secs(3);
-/// How far the gateway of the simulated world may be behind the Secrets.
+/// Time that the gateway of the simulated world may be behind the Secrets.
 const GATEWAY_LAG: Duration = Duration::from_secs(5);
 
-/// How much later a gateway may hear of a change where its own watch met a fault: kube's longest
-/// wait before it tries again, and what a late watch is late.
+/// Additional lag of a gateway whose own watch met a fault: kube's longest backoff, and the delay
+/// of a late watch.
 const TOLD_LATE: Duration = Duration::from_secs(40);
 
-/// Most calls in a run: one that makes more goes round and round. The longest there is makes some
-/// thousands.
+/// Most calls in a run; an operator that makes more is assumed to loop. The longest regular run
+/// makes some thousands.
 const MOST_CALLS: u64 = 20_000;
 
-/// Runs a schedule by itself, without a look at how others end or at how it rests.
+/// Plays a schedule alone, without a comparison with other ends and without the long rest.
 pub(super) fn play_apart(schedule: &Schedule) -> Outcome {
     played(schedule, false, |outcome| outcome)
 }
 
-/// Plays a schedule on a thread of its own, if so with a long rest, and has what came of it told
-/// there.
+/// Plays a schedule on a new thread, with a long rest if `rests_long`, and passes its outcome to
+/// `tell` there.
 pub(super) fn played<R: Send>(schedule: &Schedule, rests_long: bool, tell: impl FnOnce(Outcome) -> R + Send) -> R {
     let scenario = || play(schedule, rests_long, MOST_CALLS);
     seeded_run(schedule.seed)
         .run_and(scenario, |ended| tell(ended.unwrap_or_else(|panic| Outcome::of_panic(panic.as_ref()))))
 }
 
-/// Plays a scenario to its rest, and judges all but how it ended.
+/// Plays a scenario until it is at rest, and judges everything but its end state.
 async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome {
     let (scenario, start) = (schedule.scenario, tokio::time::Instant::now());
     let log = Log::keep();
@@ -69,10 +69,10 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
     let took = start.elapsed();
     let mut rested = stage.world.effects.count();
     if violations.is_empty() {
-        // What a look at everything still has to put right is put right by the first.
+        // The first pass over everything may still repair something.
         touch(&stage, 1).await;
         stage.pass(others::told_late(&stage.world.effects.fired())).await;
-        // A move, once what was in its way is gone, ends with the last key to the bucket before.
+        // A move that was blocked ends with the last key to the former bucket.
         let _came_right = stage.until(PATIENCE, |facts| rests(scenario, &stage, facts)).await;
         stage.world.note(What::AtRest);
         touch(&stage, 2).await;
@@ -82,7 +82,7 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
         if rests_long && nothing_is_due(&stage.world.facts(), LONG_REST) {
             stage.world.pass(LONG_REST).await;
         }
-        // Beyond its last call an operator is mute, which is no rest.
+        // An operator beyond its last allowed call makes none, which must not pass for rest.
         violations.splice(..0, goes_round(&stage));
     }
     violations.splice(..0, untimely_ends(&stage));
@@ -97,20 +97,22 @@ async fn play(schedule: &Schedule, rests_long: bool, most_calls: u64) -> Outcome
     let Judgement { violations: judged, limits } =
         judge(&Case { history: &history, end: &end, setting: &setting, shown: &shown });
     violations.extend(judged);
-    // The first look at everything may have put it right in another way.
+    // The first pass over everything may have led to another end.
     let reached = reached && (scenario.goal.holds)(&end);
     Outcome { before: stage.before, until, rested, history, end, faults, gateway, violations, limits, took, reached }
 }
 
-/// An operator that made more calls than a run may have, at rest too.
+/// Returns the violation of an operator that made more calls than a run may have, also at rest.
 pub(super) fn goes_round(stage: &Stage) -> Option<Violation> {
     let effects = &stage.world.effects;
     let message = || format!("the operator goes round and round: {} calls, and no end", effects.count());
     effects.exhausted().then(|| Violation { promise: stage.unbounded(), message: message(), event: None })
 }
 
-/// An operator that is no more does nothing wrong. One that panicked, or ended though nobody
-/// stopped it, comes back only by a restart.
+/// Returns the violations of operators that panicked, or ended though nobody stopped them.
+///
+/// A dead operator makes no wrong calls, so nothing else would show it; and only a restart would
+/// bring it back.
 pub(super) fn untimely_ends(stage: &Stage) -> Vec<Violation> {
     let broken = |message| Violation { promise: Promise::L6, message, event: None };
     let gave_up = stage.operators.iter().chain(&stage.stopped).any(Operator::gave_up);
@@ -119,7 +121,7 @@ pub(super) fn untimely_ends(stage: &Stage) -> Vec<Violation> {
 }
 
 pub(super) fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]) -> Setting {
-    // A watch that was cut comes back; one that is told late catches up.
+    // A watch that was cut is opened again; a late one catches up.
     let is_told_late = of_gateways.iter().any(|fault| matches!(fault, OfGateway::Kube(_) | OfGateway::Call(_)));
     let late = if is_told_late { TOLD_LATE } else { Duration::ZERO };
     Setting {
@@ -135,20 +137,21 @@ pub(super) fn setting(stage: &Stage, faults: &[Fault], of_gateways: &[OfGateway]
     }
 }
 
-/// What no tenant may read.
+/// Returns texts that no tenant may read.
 fn hidden(world: &World) -> Vec<String> {
     let own = [ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, OPERATOR_NAMESPACE].map(str::to_owned);
     own.into_iter().chain(world.hosts()).collect()
 }
 
-/// What people and machines could read.
+/// Returns the texts that people and machines could read: the log and the metrics.
 pub(super) fn shown(stage: &Stage, log: &Log) -> Vec<Shown> {
     let metrics = stage.operators.iter().chain(&stage.stopped);
     let metrics = metrics.map(|it| Shown { place: "the metrics".to_owned(), text: it.metrics() });
     [Shown { place: "the log".to_owned(), text: log.text() }].into_iter().chain(metrics).collect()
 }
 
-/// A third party touches every claim, and the operator looks at all of them.
+/// Changes an annotation of every claim as a third party, so that the operator reconciles all of
+/// them.
 pub(super) async fn touch(stage: &Stage, time: u32) {
     stage.touch_claims(&stage.world.facts(), time);
     stage.world.pass(TOUCH).await;
@@ -171,7 +174,7 @@ mod tests {
         assert_eq!(calls.violations, []);
         let enough = calls.history.trace.effects();
         assert_eq!(within(enough).violations, []);
-        // The last one is made at rest, when somebody has touched the claim.
+        // The last call is made at rest, after the touch of the claim.
         for most in [20, enough - 1] {
             let broken = within(most).violations;
             assert_eq!(broken[0].promise, Promise::L4);

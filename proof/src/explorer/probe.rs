@@ -1,4 +1,4 @@
-//! The last look of a run: what Ready promises a tenant, and what its key is not for.
+//! The final probe of a run: `Ready` promises a tenant access, and its key opens nothing else.
 
 use aws_sdk_s3::error::ProvideErrorMetadata;
 use aws_sdk_s3::primitives::ByteStream;
@@ -9,14 +9,14 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::stage::Stage;
 
-/// How long a tenant that is asked to slow down tries again: longer than any watch lags.
+/// Time that a tenant retries after SlowDown: longer than any watch lags.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it waits each time, as `Retry-After` says.
+/// Wait between two retries, as in `Retry-After`.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Stage {
     /// Puts an object with the key of each bound claim, reads it back and finds it in a list,
-    /// through the gateway: whom it doesn't work for, and why.
+    /// through the gateway. Returns a sentence per claim for which that fails.
     pub(super) async fn probe(&self, facts: &Facts) -> Vec<String> {
         let mut failed = Vec::new();
         for (namespace, name, _) in facts.all("bucketclaims").filter(|(space, name, _)| facts.is_bound(space, name)) {
@@ -38,7 +38,7 @@ impl Stage {
         put_get_list(&client, &bucket).await
     }
 
-    /// Tries what a key is not for (I15): another bucket, and to do something with its own.
+    /// Tries requests that a key must not allow (I15): another bucket, and deleting its own.
     fn try_more(&self, id: &str, key: &str, bucket: &str) {
         let other = format!("{bucket}-of-others");
         for (operation, wanted, bucket) in [
@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// What a tenant does with its bucket first of all.
+/// Does the first things that a tenant does with its bucket.
 async fn put_get_list(client: &aws_sdk_s3::Client, bucket: &str) -> Result<(), String> {
     const PROBE: &str = "probe";
     let put = || {
@@ -66,13 +66,13 @@ async fn put_get_list(client: &aws_sdk_s3::Client, bucket: &str) -> Result<(), S
     };
     let until = Instant::now() + PATIENCE;
     let mut last = put().await;
-    // A gateway that waits for word of the others says so, and the tenant asks again.
+    // A gateway that waits for its peers answers SlowDown, and the tenant retries.
     while last.as_ref().is_err_and(|error| error.code() == Some("SlowDown")) && Instant::now() < until {
         sleep(AGAIN).await;
         last = put().await;
     }
     if last.as_ref().is_err_and(|error| error.code() == Some("QuotaExceeded")) {
-        // The bucket is full, which a tenant is told so.
+        // The bucket is full, and the answer states it.
         return Ok(());
     }
     last.map_err(|error| format!("can't put an object into {bucket}: {error:?}"))?;

@@ -1,5 +1,5 @@
-//! The last look at accesses: an entry that says it is open opens, as far as it says, and one that
-//! says it is closed does not (A5, A1).
+//! The final probe of accesses: an entry reported as open allows what it reports, and one reported
+//! as closed allows nothing (A5, A1).
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::ProvideErrorMetadata;
@@ -10,7 +10,7 @@ use stowage_world::history::facts::field;
 
 use super::stage::Stage;
 
-/// What a key may do in a bucket, as tried.
+/// Observed permissions of a key in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tried {
     lists: bool,
@@ -19,8 +19,8 @@ struct Tried {
 }
 
 impl Stage {
-    /// Tries each entry of each access with the key that its Secret holds: whom what it tells is
-    /// not true of, and why.
+    /// Tries each entry of each access with the key from its Secret. Returns a sentence per entry
+    /// whose status is not true.
     pub(super) async fn probe_accesses(&self, facts: &Facts) -> Vec<String> {
         let mut failed = Vec::new();
         for (namespace, name, access) in facts.all("bucketaccesses") {
@@ -72,8 +72,8 @@ async fn lists(client: &Client, bucket: &str, prefix: &str) -> bool {
     is_let_in(client.list_objects_v2().bucket(bucket).prefix(prefix).send().await)
 }
 
-/// True where the gateway let a request pass. That a bucket is full is the tenant's own, and that
-/// it is gone its claim tells.
+/// Returns true if the gateway let a request pass. A full bucket is the tenant's own concern, and a
+/// missing one is reported by its claim.
 fn is_let_in<T, E: ProvideErrorMetadata>(outcome: Result<T, E>) -> bool {
     outcome.map_or_else(|error| matches!(error.code(), Some("QuotaExceeded" | "NoSuchBucket")), |_| true)
 }

@@ -1,4 +1,4 @@
-//! The quick choice: every fault once in every phase, and something of every scenario.
+//! The quick selection: every fault once in every phase, and some plans of every scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use stowage_world::effects::Plan;
 
 use super::scenario::ScenarioPhase;
 
-/// Plans that each scenario gets besides, whatever was tried before.
+/// Number of plans that each scenario gets in addition, even if their faults were tried before.
 const BESIDES: usize = 5;
 
-/// What was chosen so far.
+/// The state of the selection.
 #[derive(Debug)]
 pub(super) struct Quick {
     random: fastrand::Rng,
-    /// Faults that were tried in a phase.
+    /// Faults that were tried already, by phase.
     tried: BTreeSet<(String, ScenarioPhase)>,
 }
 
 impl Quick {
-    /// Nothing yet; what is chosen follows from the seed.
+    /// Creates an empty selection; all choices follow from the seed.
     pub(super) fn new(seed: u64) -> Self {
         Self { random: fastrand::Rng::with_seed(seed), tried: BTreeSet::new() }
     }
 
-    /// Of a scenario's plans: one for every fault, or pair of faults, that was not tried in this
-    /// phase, at any effect, and some others.
+    /// Selects from a scenario's plans: one for every fault, or pair of faults, not yet tried in
+    /// this phase, at any effect; and a few more.
     pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: ScenarioPhase) -> Vec<Plan> {
         let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
         for plan in plans {

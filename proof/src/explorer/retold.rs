@@ -1,8 +1,8 @@
-//! Plays what was done in a running simulator again: the same steps in a world of its own, on
-//! virtual time, with the production operator; and judges it by every promise.
+//! Replays the recording of a running simulator: the same steps in a new world, on virtual time,
+//! with the production operator; and judges the run by every promise.
 //!
-//! There is no goal to come to, as nobody knows what people wanted. What the end has to show is
-//! judged where all comes to rest.
+//! There is no goal, because the users' intentions are not recorded. The end state is judged once
+//! the world is at rest.
 
 use std::time::Duration;
 
@@ -31,40 +31,40 @@ use crate::oracles::{Case, Judgement, Promise, Setting, Violation, judge};
 
 /// Most calls of the operator.
 const MOST_CALLS: u64 = 2_000_000;
-/// What has gone wrong by halves shows in later passes.
+/// Time in which later passes show a partial failure.
 const AFTERMATH: Duration = Duration::from_secs(100);
-/// Longer than the interval of drift checks: what comes within it is waited for.
+/// Longer than the interval of drift checks: anything due within it is waited for.
 const SOON: Duration = Duration::from_secs(900);
-/// How long writes are gathered for the cluster's own controllers.
+/// Time that writes are gathered for the cluster's own controllers.
 const GATHERED: Duration = Duration::from_millis(20);
-/// Characters of a UID.
+/// Length of a UID in characters.
 const UID: usize = 36;
-/// How far time goes in one leap.
+/// Longest single jump of the clock.
 const LEAP: Duration = Duration::from_secs(24 * 3600);
 
-/// What came of it.
+/// The result of a replay.
 #[derive(Debug)]
 pub struct Retold {
     /// The run.
     pub outcome: Outcome,
-    /// Steps that were refused, with the reason: where they were seen they weren't.
+    /// Steps that were refused, with the reason, though they were not refused in the recording.
     pub refused: Vec<String>,
-    /// Whether it came to rest, so that the end was judged too.
+    /// True if the world came to rest, so that the end was judged as well.
     pub rested: bool,
 }
 
-/// A claim, an access or an ObjectBucketClaim in the end.
+/// The final state of a claim, an access or an ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ended {
     /// Resource name, such as `bucketclaims`.
     pub resource: &'static str,
     /// Namespace and name.
     pub name: String,
-    /// Its phase; of an access the reason of `Ready`. Empty for one that has no status.
+    /// Its phase; for an access the reason of `Ready`. Empty for an object without a status.
     pub phase: String,
 }
 
-/// Plays it under this plan, on a thread of its own. A panic breaks a promise.
+/// Replays the recording under this plan, on a new thread. A panic breaks a promise.
 pub fn retell(deeds: &Deeds, seed: u64, plan: &Plan) -> Retold {
     let of_panic = |panic: Box<dyn std::any::Any + Send>| Retold {
         outcome: Outcome::of_panic(panic.as_ref()),
@@ -75,13 +75,13 @@ pub fn retell(deeds: &Deeds, seed: u64, plan: &Plan) -> Retold {
 }
 
 impl Retold {
-    /// The timeline of the run, which this line replays.
+    /// Returns the timeline of the run, which this line replays.
     pub fn timeline(&self, line: String, plan: &Plan) -> Timeline {
         let unmet = self.outcome.history.trace.unmet(plan);
         Timeline::by_line(line, unmet.entries.iter().map(ToString::to_string).collect(), &self.outcome)
     }
 
-    /// The faults that met another call than where they were seen, in words.
+    /// Describes the faults that met another call than in the recording.
     pub fn elsewhere(&self, deeds: &Deeds, plan: &Plan) -> Vec<String> {
         let other = |met: &Met| {
             let entry = plan.entries.iter().find(|entry| entry.to_string() == met.fault)?;
@@ -92,7 +92,7 @@ impl Retold {
         deeds.met.iter().filter_map(other).collect()
     }
 
-    /// What became of what people asked for.
+    /// Returns the final states of the objects that users created.
     pub fn ended(&self) -> Vec<Ended> {
         let facts = &self.outcome.end;
         let of = |resource: &'static str| {
@@ -105,7 +105,7 @@ impl Retold {
     }
 }
 
-/// The call that a plan means.
+/// Returns the call that a plan's pattern refers to.
 fn nth<'a>(lines: &'a [Line], effect: &EffectPattern) -> Option<&'a Line> {
     match effect {
         EffectPattern::Number(number) => lines.iter().find(|line| line.number == number.get()),
@@ -116,8 +116,9 @@ fn nth<'a>(lines: &'a [Line], effect: &EffectPattern) -> Option<&'a Line> {
     }
 }
 
-/// Whether a call has the same name here: what the operator keeps for itself is named after UIDs,
-/// and so is a bucket whose name was left to it.
+/// Returns true if a call has the same name in every world.
+///
+/// Internal Secrets are named after UIDs, and so are buckets whose claims name none.
 fn is_nameable(call: &str) -> bool {
     let is_uid = |text: &[u8]| {
         let fits = |(at, byte): (usize, &u8)| match at {
@@ -129,7 +130,7 @@ fn is_nameable(call: &str) -> bool {
     !call.contains(&format!(" {OPERATOR_NAMESPACE}/")) && !call.as_bytes().windows(UID).any(is_uid)
 }
 
-/// A world as a running simulator's is.
+/// Returns options for a world like that of a running simulator.
 fn options(deeds: &Deeds, seed: u64, plan: &Plan) -> Options {
     let mut backends = BackendStore::of_manifests(&documents(deeds));
     backends.iter_mut().for_each(|backend| ADMIN_ACCOUNT.clone_into(&mut backend.account));
@@ -145,7 +146,7 @@ fn options(deeds: &Deeds, seed: u64, plan: &Plan) -> Options {
     }
 }
 
-/// The objects that are written whole.
+/// Returns the objects that are written as a whole.
 fn documents(deeds: &Deeds) -> Vec<Document> {
     let whole = deeds.steps.iter().filter(|step| {
         matches!(step.deed, Deed::Create(_) | Deed::Replace(_) | Deed::Apply(_)) && step.with["kind"].is_string()
@@ -169,7 +170,7 @@ async fn play(deeds: &Deeds, seed: u64, plan: &Plan) -> Retold {
     let (took, mut rested) = (start.elapsed(), stage.world.effects.count());
     let rests = rests && violations.is_empty();
     if rests {
-        // What a look at everything still has to put right is put right by the first.
+        // The first pass over everything may still repair something.
         touch(&stage, 1).await;
         stage.pass(others::told_late(&stage.world.effects.fired())).await;
         stage.world.note(What::AtRest);
@@ -192,8 +193,8 @@ async fn play(deeds: &Deeds, seed: u64, plan: &Plan) -> Retold {
     Retold { outcome, refused, rested: rests }
 }
 
-/// Takes all steps at their times, and lets as much time pass as passed after them. Says which were
-/// refused.
+/// Takes all steps at their recorded times, then lets the recorded rest of the time pass. Returns
+/// the steps that were refused.
 async fn steps(deeds: &Deeds, stage: &mut Stage) -> Vec<String> {
     let (mut refused, mut due) = (Vec::new(), Instant::now());
     for (number, step) in (1..).zip(&deeds.steps) {
@@ -210,7 +211,7 @@ async fn steps(deeds: &Deeds, stage: &mut Stage) -> Vec<String> {
                     Shift::Starts => WorldStep::StartOperator,
                     Shift::Stops => WorldStep::StopOperator,
                 };
-                // Neither waits for anything.
+                // Neither step waits for anything.
                 let _ = stage.take(&taken.into()).await;
             }
             _ => {
@@ -227,13 +228,13 @@ async fn steps(deeds: &Deeds, stage: &mut Stage) -> Vec<String> {
     refused
 }
 
-/// Lets time pass until then, while the cluster's own controllers act on each write soon: as in a
-/// simulator that runs, where a namespace is gone in a moment.
+/// Lets time pass while the cluster's own controllers react to each write soon, as in a running
+/// simulator, where a namespace is gone in a moment.
 async fn pass(stage: &Stage, until: Instant) {
     loop {
         stage.world.run_cluster_controllers();
         let now = Instant::now();
-        // While a fault has them rest, there is always something new.
+        // While a fault stops the controllers, there is always pending work.
         if now >= until || timeout_at(until, stage.world.news_for_controllers()).await.is_err() {
             return;
         }
@@ -241,7 +242,7 @@ async fn pass(stage: &Stage, until: Instant) {
     }
 }
 
-/// Days go by at once, while nobody but the gateway is at work.
+/// Advances the clock in jumps of up to a day, while only the gateway is working.
 async fn leap(mut time: Duration) {
     while !time.is_zero() {
         let part = time.min(LEAP);
@@ -250,7 +251,7 @@ async fn leap(mut time: Duration) {
     }
 }
 
-/// Sends a write as it was sent.
+/// Sends a write as it was recorded.
 async fn ask(stage: &Stage, step: &Step) -> Result<(), String> {
     let Some((method, place, content_type)) = step.deed.request() else { return Ok(()) };
     let mut with = step.with.clone();
@@ -265,7 +266,7 @@ async fn ask(stage: &Stage, step: &Step) -> Result<(), String> {
     }
 }
 
-/// Has the owners that an object names be those of this world, which have other UIDs.
+/// Replaces the owner UIDs of an object by those of this world.
 fn own(with: &mut Value, facts: &Facts) {
     let namespace = with["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
     let Some(owners) = with.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) else { return };
@@ -282,7 +283,7 @@ fn own(with: &mut Value, facts: &Facts) {
     }
 }
 
-/// Has each store accept the keys that its backends' Secrets hold by now.
+/// Makes each store accept the keys that its backends' Secrets now contain.
 fn open_stores(stage: &Stage) {
     let facts = stage.world.facts();
     for (_, _, backend) in facts.all("s3backends") {
@@ -297,8 +298,8 @@ fn open_stores(stage: &Stage) {
     }
 }
 
-/// Lets what has gone wrong by halves show, and waits until nothing is due soon. Then each key that
-/// is told to work has to. Says whether all rests.
+/// Waits until partial failures have shown and nothing is due soon, then probes each key that is
+/// reported to work. Returns true if the world is at rest.
 async fn settle(stage: &Stage, violations: &mut Vec<Violation>) -> bool {
     let fired = stage.world.effects.fired();
     let still: Duration = fired.iter().map(|fault| others::stands_still(*fault) + others::is_behind(*fault)).sum();
@@ -320,7 +321,7 @@ mod tests {
     use super::super::Detail;
     use super::*;
 
-    /// What a simulator notes of its beginning and of a claim.
+    /// Recording of a simulator's start and of one claim.
     const HISTORY: &str = r#"
 began: empty
 steps:
@@ -418,7 +419,8 @@ afterwards: 20s
         assert_eq!(retell(&deeds(more), 1, &Plan::default()).refused, [] as [&str; 0]);
     }
 
-    /// By the UID that it had where it was seen, an owner would be gone, and its own with it.
+    /// With the recorded UID the owner would not exist, and the garbage collector would delete the
+    /// object.
     #[test]
     fn an_object_stays_with_its_owner_who_has_another_uid_here() {
         let owner = "{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, name: photos, uid: of-another-life}";

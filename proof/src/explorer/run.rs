@@ -1,4 +1,4 @@
-//! Runs one schedule, and judges it; its end too, by the ends of other runs.
+//! Runs one schedule and judges it, including a comparison of its end with those of other runs.
 
 use super::others;
 use super::outcome::Outcome;
@@ -7,13 +7,13 @@ use super::reference::undisturbed_end;
 use super::schedule::{FIRST_SEED, Schedule};
 use crate::oracles::{Promise, Violation, canonical};
 
-/// Runs a schedule in a world of its own, on a thread of its own, and judges it; its end too. A
-/// panic breaks a promise.
+/// Runs a schedule in a new world, on a new thread, and judges it and its end. A panic breaks a
+/// promise.
 pub fn run(schedule: &Schedule) -> Outcome {
     run_and(schedule, |outcome| outcome)
 }
 
-/// As [`run`], of which only what `tell` makes of it leaves the thread.
+/// Runs a schedule like [`run`], but returns only the result of `tell` from its thread.
 pub(super) fn run_and<R: Send>(schedule: &Schedule, tell: impl FnOnce(Outcome) -> R + Send) -> R {
     played(schedule, schedule.rests_long(), |mut outcome| {
         judge_end(schedule, &mut outcome);
@@ -21,12 +21,13 @@ pub(super) fn run_and<R: Send>(schedule: &Schedule, tell: impl FnOnce(Outcome) -
     })
 }
 
-/// Judges how a schedule ended: as a run without faults if nobody but the network and the services
-/// has done anything (D1), and as that of the first seed if only the order of a user's acts differs
-/// (D2).
+/// Judges the end of a schedule.
+///
+/// It must be that of a fault-free run if only the network and the services misbehaved (D1), and
+/// that of the first seed if only the order of a user's actions differs (D2).
 fn judge_end(schedule: &Schedule, outcome: &mut Outcome) {
     let nobody = !outcome.faults.iter().any(|fault| others::is_somebodys_doing(*fault));
-    // Under a fault of a gateway's call its client has stored something else.
+    // Under a fault of a gateway's call its client has stored other data.
     if !outcome.reached || !outcome.violations.is_empty() || !nobody || !schedule.gateway.is_empty() {
         return;
     }
@@ -59,8 +60,8 @@ mod tests {
     use super::super::scenarios;
     use super::*;
 
-    /// When its bucket is looked at next is farther ahead than time goes: the pass that reckons it
-    /// panics.
+    /// A scenario in which the next bucket check is due after the largest possible time: the pass
+    /// that computes it panics.
     static PANICKING: Scenario = Scenario {
         name: "panicking",
         about: "an operator is to look at buckets again in more time than there is",
@@ -88,7 +89,7 @@ mod tests {
         ..PANICKING
     };
 
-    /// All is as it is wanted, and nobody is left to keep it so.
+    /// The end is as wanted, but no operator is left to keep it so.
     #[test]
     fn an_operator_that_ended_of_itself_is_not_at_rest() {
         let outcome =
@@ -98,7 +99,7 @@ mod tests {
         assert!(first.promise == Promise::L6 && first.message == words, "{first}");
     }
 
-    /// Looks at everything every half minute, as long as it lives.
+    /// A scenario in which an operator checks everything every half minute.
     static RESTLESS: Scenario = Scenario {
         name: "restless",
         about: "an operator looks at buckets again and again",
@@ -122,7 +123,7 @@ mod tests {
         }
     }
 
-    /// What another end would be: one object less.
+    /// Returns an outcome with another end: one object less.
     fn altered(mut outcome: Outcome) -> Outcome {
         let claim = ("bucketclaims".to_owned(), "team-a".to_owned(), "photos".to_owned());
         Arc::make_mut(&mut outcome.end.objects).remove(&claim).expect("it ends with a claim");

@@ -1,6 +1,6 @@
-//! A scenario: what people do in a simulated world, step by step, and what is to come of it.
+//! Scenarios: the actions of people in a simulated world, step by step, and their goal.
 //!
-//! Plain data. Those that are made of a scene are played against a real API server, too.
+//! A scenario is plain data. Those built from a scene are also played against a real API server.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,39 +12,42 @@ use stowage_world::scenes::{Goal, Step, Target};
 
 use super::script::Attempt;
 
-/// What people do, and what is to come of it.
+/// A script of actions and its goal.
 #[derive(Debug)]
 pub struct Scenario {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is about, in one line.
+    /// A one-line summary.
     pub about: &'static str,
     /// The phase of a claim's life that faults meet.
     pub phase: ScenarioPhase,
-    /// The world that it plays in.
+    /// The world to play in.
     pub world: fn() -> Options,
-    /// What people do, in order.
+    /// The actions of people, in order.
     pub script: fn() -> Vec<ScenarioStep>,
-    /// What it comes to.
+    /// The state to reach.
     pub goal: Goal,
-    /// Whether all rests in a way that is no goal, but what these faults must or may lead to here.
-    /// What they lead to in every scenario need not be said.
+    /// Returns true if the world rests in a state that is not the goal, but that these faults must
+    /// or may lead to here.
+    ///
+    /// States that faults lead to in every scenario are known elsewhere and need not be listed.
     pub otherwise: fn(&Facts, &[Fault]) -> bool,
-    /// Whether all runs in which nobody does anything else end alike; not where it is open who wins
-    /// a name.
+    /// True if all runs without changes by other actors have the same end. False if it is open
+    /// which claim wins a name.
     pub ends_alike: bool,
-    /// What else must hold where it has come to its goal, in spite of these faults; says in one
-    /// sentence what doesn't.
+    /// Checks for further conditions of the goal, in spite of these faults; returns one sentence if
+    /// a condition fails.
     pub check: fn(&Facts, &[Fault]) -> Result<(), String>,
 }
 
 impl Scenario {
-    /// Whether it has acts whose order the seed decides.
+    /// Returns true if the seed decides the order of some actions.
     pub fn has_orders(&self) -> bool {
         (self.script)().iter().any(|step| matches!(step, ScenarioStep::More(WorldStep::AnyOrder(_))))
     }
 
-    /// Whether it has something that must come soon, whatever ails others (L5).
+    /// Returns true if a step has a deadline that applies even while other claims are in trouble
+    /// (L5).
     pub fn has_haste(&self) -> bool {
         (self.script)().iter().any(|step| matches!(step, ScenarioStep::More(WorldStep::Soon(..))))
     }
@@ -56,17 +59,17 @@ impl Scenario {
 pub enum ScenarioPhase {
     /// From a claim to a bound claim.
     Create,
-    /// The same with a bucket that was there before.
+    /// Like `Create`, with a bucket that existed before.
     Adopt,
     /// A key is replaced.
     Rotate,
     /// The spec of a bound claim changes.
     Edit,
-    /// A claim goes.
+    /// A claim is deleted.
     Delete,
-    /// A claim goes with its bucket.
+    /// A claim is deleted with a bucket that has to be emptied.
     Purge,
-    /// What was lost or broken comes back.
+    /// Something lost or broken is restored.
     Recover,
 }
 
@@ -90,43 +93,45 @@ pub type ScenarioStep = Step<WorldStep>;
 /// A step that only a simulated world can take.
 #[derive(Clone, Debug)]
 pub enum WorldStep {
-    /// An object comes back from a backup, under a new UID.
+    /// An object is restored from a backup, under a new UID.
     Restore(Target),
-    /// The internal Secrets are made to be those of an older version of the operator.
+    /// The internal Secrets are changed to those of an older version of the operator.
     Age,
-    /// A tenant begins to work with the consumer Secret of an access: namespace and name.
+    /// A tenant starts to use the consumer Secret of an access, given by namespace and name.
     AccessTenant(&'static str, &'static str),
-    /// A tenant of a claim begins to work at another gateway than the first, counted from 0.
+    /// A tenant of a claim, given by namespace and name, starts to use the gateway of this index,
+    /// which is not the first.
     TenantAt(&'static str, &'static str, usize),
-    /// The tenant of a claim puts the key aside that its Secret holds now: namespace and name.
+    /// The tenant of a claim, given by namespace and name, keeps the key that its Secret contains
+    /// now.
     Keep(&'static str, &'static str),
-    /// A gateway, counted from 0, hears of each change this late from here on.
+    /// The gateway of this index learns of each change with this delay from here on.
     FallBehind(usize, Duration),
-    /// Tenants ask a gateway, counted from 0, for these things, one after the other.
+    /// Tenants send requests to a gateway, one after the other.
     Requests {
-        /// What they do, in words.
+        /// A description of the requests.
         what: &'static str,
-        /// The gateway.
+        /// The index of the gateway, from 0.
         gateway: usize,
-        /// What they ask for.
+        /// The requests.
         attempts: fn() -> Vec<Attempt>,
     },
-    /// One more operator starts. It is started again after each crash.
+    /// One more operator starts. It is restarted after each crash.
     StartOperator,
-    /// The operator that was started last is stopped as SIGTERM does.
+    /// The operator that was started last is stopped, as by SIGTERM.
     StopOperator,
-    /// The same of the one that was started first, of those that run.
+    /// The operator that was started first, of those that run, is stopped likewise.
     StopFirstOperator,
-    /// These are taken in an order that the seed decides; the end must be the same (D2).
+    /// These steps are taken in an order that the seed decides; the end must not depend on it (D2).
     AnyOrder(Vec<ScenarioStep>),
-    /// A store falls ill.
+    /// A store's calls begin to fail.
     Outage(Outage),
-    /// What ails the stores of a host is over.
+    /// All outages of the stores at a host end.
     Recovery(&'static str),
-    /// Nothing is done until this holds, which has to come within this time, whatever ails others
-    /// (L5). For times when no faults happen.
+    /// Waits for this goal, which must be reached within this time even while other claims are in
+    /// trouble (L5). For times without faults.
     Soon(Goal, Duration),
-    /// The clock jumps this far: as when all machines were off.
+    /// The clock jumps by this time, as if all machines had been off.
     Leap(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! A schedule: one scenario with one seed and one plan. The line that it prints replays it.
+//! A schedule: one scenario with one seed and one plan. Its text form replays it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,26 +12,27 @@ use super::scenarios;
 /// One scenario with one seed and one plan of faults.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// What people do.
+    /// The scenario.
     pub scenario: &'static Scenario,
-    /// What everything that is drawn is drawn from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What goes wrong.
+    /// All faults except those of the gateways' calls.
     pub plan: Plan,
-    /// What goes wrong with the gateways' calls.
+    /// Faults of the gateways' calls.
     pub gateway: GatewayPlan,
 }
 
-/// The seed that the ends of others are compared with, where only the order of acts differs.
+/// The seed of the runs that the ends of others are compared with, where only the order of actions
+/// differs.
 pub(super) const FIRST_SEED: u64 = 1;
 
-/// Of the schedules of one fault every so many-th, drawn from its line, is looked at for longer
-/// once all is at rest: a long rest takes a fifth of the time of a run.
+/// One in this many schedules of one fault, chosen by a hash of its line, is observed for longer
+/// once it is at rest. A long rest takes a fifth of a run's time.
 const RESTS_LONG: u8 = 5;
 
 impl Schedule {
-    /// Whether the run goes on for long at rest. What comes of several faults together may come
-    /// right as late as that.
+    /// Returns true if the run goes on for long at rest. Not for several faults: their effects may
+    /// be repaired as late as that.
     pub(super) fn rests_long(&self) -> bool {
         let is_drawn = || Sha256::digest(self.to_string())[0].is_multiple_of(RESTS_LONG);
         match self.plan.entries.len() {
@@ -43,8 +44,8 @@ impl Schedule {
 }
 
 impl fmt::Display for Schedule {
-    /// `create 1 #17 crash(before)`, or `objects 1 | s3:PutObject@1 lost-answer` with the plan of
-    /// the gateways' calls behind a bar: what `stowage-proof replay` takes.
+    /// Writes `create 1 #17 crash(before)`, or `objects 1 | s3:PutObject@1 lost-answer` with the
+    /// plan of the gateways' calls after a bar, as `stowage-proof replay` takes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         explore::Schedule { scenario: self.scenario.name.to_owned(), seed: self.seed, plan: self.plan.clone() }
             .fmt(f)?;
@@ -55,8 +56,8 @@ impl fmt::Display for Schedule {
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
-    /// Reads the text form: scenario, seed, plan. What follows ` -- ` is a remark, as the corpus
-    /// has them.
+    /// Parses the text form: scenario, seed, plan. Text after ` -- ` is a remark, as in the corpus,
+    /// and is ignored.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
         let text = text.split_once(" -- ").map_or(text, |(schedule, _)| schedule);
         let (text, gateway) = text.split_once('|').unwrap_or((text, ""));
@@ -70,19 +71,19 @@ impl FromStr for Schedule {
     }
 }
 
-/// Why a text is no schedule.
+/// Error of parsing a [`Schedule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// There is no such scenario.
+    /// The scenario does not exist.
     #[error("there is no scenario `{0}`; there are: {known}", known = scenarios::names().join(", "))]
     Scenario(String),
-    /// What stands behind the bar is no plan.
+    /// The text after the bar is not a plan.
     #[error("of the gateways' calls: {0}")]
     Gateway(PlanError),
-    /// Nobody asks the gateways for anything in it.
+    /// No step of the scenario sends requests to the gateways.
     #[error("in the scenario `{0}` the gateways' calls have no numbers: nobody asks them for anything")]
     NoRequests(&'static str),
-    /// The line is no schedule of any scenario.
+    /// The line is not a schedule of any scenario.
     #[error(transparent)]
     Line(#[from] explore::ScheduleError),
 }

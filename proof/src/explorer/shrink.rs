@@ -1,12 +1,12 @@
-//! Makes a schedule that breaks a promise as small as it can be.
+//! Shrinks a schedule that breaks a promise.
 
 use stowage_world::effects::Plan;
 
 use super::run::run;
 use super::schedule::Schedule;
 
-/// The smallest schedule found that breaks the same promise still, the first of those that the
-/// whole one breaks. `None` where no fault can be left out.
+/// Returns the smallest schedule found that still breaks the same promise: the first one that the
+/// whole schedule breaks. `None` if no fault can be removed.
 pub fn shrink(line: &str) -> Option<String> {
     let whole: Schedule = line.parse().ok()?;
     let promise = run(&whole).violations.first()?.promise;

@@ -1,4 +1,4 @@
-//! The stage in the simulated world: takes the steps of a scenario.
+//! The stage of the simulated world: takes the steps of a scenario.
 
 use std::time::Duration;
 
@@ -21,53 +21,53 @@ use super::script::{self, HeldKey};
 use super::tenants::Tenant;
 use crate::oracles::Promise;
 
-/// How often a goal is looked for, in virtual time.
+/// Interval of checking for a goal, in virtual time.
 const GLANCE: Duration = Duration::from_secs(5);
-/// Longest that a scenario may take to come to a goal, in virtual time.
+/// Longest time for a scenario to reach a goal, in virtual time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Fields of internal Secrets that can be derived from the claim.
 const DERIVED: [&str; 2] = ["quota_soft_bytes", "quota_hard_bytes"];
 
-/// The field of credentials and bindings that follows from a record, which has it as well.
+/// A field of credentials and bindings that can be copied from the record.
 const OF_RECORD: &str = wire::ENDPOINT;
 
-/// Reasons of `Ready` that name what is in the way of a deletion.
+/// Reasons of `Ready` that name the obstacle to a deletion.
 const BLOCKED: [&str; 3] = ["BucketNotEmpty", "DeletionBlocked", "Paused"];
 
-/// What a goal never came to.
+/// Error: a goal was not reached in time.
 pub(super) struct NeverCame;
 
 /// A simulated world with the operators in it.
 pub(super) struct Stage {
     pub(super) world: World,
     pub(super) operators: Vec<Operator>,
-    /// Those that were stopped.
+    /// Operators that were stopped.
     pub(super) stopped: Vec<Operator>,
-    /// How many operators ran at once, at most.
+    /// Highest number of operators that ran at once.
     pub(super) most_operators: usize,
-    /// Whether operators elect the one that works.
+    /// True if operators elect a leader.
     pub(super) elects: bool,
-    /// Effects before faults could happen.
+    /// Number of effects before faults could begin.
     pub(super) before: u64,
-    /// Calls of gateways before faults could happen.
+    /// Number of calls of gateways before faults could begin.
     gateways_before: u64,
-    /// True if the plans have no fault: then each step comes to what it is to come to.
+    /// True if the plans have no fault: then each step must reach its goal.
     is_undisturbed: bool,
-    /// How far each gateway has fallen behind.
+    /// Additional lag of each gateway.
     pub(super) further_lags: Vec<Duration>,
-    /// The key that a tenant has put aside.
+    /// The key that a tenant kept.
     kept: Option<HeldKey>,
-    /// What lasts of the plan: it begins with the faults.
+    /// Lasting faults of the plan, from [`Self::begin`] on.
     lasting: Plan,
-    /// The same of the plan of the gateways' calls.
+    /// Lasting faults of the plan of the gateways' calls.
     lasting_at_gateways: GatewayPlan,
     seed: u64,
     tenants: u64,
 }
 
 impl Stage {
-    /// The world of a scenario, in which operators make no more than so many calls.
+    /// Creates the world of a scenario, in which operators may make at most `most_calls` calls.
     pub(super) fn new(
         scenario: &Scenario,
         seed: u64,
@@ -83,7 +83,7 @@ impl Stage {
         Self { is_undisturbed, lasting, lasting_at_gateways, ..Self::within(options, most_calls) }
     }
 
-    /// The world of these options, in which operators make no more than so many calls.
+    /// Creates a world with these options, in which operators may make at most `most_calls` calls.
     pub(super) fn within(options: Options, most_calls: u64) -> Self {
         let (seed, elects) = (options.seed, options.elects);
         let further_lags = vec![Duration::ZERO; options.gateways];
@@ -108,7 +108,7 @@ impl Stage {
         }
     }
 
-    /// Takes a step that no other stage can take.
+    /// Takes a step that only a simulated world can take.
     async fn take_own(&mut self, step: &WorldStep) -> Result<(), NeverCame> {
         match step {
             WorldStep::Restore(target) => self.restore(*target),
@@ -144,14 +144,15 @@ impl Stage {
         Ok(())
     }
 
-    /// Whether a fault of the plan lasts until it is ended.
+    /// Returns true if a fault of the plan lasts until it is ended.
     pub(super) fn has_lasting(&self) -> bool {
         !self.lasting.is_empty()
     }
 
-    /// The promise that is broken where what the user wants never comes: after a fault that lasted,
-    /// that it comes by itself once it is over; where a claim goes and nothing is told to be in its
-    /// way, that it comes to its end.
+    /// Returns the promise that is broken if the user's goal is not reached.
+    ///
+    /// After a lasting fault it is L6: everything recovers once the fault is over. If a claim is
+    /// being deleted and no condition names an obstacle it is L2: a deletion completes.
     pub(super) fn unreached(&self) -> Promise {
         let facts = self.world.facts();
         let hangs = |(namespace, name, claim): (_, _, &Value)| {
@@ -166,8 +167,8 @@ impl Stage {
         }
     }
 
-    /// The promise that is broken where the operator goes round and round: under a fault that lasts
-    /// another one.
+    /// Returns the promise that is broken if the operator loops; it depends on whether a fault
+    /// lasts.
     pub(super) fn unbounded(&self) -> Promise {
         if self.has_lasting() { Promise::E2 } else { Promise::L4 }
     }
@@ -186,7 +187,7 @@ impl Stage {
         self.world.gateway_effects.arm(self.lasting_at_gateways.clone());
     }
 
-    /// Takes steps in an order that the seed decides, some seconds apart.
+    /// Takes steps in an order that the seed decides, a few seconds apart.
     async fn in_any_order(&mut self, steps: &[ScenarioStep]) -> Result<(), NeverCame> {
         let mut order: Vec<&ScenarioStep> = steps.iter().collect();
         let mut random = fastrand::Rng::with_seed(self.seed);
@@ -198,11 +199,11 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until something holds, while the cluster's own controllers run.
+    /// Waits until a condition is met, while the cluster's own controllers run.
     pub(super) async fn until(&self, patience: Duration, holds: impl Fn(&Facts) -> bool) -> Result<(), NeverCame> {
         let deadline = Instant::now() + patience;
         while !holds(&self.world.facts()) {
-            // What is due at a time of day comes later by as much as the clock was set back
+            // Everything due at a wall-clock time comes later by as much as the clock was set back
             // meanwhile.
             let behind: Duration = self.world.effects.fired().into_iter().map(others::is_behind).sum();
             if Instant::now() > deadline + behind {
@@ -213,14 +214,14 @@ impl Stage {
         Ok(())
     }
 
-    /// Lets time pass, while the cluster's own controllers run: every few seconds, in weeks every
-    /// few minutes.
+    /// Lets time pass while the cluster's own controllers run: every few seconds, or every few
+    /// minutes if weeks pass.
     pub(super) async fn pass(&self, time: Duration) {
         let end = Instant::now() + time;
         let glance = GLANCE.max(time / 2_000);
         while Instant::now() < end {
             let (start, left) = (Instant::now(), end - Instant::now());
-            // Until somebody writes, no round but the last is worth its while.
+            // Until there is a write, only the last round has anything to do.
             let rounds = left.as_nanos().saturating_sub(1) / glance.as_nanos();
             let idle = glance * u32::try_from(rounds).unwrap_or(u32::MAX);
             if !idle.is_zero() && timeout(idle, self.world.news_for_controllers()).await.is_err() {
@@ -232,8 +233,8 @@ impl Stage {
         }
     }
 
-    /// A user's patch. That the object is gone meanwhile, or that the API server refuses it, is the
-    /// user's problem.
+    /// Sends a user's patch. An error is noted and ignored: the object may be gone, or the API
+    /// server may refuse the patch.
     async fn patch(&self, target: Target, patch: &Value) {
         let answer = self.api(target).patch(target.name, &PatchParams::default(), &Patch::Merge(patch)).await;
         if let Err(error) = answer {
@@ -251,14 +252,14 @@ impl Stage {
         target.kind.api(self.world.kube(), target.namespace)
     }
 
-    /// What a restore from a backup makes of an object: the same, but for its UID, its status and
-    /// its finalizers.
+    /// Restores an object from a backup: the same, except for its UID, its status and its
+    /// finalizers.
     fn restore(&self, target: Target) {
         self.world.cluster.recreate(target.kind.plural(), target.namespace, target.name);
     }
 
-    /// Leaves of the internal Secrets what an older version would have written: nothing that can be
-    /// derived.
+    /// Removes fields from the internal Secrets that an older version would not have written: all
+    /// that can be derived.
     fn age(&self) {
         for (namespace, name, secret) in self.world.facts().all("secrets") {
             let role = label(secret, wire::ROLE);
@@ -314,7 +315,8 @@ impl Stage {
         }
     }
 
-    /// What is not there, or has nowhere to go, is not copied.
+    /// Returns the store at an endpoint; `None` for an invalid or unknown one, to which nothing is
+    /// copied.
     fn store_at(&self, endpoint: &str) -> Option<Store> {
         self.world.store_at(&Endpoint::parse(endpoint).ok()?)
     }
@@ -337,7 +339,7 @@ impl Stage {
         }
     }
 
-    /// What the gateways called; of a world that is over, as it is told but once.
+    /// Returns the gateways' calls and clears their trace; for a world that has ended.
     pub(super) fn take_gateway_calls(&self, until: u64) -> GatewayCalls {
         let effects = &self.world.gateway_effects;
         let (fired, before) = (effects.fired(), self.gateways_before);
@@ -356,8 +358,8 @@ impl Stage {
         self.world.spawn(tenant.work(seed));
     }
 
-    /// A third party touches every claim, which changes nothing and has the operator look at all of
-    /// them again.
+    /// Changes an annotation of every claim as a third party, which has no effect except that the
+    /// operator reconciles all of them.
     pub(super) fn touch_claims(&self, facts: &Facts, touch: u32) {
         for (namespace, name, _) in facts.all("bucketclaims") {
             self.world.cluster.change("bucketclaims", namespace, name, |claim| {

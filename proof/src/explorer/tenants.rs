@@ -1,4 +1,5 @@
-//! Tenants: they read the consumer Secret now and then, hold what they read as pods do, and use it.
+//! Tenants: they read the consumer Secret now and then, keep what they read, as pods do, and use
+//! it.
 
 use std::time::Duration;
 
@@ -9,26 +10,26 @@ use stowage_world::gateway::Gateway;
 use stowage_world::history::facts::field;
 use stowage_world::history::{Chronicle, Used, What};
 
-/// Longest between two uses, in seconds.
+/// Longest time between two uses, in seconds.
 const PAUSE: u64 = 12;
-/// A tenant reads the Secret again once in so many uses, on average.
+/// A tenant reads the Secret again at one of this many uses, on average.
 const USES: u32 = 4;
 
 /// A tenant of one claim, or of one access.
 pub(super) struct Tenant {
     pub(super) cluster: Cluster,
     pub(super) gateway: Gateway,
-    /// Which gateway that is, counted from 0.
+    /// The index of the gateway.
     pub(super) at: usize,
     pub(super) chronicle: Chronicle,
     pub(super) clock: VirtualClock,
-    /// The resource of what it has: `bucketclaims` or `bucketaccesses`.
+    /// The resource that the tenant belongs to: `bucketclaims` or `bucketaccesses`.
     pub(super) plural: &'static str,
     pub(super) namespace: &'static str,
     pub(super) claim: &'static str,
 }
 
-/// A key as a tenant holds it.
+/// A key as read by a tenant.
 struct Held {
     secret: String,
     id: String,
@@ -38,14 +39,14 @@ struct Held {
 }
 
 impl Tenant {
-    /// Works for ever; when it does what is drawn from `seed`.
+    /// Works for ever; the times are drawn from `seed`.
     pub(super) async fn work(self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut held: Option<Held> = None;
         loop {
             tokio::time::sleep(Duration::from_millis(random.u64(500..PAUSE * 1000))).await;
             if held.is_none() || random.u32(0..USES) == 0 {
-                // Who reads while there is nothing to read goes on with what they have.
+                // If there is nothing to read, the tenant goes on with the key it has.
                 held = self.read().or(held);
             }
             if let Some(held) = &held {
@@ -54,7 +55,7 @@ impl Tenant {
         }
     }
 
-    /// The key that the claim's status points to, if it is all there.
+    /// Returns the key that the claim's status refers to, if it is complete.
     fn read(&self) -> Option<Held> {
         let claim = self.cluster.object(self.plural, self.namespace, self.claim)?;
         let name = claim["status"]["boundSecretName"].as_str()?;

@@ -1,10 +1,10 @@
-//! The transcript of a run: all that its schedule decides, line by line, in a form that two equal
-//! runs share.
+//! The transcript of a run: everything that its schedule decides, line by line, in a form that is
+//! equal for two equal runs.
 //!
-//! Among the calls of the trace stand the events of the history with all that is in them; then how
-//! all stood in the end, and what was broken. Left out is what kube's recorder takes from the
-//! machine's own clock: names and dates of Events. No line is a derived `Debug`, so renaming a type
-//! or a field of this project changes no transcript.
+//! It has the calls of the trace and, between them, the complete events of the history; then the
+//! final state and the violations. Names and dates of Events are left out, because kube's recorder
+//! takes them from the machine's own clock. No line is a derived `Debug`, so renaming a type or a
+//! field of this project changes no transcript.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,30 +17,30 @@ use stowage_world::history::{Asked, Called, Contents, Event, Exchange, Stored, T
 use super::outcome::Outcome;
 use crate::oracles::Violation;
 
-/// Resource of Events.
+/// Resource name of Events.
 const EVENTS: &str = "events";
-/// Where they have something of the machine's clock.
+/// JSON pointers to their fields that depend on the machine's clock.
 const OF_REAL_CLOCK: [&str; 3] = ["/metadata/name", "/eventTime", "/series/lastObservedTime"];
-/// What stands there instead.
+/// Replacement of the values of these fields.
 const MASK: &str = "*";
 
-/// Keys under which an object holds a text for people: the message of a condition or of an Event,
-/// the note of an Event.
+/// Keys of texts for people in an object: the message of a condition or of an Event, the note of an
+/// Event.
 const TEXTS: [&str; 2] = ["message", "note"];
-/// Key beside such a text, in conditions and in Events of both versions.
+/// Key next to such a text, in conditions and in Events of both versions.
 const REASON: &str = "reason";
 
-/// How much of a run counts for its hash.
+/// The part of a run that its hash covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Everything.
     All,
-    /// Everything but texts for people: two versions of the operator that word a message
+    /// Everything except texts for people: two versions of the operator that phrase a message
     /// differently have the same hash.
     Behaviour,
 }
 
-/// The transcript of what came of a schedule; its text is the lines.
+/// The transcript of an outcome; its [`Display`](fmt::Display) form is the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Transcript<'a> {
     outcome: &'a Outcome,
@@ -48,13 +48,16 @@ pub struct Transcript<'a> {
 }
 
 impl Outcome {
-    /// All that the schedule decides, line by line.
+    /// Returns everything that the schedule decides, line by line.
     pub fn transcript(&self, detail: Detail) -> Transcript<'_> {
         Transcript { outcome: self, detail }
     }
 
-    /// SHA-256 of the transcript in hex: the same for the same schedule, always. Made only on
-    /// request, because it adds a seventh to the time of an average schedule.
+    /// Returns the SHA-256 of the transcript in hex, which is always the same for the same
+    /// schedule.
+    ///
+    /// It is computed only on request, because it adds a seventh to the time of an average
+    /// schedule.
     pub fn hash(&self, detail: Detail) -> String {
         hex::encode(Sha256::digest(self.transcript(detail).to_string()))
     }
@@ -85,7 +88,7 @@ impl fmt::Display for Transcript<'_> {
 }
 
 impl Transcript<'_> {
-    /// An event in one line.
+    /// Writes an event in one line.
     fn event(&self, f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
         let Event { at, effect, what } = event;
         write!(f, "{at} ")?;
@@ -167,7 +170,7 @@ impl Transcript<'_> {
     }
 }
 
-/// Masks the texts for people in an object or in the body of a patch, at any depth.
+/// Masks texts for people in an object or in the body of a patch, at any depth.
 fn mask_texts(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -217,7 +220,7 @@ fn write_contents(f: &mut fmt::Formatter<'_>, word: &str, contents: &Contents) -
     Ok(())
 }
 
-/// A bucket with all that a snapshot has of it, or none.
+/// All fields of a bucket's snapshot, or `none`.
 struct Snapshot<'a>(Option<&'a BucketSnapshot>);
 
 impl fmt::Display for Snapshot<'_> {
@@ -247,7 +250,7 @@ mod tests {
         play_apart(&schedule)
     }
 
-    /// Changes a field of the first stored object of a resource that has it.
+    /// Changes a field of the first stored object of a resource that has this field.
     fn alter(outcome: &mut Outcome, resource: &str, pointer: &str) {
         let stored = outcome.history.events.iter_mut().find_map(|event| match &mut event.what {
             What::Stored(stored) if stored.plural == resource => {
@@ -295,7 +298,7 @@ mod tests {
         assert_ne!(one.hash(Detail::All), other.hash(Detail::All), "what was asked");
     }
 
-    /// The machine's clock names Events, and dates them; what they say counts.
+    /// The machine's clock determines names and dates of Events; their texts count.
     #[test]
     fn names_and_dates_of_events_are_left_out() {
         let one = outcome();

@@ -1,10 +1,11 @@
-//! Accesses: what their keys open, while whose word is what, how many there are (A1, A2, A3), that
-//! the status tells of them (I16), and that nothing of them outlives them (I12).
+//! Accesses: the buckets that their keys open, under whose consent, and how many keys there are
+//! (A1, A2, A3); the truth of their status (I16); and that none of their Secrets outlives them
+//! (I12).
 //!
-//! A gateway follows the Secrets, and may be behind them by its lag. So a key that was let list a
-//! bucket must have been good for it at some moment since that long ago: by its own Secret, by the
-//! record of its access, and by the record of the bucket. What an administrator shares is judged by
-//! the last look alone (A5): it stands in no Secret.
+//! A gateway follows the Secrets, and may be behind them by its lag. So a key that was allowed to
+//! list a bucket must have been valid for it at some moment within that lag: by its own Secret, by
+//! the record of its access, and by the record of the bucket. Buckets that an administrator shares
+//! are judged by the final probe alone (A5), because no Secret records that consent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,32 +21,33 @@ use super::case::Case;
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep, are_alone};
 
-/// The longest that a call of the operator is under way.
+/// Longest duration of a call of the operator.
 const A_CALL: SignedDuration = SignedDuration::from_mins(1);
 
 /// A key id and a bucket.
 type Pair = (String, String);
 
-/// What is remembered of accesses.
+/// The oracle's memory of accesses.
 #[derive(Debug)]
 pub(super) struct Accesses<'a> {
-    /// Whether no two operators ever ran at once.
+    /// True if no two operators ever ran at once.
     alone: bool,
-    /// Internal Secrets that matter, by name.
+    /// Internal Secrets of keys and records, by name.
     secrets: BTreeMap<&'a str, &'a Value>,
-    /// Since when each of them is there.
+    /// Time since when each of them exists.
     since: BTreeMap<&'a str, Timestamp>,
     open: BTreeSet<Pair>,
-    /// Somebody else wrote a Secret of an access, or one in a tenant's namespace.
+    /// True if another actor wrote a Secret of an access, or one in a tenant's namespace.
     is_meddled_with: bool,
-    /// UIDs of claims that are on their way out.
+    /// UIDs of claims that are being deleted.
     going: BTreeSet<&'a str>,
-    /// Since when what was open once is not, and whether its claim was on its way out then.
+    /// Pairs that were open once: the time at which each was closed, and whether its claim was
+    /// being deleted then.
     closed: BTreeMap<Pair, (Timestamp, bool)>,
 }
 
 impl<'a> Accesses<'a> {
-    /// Nothing is seen yet.
+    /// Creates an empty memory.
     pub(super) fn new(case: &Case<'_>) -> Self {
         Self {
             alone: are_alone(case),
@@ -58,7 +60,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Looks at an event.
+    /// Judges an event.
     pub(super) fn see(&mut self, case: &Case<'_>, event: &'a Event, step: &HistoryStep<'_>, found: &mut Findings) {
         if let What::Stored(stored) = &event.what
             && stored.plural == "secrets"
@@ -76,7 +78,7 @@ impl<'a> Accesses<'a> {
                 let is_going = |object: &&Value| object["metadata"]["deletionTimestamp"].is_string();
                 let going = match (stored.old.as_deref(), stored.new.as_deref()) {
                     (_, Some(new)) => Some(new).filter(is_going),
-                    // Somebody may have taken its finalizers off before.
+                    // Its finalizers may have been removed before.
                     (old, None) => old,
                 };
                 self.going.extend(going.and_then(|claim| claim["metadata"]["uid"].as_str()));
@@ -90,12 +92,12 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Looks at the end of a run that came to rest.
+    /// Judges the end of a run that came to rest.
     pub(super) fn judge_end(&self, case: &Case<'_>, found: &mut Findings) {
         let live: BTreeSet<&str> =
             case.end.all("bucketaccesses").filter_map(|(_, _, it)| it["metadata"]["uid"].as_str()).collect();
         for (name, secret) in self.secrets.iter().filter(|(name, _)| is_of_access(name)) {
-            // What says of no access that it is its is a stranger's.
+            // A Secret without an access UID is a stranger's.
             if field(secret, "access_uid").is_some_and(|uid| !live.contains(uid.as_str())) {
                 found.broken_in_the_end(Promise::A3, format!("Secret {name} is left of an access that is gone"));
             }
@@ -124,7 +126,7 @@ impl<'a> Accesses<'a> {
         self.open = open;
     }
 
-    /// What keys open now, their own ends aside.
+    /// Returns the pairs that are open now, regardless of the expiry of keys.
     fn all_open(&self) -> BTreeSet<Pair> {
         let keys = self.secrets.iter().filter(|(name, key)| name.starts_with("va-") && !is_deleted(key));
         let pairs = keys.flat_map(|(_, key)| {
@@ -140,7 +142,7 @@ impl<'a> Accesses<'a> {
         pairs.collect()
     }
 
-    /// UID of the namespace of an access, as its record has it.
+    /// Returns the UID of an access's namespace, from the record of the access.
     fn namespace_of(&self, uid: &str) -> Option<String> {
         let records = self.secrets.iter().filter(|(name, record)| name.starts_with("ar-") && !is_deleted(record));
         let mut own = records.filter(|(_, record)| field(record, "access_uid").as_deref() == Some(uid));
@@ -152,7 +154,7 @@ impl<'a> Accesses<'a> {
         records.filter(move |record| field(record, "bucket_name").as_deref() == Some(bucket))
     }
 
-    /// Whether a bucket may be listed by whoever has this scope, from this namespace.
+    /// Returns true if a key with this scope, of an access in this namespace, may list the bucket.
     fn lets_in(&self, scope: &Value, namespace: &str) -> bool {
         let Some(claim) = scope["claimUid"].as_str() else { return true };
         let reads = |mode: &Value| matches!(mode.as_str(), Some("ReadOnly" | "ReadWrite"));
@@ -192,8 +194,10 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// The first thing that a claim which goes ends are the accesses to its bucket, and before its
-    /// own keys. One that is revoked, or at its end, goes whenever that is.
+    /// Judges the deletion of a claim's key: a claim that is being deleted first ends the accesses
+    /// to its bucket, and only then its own keys.
+    ///
+    /// A key that is revoked or has expired may be deleted at any time.
     fn look_at_end(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         if stored.new.is_some() || !stored.name.starts_with("vc-") || event_of_others(step) {
             return;
@@ -217,8 +221,10 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// An access is let go of last: after its keys, and after its record. What another call brought
-    /// only just before, the operator need not have known of.
+    /// Judges the removal of an access's finalizer: it comes last, after its keys and its record.
+    ///
+    /// A Secret that another call created only just before is excused, because the operator may not
+    /// know it.
     fn look_at_departure(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         let is_held = |object: Option<&Value>| {
             let finalizers = object.and_then(|object| object["metadata"]["finalizers"].as_array());
@@ -238,7 +244,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// An access whose key works is not told to have none (spec `8.key.earlier`).
+    /// Judges that the status of an access doesn't deny a key that works (spec `8.key.earlier`).
     fn look_at_status(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         let (Some(old), Some(new)) = (stored.old.as_deref(), stored.new.as_deref()) else { return };
         if event_of_others(step) || !self.alone || self.is_meddled_with || is_deleted(new) {
@@ -253,7 +259,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// How many keys of an access live, when one was made.
+    /// Counts the live keys of an access when one is created.
     fn count(&self, stored: &Stored, step: &HistoryStep<'_>, found: &mut Findings) {
         if stored.old.is_some() || !stored.name.starts_with("va-") {
             return;
@@ -274,17 +280,17 @@ impl<'a> Accesses<'a> {
     }
 }
 
-/// Whether no operator did it.
+/// Returns true if no operator made the change.
 fn event_of_others(step: &HistoryStep<'_>) -> bool {
     step.hand == Hand::Other
 }
 
-/// Id of the key that an access tells of.
+/// Returns the id of the key in an access's status.
 fn told_key(access: &Value) -> Option<&str> {
     access["status"]["accessKeyId"].as_str()
 }
 
-/// A Secret's name says that it is a key or the record of an access.
+/// Returns true if the Secret's name is that of a key or the record of an access.
 fn is_of_access(name: &str) -> bool {
     name.starts_with("va-") || name.starts_with("ar-")
 }
@@ -293,8 +299,8 @@ fn is_deleted(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// The consent of a namespace in the `accesses` of a record: a number stands for that of the
-/// namespace at this place.
+/// Returns the consent to a namespace in the `accesses` of a record. A number refers to the consent
+/// of the namespace at that index.
 fn consent<'a>(map: &'a Value, namespace: &str) -> &'a Value {
     let own = &map[namespace];
     let same = own.as_u64().and_then(|place| map.as_object()?.values().nth(usize::try_from(place).ok()?));

@@ -1,5 +1,5 @@
-//! What is taken over may be taken over (I4): by the backend's adoption policy and by whom the
-//! bucket's tags name, as the last look at it showed (spec §3.2).
+//! A bucket is only taken over if the backend's adoption policy and the bucket's tags permit it,
+//! according to the last read of the bucket (I4, spec §3.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,26 +18,26 @@ use super::rest::reads_the_past;
 use super::state::{Hand, HistoryStep, Seen, State};
 use super::views::{Record, Secret};
 
-/// What is remembered of backends and of the cluster.
+/// The oracle's memory of backends and of the cluster.
 #[derive(Debug)]
 pub(super) struct Adoption<'a> {
-    /// The policies that each backend ever had, by name: a cache may be behind.
+    /// All policies that each backend ever had, by name: a cache may be behind.
     policies: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// What tells this installation's buckets from another's: UIDs of the namespace kube-system,
-    /// the latest last.
+    /// UIDs of the namespace kube-system, the latest last. They distinguish this installation's
+    /// buckets from another's.
     installations: Vec<&'a str>,
 }
 
-/// What a look showed of a bucket.
+/// The result of reading a bucket.
 struct Shown {
-    /// Its tags; none where the store was not asked for them.
+    /// The tags of the bucket; empty if the store was not asked for them.
     tags: BTreeMap<String, String>,
-    /// The store showed how it was, not how it is.
+    /// True if the store answered from the past.
     past: bool,
 }
 
 impl<'a> Adoption<'a> {
-    /// Knows the installation that there is when the history begins.
+    /// Creates a memory with the installation at the start of the history.
     pub(super) fn new(case: &Case<'a>) -> Self {
         let mut changes = case.history.changes("namespaces");
         let first = changes.find(|(_, change)| change.name == "kube-system");
@@ -49,7 +49,7 @@ impl<'a> Adoption<'a> {
         Self { policies: BTreeMap::new(), installations }
     }
 
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(
         &mut self,
         state: &State<'a>,
@@ -63,8 +63,9 @@ impl<'a> Adoption<'a> {
             Seen::Secret(place, Some(Secret::Record(new))) if step.by_operator() && new.adopted => {
                 let was_ours = matches!(state.secrets.get(place).map(|held| &held.secret),
                     Some(Secret::Record(old)) if old.uid == new.uid && !old.adopted);
-                // A bucket that the claim had is left so when it moves, or comes back to it; a
-                // record that is made again for one that was deleted by hand says so to be safe.
+                // A record also becomes adopted when the claim moves away from its bucket or
+                // returns to it; and a record that is created again after a manual deletion is
+                // adopted to be safe.
                 if was_ours && !holders.ever_opened(&new.uid, &new.bucket) {
                     self.judge(state, step, new, buckets, found);
                 }
@@ -117,7 +118,7 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// Whether a bucket with these tags may be a claim's that finds it there.
+    /// Returns true if a claim that finds a bucket with these tags may take it over.
     fn is_allowed(
         &self,
         state: &State<'a>,
@@ -139,8 +140,8 @@ impl<'a> Adoption<'a> {
         }
     }
 
-    /// An operator that the API server tells of the past may take itself for one of the cluster as
-    /// it was.
+    /// Returns true if the tag is that of this installation. After stale reads, any earlier UID
+    /// counts: the operator may have seen the cluster as it was.
     fn is_this_installation(&self, state: &State<'a>, tag: &str) -> bool {
         let known = if reads_the_past(state) { 0 } else { self.installations.len().saturating_sub(1) };
         let named = |uid: &&str| wire::tag_value(uid) == tag;
@@ -152,8 +153,9 @@ fn uid_of(object: &Value) -> Option<&str> {
     object["metadata"]["uid"].as_str()
 }
 
-/// What the last look showed of a record's bucket, by the operator whose step it is. Where the
-/// store showed its past, and there is no such bucket any more, no tags are known.
+/// Returns the result of the last read of a record's bucket by the operator whose step it is.
+///
+/// After a stale read of a bucket that no longer exists, no tags are known.
 fn shown(state: &State<'_>, step: &HistoryStep<'_>, record: &Record, buckets: &Buckets) -> Option<Shown> {
     let Hand::Operator(number) = step.hand else { return None };
     let is_past = |line: &Line| line.fault == Some(Fault::S3(S3Fault::StaleRead));
@@ -166,7 +168,7 @@ fn shown(state: &State<'_>, step: &HistoryStep<'_>, record: &Record, buckets: &B
             _ => None,
         })
     };
-    // A list shows that there is a bucket where HeadBucket was refused.
+    // A list shows that a bucket exists if HeadBucket was refused.
     let (line, seen) = last(false).or_else(|| last(true))?;
     let asked_for_tags = matches!(&line.call, Call::S3(call) if call.operation.name() == "GetBucketTagging");
     let tags = seen.and_then(|seen| seen.tags.clone()).filter(|_| asked_for_tags).unwrap_or_default();

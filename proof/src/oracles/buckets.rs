@@ -1,5 +1,5 @@
-//! Nothing is destroyed that isn't ours (I1): calls at buckets, judged by the records and by who
-//! made which bucket.
+//! No data is destroyed that isn't ours (I1): calls on buckets, judged by the records and by the
+//! creator of each bucket.
 
 use std::collections::BTreeMap;
 
@@ -17,30 +17,30 @@ use super::policy;
 use super::state::{Hand, HistoryStep, Life, Seen, State};
 use super::views::{Claim, Record, Secret};
 
-/// What is remembered of buckets.
+/// The oracle's memory of buckets.
 #[derive(Debug, Default)]
 pub(super) struct Buckets {
-    /// As each was last looked at, by the number of the call.
+    /// The state of the bucket at each read, by the number of the call.
     looks: BTreeMap<u64, Option<BucketSnapshot>>,
-    /// How much each call took out of a bucket: versions, delete markers and uploads.
+    /// Number of versions, delete markers and uploads that each call removed from a bucket.
     emptied: BTreeMap<u64, usize>,
-    /// Records that are gone, by bucket, and who deleted each.
+    /// Deleted records, by bucket, and the actor that deleted each.
     past: BTreeMap<String, Vec<(Record, Hand)>>,
-    /// Buckets that the operator's own call made, by host and name.
+    /// Buckets created by the operator's own calls, by host and name.
     made: BTreeMap<(String, String), Made>,
 }
 
-/// A bucket that the operator's own call made.
+/// A bucket created by the operator's own call.
 #[derive(Debug)]
 struct Made {
-    /// When: that tells one bucket of a name from the next.
+    /// Creation time, which distinguishes successive buckets of one name.
     created: Timestamp,
     /// UID of the claim that held the bucket then.
     uid: String,
 }
 
 impl Buckets {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) => {
@@ -76,19 +76,19 @@ impl Buckets {
         called.bucket.as_ref().is_some_and(|bucket| self.maker(&called.host, bucket, snapshot).is_some())
     }
 
-    /// UID of the claim that a bucket was made for, if the operator made it.
+    /// Returns the UID of the claim that a bucket was created for, if the operator created it.
     pub(super) fn maker(&self, host: &str, bucket: &str, snapshot: &BucketSnapshot) -> Option<&str> {
         let made = self.made.get(&(host.to_owned(), bucket.to_owned()))?;
         (made.created == snapshot.created).then_some(made.uid.as_str())
     }
 
-    /// UID of the claim that the last bucket of a name was made for, empty where none held it; none
-    /// if the operator never made one.
+    /// Returns the UID of the claim that the last bucket of a name was created for, empty if no
+    /// claim held it. `None` if the operator never created one.
     pub(super) fn last_made_for(&self, host: &str, bucket: &str) -> Option<&str> {
         self.made.get(&(host.to_owned(), bucket.to_owned())).map(|made| made.uid.as_str())
     }
 
-    /// What there was of a bucket when this call looked at it.
+    /// Returns the state of a bucket when this call read it.
     pub(super) fn look(&self, number: u64) -> Option<&BucketSnapshot> {
         self.looks.get(&number).and_then(Option::as_ref)
     }
@@ -105,7 +105,8 @@ impl Buckets {
         if destroys(called.operation) {
             let what = format!("{} {bucket}", called.operation);
             let (held, lost) = (record_of(state, called), self.lost_record(state, bucket));
-            // Where a record was lost, who holds the name since need not be whose the bucket is.
+            // If a record was lost, the present holder of the name need not be the owner of the
+            // bucket.
             let tagged = |record: &&Record| names(before, &record.uid);
             let late = || self.let_go_meanwhile(state, step, number, called);
             let Some(record) = held.filter(tagged).or(lost.filter(tagged)).or(held).or(lost) else {
@@ -137,17 +138,19 @@ impl Buckets {
         }
     }
 
-    /// The record of a bucket that somebody deleted by hand. Its claim's pass may know it all the
-    /// same.
+    /// Returns a bucket's record that was deleted by hand, if its claim is being deleted or gone.
+    /// The pass over that claim may still know the record.
     fn lost_record(&self, state: &State<'_>, bucket: &str) -> Option<&Record> {
         let (record, _) = self.past.get(bucket)?.last().filter(|(_, hand)| *hand == Hand::Other)?;
         let life = state.lives.get(record.uid.as_str())?;
         (life.claim.is_deleting() || life.gone.is_some()).then_some(record)
     }
 
-    /// The claim that a destroying call was decided for, where another operator let that one go
-    /// since: this one stood still with the call, or within the slice that it is of. And what the
-    /// call goes by.
+    /// Returns the claim for which a destroying call was decided, if another operator has released
+    /// it since; and the evidence of that call.
+    ///
+    /// That is possible if this operator was paused before the call, or within its slice of
+    /// emptying.
     fn let_go_meanwhile<'s, 'a>(
         &'s self,
         state: &'s State<'a>,
@@ -199,14 +202,14 @@ impl Buckets {
             if state.alone && !state.setting.others_read {
                 found.broken(Promise::I1, step, message);
             } else {
-                // Of two operators' calls it isn't always known which came after the deletion
-                // began, nor of several readers' which began a pass.
+                // With two operators the order of calls and the start of a deletion is not always
+                // known, and with several readers of claims the start of a pass isn't.
                 found.limit(Promise::I1, step, message);
             }
             return;
         };
-        // A look that no store saw was refused, or is not told of: what the store would have shown
-        // is not known.
+        // A read that no store has seen was refused, or is not in the history: its result is
+        // unknown.
         let seen = self.looks.get(&look).and_then(Option::as_ref);
         let without_tags = state.line(look).is_some_and(|line| {
             line.answer == CallOutcome::Status(501) || matches!(&line.call, Call::S3(call) if call.operation.is_head())
@@ -231,9 +234,11 @@ impl Buckets {
         }
     }
 
-    /// Tags and settings are put on buckets of our own making. A stranger's that stands in the
-    /// place of one can't be told from it where the store said that it was made just now, or where
-    /// it is empty and untagged and the record has its absence.
+    /// Judges calls that write tags and settings: they may only be made on buckets that we created.
+    ///
+    /// A stranger's bucket in the place of ours can't be recognized if the store has just confirmed
+    /// the creation, or if it is empty and untagged and the record notes that the bucket was
+    /// absent.
     fn judge_claiming(
         &self,
         state: &State<'_>,
@@ -251,8 +256,8 @@ impl Buckets {
         let unfinished = record.absence && is_untagged(before) && is_empty(before);
         let excused = match look {
             None => created,
-            // Only a look at the tags shows whose it is; one at the bucket comes after it, and may
-            // be of another already.
+            // Only a read of the tags shows the owner; a read of the bucket comes after it, and may
+            // already see another bucket.
             Some(seen) => created || unfinished || seen != before || self.changed_hands(state, number, called, before),
         };
         if excused && !record.adopted {
@@ -262,8 +267,8 @@ impl Buckets {
         }
     }
 
-    /// Whether the tags of a bucket were others when they were looked at last, or there was none
-    /// then.
+    /// Returns true if the tags of a bucket were different at their last read, or the bucket did
+    /// not exist then.
     fn changed_hands(&self, state: &State<'_>, number: u64, called: &Called, before: &BucketSnapshot) -> bool {
         let is_look_at_tags = |line: &&Line| match &line.call {
             Call::S3(call) => call.bucket == called.bucket && call.operation.name() == "GetBucketTagging",
@@ -273,8 +278,8 @@ impl Buckets {
         look.is_some_and(|seen| seen.as_ref().and_then(|seen| seen.tags.as_ref()) != before.tags.as_ref())
     }
 
-    /// What the last look at the bucket of a call showed, and whether a store said since that it
-    /// made the bucket.
+    /// Returns the result of the last read of a call's bucket; and true if a store has confirmed
+    /// the creation of the bucket since.
     fn last_look(&self, state: &State<'_>, number: u64, called: &Called) -> (Option<&BucketSnapshot>, bool) {
         let mut created = false;
         for line in state.before(number) {
@@ -291,7 +296,8 @@ impl Buckets {
     }
 }
 
-/// Whether a claim lives, and nobody has asked for anything else.
+/// Returns true if a claim is neither being deleted nor gone, and no other actor has changed
+/// anything of it.
 fn is_kept(life: &Life<'_>) -> bool {
     !life.claim.is_deleting() && life.gone.is_none() && !life.meddling.any()
 }

@@ -1,10 +1,13 @@
-//! Ends of runs made comparable (D1): what is drawn at random, or follows from when something
-//! happened, is called by what it is. A UID is that of its object, the first key of a claim is its
-//! key #1. Of times only that there is one; of the next rotation how long after the last it is.
+//! Canonical form of the ends of runs, to compare them (D1).
 //!
-//! Left out are events, which are best effort (spec §3), definitions, which nobody can change, what
-//! gateways tell each other, which follows from what tenants do, Leases, which tell who lives, and
-//! versions of objects; of `managedFields` it is told who manages what part, not which field.
+//! Values that are random or depend on the time of an event are replaced by a description: a UID by
+//! that of its object, the first key of a claim by its key #1. A time is only shown as present; for
+//! the next rotation, the distance to the last one is shown.
+//!
+//! Left out are Events, which are best effort (spec §3); CustomResourceDefinitions, which nothing
+//! changes; messages between gateways, which follow from the tenants' actions; Leases, which depend
+//! on the living processes; and versions of objects. Of `managedFields` the managers and their
+//! subresources are shown, not the fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,17 +22,17 @@ use stowage_operator::api::{AccessRecord, AccessUid};
 use stowage_world::history::Facts;
 use stowage_world::history::facts::{field, label};
 
-/// An end in words that every run to the same end shares.
+/// The end of a run as text lines, which are the same for all runs with the same end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canonical(Vec<String>);
 
-/// Data fields of Secrets that hold a secret key.
+/// Data fields of Secrets that contain a secret key.
 pub(super) const SECRET_FIELDS: [&str; 2] = ["secret_access_key", "AWS_SECRET_ACCESS_KEY"];
 
-/// What is not told.
+/// Resources that are left out.
 const UNTOLD: [&str; 3] = ["events", "customresourcedefinitions", "leases"];
 
-/// Objects whose UID stands in others.
+/// Kinds of objects whose UID occurs in other objects.
 const KINDS: [(&str, &str); 4] = [
     ("bucketclaims", "claim"),
     ("bucketaccesses", "access"),
@@ -37,28 +40,28 @@ const KINDS: [(&str, &str); 4] = [
     ("objectbuckets", "ObjectBucket"),
 ];
 
-/// Most differences that are told.
+/// Most differences that are listed.
 const MOST_TOLD: usize = 5;
 
-/// Names that mean nothing, and what they stand for.
+/// Random names, and their replacements.
 #[derive(Debug, Default)]
 struct Names {
-    /// Text that is replaced wherever it stands.
+    /// Texts that are replaced everywhere.
     texts: Vec<Name>,
-    /// Generations of the keys of a claim or access, by its UID: their numbers may be skipped, and
-    /// their order tells.
+    /// Generations of the keys of a claim or access, by its UID. Numbers may be skipped; only their
+    /// order counts.
     generations: BTreeMap<String, Vec<u64>>,
 }
 
 #[derive(Debug)]
 struct Name {
     text: String,
-    /// Looks for the text, in the hundreds that an end is made of.
+    /// Search for the text, prepared once because an end has hundreds of texts.
     finder: Finder<'static>,
     meaning: String,
 }
 
-/// The end, made comparable.
+/// Returns the canonical form of an end.
 pub fn canonical(facts: &Facts) -> Canonical {
     let names = Names::of(facts);
     let mut lines = Vec::new();
@@ -82,8 +85,7 @@ pub fn canonical(facts: &Facts) -> Canonical {
 }
 
 impl Canonical {
-    /// What is said here and not there, and the other way round, in the order of what it is about;
-    /// `None` for equal ends.
+    /// Returns the lines that only one of the two ends has, sorted; `None` for equal ends.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (mut told, mut left, mut right) = (Vec::new(), 0, 0);
         while left < self.0.len() || right < other.0.len() {
@@ -148,7 +150,7 @@ impl Names {
         names
     }
 
-    /// Nothing is called by no name at all.
+    /// Adds a replacement, unless the text is empty.
     fn add(&mut self, text: &str, meaning: String) {
         if !text.is_empty() {
             let finder = Finder::new(text).into_owned();
@@ -179,7 +181,7 @@ impl Names {
         replaced
     }
 
-    /// A generation, by the key that has it; or that none has it.
+    /// Replaces a generation by the number of its key, or by a note that no key has it.
     fn generation(&self, uid: &str, text: &str) -> String {
         let known = self.generations.get(uid).map(Vec::as_slice).unwrap_or_default();
         let Ok(generation) = text.parse::<u64>() else { return text.to_owned() };
@@ -200,12 +202,12 @@ impl Names {
     }
 }
 
-/// UID of the claim or access that a Secret is of, as its labels tell.
+/// Returns the UID of the claim or access in a Secret's labels.
 fn owner(secret: &Value) -> Option<&str> {
     label(secret, wire::CLAIM_UID).or_else(|| label(secret, wire::ACCESS_UID))
 }
 
-/// Who manages an object, in order.
+/// Returns the managers of an object, sorted.
 fn managers(object: &Value) -> String {
     let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
     let words = |entry| ["manager", "operation", "subresource"].map(|field| text(entry, field)).join(" ");
@@ -214,18 +216,18 @@ fn managers(object: &Value) -> String {
     all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Tells one object.
+/// Writes the lines of one object.
 struct Teller<'a> {
     names: &'a Names,
-    /// The claim or access that it belongs to.
+    /// UID of the claim or access that it belongs to.
     uid: &'a str,
     object: &'a Value,
 }
 
 impl Teller<'_> {
-    /// Tells every field below a path; `path` comes back as it was.
+    /// Writes every field below a path; restores `path` before it returns.
     fn tell(&self, place: &str, path: &mut String, value: &Value, lines: &mut Vec<String>) {
-        // Who manages what is told by itself.
+        // The managers have a line of their own.
         if path == ".metadata.managedFields" {
             return;
         }
@@ -248,7 +250,7 @@ impl Teller<'_> {
                     path.truncate(length);
                 }
             }
-            // What a bucket holds follows from what tenants do.
+            // The usage of a bucket depends on the tenants' actions.
             _ if path.starts_with(".status.usage") => {}
             leaf => {
                 let text = match leaf.as_str() {
@@ -260,7 +262,8 @@ impl Teller<'_> {
         }
     }
 
-    /// What a text says; `None` for what two runs to one end need not share.
+    /// Returns the canonical form of a text; `None` for values that may differ between two runs to
+    /// one end.
     fn text(&self, path: &str, text: &str) -> Option<String> {
         if path == ".metadata.resourceVersion" {
             return None;
@@ -277,13 +280,13 @@ impl Teller<'_> {
             let told = self.names.replace(&plain);
             return Some(match field {
                 "generation" => self.names.generation(self.uid, &plain),
-                // How far below it names are looked at follows from what came in between.
+                // The lowest generation that is checked depends on the course of the run.
                 "lowest-generation" | "another-record" | "public" => return None,
-                // Whose key has the number is gone.
+                // The key with this number is gone.
                 "revoked-through" => "<a generation>".to_owned(),
-                // That the claim was bound once, its key says as well.
+                // An existing key already shows that the claim was bound once.
                 "settled" if self.names.generations.contains_key(self.uid) => return None,
-                // One that no key has is told of, but not told.
+                // A secret that no key has is shown as present, without its value.
                 _ if SECRET_FIELDS.contains(&field) && told == plain => "<another secret>".to_owned(),
                 _ => told,
             });
@@ -294,7 +297,7 @@ impl Teller<'_> {
         }
     }
 
-    /// A time, by its distance from one that it follows from.
+    /// Returns a time by its distance from another one if it depends on that.
     fn time(&self, path: &str, time: Timestamp) -> String {
         if path == ".status.nextRotationAt"
             && let Some(rotated) = self.object["status"]["rotatedAt"].as_str()

@@ -1,51 +1,52 @@
-//! A case: what an oracle is given to judge a run by.
+//! The input of an oracle.
 
 use std::time::Duration;
 
 use stowage_world::history::{Facts, History};
 
-/// A run, as an oracle sees it.
+/// A run, as seen by an oracle.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// Everything that happened.
+    /// All events.
     pub history: &'a History,
-    /// How all stands in the end.
+    /// The final state.
     pub end: &'a Facts,
-    /// What must be known of the run to judge it fairly.
+    /// Properties of the run that are necessary for a fair judgement.
     pub setting: &'a Setting,
-    /// What the operator let be seen besides objects: logs, metrics.
+    /// Texts that the operator exposed besides objects: logs, metrics.
     pub shown: &'a [Shown],
 }
 
-/// Text that the operator let be seen.
+/// A text that the operator exposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Where, such as `the log`.
+    /// Its source, such as `the log`.
     pub place: String,
-    /// All of it.
+    /// The whole text.
     pub text: String,
 }
 
-/// What must be known of a run to judge it fairly: some promises end where others' hands begin.
+/// Properties of a run that are necessary for a fair judgement: some promises don't hold after
+/// other actors' changes.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// How many operators worked at once, at most.
+    /// Highest number of operators that worked at once.
     pub operators: u32,
-    /// Whether operators elect the one that works.
+    /// True if operators elect a leader.
     pub elects: bool,
-    /// Whether more than the passes over claims read them: those over ObjectBucketClaims do.
+    /// True if passes over other kinds read claims too: those over ObjectBucketClaims do.
     pub others_read: bool,
-    /// Whether an operator serves some namespaces alone: what a backend tells counts the claims of
-    /// those.
+    /// True if an operator serves only some namespaces: the status of a backend then counts only
+    /// the claims of those.
     pub serves_some: bool,
-    /// How far the gateway may be behind the Secrets.
+    /// Time that the gateway may be behind the Secrets.
     pub gateway_lag: Duration,
-    /// How much farther each of several gateways may be.
+    /// Additional lag of each of several gateways.
     pub further_lags: Vec<Duration>,
-    /// Words that no tenant may read: keys, addresses and names of the installation.
+    /// Texts that no tenant may read: keys, addresses and names of the installation.
     pub hidden: Vec<String>,
-    /// Whether nothing was planned to go wrong, for the operator or a gateway.
+    /// True if no fault was planned, neither for the operator nor for a gateway.
     pub is_undisturbed: bool,
-    /// Most that the operator may take out of a bucket before it reads the claim again.
+    /// Most objects that the operator may remove from a bucket before it reads the claim again.
     pub purge_slice: usize,
 }

@@ -1,7 +1,7 @@
-//! What tenants ask gateways for, and what comes of it (G1 to G7): each exchange by itself.
+//! Requests of tenants to gateways, and their effects (G1 to G7): each exchange is judged alone.
 //!
-//! What the stores were asked is read by a reader of its own, and held against what the tenant
-//! meant; what changed at the stores, against what the tenant has signed.
+//! The requests that the stores received are parsed independently of the gateway and compared with
+//! the tenant's intention; changes at the stores are compared with the signed request.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -13,7 +13,7 @@ use super::reading::{self, Reading};
 use super::state::{HistoryStep, Seen, State};
 use super::views::{Claim, Secret};
 
-/// Looks at a step.
+/// Judges a step.
 pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     let Seen::Exchanged(exchange) = &step.seen else { return };
     let told = Told::of(exchange);
@@ -56,14 +56,14 @@ pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Finding
     }
 }
 
-/// What a client takes an answer for.
+/// The meaning of an answer to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
-    /// It was done.
+    /// The request was carried out.
     Done,
-    /// The request was at fault: nothing was done.
+    /// The request was invalid: nothing was changed.
     Refused,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
@@ -72,7 +72,7 @@ impl Told {
         let answer = &exchange.answer;
         let Ok(body) = &answer.body else { return Self::Unknown };
         let text = String::from_utf8_lossy(body);
-        // A document under 200 may tell of an error, and of one that is cut nobody knows.
+        // A document under 200 may contain an error, and the outcome of a truncated one is unknown.
         let has_document = match exchange.meant.act {
             Act::Copy | Act::Join(_) => true,
             Act::Remove(_) => exchange.meant.method == "POST",
@@ -88,7 +88,7 @@ impl Told {
     }
 }
 
-/// The promise that is broken where a request is served that is not right.
+/// Returns the promise that is broken if an invalid request is served.
 fn refused(right: Right) -> Option<Promise> {
     match right {
         Right::Good | Right::Either => None,
@@ -99,8 +99,10 @@ fn refused(right: Right) -> Option<Promise> {
     }
 }
 
-/// Whether there is no room for what is written, and the gateway has to know. One that has not
-/// heard of others may let in a part of its share; of two that is less than a quarter of the quota.
+/// Returns true if a write exceeds the quota, and the gateway has to know that.
+///
+/// A gateway that has not heard from others may admit a part of its share; of two gateways that is
+/// less than a quarter of the quota.
 fn is_too_much(state: &State<'_>, exchange: &Exchange) -> bool {
     let Some(hard) = hard_quota(state, exchange) else { return false };
     let length = u64::try_from(exchange.meant.body.len()).unwrap_or(u64::MAX);
@@ -108,7 +110,8 @@ fn is_too_much(state: &State<'_>, exchange: &Exchange) -> bool {
     is_beyond && (state.setting.is_undisturbed || length > hard / 4)
 }
 
-/// All gateways together let in less than half of the quota before they have told of it.
+/// Returns a description of an overfull bucket: all gateways together may admit less than half of
+/// the quota before they have informed each other.
 fn overfull(state: &State<'_>, exchange: &Exchange) -> Option<String> {
     let hard = hard_quota(state, exchange)?;
     let holds = |contents| bytes_in(contents, &exchange.meant.bucket);
@@ -127,7 +130,7 @@ fn bytes_in(contents: &Contents, bucket: &str) -> u64 {
     objects.map(|object| u64::try_from(object.len()).unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
 }
 
-/// How what the stores were asked differs from what the tenant meant.
+/// Describes differences between the requests to the stores and the tenant's intention.
 fn asked_otherwise(exchange: &Exchange) -> Vec<String> {
     let mut problems = Vec::new();
     if exchange.received.len() > 1 {
@@ -146,8 +149,8 @@ fn asked_otherwise(exchange: &Exchange) -> Vec<String> {
     problems
 }
 
-/// The body that a store took for the tenant's. One that is not that of the hash which it was told
-/// the store refuses itself.
+/// Returns the body that a store accepted as the tenant's. A body that doesn't match the announced
+/// hash is refused by the store itself.
 fn body_of<'a>(exchange: &Exchange, received: &'a Received) -> Option<&'a Bytes> {
     let is_told = received.headers.iter().any(|(name, value)| {
         name == "x-amz-content-sha256" && *value == hex::encode(Sha256::digest(&exchange.meant.body))
@@ -155,7 +158,7 @@ fn body_of<'a>(exchange: &Exchange, received: &'a Received) -> Option<&'a Bytes>
     received.body.as_ref().filter(|_| exchange.right != Right::OtherBody || !is_told)
 }
 
-/// How what changed at the stores differs from what was signed, and from what was told.
+/// Describes a difference between the changes at the stores and the signed request or the answer.
 fn stored_otherwise(exchange: &Exchange, told: Told, is_wrong: bool) -> Option<(Promise, String)> {
     let Exchange { meant, before, after, .. } = exchange;
     let wanted = if is_wrong { None } else { changed(meant, before, exchange, told) };
@@ -174,7 +177,7 @@ fn stored_otherwise(exchange: &Exchange, told: Told, is_wrong: bool) -> Option<(
     }
 }
 
-/// The objects as they are once what was meant is done; `None` of what changes nothing that shows.
+/// Returns the objects as they are after the request; `None` for a request without visible changes.
 fn changed(meant: &Meant, before: &Contents, exchange: &Exchange, told: Told) -> Option<Contents> {
     let host = exchange.received.first().map(|received| received.host.clone())?;
     let mut wanted = before.clone();
@@ -188,7 +191,7 @@ fn changed(meant: &Meant, before: &Contents, exchange: &Exchange, told: Told) ->
         }
         Act::Join(parts) => parts.concat().into(),
         Act::Remove(keys) => {
-            // Where an answer tells of errors some may have stayed.
+            // If the answer contains errors, some objects may be left.
             let place = (host, meant.bucket.clone());
             let is_there = |key: &String| exchange.after.get(&place).is_some_and(|all| all.contains_key(key));
             let stayed = |key: &String| told != Told::Done && is_there(key);
@@ -215,7 +218,7 @@ fn difference(before: &Contents, after: &Contents) -> String {
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// How what was read differs from what is stored.
+/// Describes a difference between the data that was read and the data that is stored.
 fn read_otherwise(exchange: &Exchange) -> Option<String> {
     let (meant, Ok(body)) = (&exchange.meant, &exchange.answer.body) else { return None };
     let Act::Read(range) = meant.act else { return None };
@@ -232,7 +235,7 @@ fn read_otherwise(exchange: &Exchange) -> Option<String> {
     }
 }
 
-/// What of others' or ours an answer shows.
+/// Returns hidden data that an answer shows, of the installation or of another tenant.
 fn shows(state: &State<'_>, exchange: &Exchange) -> Option<String> {
     let body = match &exchange.answer.body {
         Ok(body) | Err(body) => String::from_utf8_lossy(body),
@@ -248,7 +251,7 @@ fn shows(state: &State<'_>, exchange: &Exchange) -> Option<String> {
         Secret::Key(key) if shows(&key.id) && exchange.access_key_id.as_deref() != Some(&key.id) => {
             Some(format!("the key id {} of somebody else", key.id))
         }
-        // A request names what it asks for.
+        // A request may name the bucket that it addresses.
         Secret::Record(record) if shows(&record.bucket) && !names(&exchange.meant, &record.bucket) => {
             Some(format!("the bucket {} of somebody else", record.bucket))
         }

@@ -1,18 +1,18 @@
-//! What oracles find.
+//! Findings of the oracles.
 
 use std::fmt;
 
 use super::Promise;
 use super::state::HistoryStep;
 
-/// A promise that was broken.
+/// A violation of a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which one.
+    /// The promise.
     pub promise: Promise,
-    /// What was seen, in one sentence with names and times; never a secret key.
+    /// A description in one sentence with names and times; never contains a secret key.
     pub message: String,
-    /// Index of the event in the history at which it shows; `None` for what only the end shows.
+    /// Index of the event in the history that shows it; `None` if only the end does.
     pub event: Option<usize>,
 }
 
@@ -22,17 +22,17 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What is to be said of a run.
+/// The judgement of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// The promises that were broken, in their order, and each in the order of events.
+    /// Violations, in the order of promises, and for each in the order of events.
     pub violations: Vec<Violation>,
-    /// Where a promise ended at one of the limits that the contract states (spec §3.2): no
-    /// violations, but counted.
+    /// Violations excused by a limit that the contract states (spec §3.2): they are counted, but
+    /// don't fail a run.
     pub limits: Vec<Violation>,
 }
 
-/// Findings on their way.
+/// Findings during the judgement.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     violations: Vec<Violation>,
@@ -40,7 +40,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// A promise is broken at this step.
+    /// Adds a violation at this step.
     pub(super) fn broken(&mut self, promise: Promise, step: &HistoryStep<'_>, message: String) {
         self.violations.push(Violation {
             promise,
@@ -49,27 +49,27 @@ impl Findings {
         });
     }
 
-    /// A promise is broken as this says.
+    /// Adds this violation.
     pub(super) fn add(&mut self, violation: Violation) {
         self.violations.push(violation);
     }
 
-    /// A promise is seen broken in the end.
+    /// Adds a violation that the end shows.
     pub(super) fn broken_in_the_end(&mut self, promise: Promise, message: String) {
         self.violations.push(Violation { promise, message: format!("in the end, {message}"), event: None });
     }
 
-    /// A promise is seen in the end to have ended, as the contract says it does.
+    /// Adds a limit of a promise that the end shows.
     pub(super) fn limit_in_the_end(&mut self, promise: Promise, message: String) {
         self.limits.push(Violation { promise, message: format!("in the end, {message}"), event: None });
     }
 
-    /// A promise ends here, as the contract says it does.
+    /// Adds a limit of a promise at this step.
     pub(super) fn limit(&mut self, promise: Promise, step: &HistoryStep<'_>, message: String) {
         self.limits.push(Violation { promise, message: format!("at {}, {message}", step.at), event: Some(step.index) });
     }
 
-    /// All of them, in the order of promises and events.
+    /// Returns all findings, in the order of promises and events.
     pub(super) fn judgement(mut self) -> Judgement {
         let order = |found: &Violation| (found.promise, found.event.unwrap_or(usize::MAX));
         self.violations.sort_by_key(order);

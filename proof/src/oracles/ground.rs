@@ -1,11 +1,11 @@
-//! What a call that destroys goes by: the look at the bucket, and the read of the claim, of its own
-//! pass.
+//! The evidence for a destroying call: the read of the bucket, and the read of the claim, in the
+//! same pass.
 //!
-//! What a pass knew is told from the calls before: walking back from a call that destroys, over the
-//! calls of the same life, to the look at the bucket that it goes by. A pass over a claim that is
-//! deleted begins with a read of the claim and reads it once more before it destroys anything (spec
-//! §3.4); so two reads with nothing destroyed between them are where another pass began. For each
-//! late answer a pass reads it twice more.
+//! The knowledge of a pass is reconstructed from its calls: from a destroying call back over the
+//! calls of the same life to the read of the bucket. A pass over a deleted claim begins with a read
+//! of the claim, and reads it once more before it destroys anything (spec §3.4). So two reads
+//! without anything destroyed between them mark the start of another pass. For each late answer a
+//! pass reads the claim twice more.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,23 @@ use stowage_world::history::Called;
 use super::state::{Edit, State, is_read_of};
 use super::views::Claim;
 
-/// The look that a call goes by, and the read of the claim that it was planned on.
+/// The read of the bucket that a call is based on, and the read of the claim that it was planned
+/// with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ground {
     pub(super) look: Option<u64>,
-    /// Another pass began after the look.
+    /// True if another pass began after the read of the bucket.
     pub(super) stale: bool,
     /// The last read of the claim before the call.
     pub(super) read: Option<u64>,
-    /// Whether the claim was read again after the look, or after what was destroyed before.
+    /// True if the claim was read again after the read of the bucket, or after the previous
+    /// destroying calls.
     pub(super) confirmed: bool,
 }
 
 impl Ground {
-    /// Walks back from a call that destroys something of a claim's bucket. `emptied_by` tells how
-    /// much each call took out.
+    /// Walks back from a call that destroys something in a claim's bucket. `emptied_by` has the
+    /// number of objects that each call removed.
     pub(super) fn of(
         state: &State<'_>,
         number: u64,
@@ -55,7 +57,8 @@ impl Ground {
                 Call::S3(call) if call.bucket == called.bucket && is_look(call.operation) => {
                     reads.pass_by(earlier);
                     if call.operation.is_head() {
-                        // The second half of a look: the store was asked for tags before.
+                        // This is the second half of a read: the store was asked for the tags
+                        // before.
                         before.next().into_iter().for_each(|asked| reads.pass_by(asked));
                     }
                     reads.end_at_slice();
@@ -64,14 +67,14 @@ impl Ground {
                     return ground;
                 }
                 Call::S3(call) if call.bucket == called.bucket && destroys(call.operation) => {
-                    // A slice goes on; deleting the bucket is a step of its own.
+                    // Emptying calls belong to one slice; deleting the bucket is a step of its own.
                     emptied += emptied_by.get(&earlier.number).copied().unwrap_or_default();
                     let is_full = emptied >= state.setting.purge_slice;
                     same_slice &= empties(called.operation) && reads.since_slice == 0 && !is_full;
                     reads.pass_by(earlier);
                     reads.end_at_slice();
                 }
-                // A slice that finds nothing to delete is one too.
+                // A slice that finds nothing to delete counts as well.
                 Call::S3(call) if call.bucket == called.bucket && lists(call.operation) => {
                     reads.pass_by(earlier);
                     reads.end_at_slice();
@@ -83,20 +86,20 @@ impl Ground {
     }
 }
 
-/// Reads of a claim between two slices of emptying, on the way back from the later one.
+/// Reads of a claim between two slices of emptying, counted back from the later slice.
 #[derive(Debug, Default)]
 struct Reads {
-    /// Since the later slice.
+    /// Number of reads since the later slice.
     since_slice: usize,
-    /// In all, once the earlier slice is met.
+    /// Number of all reads, once the earlier slice is reached.
     closed: usize,
-    /// Answers that came late among them, the earlier slice's included: each has the claim read
-    /// twice more.
+    /// Number of late answers between them, including the earlier slice's: after each the claim is
+    /// read twice more.
     late: usize,
 }
 
 impl Reads {
-    /// A read of the claim.
+    /// Counts a read of the claim.
     fn count(&mut self, line: &Line) {
         if std::mem::take(&mut self.closed) > 0 {
             self.late = 0;
@@ -105,23 +108,24 @@ impl Reads {
         self.pass_by(line);
     }
 
-    /// Any other call.
+    /// Counts any other call.
     fn pass_by(&mut self, line: &Line) {
         self.late += usize::from(is_late(line));
     }
 
-    /// The earlier slice is met.
+    /// Ends the count at the earlier slice.
     fn end_at_slice(&mut self) {
         self.closed = self.closed.max(std::mem::take(&mut self.since_slice));
     }
 
-    /// Whether another pass began between the slices. Known where the earlier slice began.
+    /// Returns true if another pass began between the slices, which is known once the start of the
+    /// earlier slice is reached.
     fn are_of_two_passes(&self) -> bool {
         self.closed > 1 + 2 * self.late
     }
 }
 
-/// Whether the answer to a call came so late that the pass asked again for what it knew.
+/// Returns true if the answer to a call came so late that the pass repeated its reads.
 fn is_late(line: &Line) -> bool {
     match line.fault {
         Some(Fault::Process(ProcessFault::Pause { seconds })) => seconds >= 10,
@@ -135,7 +139,7 @@ pub(super) fn is_look(operation: S3Operation) -> bool {
     matches!(operation.name(), "GetBucketTagging" | "HeadBucket")
 }
 
-/// Whether a call tells that there is a bucket, where HeadBucket has said otherwise.
+/// Returns true if a call shows the existence of a bucket where HeadBucket denied it.
 pub(super) fn is_list(operation: S3Operation) -> bool {
     operation.name() == "ListObjectsV2"
 }
@@ -152,7 +156,7 @@ pub(super) fn destroys(operation: S3Operation) -> bool {
     empties(operation) || operation.name() == "DeleteBucket"
 }
 
-/// A call in a message: `DeleteBucket photos`.
+/// Formats a call for a message: `DeleteBucket photos`.
 pub(super) fn described(called: &Called) -> String {
     format!("{} {}", called.operation, called.bucket.as_deref().unwrap_or_default())
 }

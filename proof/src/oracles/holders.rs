@@ -1,4 +1,4 @@
-//! One bucket, one claim (I4): records, and keys of those who hold them.
+//! One bucket, one claim (I4): records, and keys of the claims that hold them.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::findings::Findings;
 use super::state::{HistoryStep, Seen, State};
 use super::views::{Key, Record, Secret};
 
-/// What is remembered of claims and the buckets that they may have keys to.
+/// The oracle's memory of claims and of the buckets that they may have keys to.
 #[derive(Debug, Default)]
 pub(super) struct Holders {
-    /// Claims by UID, and the buckets that were seen to carry their tags.
+    /// UIDs of claims, with the buckets that were seen with their tags.
     tagged: BTreeSet<(String, String)>,
-    /// Claims by UID, and the buckets that they ever had a key to.
+    /// UIDs of claims, with the buckets that they ever had a key to.
     opened: BTreeSet<(String, String)>,
 }
 
 impl Holders {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, buckets: &Buckets, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) if step.by_operator() => self.remember_tags(called),
@@ -39,7 +39,7 @@ impl Holders {
         }
     }
 
-    /// Whether a claim ever had a key to this bucket.
+    /// Returns true if a claim ever had a key to this bucket.
     pub(super) fn ever_opened(&self, uid: &str, bucket: &str) -> bool {
         self.opened.contains(&(uid.to_owned(), bucket.to_owned()))
     }
@@ -53,8 +53,9 @@ impl Holders {
         }
     }
 
-    /// The first key of a claim to a bucket that was there: it took that over, or the bucket
-    /// carries its tags. What its tenant can write proves nothing (spec §2).
+    /// Judges the first key of a claim to an existing bucket: the claim must have taken the bucket
+    /// over, or the bucket must carry its tags. Objects that tenants can write prove nothing (spec
+    /// §2).
     fn first_key(
         &self,
         state: &State<'_>,
@@ -82,7 +83,7 @@ impl Holders {
             key.id, key.bucket
         );
         if record.absence {
-            // A store without tagging that says that it made the bucket.
+            // A store without tagging may have confirmed that it created the bucket.
             found.limit(Promise::I4, step, message);
         } else {
             found.broken(Promise::I4, step, message);
@@ -90,7 +91,8 @@ impl Holders {
     }
 }
 
-/// A key is made for a claim that holds its bucket, and while nobody else has a key to it.
+/// Judges that a key is created only for the claim that holds the bucket, and while no other claim
+/// has a key to it.
 fn key_of_holder(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, found: &mut Findings) {
     let meddled = |uid: &str| state.lives.get(uid).is_none_or(|life| life.meddling.any());
     let holders = || {
@@ -102,8 +104,8 @@ fn key_of_holder(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, found
     if !holders().any(|record| record.uid == key.uid) && !meddled(&key.uid) {
         let message = format!("key {} is made for bucket {}, which its claim does not hold", key.id, key.bucket);
         if state.stood_still(step.hand) && !state.alone {
-            // A POST says nothing of what it was decided on: another operator may have let the
-            // claim go meanwhile.
+            // A POST carries no precondition on other objects: another operator may have released
+            // the claim meanwhile.
             found.limit(Promise::I4, step, message);
         } else {
             found.broken(Promise::I4, step, message);
@@ -124,7 +126,7 @@ fn is_rival(key: &Key<'_>, other: &Key<'_>) -> bool {
     other.counts && other.uid != key.uid && other.bucket == key.bucket && other.backend == key.backend
 }
 
-/// Of two records for one bucket both are of one claim.
+/// Judges that two records of one bucket belong to one claim.
 fn one_holder(state: &State<'_>, step: &HistoryStep<'_>, name: &str, record: &Record, found: &mut Findings) {
     let same = |other: &Record| other.host == record.host && other.bucket == record.bucket && other.uid != record.uid;
     let other = state.secrets.iter().find_map(|((_, other), held)| match &held.secret {

@@ -1,5 +1,6 @@
-//! Keys as they are stored: I5 to I10, and the scope of I15. What a revocation excuses of I6 and
-//! I8: keys of generations that a record notes as revoked.
+//! Keys as they are stored: I5 to I10, and the scope of I15.
+//!
+//! Keys of generations that a record notes as revoked are excused from I6 and I8.
 
 use std::collections::BTreeMap;
 
@@ -12,41 +13,41 @@ use super::state::{Hand, HistoryStep, Life, Place, Seen, State, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, revocation, views};
 
-/// An expired key's Secret stays this long, so that a clock stepping forward doesn't cut it short
+/// Time that an expired key's Secret stays, so that a clock that steps forward doesn't end it early
 /// (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
-/// Most keys of a claim that live at once.
+/// Most live keys of a claim.
 const MOST_LIVE: usize = 2;
 
-/// What is remembered of keys, by id.
+/// The oracle's memory of keys, by id.
 #[derive(Debug, Default)]
 pub(super) struct Keys<'a> {
     ids: BTreeMap<String, Past<'a>>,
     stores: Stores,
 }
 
-/// What is remembered of an id: also when its Secret is gone.
+/// The memory of an id, kept after its Secret is gone.
 #[derive(Debug, Default)]
 struct Past<'a> {
-    /// The secret key that it was made with.
+    /// The secret key at its creation.
     secret: &'a str,
-    /// UID of the claim that it was made for.
+    /// UID of the claim that it was created for.
     uid: String,
-    /// Whether somebody other than the operator changed or removed its Secret.
+    /// True if another actor changed or removed its Secret.
     meddled: bool,
-    /// Whose hand made its Secret last.
+    /// The actor that created its Secret last.
     made: Option<Hand>,
     /// Name of its Secret.
     name: &'a str,
-    /// Whether it ever stood in a consumer Secret.
+    /// True if it ever was in a consumer Secret.
     published: bool,
-    /// When the last consumer Secret that held it ceased to.
+    /// Time at which it was replaced in the last consumer Secret that had it.
     replaced: Option<Timestamp>,
 }
 
 impl<'a> Keys<'a> {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) => self.stores.called(called),
@@ -87,7 +88,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A key is made.
+    /// Judges the creation of a key.
     fn minted(&self, state: &State<'a>, step: &HistoryStep<'a>, key: &Key<'a>, found: &mut Findings) {
         let id = &key.id;
         if let Some(past) = self.ids.get(id).filter(|past| past.secret != key.secret) {
@@ -118,7 +119,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A key's Secret is written again.
+    /// Judges a change of a key's Secret.
     fn changed(&self, state: &State<'a>, step: &HistoryStep<'a>, old: &Key<'a>, new: &Key<'a>, found: &mut Findings) {
         let id = &old.id;
         if (&old.id, old.secret) != (&new.id, new.secret) {
@@ -131,7 +132,7 @@ impl<'a> Keys<'a> {
             found.broken(Promise::I6, step, format!("key {id} is changed so that the gateway refuses it"));
         }
         match (old.end, new.end) {
-            // One that is revoked ends at once, also where its Secret can't be had to go.
+            // A revoked key ends at once, even if its Secret can't be deleted.
             _ if state.is_revoked(old) => {}
             (End::Open, End::At(end)) => self.stamped(state, step, new, end, found),
             (End::At(before), End::At(end)) if end < before => {
@@ -147,7 +148,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A key is given its end.
+    /// Judges the expiry that a key is given.
     fn stamped(&self, state: &State<'a>, step: &HistoryStep<'a>, key: &Key<'a>, end: Timestamp, found: &mut Findings) {
         let id = &key.id;
         let Some(life) = state.lives.get(key.uid.as_str()) else { return };
@@ -174,8 +175,8 @@ impl<'a> Keys<'a> {
         }
         let overlap = life.least_overlap;
         let message = format!("key {id}, replaced at {replaced}, is to end at {end}: sooner than {overlap} s after");
-        // By its own clock the operator kept it (I8); no rule of the contract makes up for a clock
-        // that is behind.
+        // The operator kept I8 by its own clock; no rule of the contract makes up for a clock that
+        // is behind.
         if end >= least.checked_sub(state.clocks.most_behind(replaced)).unwrap_or(least) {
             found.limit(Promise::I8, step, message);
         } else {
@@ -183,7 +184,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A key's Secret is deleted, or made into something else.
+    /// Judges the deletion of a key's Secret, or its change into something else.
     fn revoked(&self, state: &State<'a>, step: &HistoryStep<'a>, key: &Key<'a>, found: &mut Findings) {
         let may_go =
             state.lives.get(key.uid.as_str()).is_none_or(|life| life.gone.is_some() || life.claim.is_deleting());
@@ -202,12 +203,13 @@ impl<'a> Keys<'a> {
             };
             found.broken(Promise::I6, step, format!("key {} is revoked while its claim lives: {end}", key.id));
         } else if key.works(state.clocks.of_gateway(step.at)) {
-            // The grace is a minute: clocks that are further apart cut a key short (spec §3.3).
+            // The grace period is a minute: clocks that are further apart end a key early (spec
+            // §3.3).
             found.limit(Promise::I6, step, format!("key {} is revoked before the gateway's clock ends it", key.id));
         }
     }
 
-    /// A consumer Secret is written.
+    /// Judges a write of a consumer Secret.
     fn published(
         &self,
         state: &State<'a>,
@@ -254,8 +256,8 @@ impl<'a> Keys<'a> {
             _ => {
                 let message = format!("Secret {place} is given key {id}, which does not work");
                 if state.stood_still(step.hand) || is_decided_on_the_past(state, step, past) {
-                    // A POST says nothing of what it was decided on; the claim that owns the Secret
-                    // may be gone.
+                    // A POST carries no precondition on other objects; the claim that owns the
+                    // Secret may be gone.
                     found.limit(Promise::I9, step, message);
                 } else {
                     found.broken(Promise::I9, step, message);
@@ -296,9 +298,10 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Whether one of two operators stood still right before it made a key, and the other made that
-/// key, of a claim that goes by now, and deleted it meanwhile. A POST says nothing of what it was
-/// decided on; what it made is deleted with the claim, or swept.
+/// Returns true if one of two operators was paused right before it created a key that the other one
+/// created and deleted meanwhile, for a claim that is being deleted.
+///
+/// A POST carries no precondition on other objects. The key is deleted with the claim, or swept.
 fn was_made_meanwhile(state: &State<'_>, step: &HistoryStep<'_>, past: &Past<'_>) -> bool {
     let later = match (step.hand, past.made) {
         (Hand::Operator(this), Some(made @ Hand::Operator(other))) => this < other && state.are_apart(step.hand, made),
@@ -308,9 +311,11 @@ fn was_made_meanwhile(state: &State<'_>, step: &HistoryStep<'_>, past: &Past<'_>
     later && goes && !past.meddled && !state.alone && state.stood_still(step.hand)
 }
 
-/// Whether the last that one of two operators did about the claim was to learn of the key that it
-/// publishes, and it stood still then, so that the other could end that key. Nothing ties the two
-/// Secrets to each other, and a process can be stopped between any two calls.
+/// Returns true if the last call of one of two operators about the claim was the one that showed
+/// the key it publishes, and it was paused then, so that the other could end that key.
+///
+/// No precondition ties the two Secrets together, and a process can be paused between any two
+/// calls.
 fn is_decided_on_the_past(state: &State<'_>, step: &HistoryStep<'_>, key: &Past<'_>) -> bool {
     let Some(life) = state.lives.get(key.uid.as_str()).filter(|_| !state.alone) else { return false };
     let is_own = |name: &str| name == key.name || state.of(&key.uid).any(|((_, own), _)| *own == name);
@@ -333,7 +338,8 @@ fn is_decided_on_the_past(state: &State<'_>, step: &HistoryStep<'_>, key: &Past<
     last.is_some_and(|last| learns(last) && state.stood_still_since(step.hand, |line| line.number == last.number))
 }
 
-/// A consumer Secret is deleted: only one of a claim that has another, or that goes.
+/// Judges the deletion of a consumer Secret: it is allowed if the claim has another one, or is
+/// being deleted.
 fn withdrawn<'a>(
     state: &State<'a>,
     step: &HistoryStep<'a>,
@@ -356,8 +362,9 @@ fn withdrawn<'a>(
     }
 }
 
-/// A claim goes by the operator's own hand: with it everything that opens its bucket. One whose
-/// finalizer somebody took off goes by the deletion alone, whoever asks for that.
+/// Judges the end of a claim by the operator's own call: everything that opens its bucket is gone
+/// by then. A claim whose finalizer was removed by hand ends with its deletion, so it is not
+/// judged.
 fn nothing_works_after(state: &State<'_>, step: &HistoryStep<'_>, claim: &views::Claim<'_>, found: &mut Findings) {
     if !state.alone || !claim.has_finalizer() {
         return;
@@ -374,7 +381,7 @@ fn nothing_works_after(state: &State<'_>, step: &HistoryStep<'_>, claim: &views:
     }
 }
 
-/// The key of an id, if its Secret is there.
+/// Returns the key of an id, if its Secret exists.
 pub(super) fn key_of<'s, 'a>(state: &'s State<'a>, id: &str) -> Option<&'s Key<'a>> {
     state.secrets.values().find_map(|held| match &held.secret {
         Secret::Key(key) if key.id == id => Some(key),
@@ -382,13 +389,13 @@ pub(super) fn key_of<'s, 'a>(state: &'s State<'a>, id: &str) -> Option<&'s Key<'
     })
 }
 
-/// Whether one of two operators, which is behind, and the other were at a consumer Secret of a name
-/// from before: it is taken away again.
+/// Returns true if two operators, one of which is behind, wrote a consumer Secret under a former
+/// name: it is removed again.
 fn is_behind_a_rename(state: &State<'_>, step: &HistoryStep<'_>, life: &Life<'_>, name: &str, other: Hand) -> bool {
     life.claim.secret_name() != name && !state.alone && state.are_apart(step.hand, other)
 }
 
-/// Who last changed the key of an id.
+/// Returns the actor that last changed the key of an id.
 fn last_hand(state: &State<'_>, id: &str) -> Option<Hand> {
     let held = state.secrets.values().find(|held| matches!(&held.secret, Secret::Key(key) if key.id == id));
     held.map(|held| held.hand)

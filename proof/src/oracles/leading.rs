@@ -1,8 +1,8 @@
-//! Which of several operators works (I17): the one that the Lease names.
+//! Leader election (I17): only the operator named by the Lease changes anything.
 //!
-//! A change counts twice: when it was sent, and when it was carried out. Who was named when it was
-//! sent, and no longer when it was carried out, has changed something behind its successor's back;
-//! so has who let the Lease go while something was under way.
+//! Each change is judged twice: when it was sent, and when it was carried out. An operator that was
+//! the leader when it sent a change, and no longer when the change was carried out, has interfered
+//! with its successor; so has one that released the Lease with a change in flight.
 
 use jiff::{SignedDuration, Timestamp};
 use kube_sim::Stored;
@@ -13,15 +13,15 @@ use super::Promise;
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep, Seen, State};
 
-/// Name of the Lease that operators elect one by. Gateways have Leases too, in the same namespace.
+/// Name of the operators' Lease. Gateways have Leases in the same namespace, too.
 const LEASE: &str = "stowage-operator";
 
-/// Who was named by the Lease, since when.
+/// Holders of the Lease, each from a moment on.
 #[derive(Debug, Default)]
 pub(super) struct Leading(Vec<(Timestamp, Option<u32>)>);
 
 impl Leading {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
         if !state.setting.elects {
             return;
@@ -40,7 +40,8 @@ impl Leading {
         }
     }
 
-    /// Whoever deletes the Lease takes nothing away from whom it named, until it names another.
+    /// Records the holder. Deleting the Lease doesn't end the leadership of the last holder until
+    /// another one is named.
     fn remember(&mut self, at: Timestamp, stored: &Stored) {
         if let Some(lease) = stored.new.as_deref().filter(|lease| lease["metadata"]["name"] == LEASE) {
             let holder = lease["spec"]["holderIdentity"].as_str().and_then(operator_instance);

@@ -1,4 +1,4 @@
-//! What is left at rest belongs to somebody (I14).
+//! Everything that exists at rest belongs to a claim (I14).
 
 use stowage_operator::api::wire::TAG_CLAIM_UID;
 use stowage_world::effects::{Call, CallFault, CallOutcome, Fault, KubeVerb, Line, ProcessFault};
@@ -12,7 +12,7 @@ use super::keys::key_of;
 use super::state::{Hand, Held, Life, Place, State, is_standstill};
 use super::views::{Policy, Secret};
 
-/// Looks at the end of a run that came to rest.
+/// Judges the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found: &mut Findings) {
     for (place, held) in &state.secrets {
         judge_secret(state, *place, held, found);
@@ -28,7 +28,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found
         let message =
             format!("bucket {name} is left of claim {}, which was to be deleted with it", life.claim.full_name());
         if !state.alone {
-            // One may make a bucket while the other lets go (spec §3.2).
+            // One operator may create a bucket while the other one releases the claim (spec §3.2).
             found.limit_in_the_end(Promise::I14, message);
         } else {
             found.broken_in_the_end(Promise::I14, message);
@@ -37,7 +37,7 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, buckets: &Buckets, found
 }
 
 fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>, found: &mut Findings) {
-    // What somebody else had in hand last may no longer say whose it is.
+    // A Secret that another actor changed last may no longer show its claim.
     let Some(uid) = held.secret.uid().filter(|_| held.hand != Hand::Other) else { return };
     let Some(life) = state.lives.get(uid).filter(|life| life.gone.is_none()) else {
         let message = format!("Secret {namespace}/{name} is left of a claim that is gone");
@@ -59,13 +59,13 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
         }
         Secret::Consumer(consumer) => {
             let bound = life.claim.object["status"]["boundSecretName"].as_str();
-            // While its name, or that of its next key, is another's a claim does nothing else, but
-            // tell of the Secret that there is.
+            // If its name, or that of its next key, is taken by a foreign Secret, a claim does
+            // nothing but report the Secret that it has.
             let is_stopped = match life.claim.reason() {
                 Some("SecretConflict") => bound.is_some(),
                 reason => reason == Some("CreationInconsistent"),
             };
-            // Nor need a claim that can't go on tell of one whose key somebody deleted, and which
+            // A stopped claim need not report a Secret whose key was deleted by hand, and which
             // opens nothing.
             let opens_nothing = !life.claim.is_ready() && life.meddling.keys && key_of(state, &consumer.id).is_none();
             let waits = life.claim.is_paused() || is_stopped || opens_nothing;
@@ -78,9 +78,11 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
     }
 }
 
-/// Whether a bucket may outlive its claim: because its policy says so, or did when its record went,
-/// because somebody took the claim away by hand, or because it was not proved ours, which an event
-/// tells, if the API server takes it: nothing waits for that (spec §3).
+/// Returns true if a bucket may outlive its claim.
+///
+/// That is so if the claim's policy is Retain, or was when its record was deleted; if another actor
+/// removed the claim; or if the bucket could not be proved ours, which an Event reports. Nothing
+/// waits for that Event, so the API server may have refused it (spec §3).
 fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let told = || {
         case.end.all("events").any(|(_, _, event)| {
@@ -91,9 +93,11 @@ fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str
     kept || life.meddling.any() || told() || was_untold(state, life, bucket)
 }
 
-/// Whether the operator could not tell, right after it had let the claim go: its pass was cut off,
-/// or it did not hear that the claim is gone. The latter is none where it had begun to delete the
-/// bucket, and so had proved it ours.
+/// Returns true if the operator could not report right after it had released the claim: its pass
+/// was interrupted, or it didn't learn that the claim was gone.
+///
+/// The latter is no excuse once it had begun to delete the bucket: that proves that ownership was
+/// verified.
 fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let Some(Hand::Operator(number)) = life.gone else { return false };
     let Some(release) = state.line(number) else { return false };
@@ -107,15 +111,17 @@ fn was_untold(state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     !at_bucket.next().is_some_and(destroys)
 }
 
-/// Whether the pass that let the claim go did not get to tell what it did, which it does at its
-/// end: the operator stood still then until the deadline of the last answer was over, or died, or
-/// an Event was not taken; what that one would have said is in no trace.
+/// Returns true if the pass that released the claim could not send its Events, which it does at its
+/// end.
+///
+/// The operator was paused until the deadline of the last answer was over, or died, or an Event was
+/// refused. The trace doesn't have the content of Events.
 fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
     let is_event = |call: &Call| {
         matches!(call, Call::Kube(call)
             if call.verb == KubeVerb::Create && call.resource == "events" && call.namespace.as_deref() == Some(life.claim.namespace))
     };
-    // Nothing but the Events themselves takes time from that answer to the end of the pass.
+    // Only the Events themselves take time between that answer and the end of the pass.
     let mut over_ms = answered_ms(release);
     let own = state.trace.lines().iter().filter(|line| line.instance == release.instance);
     for line in own.skip_while(|line| line.number < release.number) {
@@ -135,7 +141,8 @@ fn was_cut_off(state: &State<'_>, life: &Life<'_>, release: &Line) -> bool {
     false
 }
 
-/// When a call that was carried out was answered, in milliseconds since the start of the run.
+/// Returns the time at which a call that was carried out was answered, in milliseconds since the
+/// start of the run.
 fn answered_ms(line: &Line) -> u64 {
     let late = match line.fault {
         Some(Fault::Call(CallFault::Slow { millis })) => millis,

@@ -1,18 +1,18 @@
-//! Oracles: what the operator promises (I1 … E3 of the promises below), judged from a history and
-//! an end.
+//! Oracles: judge the operator's promises (I1 … E3 of the promises below) from a history and an
+//! end.
 //!
-//! Pure functions over plain data. An oracle knows the contract and nothing of how the operator
-//! keeps it, so that it can be wrong neither in the same way nor for the same reason. Names, labels
-//! and what a text becomes in them are the operator's own, `api::wire`: that they are those of the
-//! contract is for tests against it.
+//! They are pure functions over plain data. An oracle knows the contract, and nothing of how the
+//! operator keeps it, so that both can't be wrong in the same way or for the same reason. Names,
+//! labels and their encoding are the operator's own, from `api::wire`; other tests compare those
+//! with the contract.
 //!
-//! The history is gone through once. `state` keeps what is known at each moment, read by `views` in
-//! the words of the contract; each oracle is shown every step before the state takes it in, and has
-//! a memory of its own. What only the end can show is judged from the end, and only of a run that
+//! The history is read once. `state` keeps the knowledge at each moment, parsed by `views` into the
+//! contract's terms. Each oracle sees every step before the state is updated, and has its own
+//! memory. Conditions that only the end can show are judged at the end, and only for a run that
 //! came to rest ([`What::AtRest`]).
 //!
-//! What others did is told from the history: a change that no call of the operator made is somebody
-//! else's, and some promises end where others' hands begin.
+//! Changes by other actors are recognized in the history: a change that no call of the operator
+//! made is another actor's, and some promises don't hold after such changes.
 //!
 //! [`What::AtRest`]: stowage_world::history::What::AtRest
 

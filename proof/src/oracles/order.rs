@@ -1,5 +1,5 @@
-//! What comes before what (I12): finalizer and record before the first effect outside of
-//! Kubernetes; the finalizer goes when the bucket's outcome and the revocation are stored.
+//! The order of changes (I12): finalizer and record come before the first effect outside of
+//! Kubernetes; the finalizer is removed after the bucket's outcome and the revocation are stored.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use super::ground::{destroys, is_look};
 use super::state::{Hand, HistoryStep, Place, Seen, State};
 use super::views::{Claim, Record, Secret};
 
-/// What is remembered of looks at buckets.
+/// The oracle's memory of reads of buckets.
 #[derive(Debug, Default)]
 pub(super) struct Order<'a> {
     /// Index of the event at which a bucket was last seen absent, by host and name.
     absent: BTreeMap<(&'a str, &'a str), usize>,
-    /// Index of the event at which a record was made.
+    /// Index of the event at which a record was created.
     held: BTreeMap<Place<'a>, usize>,
 }
 
 impl<'a> Order<'a> {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Called(called) if called.operation.is_read() => {
@@ -50,7 +50,8 @@ impl<'a> Order<'a> {
         judge(state, step, found);
     }
 
-    /// Absence is noted of a bucket that was seen absent while the record was held.
+    /// Judges that absence is noted only for a bucket that was seen absent while the record
+    /// existed.
     fn judge_absence(&self, step: &HistoryStep<'a>, place: Place<'a>, record: &Record, found: &mut Findings) {
         let seen = self.absent.iter().find(|((host, bucket), _)| *host == record.host && *bucket == record.bucket);
         let held = self.held.get(&place).copied().unwrap_or_default();
@@ -81,7 +82,8 @@ fn before_effect(state: &State<'_>, step: &HistoryStep<'_>, called: &Called, fou
     let Some(bucket) = called.bucket.as_deref() else { return };
     let what = format!("{} {bucket}", called.operation);
     let Some(record) = record_of(state, called) else {
-        // Somebody may have deleted the record, or the whole claim, while the call was on its way.
+        // The record, or the whole claim, may have been deleted by hand while the call was in
+        // flight.
         let meddled = state.lives.values().any(|life| life.meddling.record || life.meddling.finalizer);
         let message = format!("{what} is called without a bucket record");
         match () {
@@ -102,9 +104,10 @@ fn before_effect(state: &State<'_>, step: &HistoryStep<'_>, called: &Called, fou
     }
 }
 
-/// Whether an operator may have stood still since the call was decided, so that another one could
-/// let the claim go. What destroys is judged by I1; what is put on a bucket follows the call that
-/// made it.
+/// Returns true if an operator may have been paused since it decided on the call, so that another
+/// one could release the claim.
+///
+/// Destroying calls are judged by I1. Tags and settings follow the call that created the bucket.
 fn is_late(state: &State<'_>, step: &HistoryStep<'_>, called: &Called) -> bool {
     let looks =
         |line: &Line| matches!(&line.call, Call::S3(call) if call.bucket == called.bucket && is_look(call.operation));
@@ -115,8 +118,8 @@ fn is_late(state: &State<'_>, step: &HistoryStep<'_>, called: &Called) -> bool {
     }
 }
 
-/// The record of the bucket of a call; else one of a bucket of that name at another store: its
-/// backend may have moved.
+/// Returns the record of a call's bucket; otherwise one of a bucket with that name at another
+/// store, because its backend may have moved.
 pub(super) fn record_of<'s>(state: &'s State<'_>, called: &Called) -> Option<&'s Record> {
     let bucket = called.bucket.as_deref()?;
     let records = || {
@@ -134,7 +137,7 @@ fn before_finalizer_goes(state: &State<'_>, step: &HistoryStep<'_>, claim: &Clai
         found.broken(Promise::I12, step, format!("claim {name} loses its finalizer while nobody deletes it"));
     }
     if !state.alone {
-        // What the other made meanwhile is swept.
+        // Secrets that the other operator created meanwhile are swept.
         return;
     }
     for ((_, secret), held) in state.of(claim.uid) {

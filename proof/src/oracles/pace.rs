@@ -1,4 +1,4 @@
-//! Nothing is written over and over (E2): whatever goes wrong, and whoever else writes.
+//! No object is written over and over (E2), under any fault and any writes by other actors.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,33 +10,36 @@ use super::case::Case;
 use super::findings::Findings;
 use super::state::HistoryStep;
 
-/// Most changes of one object by operators within an hour: several times what the busiest scenario
-/// needs, and two operators who write over each other's need minutes for it.
+/// Most changes of one object by operators within an hour.
+///
+/// That is several times the need of the busiest scenario. Two operators that overwrite each
+/// other's changes exceed it within minutes.
 const MOST: usize = 240;
 /// Most changes of a Lease, which is renewed every five seconds.
 const MOST_RENEWALS: usize = 1000;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Most times within [`MOMENT`] that a backend's `bucketCount` goes back to what it was before: two
-/// operators that see different claims count every other second, and those who don't take over each
-/// other's count write as fast as they can.
+/// Most times within [`MOMENT`] that a backend's `bucketCount` returns to its previous value.
+///
+/// Two operators that see different claims count every other second. If they don't adopt each
+/// other's count, they write as fast as they can.
 const MOST_RETURNS: usize = 8;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 
-/// An object: its plural, namespace and name. A claim that is made anew is another, by its UID, as
-/// for the operator's own pace.
+/// An object: its plural, namespace and name. A recreated claim is another object because of its
+/// UID, as it is for the operator's own pace.
 type Object<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
-/// When each object was changed by an operator within the last hour.
+/// Times of changes by operators within the last hour, by object.
 #[derive(Debug, Default)]
 pub(super) struct Pace<'a> {
     changes: BTreeMap<Object<'a>, VecDeque<Timestamp>>,
-    /// The last two counts of each backend, and when one came back.
+    /// The last two counts of each backend, and the times at which one returned.
     counts: BTreeMap<&'a str, (VecDeque<i64>, VecDeque<Timestamp>)>,
 }
 
 impl<'a> Pace<'a> {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, case: &Case<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         let Some(What::Stored(stored)) = case.history.events.get(step.index).map(|event| &event.what) else { return };
         if !step.by_operator() {
@@ -50,7 +53,7 @@ impl<'a> Pace<'a> {
         while changes.front().is_some_and(|first| step.at.duration_since(*first) > HOUR) {
             changes.pop_front();
         }
-        // Said once, not for every change from here on.
+        // Reported once, not for every further change.
         let most = if stored.plural == "leases" { MOST_RENEWALS } else { MOST };
         if changes.len() == most + 1 {
             let (plural, namespace, name, _) = object(stored);
@@ -79,7 +82,7 @@ impl<'a> Pace<'a> {
         while returns.front().is_some_and(|first| step.at.duration_since(*first) > MOMENT) {
             returns.pop_front();
         }
-        // Said once, not for every one from here on.
+        // Reported once, not for every further return.
         if returns.len() == MOST_RETURNS + 1 {
             let message = format!("bucketCount of backend {} goes to and fro, now to {count}", stored.name);
             found.broken(Promise::E2, step, message);

@@ -1,5 +1,5 @@
-//! Which store a key is for, as its Secret is written (I15): one that its claim has a bucket at,
-//! and another than the key before only where the operator has met the claim's own tags.
+//! The store that a key's Secret names (I15): it is one at which the claim has a bucket, and it
+//! changes only if the operator has seen the claim's own tags there.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::findings::Findings;
 use super::state::{HistoryStep, State};
 use super::views::{Key, Secret};
 
-/// What is remembered of stores.
+/// The oracle's memory of stores.
 #[derive(Debug, Default)]
 pub(super) struct Stores {
-    /// The UID in the tags of each bucket as a call met it last, by host and bucket.
+    /// UID in the tags of each bucket at the last call, by host and bucket.
     tags: BTreeMap<(String, String), Option<String>>,
-    /// The host that keys are for, by UID, backend and bucket.
+    /// Host that keys are for, by UID, backend and bucket.
     hosts: BTreeMap<[String; 3], String>,
 }
 
 impl Stores {
-    /// Takes in a call to a store.
+    /// Records a call to a store.
     pub(super) fn called(&mut self, called: &Called) {
         if let Some(bucket) = &called.bucket {
             let tags = called.after.as_ref().and_then(|bucket| bucket.tags.as_ref());
@@ -30,7 +30,7 @@ impl Stores {
         }
     }
 
-    /// Looks at a key that is written over what was there.
+    /// Judges a write of a key's Secret.
     pub(super) fn noted(
         &mut self,
         state: &State<'_>,

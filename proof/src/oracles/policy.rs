@@ -1,5 +1,5 @@
-//! What is to be kept is kept: nothing is destroyed under `Retain` (I2), nothing emptied unforced
-//! (I3).
+//! Data that is to be kept is kept: none is destroyed under `Retain` (I2), and no bucket is emptied
+//! without force (I3).
 
 use stowage_world::history::Called;
 
@@ -10,8 +10,7 @@ use super::rest::is_of_the_past;
 use super::state::{HistoryStep, Life, State};
 use super::views::Policy;
 
-/// What is destroyed was to be destroyed in the version of the claim that was read last before the
-/// slice.
+/// Judges a destroying call by the version of the claim that was read last before the slice.
 pub(super) fn judge(
     state: &State<'_>,
     step: &HistoryStep<'_>,

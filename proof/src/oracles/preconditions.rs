@@ -1,4 +1,4 @@
-//! How the operator writes (I13): updates and deletes carry UID and resourceVersion, creates only
+//! Preconditions of writes (I13): updates and deletes carry UID and resourceVersion, creates only
 //! create, and a Secret that a claim does not control is not written.
 
 use http::Method;
@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::state::{HistoryStep, Place, Seen, State};
 use super::views::Secret;
 
-/// Looks at a step.
+/// Judges a step.
 pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     if !step.by_operator() {
         return;
@@ -23,7 +23,8 @@ pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Finding
     }
 }
 
-/// Events are the one kind that nobody decides on: best effort, and merged as they come (spec §3).
+/// Judges a request. Events and Leases are exempt: Events are best effort, and merged as they come
+/// (spec §3).
 fn judge_request(step: &HistoryStep<'_>, asked: &Asked, found: &mut Findings) {
     if matches!(asked.plural.as_str(), "events" | "leases") {
         return;
@@ -53,7 +54,7 @@ struct Operation<'a> {
     path: std::borrow::Cow<'a, str>,
 }
 
-/// A JSON patch: the UID as a test, the version as a test or in place of the one that is there.
+/// Returns true if a JSON patch tests the UID, and tests or replaces the resourceVersion.
 fn tests_version(body: &[u8]) -> bool {
     let Ok(operations) = serde_json::from_slice::<Vec<Operation<'_>>>(body) else { return false };
     let has = |path: &str, words: &[&str]| operations.iter().any(|one| one.path == path && words.contains(&one.op));
@@ -91,8 +92,8 @@ fn names_version(body: &[u8]) -> bool {
     object.and_then(|object| object.metadata).is_some_and(|version| version.is_whole())
 }
 
-/// A Secret changed by the operator's hand was ours before. In the operator's own namespace names
-/// that follow from a UID may be deleted whatever stands there (spec §3.4).
+/// Judges that a Secret changed by the operator was ours before. In the operator's own namespace,
+/// names derived from a UID may be deleted regardless of their content (spec §3.4).
 fn judge_change(
     state: &State<'_>,
     step: &HistoryStep<'_>,

@@ -1,28 +1,28 @@
-//! The promises, by the names that everybody uses for them.
+//! The promises, by the names that reports, tests and commits use.
 
 use std::fmt;
 
-/// A closed list of promises with what each says.
+/// Defines a closed list of promises with their texts.
 macro_rules! promises {
     ($($name:ident: $words:literal,)*) => {
-        /// What the operator promises.
+        /// A promise of the operator.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Promise {
             $(#[doc = $words] $name,)*
         }
 
         impl Promise {
-            /// All of them.
+            /// All promises.
             pub const ALL: [Self; [$($words,)*].len()] = [$(Self::$name,)*];
 
-            /// Its name: `I1`.
+            /// Returns the name, such as `I1`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
                 }
             }
 
-            /// What it says, in words.
+            /// Returns the text.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Self::$name => $words,)*

@@ -1,17 +1,18 @@
-//! Public access: it is as the spec asks for (I16), to a bucket that its claim holds (I15), goes
-//! first when the claim goes (I12), and does not come after it (I7). That none is left which nobody
-//! asks for is judged with all else that is left (I14).
+//! Public access: it is as the spec requests it (I16), to a bucket that its claim holds (I15), is
+//! withdrawn first when the claim is deleted (I12), and is not created after it (I7).
+//!
+//! Bindings that nothing requests any more are judged with all other leftovers (I14).
 
 use super::Promise;
 use super::findings::Findings;
 use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Access, Binding, End, Key, Record, Secret};
 
-/// Looks at a step.
+/// Judges a step.
 pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     let Seen::Secret(place, new) = &step.seen else { return };
     if !step.by_operator() || !state.alone {
-        // What one of two made late is taken away again.
+        // A binding that one of two operators creates late is deleted again.
         return;
     }
     match (state.secrets.get(place).map(|held| &held.secret), new) {
@@ -34,7 +35,7 @@ fn comes_after_claim(state: &State<'_>, step: &HistoryStep<'_>, name: &str, new:
     }
 }
 
-/// A binding that is written opens a bucket that its claim holds.
+/// Judges that a binding opens only a bucket that its claim holds.
 fn goes_where_it_may(state: &State<'_>, step: &HistoryStep<'_>, new: &Binding, found: &mut Findings) {
     let Some(life) = state.lives.get(new.uid.as_str()).filter(|life| life.gone.is_none()) else { return };
     let Some(access) = &new.access else { return };
@@ -46,9 +47,11 @@ fn goes_where_it_may(state: &State<'_>, step: &HistoryStep<'_>, new: &Binding, f
     }
 }
 
-/// When a claim goes public access is withdrawn before its keys (spec §3.4), as far as that is the
-/// operator's to do. A key without an end is revoked for that alone; that others delete keys by
-/// hand says nothing.
+/// Judges that a claim's deletion withdraws public access before its keys (spec §3.4), as far as
+/// the operator does it.
+///
+/// A key without an expiry is only deleted for that reason. Keys that are deleted by hand don't
+/// count.
 fn goes_before_keys(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, found: &mut Findings) {
     let going = state.lives.get(key.uid.as_str()).filter(|life| life.claim.is_deleting());
     let Some(life) = going.filter(|_| key.counts && key.end == End::Open) else { return };
@@ -58,13 +61,14 @@ fn goes_before_keys(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, fo
     }
 }
 
-/// Who holds a bucket next must not find it open.
+/// Judges that a record is deleted after its public access: the next holder of the bucket must not
+/// find it public.
 fn goes_before_record(state: &State<'_>, step: &HistoryStep<'_>, record: &Record, found: &mut Findings) {
     let Some(life) = state.lives.get(record.uid.as_str()) else { return };
     let is_another =
         |held: &Record| held.host != record.host && held.bucket == record.bucket && held.backend == record.backend;
     let follows = |secret: &Secret<'_>| matches!(secret, Secret::Record(held) if is_another(held));
-    // A backend that points elsewhere keeps its name, and the binding with it.
+    // A backend that points elsewhere keeps its name, and with it the binding.
     if state.of(&record.uid).any(|(_, held)| follows(&held.secret)) {
         return;
     }
@@ -76,8 +80,8 @@ fn goes_before_record(state: &State<'_>, step: &HistoryStep<'_>, record: &Record
     }
 }
 
-/// Looks at the end of a run that came to rest: a claim that is Ready has the public access that it
-/// asks for.
+/// Judges the end of a run that came to rest: a claim that is Ready has the public access that it
+/// requests.
 pub(super) fn judge(state: &State<'_>, found: &mut Findings) {
     for life in state.lives.values().filter(|life| life.gone.is_none() && life.claim.is_ready()) {
         let Some(wanted) = life.claim.public_access() else { continue };
@@ -95,14 +99,14 @@ pub(super) fn judge(state: &State<'_>, found: &mut Findings) {
     }
 }
 
-/// Whether it is to the bucket of this record.
+/// Returns true if the access is to the bucket of this record.
 pub(super) fn opens(access: &Access, record: &Record) -> bool {
     let is_there = access.host.as_ref().is_none_or(|host| *host == record.host);
     is_there && access.bucket == record.bucket && access.backend == record.backend
 }
 
-/// The bindings of a claim that the gateway finds, by name: one that somebody took the labels off
-/// opens nothing.
+/// Returns the bindings of a claim that the gateway finds, by name. A binding whose labels were
+/// removed opens nothing.
 fn bindings<'s>(state: &'s State<'_>, life: &Life<'_>) -> impl Iterator<Item = (&'s str, &'s Binding)> {
     state.of(life.claim.uid).filter_map(|((_, name), held)| match &held.secret {
         Secret::Binding(binding) if binding.counts => Some((*name, binding)),

@@ -1,10 +1,10 @@
-//! What a store was asked, read byte by byte by rules of its own: those of RFC 3986 and of the form
-//! encoding, and nothing of the gateway's.
+//! An independent parser of requests to a store, by the rules of RFC 3986 and of form encoding,
+//! without any code of the gateway.
 
 use bytes::Bytes;
 use stowage_world::history::{Meant, Received};
 
-/// What a request means to a store.
+/// The meaning of a request to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     method: String,
@@ -15,7 +15,7 @@ pub(super) struct Reading {
     headers: Vec<(String, String)>,
 }
 
-/// Headers that say how a request is signed and sent, and nothing of what it asks for.
+/// Headers of signature and transport, which don't change the meaning of a request.
 const OF_TRANSPORT: [&str; 7] = [
     "authorization",
     "content-length",
@@ -27,7 +27,7 @@ const OF_TRANSPORT: [&str; 7] = [
 ];
 
 impl Reading {
-    /// Reads a request, addressed in path style.
+    /// Parses a request in path style.
     pub(super) fn of(received: &Received) -> Result<Self, String> {
         let (path, query) = received.target.split_once('?').unwrap_or((&received.target, ""));
         let path = path.strip_prefix('/').ok_or("its path has no slash before it")?;
@@ -53,11 +53,11 @@ impl Reading {
         Ok(Self { method: received.method.clone(), bucket, key, query, source: source.transpose()?, headers })
     }
 
-    /// How it differs from what was meant.
+    /// Describes differences from the client's intention.
     pub(super) fn differs(&self, meant: &Meant, body: Option<&Bytes>) -> Vec<String> {
         let mut query = meant.query.clone();
         query.sort();
-        // A document is written for the store, with a digest of its own.
+        // The gateway writes a new document for the store, with a new digest.
         let is_document =
             meant.method == "POST" && query.iter().any(|(name, _)| matches!(name.as_str(), "delete" | "uploadId"));
         let is_of_document = |name: &str| is_document && matches!(name, "content-md5" | "content-type");
@@ -86,7 +86,7 @@ impl Reading {
     }
 }
 
-/// A document without its declaration and its namespace.
+/// Returns a document without its declaration and its namespace.
 fn plain(document: &[u8]) -> String {
     let text = String::from_utf8_lossy(document);
     let text =
@@ -94,13 +94,13 @@ fn plain(document: &[u8]) -> String {
     text.replacen(" xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"", "", 1)
 }
 
-/// The key id that a request is signed with.
+/// Returns the access key id that a request is signed with.
 pub(super) fn signer(received: &Received) -> Option<&str> {
     let (_, authorization) = received.headers.iter().find(|(name, _)| name == "authorization")?;
     authorization.split_once("Credential=")?.1.split('/').next()
 }
 
-/// A plus is a blank in a query, and a plus elsewhere.
+/// Decodes percent encoding. A plus is a space in a query, and a plus elsewhere.
 fn decoded(text: &str, is_query: bool) -> Result<String, String> {
     let mut bytes = text.bytes();
     let mut read = Vec::new();

@@ -1,4 +1,4 @@
-//! What the operator does not do: anything at rest (E1), and things twice or in vain (E3).
+//! Unnecessary work: any change at rest (E1), and repeated or futile creations and deletions (E3).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,42 +16,44 @@ use super::state::{Edit, Hand, HistoryStep, Place, Seen, State};
 use super::views::{Claim, End, Key, Record, Secret};
 use super::{Promise, public};
 
-/// At rest a bucket is looked at, and a backend probed, once in ten minutes, give or take a tenth
-/// (spec §1, §5). What keeps a claim from what its user wants is tried again also when somebody
-/// touches the claim; but nothing comes of it.
+/// Least time between two checks at rest. A bucket is checked, and a backend is probed, once in ten
+/// minutes, plus or minus a tenth (spec §1, §5).
+///
+/// An operation that keeps a claim from its goal is also retried when someone touches the claim;
+/// but it changes nothing.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
 
-/// A watch is made anew after 290 s, which is what kube-runtime asks for.
+/// Least time between two watch requests: kube-runtime sets a timeout of 290 s.
 const BETWEEN_WATCHES: SignedDuration = SignedDuration::from_secs(4 * 60);
-/// So many backends have one admin Secret, which each reads for its probe.
+/// Most backends with the same admin Secret, which each backend reads for its probe.
 const PROBES_ALIKE: usize = 2;
-/// Of what an operator watches so many look alike at most: Secrets of its namespace, by label, and
-/// one for each of two backends.
+/// Most watches of an operator that look alike: Secrets of its namespace, by label, and one for
+/// each of two backends.
 const WATCHES_ALIKE: usize = 3;
 
-/// What is remembered of calls and objects.
+/// The oracle's memory of calls and objects.
 #[derive(Debug, Default)]
 pub(super) struct Quiescence<'a> {
-    /// Since when the operator is at rest.
+    /// Time since when the operator is at rest.
     since: Option<Timestamp>,
-    /// When each life of the operator last called each operation on each bucket.
+    /// Time of the last call of each operation on each bucket, by life of the operator.
     calls: BTreeMap<(u32, &'a str, &'a str, &'a str), Timestamp>,
-    /// Secrets that the operator made, and has not been given a reason to make again.
+    /// Secrets that the operator created, and has no reason to create again.
     made: BTreeSet<Place<'a>>,
-    /// When what was told last of what its bucket holds was measured, of each claim.
+    /// Time of the last reported measurement of each claim's bucket.
     usage: BTreeMap<(&'a str, &'a str), Timestamp>,
-    /// Which life of an operator asked to have which measurement told that another had told before.
+    /// Lives of operators with the measurements that they reported after another one had.
     late: BTreeSet<(u32, Timestamp)>,
-    /// How many keys each claim was given, by UID.
+    /// Number of keys that each claim was given, by UID.
     keys: BTreeMap<String, usize>,
 }
 
 impl<'a> Quiescence<'a> {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::AtRest => self.since = Some(step.at),
-            // To lead is no work.
+            // Leader election doesn't count as work.
             Seen::Asked(asked) if asked.plural == "leases" => {}
             Seen::Asked(asked) if self.since.is_some() && step.by_operator() && is_calm(state) => {
                 if let Some(usage) = told_usage(state, asked) {
@@ -76,8 +78,8 @@ impl<'a> Quiescence<'a> {
                 let life = state.life(step.hand).unwrap_or_default();
                 let last = self.calls.insert((life, called.host.as_str(), bucket, operation), step.at);
                 if let Some(since) = self.since.filter(|_| is_calm(state)) {
-                    // The first look at a bucket is put somewhere into the ten minutes, so as not
-                    // to look at all at once.
+                    // The first check of a bucket is at a random time within the ten minutes, so
+                    // that not all are checked at once.
                     let counts = |last: &Timestamp| *last >= since;
                     let soon = |last: Timestamp| step.at.duration_since(last) < BETWEEN_LOOKS;
                     if !called.operation.is_read() || last.filter(counts).is_some_and(soon) {
@@ -92,7 +94,7 @@ impl<'a> Quiescence<'a> {
             _ => {}
         }
         let stored = match &step.seen {
-            // How often that may be told is judged where it is asked for.
+            // The rate of usage reports is judged at their requests.
             Seen::Claim(stored, _) => !tells_of_usage(stored),
             Seen::Secret(..) => true,
             Seen::Object(stored) => stored.plural != "leases",
@@ -103,8 +105,8 @@ impl<'a> Quiescence<'a> {
         }
     }
 
-    /// Whether it was measured longer after what was told before of a claim than the time between
-    /// two looks, or a limit was crossed.
+    /// Returns true if a report is rare enough: it was measured at least the time between two
+    /// checks after the previous one, or crosses a limit.
     fn tells_seldom(&mut self, asked: &'a Asked, usage: &Usage) -> bool {
         let last = self.usage.insert((&asked.namespace, &asked.name), usage.measured_at);
         usage.is_crossing || last.is_none_or(|last| usage.measured_at.duration_since(last) >= BETWEEN_LOOKS)
@@ -134,7 +136,7 @@ impl<'a> Quiescence<'a> {
                     judge_reason(state, step, key, *number, found);
                 }
             }
-            // What had a reason to go may have one to come back.
+            // A Secret that was deleted for a reason may be created again for one.
             (Hand::Operator(_), Some(old), None) if may_go(state, step, place, old) => {
                 self.made.remove(&place);
             }
@@ -147,9 +149,10 @@ impl<'a> Quiescence<'a> {
     }
 }
 
-/// What is read of the API server at rest: each watch when its time is over, each object when there
-/// is a look that needs it, and no list. The history has no event for a read, so the trace is
-/// looked at once all is known.
+/// Judges reads of the API server at rest: each watch when its timeout is over, each object when a
+/// check needs it, and no list.
+///
+/// The history has no events for reads, so the trace is examined at the end.
 pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     let Some(since) = case.history.at_rest().filter(|_| is_calm(state)) else { return };
     let since = since.duration_since(VirtualClock::epoch());
@@ -160,7 +163,7 @@ pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findin
             KubeVerb::List => (0, SignedDuration::MAX),
             KubeVerb::Get => (PROBES_ALIKE, BETWEEN_LOOKS),
             KubeVerb::Watch => (WATCHES_ALIKE, BETWEEN_WATCHES),
-            // Judged where it is asked for.
+            // Writes are judged at their requests.
             _ => continue,
         };
         if at <= since {
@@ -176,18 +179,18 @@ pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findin
     }
 }
 
-/// What is told of what a bucket holds.
+/// A usage report in a claim's status.
 struct Usage {
     measured_at: Timestamp,
-    /// The hard quota is reached by it, or no longer.
+    /// True if it reaches the hard quota, or falls below it again.
     is_crossing: bool,
-    /// Another operator has told it: both hear of a measurement at once, and the API server refuses
-    /// the second write, which would change nothing.
+    /// True if another operator has reported it already: both learn of a measurement at once, and
+    /// the API server refuses the second write, which would change nothing.
     is_told: bool,
 }
 
-/// Where a status is written that tells of another usage and of nothing else: tenants work on when
-/// the operator is at rest (spec §6).
+/// Returns the usage if a status write changes nothing else: tenants go on working when the
+/// operator is at rest (spec §6).
 fn told_usage(state: &State<'_>, asked: &Asked) -> Option<Usage> {
     let operations: Vec<Value> = serde_json::from_slice(&asked.body).ok()?;
     let status = &operations.iter().find(|operation| operation["path"] == "/status")?["value"];
@@ -204,32 +207,32 @@ fn told_usage(state: &State<'_>, asked: &Asked) -> Option<Usage> {
     (is_usage && !(is_told && state.alone)).then_some(usage)
 }
 
-/// A status without what it tells of usage.
+/// Returns a status without its usage.
 fn but_usage(status: &Value) -> serde_json::Map<String, Value> {
     let mut fields = status.as_object().cloned().unwrap_or_default();
     fields.remove("usage");
     fields
 }
 
-/// Whether a claim's status came to tell of another usage, and of nothing else.
+/// Returns true if only the usage in a claim's status changed.
 fn tells_of_usage(stored: &Stored) -> bool {
     let (Some(old), Some(new)) = (stored.old.as_deref(), stored.new.as_deref()) else { return false };
     let is_same = old["spec"] == new["spec"] && but_usage(&old["status"]) == but_usage(&new["status"]);
     is_same && old["status"]["usage"] != new["status"]["usage"]
 }
 
-/// When a call began, since the start of the run.
+/// Returns the time at which a call began, since the start of the run.
 fn began(line: &Line) -> SignedDuration {
     SignedDuration::from_millis(i64::try_from(line.began_ms).unwrap_or(i64::MAX))
 }
 
-/// Whether every claim is as its user wants it.
+/// Returns true if every claim is Ready.
 fn is_calm(state: &State<'_>) -> bool {
     state.lives.values().filter(|life| life.gone.is_none()).all(|life| life.claim.is_ready())
 }
 
-/// Whether a Secret has had its time: because its claim goes, or because the claim has moved on
-/// from it.
+/// Returns true if a Secret is no longer needed, because its claim is being deleted or has moved
+/// on.
 fn may_go(state: &State<'_>, step: &HistoryStep<'_>, (_, name): Place<'_>, secret: &Secret<'_>) -> bool {
     let Some(life) = secret.uid().and_then(|uid| state.lives.get(uid)) else { return true };
     if life.gone.is_some() || life.claim.is_deleting() || life.meddling.finalizer {
@@ -240,9 +243,9 @@ fn may_go(state: &State<'_>, step: &HistoryStep<'_>, (_, name): Place<'_>, secre
             let now = state.clocks.latest_of_operator(step.at);
             matches!(key.end, End::At(end) if end <= now) || !key.counts || state.is_revoked(key)
         }
-        // In a move the bucket that is left is closed to the public, unless it was led on to the
-        // next one. So is one that is held at two endpoints, where somebody deleted the key that
-        // told that it is one.
+        // In a move the public access to the former bucket is withdrawn, unless the binding was
+        // changed to the next one. So is that of a bucket which is held at two endpoints, if the
+        // key that proved them to be the same bucket was deleted by hand.
         Secret::Binding(binding) => {
             let is_untold = life.meddling.keys && records_of(state, life.claim.uid) > 1;
             let next = |record: &Record| binding.access.as_ref().is_none_or(|access| !public::opens(access, record));
@@ -250,25 +253,25 @@ fn may_go(state: &State<'_>, step: &HistoryStep<'_>, (_, name): Place<'_>, secre
             let is_left = is_untold || state.of(life.claim.uid).any(|(_, held)| moves(&held.secret));
             !life.claim.wants_public_access() || is_left
         }
-        // Named again by an edit that the pass which removes it has not read.
+        // An edit may have restored the name since the deleting pass read the claim.
         Secret::Consumer(_) => {
             let read = state.last_read(step.hand, &life.claim);
             let unread = |renamed: Edit| read.is_some_and(|read| !renamed.precedes(read));
             life.claim.secret_name() != name || life.renamed.is_some_and(unread)
         }
-        // After a move the record of the bucket that was left goes.
+        // After a move the record of the former bucket is deleted.
         Secret::Record(_) => records_of(state, life.claim.uid) > 1,
         Secret::OfAccess | Secret::Other => true,
     }
 }
 
-/// How many records a claim has.
+/// Returns the number of a claim's records.
 fn records_of(state: &State<'_>, uid: &str) -> usize {
     state.of(uid).filter(|(_, held)| matches!(held.secret, Secret::Record(_))).count()
 }
 
-/// A key beside one that works is made when somebody asked for it. A read that the server answered
-/// from its past may hide the one that is there.
+/// Judges that a key is created beside a working one only on request. A read that the server
+/// answered from the past may hide the working one.
 fn judge_reason(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, number: usize, found: &mut Findings) {
     let Some(life) = state.lives.get(key.uid.as_str()) else { return };
     let reasons = 1 + life.requests.asked;
@@ -284,24 +287,25 @@ fn judge_reason(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, number
     }
 }
 
-/// Whether the server has answered a read from its past. A watch may lag behind for as long as it
-/// stands.
+/// Returns true if the server has answered a read from the past. A watch may then lag behind as
+/// long as it is open.
 pub(super) fn reads_the_past(state: &State<'_>) -> bool {
     state.trace.lines().iter().any(is_of_the_past)
 }
 
-/// Whether a call was answered from the past.
+/// Returns true if a call was answered from the past.
 pub(super) fn is_of_the_past(line: &Line) -> bool {
     matches!(line.fault, Some(Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind)))
 }
 
-/// A bucket is made once: one that was there for its claim, and is gone, is not replaced by an
-/// empty one. Of two operators each may ask for the one that is there.
+/// Judges that a bucket is created once: a claim's bucket that is gone is not replaced by an empty
+/// one. Each of two operators may send CreateBucket for an existing one.
 fn judge_creation(state: &State<'_>, step: &HistoryStep<'_>, called: &Called, found: &mut Findings) {
     let Some(record) = record_of(state, called) else { return };
     let opens = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.bucket == record.bucket && key.backend == record.backend);
     let bound = record.settled || record.adopted || state.of(&record.uid).any(|(_, held)| opens(&held.secret));
-    // One of two may have seen what proved it bound, before somebody took that away.
+    // One of two operators may have seen the proof that the claim was bound, before it was removed
+    // by hand.
     let meddled = state.lives.get(record.uid.as_str()).is_some_and(|life| life.meddling.any());
     let excused = !state.alone && (called.before.is_some() || meddled);
     if !bound || excused || record.host != called.host {

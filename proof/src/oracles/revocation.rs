@@ -1,5 +1,5 @@
-//! Revocations: they are asked for (I6), come at once (L3), and are over before the next key is
-//! made (I7).
+//! Revocations: they are requested (I6), come at once (L3), and are complete before the next key is
+//! created (I7).
 
 use jiff::{SignedDuration, Timestamp};
 use stowage_operator::api::wire;
@@ -10,10 +10,11 @@ use super::rest::reads_the_past;
 use super::state::{HistoryStep, Life, State};
 use super::views::{Key, Record, Secret};
 
-/// The time after a revocation in which all requests count as one (spec §3.3).
+/// Time after a revocation in which all requests count as one (spec §3.3).
 const MINUTE: SignedDuration = SignedDuration::from_secs(60);
 
-/// A record is written by the operator: what it notes as revoked, the claim's user has asked for.
+/// Judges a write of a record by the operator: the claim's user has requested every revocation that
+/// it notes.
 pub(super) fn noted(
     state: &State<'_>,
     step: &HistoryStep<'_>,
@@ -35,8 +36,8 @@ pub(super) fn noted(
     }
 }
 
-/// A key is made by the operator: those that are revoked are gone, or are kept by somebody and
-/// over.
+/// Judges the creation of a key by the operator: all revoked keys are gone, or kept by a finalizer
+/// and expired.
 pub(super) fn is_over(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, found: &mut Findings) {
     let Some(life) = state.lives.get(key.uid.as_str()).filter(|life| !life.meddling.any()) else { return };
     let lives =
@@ -44,15 +45,15 @@ pub(super) fn is_over(state: &State<'_>, step: &HistoryStep<'_>, key: &Key<'_>, 
     let Some(((_, name), _)) = state.of(&key.uid).find(|(_, held)| lives(&held.secret)) else { return };
     let message = format!("key {} is made, and Secret {name}, which is revoked, is still there", key.id);
     if !state.alone || reads_the_past(state) {
-        // It goes as soon as it is met.
+        // It is deleted as soon as an operator finds it.
         found.limit(Promise::I7, step, message);
     } else {
         found.broken(Promise::I7, step, message);
     }
 }
 
-/// What is asked for, and since when nothing excuses that it has not come; `None` where nothing is
-/// asked, or there is no key, or nobody finds the record that would tell.
+/// Returns the open request, and the time since when it has no excuse; `None` if there is no
+/// request or no key, or if no unique record is found that would show it.
 pub(super) fn due(state: &State<'_>, life: &Life<'_>) -> Option<(Timestamp, String)> {
     let request = life.claim.revoke_request()?;
     let receipt = wire::receipt(request);

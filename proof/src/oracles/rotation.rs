@@ -1,4 +1,4 @@
-//! A rotation or revocation that is due has come, and has come in time (L3).
+//! A rotation or revocation that is due happens, and happens in time (L3).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,41 +14,40 @@ use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Key, Secret};
 use super::{Promise, revocation};
 
-/// No rotation starts sooner than this after the last (spec §3.3).
+/// Least time between the starts of two rotations (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
-/// How much later than it is due one may begin: what it takes to be woken, and for two calls that
-/// are not answered.
+/// Longest delay of a rotation that is due: time to wake up, and two calls that get no answer.
 const BOUND: SignedDuration = SignedDuration::from_secs(60);
-/// For how long it counts that the operator's clock was behind.
+/// Time for which a clock of the operator that was behind counts as an excuse.
 const RECENT: SignedDuration = SignedDuration::from_hours(1);
-/// For how long a fault may keep the operator from what it has to do: longer than its backoff, than
-/// a watch that tells nothing, and than the interval of resyncs, jitter included.
+/// Longest time for which a fault may delay the operator: longer than its backoff, than a silent
+/// watch, and than the resync interval, jitter included.
 const AFTERMATH: Duration = Duration::from_secs(900);
-/// Longest turn of a second operator, in which the first one stands still.
+/// Longest turn of a second operator, during which the first one is paused.
 const LONGEST_TURN: Duration = Duration::from_secs(130);
 
-/// What is remembered of rotations that are due.
+/// The oracle's memory of rotations that are due.
 #[derive(Debug, Default)]
 pub(super) struct Rotation {
-    /// By the claim's UID.
+    /// Due rotations, by the claim's UID.
     owed: BTreeMap<String, Owed>,
-    /// Whether what is owed may be other than what stands there.
+    /// True if `owed` may be out of date.
     changed: bool,
-    /// When the step before was.
+    /// Time of the previous step.
     before: Timestamp,
 }
 
-/// Rotations of a claim that nothing keeps from being started, once their time has come.
+/// Reasons for rotations of a claim that nothing prevents once their time has come.
 #[derive(Debug)]
 struct Owed {
     reasons: Vec<Reason>,
-    /// Since when this is so.
+    /// Time since when these are the reasons.
     since: Timestamp,
-    /// Whether it was told that none came in time.
+    /// True if the delay was reported already.
     told: bool,
 }
 
-/// Why a key is to be replaced, and from when on.
+/// A reason to replace a key, and the time from which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reason {
     due: Timestamp,
@@ -56,7 +55,7 @@ struct Reason {
 }
 
 impl Rotation {
-    /// Looks at a step: at whether a rotation should have begun before it.
+    /// Judges a step: no rotation that was due is late by now.
     pub(super) fn see(&mut self, state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
         if std::mem::replace(&mut self.changed, matches!(step.seen, Seen::Claim(..) | Seen::Secret(..))) {
             self.note(state);
@@ -71,7 +70,7 @@ impl Rotation {
         }
     }
 
-    /// Notes what is owed since the step before.
+    /// Records the rotations that are due since the previous step.
     fn note(&mut self, state: &State<'_>) {
         let mut owed = BTreeMap::new();
         for (uid, life) in state.lives.iter().filter(|(_, life)| life.gone.is_none()) {
@@ -84,8 +83,9 @@ impl Rotation {
     }
 }
 
-/// Whether by now a rotation should have begun that was to be begun at `due`. An operator that is
-/// away begins none, and one that had trouble begins it when it has recovered.
+/// Returns true if a rotation that was due at `due` is late now.
+///
+/// A stopped operator starts none, and one that had trouble starts it after its recovery.
 fn is_late(state: &State<'_>, due: Timestamp, now: Timestamp) -> bool {
     if now.duration_since(due) <= BOUND {
         return false;
@@ -95,18 +95,18 @@ fn is_late(state: &State<'_>, due: Timestamp, now: Timestamp) -> bool {
     let lines = state.trace.lines();
     let next = lines.partition_point(|line| began(line) < due);
     let Some(there) = lines.get(next).map(began).filter(|at| *at <= now) else { return false };
-    // This is asked after each step, and few lines met a fault.
+    // This runs after each step, and few calls met a fault.
     let faults = lines.iter().filter_map(|line| line.fault.map(|fault| (began(line), fault)));
     let trouble = faults.take_while(|(at, _)| *at <= now).map(|(at, fault)| at + (AFTERMATH + standstill(fault)));
     !in_time(trouble.fold(there, Timestamp::max))
 }
 
-/// When a call began, in true time.
+/// Returns the true time at which a call began.
 fn began(line: &Line) -> Timestamp {
     VirtualClock::epoch() + Duration::from_millis(line.began_ms)
 }
 
-/// For how long a fault stops the operator.
+/// Returns the time for which a fault pauses the operator.
 fn standstill(fault: Fault) -> Duration {
     match fault {
         Fault::Process(ProcessFault::Pause { seconds }) => Duration::from_secs(seconds.into()),
@@ -115,7 +115,7 @@ fn standstill(fault: Fault) -> Duration {
     }
 }
 
-/// Looks at the end of a run that came to rest.
+/// Judges the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     let recent = case.end.at.checked_sub(RECENT).unwrap_or(case.end.at);
     let late = BOUND + state.clocks.most_behind(recent);
@@ -129,15 +129,15 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     }
 }
 
-/// Why and when the current key of a claim is to be replaced. A revocation nothing keeps.
+/// Returns the reasons to replace the current key of a claim. Nothing prevents a revocation.
 fn due(state: &State<'_>, life: &Life<'_>) -> Vec<Reason> {
     let revoked = revocation::due(state, life).filter(|_| !life.claim.is_deleting());
     let revoked = revoked.map(|(due, words)| Reason { due, words });
     revoked.into_iter().chain(rotation_due(state, life).unwrap_or_default()).collect()
 }
 
-/// The same of a rotation. Nothing where something keeps it: trouble, or a key before it that is
-/// not yet gone.
+/// Returns the reasons for a rotation; `None` if something prevents it: the claim is not Ready, or
+/// a former key still exists.
 fn rotation_due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
     let claim = life.claim;
     if !claim.is_ready() || claim.is_deleting() {
@@ -159,7 +159,7 @@ fn rotation_due(state: &State<'_>, life: &Life<'_>) -> Option<Vec<Reason>> {
     Some(asked.into_iter().chain(aged).collect())
 }
 
-/// The key of a claim, if it has but one.
+/// Returns the key of a claim, if it has exactly one.
 fn only_key<'s, 'a>(state: &'s State<'a>, uid: &str) -> Option<&'s Key<'a>> {
     let mut keys = state.of(uid).filter_map(|(_, held)| match &held.secret {
         Secret::Key(key) => Some(key),

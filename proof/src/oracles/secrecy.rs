@@ -1,5 +1,5 @@
-//! Secret keys show nowhere but in the Secrets that are for them, and what a Secret holds is sent
-//! nowhere but where its owner lets it (I11).
+//! Secret keys occur only in the Secrets that are for them, and the content of a Secret is sent
+//! only to endpoints that its owner allows (I11).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,20 +16,21 @@ use super::canonical::SECRET_FIELDS;
 use super::case::Case;
 use super::findings::{Findings, Violation};
 
-/// Anything shorter is no key that anybody made: what a third party put in the place of one.
+/// Shortest secret key that is searched for: shorter values are not generated keys, but a third
+/// party's edits.
 const SHORTEST: usize = 16;
 
-/// Secret keys, each as it is and as the API writes it.
+/// Secret keys, each in plain form and in the API's encoding.
 #[derive(Debug, Default)]
 struct Secrets<'a> {
     encoded: BTreeSet<&'a str>,
-    /// What looks for each, in either form: texts are many.
+    /// Prepared searches for each key in both forms, because there are many texts.
     finders: Vec<Finder<'a>>,
-    /// Those of stores.
+    /// Admin keys of stores.
     admin: BTreeSet<&'a str>,
 }
 
-/// Looks for every secret key of the run in everything that the operator wrote and let be seen.
+/// Searches everything that the operator wrote and exposed for every secret key of the run.
 pub(super) fn judge(case: &Case<'_>, found: &mut Findings) {
     let secrets = Secrets::of(&case.history.events);
     for (index, event) in case.history.events.iter().enumerate().filter(|(_, event)| event.effect.is_some()) {
@@ -56,8 +57,8 @@ pub(super) fn judge(case: &Case<'_>, found: &mut Findings) {
     }
 }
 
-/// Of every call to a store, whether the key id that it bears is a Secret's whose owner has named
-/// that store, then or before: a call may be late.
+/// Judges for every call to a store that its key id is from a Secret whose owner has named that
+/// store, now or earlier, because a call may be late.
 fn judge_sent(case: &Case<'_>, found: &mut Findings) {
     let mut named: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (index, event) in case.history.events.iter().enumerate() {
@@ -114,7 +115,7 @@ impl<'a> Secrets<'a> {
         self.finders.iter().any(|finder| finder.find(text.as_bytes()).is_some())
     }
 
-    /// Where a Secret shows a key that it is not for.
+    /// Returns the part of a Secret that contains a key which doesn't belong there.
     fn show_in_secret(&self, namespace: &str, secret: &Value) -> Option<&'static str> {
         let texts = |field: &str| secret["metadata"][field].as_object().into_iter().flatten();
         let shown = |field: &str| texts(field).any(|(_, value)| self.is_in(value.as_str().unwrap_or_default()));

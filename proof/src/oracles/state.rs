@@ -1,5 +1,5 @@
-//! What is known at each moment of a history: claims in all their lives, and the Secrets that there
-//! are.
+//! The knowledge at each moment of a history: all claims that ever existed, and the existing
+//! Secrets.
 
 use std::collections::BTreeMap;
 
@@ -16,44 +16,44 @@ use super::views::{Claim, Key, Policy, Secret};
 /// Namespace and name.
 pub(super) type Place<'a> = (&'a str, &'a str);
 
-/// One event, read.
+/// A parsed event.
 #[derive(Debug)]
 pub(super) struct HistoryStep<'a> {
-    /// Its index in the history.
+    /// Index in the history.
     pub(super) index: usize,
     pub(super) at: Timestamp,
     pub(super) hand: Hand,
     pub(super) seen: Seen<'a>,
 }
 
-/// Who did something.
+/// The actor of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hand {
     /// The operator, by this call.
     Operator(u64),
-    /// Anybody else.
+    /// Anyone else.
     Other,
 }
 
-/// What happened.
+/// The content of an event.
 #[derive(Debug)]
 pub(super) enum Seen<'a> {
-    /// A claim changed; before it was as the state has it. `None` if it is gone.
+    /// A claim changed; the state still has its former version. `None` if it is gone.
     Claim(&'a Stored, Option<Claim<'a>>),
-    /// A Secret changed; before it was as the state has it. `None` if it is gone.
+    /// A Secret changed; the state still has its former version. `None` if it is gone.
     Secret(Place<'a>, Option<Secret<'a>>),
     /// Another object changed.
     Object(&'a Stored),
     Asked(&'a Asked),
     Called(&'a Called),
-    /// A use of a key at a gateway, counted from 0.
+    /// A use of a key at the gateway of this index.
     Used(usize, &'a Used),
     Exchanged(&'a Exchange),
     Tried(&'a Tried),
-    /// Somebody's clock is so many seconds ahead from now on.
+    /// An actor's clock is ahead by this many seconds from now on.
     ClockOff(Actor, i64),
     AtRest,
-    /// What no oracle asks for.
+    /// An event that no oracle needs.
     Else,
 }
 
@@ -63,58 +63,58 @@ impl HistoryStep<'_> {
     }
 }
 
-/// A Secret that there is.
+/// An existing Secret.
 #[derive(Debug)]
 pub(super) struct Held<'a> {
     pub(super) secret: Secret<'a>,
-    /// Who changed it last.
+    /// The actor that changed it last.
     pub(super) hand: Hand,
 }
 
-/// A claim in one of its lives: what happened to it so far.
+/// A claim of one UID, and its history so far.
 #[derive(Debug)]
 pub(super) struct Life<'a> {
-    /// As it is, or was last.
+    /// The current version, or the last one.
     pub(super) claim: Claim<'a>,
-    /// Who removed it, if it is gone.
+    /// The actor that removed it, if it is gone.
     pub(super) gone: Option<Hand>,
-    /// The shortest overlap that its spec ever asked for.
+    /// The shortest overlap that its spec ever had.
     pub(super) least_overlap: i64,
-    /// How often its user gave a reason for another key: a rotate request, a rotation by time,
+    /// Number of reasons for another key that its user gave: a rotate request, a rotation by time,
     /// another backend.
     pub(super) requests: Requests,
-    /// What the revoke annotation said, each time that it said something else.
+    /// All values of its revoke annotation.
     pub(super) revokes: Vec<&'a str>,
-    /// Keys up to this generation are revoked, as a record has noted.
+    /// Highest revoked generation, from its records.
     pub(super) revoked_through: u64,
-    /// What others did to it and its Secrets.
+    /// Changes of it and its Secrets by other actors.
     pub(super) meddling: Meddling,
-    /// When the policy ceased to be `Delete`, if it is not.
+    /// The edit that changed its policy to `Retain`, if it is `Retain` now.
     pub(super) retained: Option<Edit>,
-    /// When the policy ceased to be `Retain`, if it was.
+    /// The last edit that changed its policy from `Retain`.
     unretained: Option<Edit>,
-    /// Buckets whose record the operator removed while they were to be kept, or had been when it
-    /// read the claim last.
+    /// Buckets whose record the operator deleted while the policy was Retain, or had been at its
+    /// last read of the claim.
     pub(super) kept: Vec<String>,
-    /// When emptying ceased to be wanted, if it is not.
+    /// The edit that forbade emptying, if it is forbidden now.
     pub(super) unforced: Option<Edit>,
-    /// When its deletion began.
+    /// The start of its deletion.
     pub(super) deleting: Option<Edit>,
-    /// When its consumer Secret was given another name last.
+    /// The last change of its consumer Secret's name.
     pub(super) renamed: Option<Edit>,
-    /// The last key that its status spoke of, unless others took that out again. The operator never
-    /// forgets its generation.
+    /// The last key that its status named, unless another actor removed that field. The operator
+    /// never forgets the key's generation.
     told_key: Option<&'a str>,
 }
 
 impl Life<'_> {
-    /// Whether the operator itself let it go. One that others tore away may still be worked on, and
-    /// is swept.
+    /// Returns true if the operator itself released the claim. One that others removed may still be
+    /// reconciled, and is swept.
     pub(super) fn was_let_go(&self) -> bool {
         matches!(self.gone, Some(Hand::Operator(_)))
     }
 
-    /// Whether a key is revoked. Of one whose labels somebody took off the id tells the generation.
+    /// Returns true if a key is revoked. If its labels were removed, its id shows the generation.
     pub(super) fn has_revoked(&self, key: &Key<'_>) -> bool {
         let uid = ClaimUid::new(self.claim.uid);
         let mut revoked = 1..=self.revoked_through;
@@ -124,25 +124,25 @@ impl Life<'_> {
         }
     }
 
-    /// Whether it goes or is gone. Then its consumer Secrets are for the cluster's own controllers
-    /// to delete, and nobody misses them.
+    /// Returns true if the claim is being deleted or is gone. The cluster's own controllers then
+    /// delete its consumer Secrets, which counts as no change by others.
     fn goes(&self) -> bool {
         self.gone.is_some() || self.claim.is_deleting()
     }
 }
 
-/// What others did to a claim and its Secrets.
+/// Changes of a claim and its Secrets by other actors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meddling {
-    /// Its finalizer was taken off, or it was removed.
+    /// Its finalizer was removed, or the claim was.
     pub(super) finalizer: bool,
-    /// A record of it was changed or deleted.
+    /// One of its records was changed or deleted.
     pub(super) record: bool,
-    /// A record of it was deleted.
+    /// One of its records was deleted.
     pub(super) record_deleted: bool,
-    /// A record of it lost its labels before the claim's status spoke of its bucket.
+    /// One of its records lost its labels before the claim's status named its bucket.
     pub(super) record_untold: bool,
-    /// A key or a consumer Secret of it was changed or deleted.
+    /// One of its keys or consumer Secrets was changed or deleted.
     pub(super) keys: bool,
 }
 
@@ -155,22 +155,22 @@ impl Meddling {
 /// Reasons for another key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Requests {
-    /// New values of the annotations that rotate or revoke, and moves to another backend.
+    /// Number of new values of the rotate and revoke annotations, and of moves to another backend.
     pub(super) asked: usize,
-    /// Whether it was ever to be rotated by time.
+    /// True if it ever was to be rotated by time.
     pub(super) timed: bool,
 }
 
-/// A change of a claim, by its place among the operator's calls.
+/// A change of a claim, and its place among the operator's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edit {
-    /// Calls up to this number may have come before; those above it came after. Known once a later
+    /// Number of the last call that may precede the edit; later calls follow it. Known once a later
     /// call is.
     pub(super) after: Option<u64>,
 }
 
 impl Edit {
-    /// Whether a call surely came after the edit.
+    /// Returns true if a call certainly came after the edit.
     pub(super) fn precedes(self, number: u64) -> bool {
         self.after.is_some_and(|after| number > after)
     }
@@ -182,21 +182,21 @@ impl Edit {
     }
 }
 
-/// What is known at a moment.
+/// The knowledge at a moment.
 #[derive(Debug)]
 pub(super) struct State<'a> {
     pub(super) setting: &'a Setting,
     pub(super) trace: &'a Trace,
-    /// Whether no two operators ever ran at once, to get into each other's way.
+    /// True if no two operators ever ran at once, so that none could interfere with another.
     pub(super) alone: bool,
-    /// Every claim that ever was, by UID.
+    /// Every claim that ever existed, by UID.
     pub(super) lives: BTreeMap<&'a str, Life<'a>>,
-    /// The Secrets that there are.
+    /// The existing Secrets.
     pub(super) secrets: BTreeMap<Place<'a>, Held<'a>>,
     pub(super) clocks: Clocks,
     /// The highest number of a call so far.
     latest: u64,
-    /// Whether an edit waits for the next call.
+    /// True if an edit waits for the next call.
     unsettled: bool,
 }
 
@@ -214,7 +214,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Reads an event. What it changed is not yet part of the state.
+    /// Parses an event. Its change is not yet part of the state.
     pub(super) fn read(&mut self, index: usize, event: &'a Event) -> HistoryStep<'a> {
         if let Some(number) = event.effect.filter(|number| *number > self.latest) {
             self.latest = number;
@@ -249,8 +249,11 @@ impl<'a> State<'a> {
         }
     }
 
-    /// A change under a call that the server refused is that of the rival because of whom it did;
-    /// unless the rival is an earlier attempt of the operator's own, which has landed after all.
+    /// Returns the actor of an event.
+    ///
+    /// A change under a call that the server refused was made by the rival that caused the refusal;
+    /// unless that rival is an earlier attempt of the operator itself which was carried out after
+    /// all.
     fn hand(&self, event: &Event) -> Hand {
         let Some(number) = event.effect else { return Hand::Other };
         let refused = self.line(number).is_some_and(|line| {
@@ -263,24 +266,25 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The line of a call in the trace.
+    /// Returns the line of a call in the trace.
     pub(super) fn line(&self, number: u64) -> Option<&'a Line> {
         self.trace.lines().get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// Whether what an operator did was decided before it stood still: the request was ready, and
-    /// was sent when it went on.
+    /// Returns true if the operator decided on the call before it was paused: the request was
+    /// ready, and was sent after the pause.
     pub(super) fn stood_still(&self, hand: Hand) -> bool {
         matches!(hand, Hand::Operator(number) if self.line(number).is_some_and(is_standstill))
     }
 
-    /// Whether it stood still at that call or at one before, back to the first of which this holds.
+    /// Returns true if it was paused at that call or at an earlier one, back to the first that
+    /// matches.
     pub(super) fn stood_still_since(&self, hand: Hand, first: impl Fn(&Line) -> bool) -> bool {
         let Hand::Operator(number) = hand else { return false };
         self.stood_still(hand) || self.before(number).take_while(|line| !first(line)).any(is_standstill)
     }
 
-    /// The life of the operator that did something, if one did.
+    /// Returns the life of the operator that made a change; `None` for another actor.
     pub(super) fn life(&self, hand: Hand) -> Option<u32> {
         match hand {
             Hand::Operator(number) => self.line(number).map(|line| line.instance),
@@ -288,12 +292,12 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether two operators did these things, or one in two of its lives.
+    /// Returns true if two operators made the changes, or one in two of its lives.
     pub(super) fn are_apart(&self, one: Hand, other: Hand) -> bool {
         matches!((self.life(one), self.life(other)), (Some(one), Some(other)) if one != other)
     }
 
-    /// The earlier calls of the same life of the operator, latest first.
+    /// Returns the earlier calls of the same life of the operator, latest first.
     pub(super) fn before(&self, number: u64) -> impl Iterator<Item = &'a Line> + use<'a> {
         let instance = self.line(number).map(|line| line.instance);
         let index = usize::try_from(number).unwrap_or_default().saturating_sub(1);
@@ -301,25 +305,26 @@ impl<'a> State<'a> {
         earlier.filter(move |earlier| Some(earlier.instance) == instance)
     }
 
-    /// The call by which what does this read the claim last.
+    /// Returns the number of the last call before a change in which the same life read the claim.
     pub(super) fn last_read(&self, hand: Hand, claim: &Claim<'_>) -> Option<u64> {
         let Hand::Operator(number) = hand else { return None };
         self.before(number).find(|line| is_read_of(line, claim)).map(|line| line.number)
     }
 
-    /// The Secrets of a claim's UID.
+    /// Returns the Secrets of a claim's UID.
     pub(super) fn of(&self, uid: &str) -> impl Iterator<Item = (&Place<'a>, &Held<'a>)> {
         self.secrets.iter().filter(move |(_, held)| held.secret.uid() == Some(uid))
     }
 
-    /// Whether a key is revoked.
+    /// Returns true if a key is revoked.
     pub(super) fn is_revoked(&self, key: &Key<'_>) -> bool {
         self.lives.get(key.uid.as_str()).is_some_and(|life| life.has_revoked(key))
     }
 
-    /// Whether nothing tells of a record or key of this UID any more: others took its labels off,
-    /// and deleted the record that counts keys, or took off that one's as well before the claim's
-    /// status spoke of its bucket. The status may still tell of a key.
+    /// Returns true if no trace of a record or key of this UID is left.
+    ///
+    /// Its labels were removed by others. The record that counts keys was deleted too, or lost its
+    /// labels before the claim's status named its bucket. The status may still name a key.
     pub(super) fn is_untold(&self, uid: &str, held: &Held<'a>) -> bool {
         let is_told =
             |life: &Life<'_>| matches!(&held.secret, Secret::Key(key) if life.told_key == Some(key.id.as_str()));
@@ -328,7 +333,7 @@ impl<'a> State<'a> {
         held.hand == Hand::Other && held.secret.is_hidden() && self.lives.get(uid).is_some_and(untold)
     }
 
-    /// Takes in what a step changed.
+    /// Adds the change of a step to the state.
     pub(super) fn take_in(&mut self, step: HistoryStep<'a>) {
         match step.seen {
             Seen::Claim(stored, new) => self.take_in_claim(step.hand, stored, new),
@@ -422,7 +427,7 @@ impl<'a> State<'a> {
         };
     }
 
-    /// Notes of a Secret that goes whether it is the record of a bucket that is to be kept.
+    /// Records the bucket of a deleted record if it was to be kept.
     fn note_kept(&mut self, hand: Hand, place: Place<'a>) {
         let Some(Secret::Record(record)) = self.secrets.get(&place).map(|held| &held.secret) else { return };
         let (uid, bucket) = (record.uid.clone(), record.bucket.clone());
@@ -436,7 +441,7 @@ impl<'a> State<'a> {
     }
 }
 
-/// Whether a call reads this claim, by its name.
+/// Returns true if a call reads this claim by name.
 pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
     let Call::Kube(call) = &line.call else { return false };
     call.verb == KubeVerb::Get
@@ -445,17 +450,17 @@ pub(super) fn is_read_of(line: &Line, claim: &Claim<'_>) -> bool {
         && call.namespace.as_deref() == Some(claim.namespace)
 }
 
-/// Whether the operator stood still at this call.
+/// Returns true if the operator was paused at this call.
 pub(super) fn is_standstill(line: &Line) -> bool {
     matches!(line.fault, Some(Fault::Process(ProcessFault::Pause { .. } | ProcessFault::Twin)))
 }
 
-/// Whether no two operators ever ran at once, to get into each other's way.
+/// Returns true if no two operators ever ran at once, so that none could interfere with another.
 pub(super) fn are_alone(case: &Case<'_>) -> bool {
     case.setting.elects || (case.setting.operators < 2 && is_one_after_the_other(&case.history.trace))
 }
 
-/// Whether each life of the operator made its calls after those of the life before.
+/// Returns true if each life of the operator made its calls after those of the previous life.
 fn is_one_after_the_other(trace: &Trace) -> bool {
     trace.lines().windows(2).all(|pair| pair[0].instance <= pair[1].instance)
 }

@@ -1,4 +1,4 @@
-//! The status is true at rest (I16), and a claim that is bound has its key, and only one (I5).
+//! The status is true at rest (I16), and a bound claim has exactly one key without an expiry (I5).
 
 use stowage_world::history::facts::condition;
 
@@ -9,7 +9,7 @@ use super::keys::key_of;
 use super::state::{Hand, HistoryStep, Life, Seen, State};
 use super::views::{Claim, Consumer, End, Secret};
 
-/// Reasons of `Ready=False` that wait for somebody to change something (spec §1).
+/// Reasons of `Ready=False` that wait for someone to change something (spec §1).
 const STALLED: [&str; 10] = [
     "BackendNotAllowed",
     "TemplateInvalid",
@@ -23,9 +23,11 @@ const STALLED: [&str; 10] = [
     "DeletionBlocked",
 ];
 
-/// Looks at a step: a bound claim whose tenant can work is not told to be without a key, whatever
-/// keeps the next one from being made (spec `1.bound.impaired.key`). Of two operators one may know
-/// the other's keys late, and who meddles with them is told what is left.
+/// Judges a step: a bound claim whose tenant can work is not reported to be without a key,
+/// regardless of the obstacle to the next one (spec `1.bound.impaired.key`).
+///
+/// Not judged with two operators, because one may learn late of the other's keys; nor after changes
+/// of the Secrets by other actors, whose effects are reported.
 pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Findings) {
     let Seen::Claim(_, Some(claim)) = &step.seen else { return };
     let Some(life) = state.lives.get(claim.uid) else { return };
@@ -46,7 +48,7 @@ pub(super) fn see(state: &State<'_>, step: &HistoryStep<'_>, found: &mut Finding
     }
 }
 
-/// Looks at the end of a run that came to rest.
+/// Judges the end of a run that came to rest.
 pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     let live = || state.lives.values().filter(|life| life.gone.is_none());
     for life in live() {
@@ -58,8 +60,9 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
         if open > most || (life.claim.is_ready() && open == 0) {
             let message = format!("claim {claim} has {open} keys without an end");
             if (life.meddling.record || !state.alone) && !life.claim.is_ready() {
-                // Each time that the record is deleted by hand, another key has to be made; and of
-                // two operators one may send its mint late, after the other passed its generation.
+                // Each time that the record is deleted by hand, another key has to be created. And
+                // one of two operators may create its key late, after the other has passed that
+                // generation.
                 found.limit_in_the_end(Promise::I5, message);
             } else {
                 found.broken_in_the_end(Promise::I5, message);
@@ -84,14 +87,14 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
     }
 }
 
-/// Keys without an end, of those that the gateway lets in.
+/// Returns the number of keys without an expiry that the gateway accepts.
 fn open_keys(state: &State<'_>, life: &Life<'_>) -> usize {
     let open = |secret: &Secret<'_>| matches!(secret, Secret::Key(key) if key.counts && key.end == End::Open);
     state.of(life.claim.uid).filter(|(_, held)| open(&held.secret)).count()
 }
 
-/// Whether a tenant with nothing but the consumer Secret can work: every link of the way, as it is
-/// stored; and the status tells so.
+/// Checks that a tenant can work with the consumer Secret alone: every link from it to the bucket
+/// is stored, and the status agrees.
 fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), String> {
     let (claim, status) = (life.claim, &life.claim.object["status"]);
     if claim.is_deleting() {
@@ -112,15 +115,15 @@ fn works(case: &Case<'_>, state: &State<'_>, life: &Life<'_>) -> Result<(), Stri
     Ok(())
 }
 
-/// What a tenant's way begins with, as it is stored.
+/// The first links from a tenant to the bucket, as they are stored.
 struct Links {
     id: String,
     bucket: String,
-    /// Host and port of the store, as the record has it.
+    /// Host and port of the store, from the record.
     host: String,
 }
 
-/// From the consumer Secret over the key to the record, where each names the next.
+/// Follows the links from the consumer Secret to the key and to the record.
 fn links(state: &State<'_>, claim: &Claim<'_>) -> Result<Links, String> {
     let name = claim.secret_name();
     let consumer = match state.secrets.get(&(claim.namespace, &*name)).map(|held| &held.secret) {
@@ -143,7 +146,7 @@ fn links(state: &State<'_>, claim: &Claim<'_>) -> Result<Links, String> {
     Ok(Links { id: id.clone(), bucket: bucket.clone(), host: record.host.clone() })
 }
 
-/// The conditions and the phase agree with each other (spec §1).
+/// Judges that conditions and phase agree with each other (spec §1).
 fn judge_conditions(state: &State<'_>, life: &Life<'_>, found: &mut Findings) {
     let (claim, object) = (life.claim.full_name(), life.claim.object);
     let Some(ready) = life.claim.condition("Ready") else { return };
@@ -168,7 +171,7 @@ fn judge_conditions(state: &State<'_>, life: &Life<'_>, found: &mut Findings) {
         () => "Pending",
     };
     let seen = object["status"]["observedGeneration"] == object["metadata"]["generation"];
-    // Of a paused claim nobody looks at what was done to its Secrets.
+    // The operator doesn't check changes to the Secrets of a paused claim.
     let unseen = life.claim.is_paused() && state.of(life.claim.uid).any(|(_, held)| held.hand == Hand::Other);
     if seen && !unseen && object["status"]["phase"] != phase {
         let message = format!("claim {claim} is in phase {}, and should be in {phase}", object["status"]["phase"]);

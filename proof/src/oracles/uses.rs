@@ -1,11 +1,10 @@
-//! The history of each key, and tenants' uses of it: when the gateway must accept, may, and must
-//! deny (I6, I7, I15).
+//! The history of each key, and its uses by tenants: the gateway must accept, may accept, or must
+//! deny each (I6, I7, I15).
 //!
-//! The gateway follows the Secrets, and may be behind them by its lag. So what it does at a moment
-//! follows from one of the versions that a Secret had since that long ago. Where all of them say
-//! the same, it must do that; where they differ, it may do either. It ends keys by its own clock;
-//! where that is off, and so a tenant finds a key over sooner or later than by true time, that is a
-//! limit.
+//! The gateway follows the Secrets, and may be behind them by its lag. So its decision may follow
+//! from any version that a Secret had within that lag. If all these versions agree, the gateway
+//! must decide accordingly; otherwise it may decide either way. It ends keys by its own clock. If
+//! that clock is off, so that a key ends early or late by the true time, that is a limit.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +16,18 @@ use super::findings::Findings;
 use super::state::{HistoryStep, Place, Seen, State};
 use super::views::{End, Key, Secret, host_of};
 
-/// What is remembered of keys, and of the Secrets that tenants read.
+/// The oracle's memory of keys, and of the Secrets that tenants read.
 #[derive(Debug, Default)]
 pub(super) struct Uses<'a> {
     /// The versions of each key, by id.
     versions: BTreeMap<String, Vec<Version>>,
-    /// The secret of each key, as it is stored, by id.
+    /// The stored secret of each key, by id.
     secrets: BTreeMap<String, &'a str>,
-    /// The hosts of each backend's store from a moment on, former ones too; `None` where there is
-    /// no backend.
+    /// Hosts of each backend's store from a moment on, including former ones; `None` if there is no
+    /// backend.
     backends: BTreeMap<&'a str, Vec<(Timestamp, Option<Hosts>)>>,
-    /// From when on each consumer Secret held a key, and whether it held that key's own secret.
+    /// Times at which each consumer Secret received a key; true if it was with that key's own
+    /// secret.
     read: BTreeMap<Place<'a>, Vec<(Timestamp, bool)>>,
 }
 
@@ -38,15 +38,15 @@ type Hosts = Vec<String>;
 #[derive(Clone, Debug)]
 struct Version {
     from: Timestamp,
-    /// Until when the gateway accepts it; `None` where it does not.
+    /// Time until which the gateway accepts it; `None` if it doesn't.
     until: Option<Timestamp>,
-    /// Its backend.
+    /// The name of its backend.
     backend: String,
-    /// The host of the store that it is for; `None` = it goes by the backend's name.
+    /// Host of the store that it is for; `None` if only the backend's name decides.
     host: Option<String>,
 }
 
-/// What the gateway has to do.
+/// The gateway's obligation for a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Duty {
     MustAccept,
@@ -55,7 +55,7 @@ enum Duty {
 }
 
 impl<'a> Uses<'a> {
-    /// Looks at a step.
+    /// Judges a step.
     pub(super) fn see(&mut self, state: &State<'a>, step: &HistoryStep<'a>, found: &mut Findings) {
         match &step.seen {
             Seen::Secret(place, new) => {
@@ -96,7 +96,8 @@ impl<'a> Uses<'a> {
     }
 
     fn note(&mut self, key: &Key<'_>, from: Timestamp, until: Option<Timestamp>) {
-        // Of two changes at one moment the gateway may know the first for as long as it lags.
+        // If there are two changes at one moment, the gateway may know only the first one within
+        // its lag.
         let (backend, host) = (key.backend.clone(), key.host.clone());
         self.versions.entry(key.id.clone()).or_default().push(Version { from, until, backend, host });
     }
@@ -113,8 +114,8 @@ impl<'a> Uses<'a> {
             (self.answer(id, since, state.clocks.of_gateway(step.at)), self.answer(id, since, step.at));
         let (is_there, is_elsewhere) = self.reaches(id, since);
         match (used.allowed, by_gateway, by_truth) {
-            // A store that can't be told, or is another than the key is for, is asked nothing
-            // (spec §1, §6).
+            // If the store is unknown, or is not the one that the key is for, the gateway sends no
+            // request (spec §1, §6).
             (false, _, _) if is_elsewhere => {}
             (true, _, _) if !is_there => {
                 let message = format!("{tenant} opens bucket {bucket} with key {id} at a store that it is not for");
@@ -128,14 +129,15 @@ impl<'a> Uses<'a> {
         }
     }
 
-    /// Whether, at some time since then, the backend of a key had the store that the key is for,
-    /// under its present address or a former one; and whether, at some time, it had not.
+    /// Returns two values: true if, at some time since then, the backend of a key had the store
+    /// that the key is for, under its present address or a former one; and true if, at some time,
+    /// it had not.
     fn reaches(&self, id: &str, since: Timestamp) -> (bool, bool) {
         let versions = self.versions.get(id).map(Vec::as_slice).unwrap_or_default();
         let (mut is_there, mut is_elsewhere) = (false, false);
         for version in lately(versions, since, |version| version.from) {
             let backends = self.backends.get(version.backend.as_str()).map(Vec::as_slice).unwrap_or_default();
-            // Of a backend that the history doesn't show nothing is known.
+            // The state of a backend that the history doesn't show is unknown.
             is_there |= backends.is_empty();
             for (_, hosts) in lately(backends, since, |(from, _)| *from) {
                 let is_at = |hosts: &Hosts| version.host.as_ref().is_none_or(|host| hosts.contains(host));
@@ -147,23 +149,23 @@ impl<'a> Uses<'a> {
         (is_there || versions.is_empty(), is_elsewhere)
     }
 
-    /// Whether the tenant read the key as it is: somebody may have spoilt it in the consumer
-    /// Secret.
+    /// Returns true if the tenant read the key with its own secret: another actor may have changed
+    /// it in the consumer Secret.
     fn read_whole(&self, used: &Used) -> bool {
         let versions = self.read.get(&(used.namespace.as_str(), used.secret.as_str())).map_or(&[][..], Vec::as_slice);
-        // Of what came at the moment of the read any may have been read, and what was there until
-        // then.
+        // The tenant may have read any version written at the moment of the read, or the version
+        // before.
         let before = versions.iter().map(|(from, _)| *from).filter(|from| *from < used.read_at).max();
         let mut possible =
             versions.iter().filter(|(from, _)| *from == used.read_at || Some(*from) == before).peekable();
         possible.peek().is_some() && possible.all(|(_, whole)| *whole)
     }
 
-    /// What a gateway has to do that knows how the Secrets stood at some time since then, and takes
-    /// it to be `now`.
+    /// Returns the obligation of a gateway that knows the Secrets as of some time since then, and
+    /// whose clock shows `now`.
     fn answer(&self, id: &str, since: Timestamp, now: Timestamp) -> Duty {
         let versions = self.versions.get(id).map(Vec::as_slice).unwrap_or_default();
-        // Before its first version there was none.
+        // Before the first version there was no key.
         let (mut accepts, mut denies) = (false, versions.first().is_none_or(|first| first.from >= since));
         for (index, version) in versions.iter().enumerate() {
             let replaced = versions.get(index + 1).is_some_and(|next| next.from < since);
@@ -181,7 +183,7 @@ impl<'a> Uses<'a> {
     }
 }
 
-/// Those of a history that were so at some time since then.
+/// Returns the entries of a history that were current at some time since then.
 fn lately<T>(all: &[T], since: Timestamp, from: impl Fn(&T) -> Timestamp) -> impl Iterator<Item = &T> {
     let is_over = move |next: Option<&T>| next.is_some_and(|next| from(next) < since);
     all.iter().enumerate().filter(move |(index, _)| !is_over(all.get(index + 1))).map(|(_, one)| one)

@@ -1,5 +1,5 @@
-//! Objects in the words of the contract (spec §1, §2): read from JSON, without the operator's own
-//! objects.
+//! Parsed objects in the contract's terms (spec §1, §2), read from JSON without the operator's own
+//! types.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +13,10 @@ use stowage_operator::api::wire::{self, Role};
 use stowage_world::OPERATOR_NAMESPACE;
 use stowage_world::history::facts::label;
 
-/// Overlap of a rotation where the spec names none (spec §1).
+/// Default overlap of a rotation in seconds (spec §1).
 const DEFAULT_OVERLAP: i64 = 300;
 
-/// A claim in one of its versions.
+/// A version of a claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim<'a> {
     pub(super) uid: &'a str,
@@ -25,7 +25,7 @@ pub(super) struct Claim<'a> {
     pub(super) object: &'a Value,
 }
 
-/// What is to become of the bucket of a claim that is deleted.
+/// The fate of a deleted claim's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     Retain,
@@ -62,33 +62,33 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// The hard quota, in bytes, where it is written as a plain number.
+    /// Returns the hard quota in bytes, if it is written as a plain number.
     pub(super) fn hard_quota(&self) -> Option<u64> {
         let hard = &self.object["spec"]["quota"]["hard"];
         hard.as_u64().or_else(|| hard.as_str()?.parse().ok())
     }
 
-    /// Value of the annotation that asks for a rotation.
+    /// Returns the value of the rotate annotation.
     pub(super) fn rotate_request(&self) -> Option<&'a str> {
         self.object["metadata"]["annotations"][wire::ROTATE].as_str()
     }
 
-    /// Value of the annotation that revokes every key.
+    /// Returns the value of the annotation that revokes every key.
     pub(super) fn revoke_request(&self) -> Option<&'a str> {
         self.object["metadata"]["annotations"][wire::REVOKE].as_str()
     }
 
-    /// The bucket that the status speaks of.
+    /// Returns the bucket that the status names.
     pub(super) fn told_bucket(&self) -> Option<&'a str> {
         self.object["status"]["bucketName"].as_str()
     }
 
-    /// The key that the status speaks of.
+    /// Returns the id of the key that the status names.
     pub(super) fn told_key(&self) -> Option<&'a str> {
         self.object["status"]["accessKeyId"].as_str()
     }
 
-    /// Whether its status tells a generation, be it that of a key that is gone.
+    /// Returns true if the status has a generation, even if that key is gone.
     pub(super) fn tells_generation(&self) -> bool {
         self.object["status"]["rotationGeneration"].is_u64()
     }
@@ -97,28 +97,29 @@ impl<'a> Claim<'a> {
         self.object["spec"]["rotationPolicy"]["mode"] == "TimeBased"
     }
 
-    /// Name of the S3Backend that the spec asks for.
+    /// Returns the name of the S3Backend in the spec.
     pub(super) fn backend(&self) -> &'a str {
         self.object["spec"]["backendRef"]["name"].as_str().unwrap_or_default()
     }
 
-    /// Seconds that an old key works on after a rotation.
+    /// Returns the seconds that an old key works on after a rotation.
     pub(super) fn overlap(&self) -> i64 {
         self.object["spec"]["rotationPolicy"]["overlapSeconds"].as_i64().unwrap_or(DEFAULT_OVERLAP)
     }
 
-    /// Name of the consumer Secret that the spec asks for.
+    /// Returns the name of the consumer Secret that the spec requests.
     pub(super) fn secret_name(&self) -> Cow<'a, str> {
         let named = self.object["spec"]["writeConnectionSecretToRef"]["name"].as_str();
         named.map_or_else(|| Cow::Owned(format!("{}-s3", self.name)), Cow::Borrowed)
     }
 
-    /// Whether the spec asks for public access.
+    /// Returns true if the spec requests public access.
     pub(super) fn wants_public_access(&self) -> bool {
         self.public_mode().is_some()
     }
 
-    /// The public access that it is to have once it is Ready: to the bucket that its status tells.
+    /// Returns the public access that the claim must have once it is Ready: to the bucket that its
+    /// status names.
     pub(super) fn public_access(&self) -> Option<Access> {
         let rate = self.object["spec"]["anonymousAccess"]["perSourceIPRPS"].as_u64();
         Some(Access {
@@ -134,44 +135,44 @@ impl<'a> Claim<'a> {
         self.object["spec"]["anonymousAccess"]["mode"].as_str().filter(|mode| *mode != "None")
     }
 
-    /// A condition of its status.
+    /// Returns a condition of the status.
     pub(super) fn condition(&self, kind: &str) -> Option<&'a Value> {
         let conditions = self.object["status"]["conditions"].as_array()?;
         conditions.iter().find(|condition| condition["type"] == *kind)
     }
 
-    /// Whether it says that it is Ready, of its spec as it is.
+    /// Returns true if the status is Ready for the current generation of the spec.
     pub(super) fn is_ready(&self) -> bool {
         let generation = &self.object["metadata"]["generation"];
         let ready = self.condition("Ready");
         ready.is_some_and(|ready| ready["status"] == "True" && ready["observedGeneration"] == *generation)
     }
 
-    /// The reason of `Ready`.
+    /// Returns the reason of `Ready`.
     pub(super) fn reason(&self) -> Option<&'a str> {
         self.condition("Ready")?["reason"].as_str()
     }
 
-    /// `namespace/name`.
+    /// Returns `namespace/name`.
     pub(super) fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }
 
-/// A Secret, by what it is for.
+/// A Secret, by its role.
 #[derive(Clone, Debug)]
 pub(super) enum Secret<'a> {
     Record(Record),
     Key(Key<'a>),
     Binding(Binding),
     Consumer(Consumer<'a>),
-    /// An access's, whatever it is.
+    /// Any Secret of an access.
     OfAccess,
-    /// None of ours.
+    /// A Secret that isn't ours.
     Other,
 }
 
-/// Who holds a bucket.
+/// A bucket record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) uid: String,
@@ -186,7 +187,7 @@ pub(super) struct Record {
     pub(super) handled_revoke: Option<String>,
     /// Keys up to this generation are revoked.
     pub(super) revoked_through: u64,
-    /// Whether no list by its labels shows it.
+    /// True if no list by its labels shows it.
     pub(super) hidden: bool,
 }
 
@@ -195,45 +196,45 @@ pub(super) struct Record {
 pub(super) struct Key<'a> {
     pub(super) uid: String,
     pub(super) id: String,
-    /// As its label has it, if it has one.
+    /// The generation in its label, if it has one.
     pub(super) generation: Option<u64>,
     /// The secret key as it is stored: compared, never shown.
     pub(super) secret: &'a str,
     pub(super) bucket: String,
     pub(super) backend: String,
-    /// Host and port of the store that it notes, if it notes one.
+    /// Host and port of the store that it names, if it names one.
     pub(super) host: Option<String>,
-    /// Whether its scope is its own bucket and nothing else.
+    /// True if its scope is its own bucket only.
     pub(super) scoped: bool,
     pub(super) end: End,
-    /// When its Secret was made.
+    /// Creation time of its Secret.
     pub(super) made: Option<Timestamp>,
-    /// Whether the gateway accepts it, its end aside.
+    /// True if the gateway accepts it, regardless of its expiry.
     pub(super) counts: bool,
-    /// Whether it is deleted, and stays because of somebody's finalizer: the gateway refuses it.
+    /// True if it is being deleted, and a finalizer keeps it: the gateway refuses it.
     pub(super) deleted: bool,
-    /// Whether no list by its labels shows it.
+    /// True if no list by its labels shows it.
     pub(super) hidden: bool,
 }
 
-/// When a key ends.
+/// The expiry of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Not at any known time.
+    /// No expiry.
     Open,
-    /// From this time on it is refused.
+    /// It is refused from this time on.
     At(Timestamp),
-    /// Nobody can tell: the gateway refuses it.
+    /// The expiry can't be parsed: the gateway refuses the key.
     Damaged,
 }
 
 impl Key<'_> {
-    /// Whether the gateway lets it in, once it has seen this version of it.
+    /// Returns true if the gateway accepts it, once it has seen this version of it.
     pub(super) fn works(&self, now: Timestamp) -> bool {
         self.counts && !self.is_over(now)
     }
 
-    /// Whether its end has come.
+    /// Returns true if it has expired.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         matches!(self.end, End::At(end) if end <= now)
     }
@@ -243,11 +244,11 @@ impl Key<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) uid: String,
-    /// What it opens; `None` where a part of that is missing or can't be read.
+    /// The access that it grants; `None` if a part of that is missing or can't be parsed.
     pub(super) access: Option<Access>,
-    /// Whether the gateway finds it.
+    /// True if the gateway finds it.
     pub(super) counts: bool,
-    /// It is deleted, and somebody's finalizer keeps it.
+    /// True if it is being deleted, and a finalizer keeps it.
     pub(super) kept: bool,
 }
 
@@ -256,7 +257,7 @@ pub(super) struct Binding {
 pub(super) struct Access {
     pub(super) bucket: String,
     pub(super) backend: String,
-    /// Host and port of the store that is noted, if one is.
+    /// Host and port of the store that it names, if it names one.
     pub(super) host: Option<String>,
     pub(super) mode: String,
     /// Requests per second of one source address.
@@ -272,7 +273,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// The connection, as the tenant reads it.
+/// A consumer Secret, as the tenant reads it.
 #[derive(Clone, Debug)]
 pub(super) struct Consumer<'a> {
     /// UID of the claim that controls it, if one does.
@@ -295,7 +296,7 @@ impl<'a> Secret<'a> {
             let ours = owner.is_some() || role == Some(Role::ConsumerSecret.as_str());
             return if ours { Self::Consumer(Consumer::read(secret, owner)) } else { Self::Other };
         }
-        // Somebody may have taken the labels off: the name still tells.
+        // Its labels may have been removed: the name still shows its role.
         match name.get(..3) {
             Some("br-") => Record::read(secret).map_or(Self::Other, Self::Record),
             Some("ar-" | "va-") => Self::OfAccess,
@@ -307,7 +308,7 @@ impl<'a> Secret<'a> {
         }
     }
 
-    /// UID of the claim that it belongs to.
+    /// Returns the UID of the claim that it belongs to.
     pub(super) fn uid(&self) -> Option<&str> {
         match self {
             Self::Record(record) => Some(&record.uid),
@@ -318,7 +319,7 @@ impl<'a> Secret<'a> {
         }
     }
 
-    /// Whether it is a record or a key that no list by its labels shows.
+    /// Returns true for a record or a key that no list by its labels shows.
     pub(super) fn is_hidden(&self) -> bool {
         match self {
             Self::Record(record) => record.hidden,
@@ -347,7 +348,7 @@ impl Record {
 }
 
 impl<'a> Key<'a> {
-    /// `None` for what doesn't say whose it is.
+    /// Parses a key; `None` without a claim's UID.
     fn read(name: &str, secret: &'a Value, role: Option<&str>) -> Option<Self> {
         let uid = text(secret, "claim_uid")?;
         let field = |name: &str| text(secret, name).unwrap_or_default();
@@ -388,7 +389,7 @@ impl<'a> Key<'a> {
 }
 
 impl Binding {
-    /// `None` for what doesn't say whose it is.
+    /// Parses a binding; `None` without a claim's UID.
     fn read(name: &str, secret: &Value, role: Option<&str>) -> Option<Self> {
         let uid = text(secret, "claim_uid")?;
         let named = name.strip_prefix("ab-") == Some(&*uid);
@@ -421,24 +422,24 @@ impl<'a> Consumer<'a> {
     }
 }
 
-/// Host and port of the store that a Secret notes.
+/// Returns host and port of the store that a Secret names.
 fn host(secret: &Value) -> Option<String> {
     text(secret, wire::ENDPOINT).map(|endpoint| host_of(&endpoint))
 }
 
-/// Host and port of an endpoint.
+/// Returns host and port of an endpoint.
 pub(super) fn host_of(endpoint: &str) -> String {
     endpoint.split_once("://").map_or(endpoint, |(_, host)| host).to_owned()
 }
 
-/// UID of the claim that controls an object.
+/// Returns the UID of the claim that controls an object.
 pub(super) fn controller(object: &Value) -> Option<&str> {
     let owners = object["metadata"]["ownerReferences"].as_array()?;
     let owner = owners.iter().find(|owner| owner["controller"] == true && owner["kind"] == "BucketClaim")?;
     owner["uid"].as_str()
 }
 
-/// A data field of a Secret, decoded; `None` if it is missing, empty or no text.
+/// Returns a data field of a Secret, decoded; `None` if it is missing, empty or not UTF-8.
 pub(super) fn text(secret: &Value, field: &str) -> Option<String> {
     let encoded = secret["data"].get(field)?.as_str().filter(|encoded| !encoded.is_empty())?;
     String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()

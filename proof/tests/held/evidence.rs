@@ -1,4 +1,4 @@
-//! Evidence that a promise is held: names of tests, threats, alerts, oracles and mutants. Each name
+//! Evidence that a promise is kept: names of tests, threats, alerts, oracles and mutants. Each name
 //! is looked up in the tree.
 
 use std::fs;
@@ -14,17 +14,17 @@ const PLAYED_PAGES: &str = "e2e/src/guide/table.rs";
 const THREATS: &str = "docs/security.md";
 const ALERTS: &str = "charts/stowage/files/alerts.yaml";
 
-/// One promise for one kind of object.
+/// The evidence of one promise for one kind of object.
 pub(super) enum Cell<E: 'static> {
-    /// Held: each of these fails when the promise is broken.
+    /// The promise is kept: each of these fails when it is broken.
     Held(&'static [E]),
-    /// Doesn't apply, for the reason that this sentence gives.
+    /// The promise doesn't apply, for the reason in this sentence.
     Exempt(&'static str),
-    /// Held by no test yet: the sentence names what is missing.
+    /// No test shows the promise yet: the sentence names the missing one.
     Open(&'static str),
 }
 
-/// State of a cell, whatever its evidence is.
+/// The state of a cell, regardless of its type of evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Held,
@@ -36,10 +36,10 @@ pub(super) enum State {
 pub(super) trait AnyCell {
     fn state(&self) -> State;
 
-    /// Content of the cell in Markdown.
+    /// Returns the content of the cell in Markdown.
     fn text(&self) -> String;
 
-    /// Complaints about names that the tree doesn't have and about sentences that are none.
+    /// Returns names that the tree doesn't have, and texts that are not sentences.
     fn problems(&self) -> Vec<String>;
 }
 
@@ -69,24 +69,24 @@ impl<E: Evidence + 'static> AnyCell for Cell<E> {
     }
 }
 
-/// Complaint about a text that is not one sentence, or that would break a table.
+/// Returns a problem of a text that is not one sentence, or that would break a table.
 fn problem_of_sentence(text: &str) -> Option<String> {
     let is_one = text.ends_with('.') && text.starts_with(|first: char| first.is_uppercase() || first == '`');
     (!is_one || text.contains(". ") || text.contains(['|', '\n'])).then(|| format!("{text:?} is not one sentence"))
 }
 
-/// A name that stands for something in the tree.
+/// A name that refers to something in the tree.
 pub(super) trait Evidence {
-    /// Name in Markdown.
+    /// Returns the name in Markdown.
     fn text(&self) -> String;
 
-    /// Complaint about a name that the tree doesn't have.
+    /// Returns a problem if the tree doesn't have the name.
     fn problem(&self) -> Option<String>;
 }
 
 /// A test.
 pub(super) enum Proof {
-    /// A test function by its file and name.
+    /// A test function, by its file and name.
     Test(&'static str, &'static str),
     /// A case of the table of good and bad objects.
     Object(&'static str),
@@ -94,9 +94,9 @@ pub(super) enum Proof {
     Explored(&'static str),
     /// A scenario that `stowage-e2e run` plays on a real API server.
     OnServer(&'static str),
-    /// A page by its path, whose commands `stowage-e2e guide` plays.
+    /// A page, by its path, whose commands `stowage-e2e guide` runs.
     Guide(&'static str),
-    /// A function that a command of `stowage-e2e` plays: the command, the file and the name.
+    /// A function that a command of `stowage-e2e` runs: the command, the file and the name.
     Played(&'static str, &'static str, &'static str),
 }
 
@@ -144,7 +144,7 @@ impl Evidence for Threat {
     }
 }
 
-/// An alert of the chart, with a runbook of its name.
+/// An alert of the chart that has a runbook of the same name.
 pub(super) struct Alert(pub(super) &'static str);
 
 impl Evidence for Alert {
@@ -158,7 +158,7 @@ impl Evidence for Alert {
     }
 }
 
-/// A promise that an oracle judges, and a scenario of the explorer in which it is at stake.
+/// A promise that an oracle judges, and a scenario of the explorer that can break it.
 pub(super) struct Oracle(pub(super) Promise, pub(super) &'static str);
 
 impl Evidence for Oracle {
@@ -171,7 +171,7 @@ impl Evidence for Oracle {
     }
 }
 
-/// A mutant by the name of its patch.
+/// A mutant, by the name of its patch.
 pub(super) struct Mutant(pub(super) &'static str);
 
 impl Evidence for Mutant {
@@ -188,17 +188,18 @@ fn unless(is_there: bool, text: &str) -> Option<String> {
     (!is_there).then(|| format!("{text} is not there"))
 }
 
-/// Text of a file of the tree.
+/// Returns the text of a file of the tree.
 fn read(path: &str) -> Option<String> {
     fs::read_to_string(root().join(path)).ok()
 }
 
-/// Finds a line of a file, whatever its indentation.
+/// Returns true if a file has a line, with any indentation.
 fn has_line(path: &str, wanted: &str) -> bool {
     read(path).is_some_and(|text| text.lines().any(|line| line.trim() == wanted))
 }
 
-/// Finds a test function that is run: its attributes stand right above it.
+/// Returns true if there is a test function of this name that is not ignored. Its attributes are
+/// right above it.
 fn has_test(text: &str, name: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_it = |line: &&str| {
@@ -212,7 +213,7 @@ fn has_test(text: &str, name: &str) -> bool {
     ["#[test]", "#[rstest]", "#[tokio::test"].into_iter().any(has) && !has("#[ignore")
 }
 
-/// Name of a variant for the name that a command line has.
+/// Converts a name of the command line to that of an enum variant.
 fn camel(name: &str) -> String {
     let capitalized = |word: &str| word[..1].to_uppercase() + &word[1..];
     name.split('-').map(capitalized).collect()

@@ -1,8 +1,8 @@
-//! The table of promises: for every kind of object the tests that hold each promise, or the reason
-//! why it doesn't apply. `docs/reference/held.md` shows it.
+//! The table of promises: for every kind of object, the tests that show each promise, or the reason
+//! why it doesn't apply. `docs/reference/held.md` is generated from it.
 //!
 //! Kinds, roles of Secrets and promises are closed lists: a new one doesn't compile without its
-//! cells. An open cell says which test is missing, and there may only become fewer of them.
+//! cells. An open cell names the missing test, and the number of open cells may only decrease.
 
 mod accesses;
 mod backends;
@@ -24,29 +24,29 @@ use stowage_operator::api;
 use stowage_operator::api::wire::Role;
 
 const PAGE: &str = "docs/reference/held.md";
-/// Environment variable that has the page written.
+/// Environment variable that makes the test write the page.
 const UPDATE: &str = "UPDATE_DOCS";
-/// Number of open cells: closing one lowers it.
+/// Number of open cells; lower it when you close one.
 const OPEN: usize = 0;
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Defines the promises: a column of the table for each, with its title and its meaning.
+/// Defines the promises. Each is a column of the table, with a title and a meaning.
 macro_rules! promises {
     ($($name:ident: $evidence:ty, $title:literal, $says:literal;)*) => {
-        /// Cells of one kind: a field for each promise.
+        /// The cells of one kind: a field for each promise.
         struct Row {
             $(#[doc = $says] $name: Cell<$evidence>,)*
         }
 
-        /// Title and meaning of each promise.
+        /// The title and the meaning of each promise.
         const PROMISES: [(&str, &str); [$($title,)*].len()] = [$(($title, $says),)*];
 
         impl Row {
-            /// The cells in the order of the promises.
+            /// Returns the cells in the order of the promises.
             fn cells(&self) -> [&dyn AnyCell; PROMISES.len()] {
                 [$(&self.$name,)*]
             }
@@ -99,22 +99,22 @@ enum Kind {
     BucketAccess,
     ObjectBucketClaim,
     ObjectBucket,
-    /// A Secret of the operator's, by its role.
+    /// A Secret of the operator, by its role.
     Secret(Role),
-    /// Lease that operators elect a leader by.
+    /// The Lease of the operators' leader election.
     LeaderLease,
-    /// Lease of a gateway that counts for quotas.
+    /// The Lease of a gateway that counts for quotas.
     GatewayLease,
-    /// ConfigMap with what gateways have counted.
+    /// The ConfigMap with the counters of gateways.
     UsageConfigMap,
-    /// ConfigMap with the authorities that vouch for the gateway.
+    /// The ConfigMap with the certificate authorities of the gateway.
     AuthoritiesConfigMap,
-    /// ConfigMap of an ObjectBucketClaim.
+    /// The ConfigMap of an ObjectBucketClaim.
     ObcConfigMap,
 }
 
 impl Kind {
-    /// Every kind, Secrets by all their roles.
+    /// Returns every kind, with one for each role of Secrets.
     fn all() -> impl Iterator<Item = Self> {
         let of_buckets =
             [Self::S3Backend, Self::BucketClaim, Self::BucketAccess, Self::ObjectBucketClaim, Self::ObjectBucket];
@@ -128,7 +128,7 @@ impl Kind {
         of_buckets.into_iter().chain(Role::ALL.map(Self::Secret)).chain(of_processes)
     }
 
-    /// Title on the page.
+    /// Returns the title on the page.
     fn title(self) -> String {
         let title = match self {
             Self::S3Backend => "S3Backend",
@@ -146,7 +146,7 @@ impl Kind {
         title.to_owned()
     }
 
-    /// Plural of the kind, as roles name it.
+    /// Returns the plural of the kind, as in RBAC rules.
     fn resource(self) -> &'static str {
         match self {
             Self::S3Backend => "s3backends",
@@ -210,7 +210,7 @@ fn open_cells_become_fewer() {
     assert_eq!(open, OPEN, "left, what is open; right, what may be: where it is more, which test holds the promise?");
 }
 
-/// Events are written about objects and never read again.
+/// Resources that are written and never read again: Events.
 const NOT_READ: [&str; 1] = ["events"];
 
 #[test]
@@ -228,7 +228,7 @@ fn each_kind_that_is_defined_or_written_has_a_row() {
     assert_eq!(lost, [] as [&&str; 0], "nobody writes these");
 }
 
-/// Resources that the roles of a manifest let somebody write.
+/// Returns the resources that the roles of a manifest allow to write.
 fn written(file: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
     let documents = stowage_world::parse(file, &text).unwrap_or_else(|error| panic!("{error}"));

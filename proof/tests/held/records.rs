@@ -1,4 +1,4 @@
-//! Cells of the records: Secrets in which the operator remembers claims and accesses.
+//! Cells of the records: Secrets in which the operator stores its state of claims and accesses.
 
 use stowage_proof::oracles::Promise::{A2, A3, I4, I12, I13, I14, L1};
 

@@ -1,4 +1,4 @@
-//! Cells of keys, of public access and of what tenants read: Secrets that follow from the records.
+//! Cells of the Secrets for keys, public access and tenants, which are derived from the records.
 
 use stowage_proof::oracles::Promise::{A1, A3, A5, I5, I6, I7, I8, I9, I10, I11, I12, I13, I14, I15, I16};
 
@@ -25,10 +25,10 @@ const WIRE: &str = "operator/tests/world/wire.rs";
 const REQUESTS: &str = "operator/tests/world/requests.rs";
 const RBAC: &str = "proof/tests/tables/rbac.rs";
 
-/// Why a Secret has no note `served-by`.
+/// The reason why a Secret has no annotation `served-by`.
 pub(super) const HAS_NO_NOTE: &str = "It has no such note: it is in the namespace of the operator that wrote it.";
 
-/// Who may do what with Secrets of the operator's namespace.
+/// Tests of the rights to Secrets in the operator's namespace.
 pub(super) const RBAC_OF_INTERNAL: &[Proof] = &[
     Test(RBAC, "the_operator_is_granted_what_it_does_and_nothing_else"),
     Test(RBAC, "one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else"),
@@ -36,13 +36,13 @@ pub(super) const RBAC_OF_INTERNAL: &[Proof] = &[
     Test("e2e/src/chart/tokens.rs", "manifests_grant_each_token_what_the_table_says"),
 ];
 
-/// What the simulator records of Secrets: names and no values.
+/// Tests that the simulator records only names of Secrets, and no values.
 pub(super) const SIMULATOR_OF_INTERNAL: &[Proof] = &[
     Test("sim/src/up/recorder.rs", "what_a_secret_holds_never_comes_into_the_notes"),
     Test("world/src/deeds/redact.rs", "names_stay_and_values_go_and_equal_values_stay_equal"),
 ];
 
-/// Secrets of the operator that grow with what tenants ask for.
+/// Tests of the operator's Secrets that grow with the tenants' requests.
 pub(super) const MEMORY_OF_INTERNAL: &[Proof] = &[
     Test("operator/tests/memory.rs", "a_tenants_objects_take_no_more_than_their_share"),
     Test("operator/src/cache/compressed.rs", "long_texts_of_a_secret_are_compressed_and_restored"),

@@ -1,4 +1,4 @@
-//! Tables that are compared with what is so: mutants, good and bad objects, the operator's rights.
+//! Tables that are compared with the code: mutants, good and bad objects, the operator's rights.
 
 mod mutants;
 mod object_table;

@@ -1,5 +1,5 @@
-//! The catalogue of mutants is whole: each patch says what it is, and applies to the operator as it
-//! stands.
+//! Tests that the catalogue of mutants is complete: each patch describes itself, and applies to the
+//! current operator.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use stowage_proof::explorer::{Schedule, scenarios};
 use stowage_proof::mutants::{Mutant, load};
 use stowage_proof::oracles::Promise;
 
-/// How many there are at least.
+/// Lowest number of mutants.
 const LEAST: usize = 40;
 
 fn workspace() -> PathBuf {

@@ -1,6 +1,6 @@
-//! The object table, played to the simulated API: with the project's definitions, and with two
-//! written by hand that they must agree with (`reference/`), in answers and in structure. What the
-//! guides tell a reader to apply is good by the project's.
+//! The object table, played against the simulated API: with the project's definitions, and with two
+//! handwritten ones (`reference/`). Both must agree in answers and in structure. Manifests of the
+//! guides must be valid by the project's definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,8 +27,8 @@ async fn play(rules: Rules, definitions: &[CustomResourceDefinition]) -> Vec<Cas
     outcomes.expect("the namespace can be made and deleted")
 }
 
-/// Cases that are answered otherwise, and why. In those of kube-cel, which evaluates the rules
-/// here, the server's own CEL agrees with the table.
+/// Cases with an answer that differs from the table, and the reason. Where the cause is kube-cel,
+/// which evaluates the rules here, the server's own CEL agrees with the table.
 const DIFFERENT: [(Rules, &str, &str); 9] = [
     (Rules::Project, "a quota above 7Ei by less than the smallest fraction that a quantity can hold", DIGITS),
     (Rules::Reference, "a quota above 7Ei by less than the smallest fraction that a quantity can hold", DIGITS),
@@ -41,7 +41,7 @@ const DIFFERENT: [(Rules, &str, &str); 9] = [
     (Rules::Reference, "sharing with 4804 bytes in selectors", FIELDS),
 ];
 const FIELDS: &str = "the reference has no such field";
-/// Refused all the same, in other words.
+/// Refused as well, with another message.
 const DIGITS: &str = "it holds 38 digits of a quantity; one with more is an error in the rule";
 const URLS: &str = "it reads URLs as browsers do: http:///a has the host a, and a fragment may follow the host";
 
@@ -68,13 +68,13 @@ async fn every_object_is_answered_as_expected_with_the_reference_definitions() {
     assert_all_agree(Rules::Reference, &play(Rules::Reference, &reference()).await);
 }
 
-/// The whole manifests of a page: blocks of YAML that begin with `apiVersion`.
+/// Returns the complete manifests of a page: blocks of YAML that begin with `apiVersion`.
 fn manifests(page: &str) -> Vec<String> {
     let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter(|block| block.starts_with("apiVersion: broker.stowage.io/")).map(str::to_owned).collect()
 }
 
-/// What a guide tells a reader to apply is taken, with no field that isn't there.
+/// Every manifest of the guides is accepted, without unknown fields.
 #[tokio::test]
 async fn every_manifest_of_the_guides_is_a_good_object() {
     let cluster = Cluster::new(Arc::new(|| Timestamp::UNIX_EPOCH), 1);
@@ -109,8 +109,8 @@ async fn make_namespace(cluster: &Cluster, name: &str) {
     }
 }
 
-/// Where the project's definitions depart from the reference on purpose: the beginning of a path,
-/// and why.
+/// Intended differences of the project's definitions from the reference: the beginning of a path,
+/// and the reason.
 const DEPARTURES: [(&str, &str); 15] = [
     ("bucketclaims.status", "the reference's status is partial; that of the project is whole"),
     ("s3backends.status", "the reference's status is partial; that of the project is whole"),
@@ -129,7 +129,8 @@ const DEPARTURES: [(&str, &str); 15] = [
     ("bucketclaims.spec.anonymousAccess.perSourceIPRPS.format", "a server checks no integer format"),
 ];
 
-/// The definition as a flat list of facts: `bucketclaims.spec.quota.hard.maxLength` is 32.
+/// Returns the definition as a flat list of facts, such as
+/// `bucketclaims.spec.quota.hard.maxLength`, which is 32.
 fn facts(definition: &CustomResourceDefinition) -> BTreeMap<String, Value> {
     let mut value = serde_json::to_value(definition).expect("a definition is JSON");
     let plural = definition.spec.names.plural.clone();
@@ -160,8 +161,7 @@ fn schema_facts(path: &str, schema: &Value, facts: &mut BTreeMap<String, Value>)
         match (name.as_str(), value) {
             // Prose: a title repeats the kind.
             ("description" | "title", _) => {}
-            // A server gives every object these three; whether they are declared makes no
-            // difference.
+            // A server adds these three to every object; declaring them makes no difference.
             ("properties", Value::Object(children)) => {
                 let envelope = |child: &str| !path.contains('.') && matches!(child, "apiVersion" | "kind" | "metadata");
                 for (child, schema) in children.iter().filter(|(child, _)| !envelope(child)) {

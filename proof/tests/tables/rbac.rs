@@ -1,9 +1,9 @@
-//! What the operator is allowed in `kind-config/operator` is what it does, no less and no more; so
-//! is what one is allowed in `kind-config/namespaced` that serves some namespaces alone.
+//! Tests that the rights in `kind-config/operator` are exactly those that the operator uses; and
+//! likewise those in `kind-config/namespaced`, for one that serves only some namespaces.
 //!
-//! Which calls it makes is seen in the simulator: all scenarios are played, some also with faults
-//! that lead to the calls of a second try. Every call of the operator needs a rule, and every rule
-//! needs a call.
+//! The calls are observed in the simulator: all scenarios are played, some also with faults that
+//! cause the calls of a retry. Every call of the operator needs a rule, and every rule needs a
+//! call.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use stowage_proof::explorer::{Scenario, Schedule, run, scenarios};
 use stowage_world::effects::{Call, GatewayPlan, KubeCall, Plan};
 use stowage_world::{OPERATOR_NAMESPACE, Options};
 
-/// Schedules in which calls are made anew, or something is looked at live.
+/// Schedules in which calls are retried, or an object is read live.
 const DISTURBED: [&str; 4] = [
     "create 1 kube:create secrets@1 lost-answer; kube:patch secrets@1 conflict",
     "create 1 kube:create secrets@2 already-exists(own); kube:create events@1 lost-request",
@@ -25,7 +25,8 @@ const DISTURBED: [&str; 4] = [
     "rotate 1 s3:CreateBucket@1 crash(after-effect); kube:create secrets@3 lost-answer",
 ];
 
-/// Granted, though the operator makes no such call: verb, group, resource, and why.
+/// Rights that are granted without such a call of the operator: verb, group, resource, and the
+/// reason.
 const WITHOUT_A_CALL: [(&str, &str, &str, &str); 3] = [
     ("update", "broker.stowage.io", "bucketclaims/finalizers", OWNS),
     ("update", "broker.stowage.io", "bucketaccesses/finalizers", OWNS),
@@ -38,32 +39,32 @@ const OWNS: &str =
 const OF_ANOTHER: &str =
     "the one Event about a backend says that another installation serves it, and no scenario has two";
 
-/// The manifest of rights where gateways tell how much buckets hold: in worlds, in the operator's
-/// own namespace.
+/// The manifest of rights in the namespace where gateways store bucket usage; in simulated worlds
+/// that is the operator's own namespace.
 const USAGE: &str = "../kind-config/usage/rbac.yaml";
 const USAGE_NAMESPACE: &str = "stowage-system-usage";
 
-/// What a rule grants or a call needs: where, verb, group, resource with its subresource.
+/// A right that a rule grants or a call needs: scope, verb, group, resource with its subresource.
 type Right = (Scope, String, String, String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Scope {
-    /// In the operator's own namespace.
+    /// The operator's own namespace.
     Own,
-    /// In a namespace that it was told to serve.
+    /// A namespace that it is configured to serve.
     Served,
-    /// In the namespace of Events about what is in none.
+    /// The namespace of Events about cluster-scoped objects.
     Default,
-    /// Anywhere else, or in no namespace.
+    /// Any other namespace, or none.
     Cluster,
 }
 
-/// How an operator is installed.
+/// The installation mode of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// It serves all namespaces.
+    /// The operator serves all namespaces.
     Cluster,
-    /// It serves those that it is told.
+    /// The operator serves the configured namespaces.
     Namespaced,
 }
 
@@ -75,7 +76,7 @@ impl Way {
         }
     }
 
-    /// Where the rules of a Role hold.
+    /// Returns the scope of a Role's rules.
     fn scope_of(self, namespace: Option<&str>) -> Scope {
         match (self, namespace) {
             (Self::Cluster, _) | (Self::Namespaced, Some(OPERATOR_NAMESPACE | USAGE_NAMESPACE)) => Scope::Own,
@@ -84,7 +85,7 @@ impl Way {
         }
     }
 
-    /// A scenario as such an operator plays it; `None` where it can't.
+    /// Returns a scenario for an operator in this mode; `None` if it can't play it.
     fn scenario(self, of: &'static Scenario) -> Option<&'static Scenario> {
         let Scenario { name, about, phase, world, script, goal, otherwise, ends_alike, check } = *of;
         match self {
@@ -100,10 +101,10 @@ impl Way {
     }
 }
 
-/// The world of the scenario that is played: a scenario's is made by a function that knows nothing.
+/// The world of the current scenario, as a static because a scenario's function has no captures.
 static WORLD: Mutex<fn() -> Options> = Mutex::new(Options::default);
 
-/// The same, with an operator that serves the namespaces of all scenarios and no other.
+/// Returns that world, with an operator that serves only the namespaces of all scenarios.
 fn in_namespaces() -> Options {
     let world = *WORLD.lock().unwrap_or_else(PoisonError::into_inner);
     let served = ["team-a", "team-b"].map(str::to_owned);
@@ -124,7 +125,7 @@ fn needs(way: Way, call: &KubeCall) -> Right {
     (scope, call.verb.name().to_owned(), call.group.clone(), resource)
 }
 
-/// The rights that the operator makes use of in all scenarios.
+/// Returns the rights that the operator uses in all scenarios.
 fn used(way: Way) -> BTreeSet<Right> {
     let mut used = BTreeSet::new();
     let undisturbed = scenarios::ALL.iter().map(|scenario| Schedule {
@@ -212,7 +213,7 @@ fn the_operator_is_granted_what_it_does_and_nothing_else() {
 // covers: 3.9.rights
 #[test]
 fn one_that_serves_some_namespaces_is_granted_what_it_does_there_and_nothing_else() {
-    // The last is of ObjectBucketClaims, which need the whole cluster.
+    // The last one is for ObjectBucketClaims, which need the whole cluster.
     let served =
         WITHOUT_A_CALL[..2].iter().map(|(verb, group, resource, why)| (Scope::Served, *verb, *group, *resource, *why));
     let of_backends = ["create", "patch"].map(|verb| (Scope::Default, verb, "events.k8s.io", "events", OF_ANOTHER));

@@ -1,5 +1,5 @@
-//! A controller as anybody would write one: each ConfigMap labelled `copy: "true"` has a copy in
-//! the bucket `copies`, which goes with it. Nothing in it knows that it is simulated.
+//! An ordinary controller: copies each ConfigMap labelled `copy: "true"` into the bucket `copies`,
+//! and deletes the copy with it. Nothing in it depends on the simulation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,18 @@ use serde_json::json;
 
 const FINALIZER: &str = "example.com/copier";
 const BUCKET: &str = "copies";
-/// An answer that never comes keeps nobody waiting for longer.
+/// Bounds a reconciliation, in case an answer never arrives.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// When the finalizer is put on an object that is copied.
+/// The moment at which the finalizer is set on an object that is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Before the copy is made, as it must be.
+    /// Before the copy is written, which is correct.
     FinalizerFirst,
-    /// Once the copy is made: an object deleted in between leaves its copy behind.
+    /// After the copy is written, which is a bug: an object deleted in between leaves its copy
+    /// behind.
     CopyFirst,
 }
 
@@ -35,7 +36,7 @@ struct Context {
     order: Order,
 }
 
-/// Copies until it is dropped.
+/// Runs the controller until it is dropped.
 pub async fn run(client: Client, store: S3, order: Order) {
     let labelled = watcher::Config::default().labels("copy=true");
     let maps: Api<ConfigMap> = Api::all(client.clone());
@@ -60,7 +61,7 @@ async fn reconcile(map: &ConfigMap, context: &Context) -> Result<(), Error> {
         return Ok(());
     }
     if !kept && context.order == Order::FinalizerFirst {
-        // The change wakes this again.
+        // This change triggers another reconciliation.
         return keep(map, context, json!([FINALIZER])).await;
     }
     let content = serde_json::to_vec(&map.data)?;
@@ -68,7 +69,7 @@ async fn reconcile(map: &ConfigMap, context: &Context) -> Result<(), Error> {
     if kept { Ok(()) } else { keep(map, context, json!([FINALIZER])).await }
 }
 
-/// Sets the finalizers of the very object that was seen.
+/// Sets the finalizers, on condition that the object is still the version that was read.
 async fn keep(map: &ConfigMap, context: &Context, finalizers: serde_json::Value) -> Result<(), Error> {
     let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &map.namespace().unwrap_or_default());
     let (uid, version) = (&map.metadata.uid, &map.metadata.resource_version);

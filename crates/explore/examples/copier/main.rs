@@ -1,7 +1,7 @@
-//! Proves a controller that is not ours: a ConfigMap copier, crashed and cut off at every call that
-//! it makes.
+//! Explores a foreign controller: a ConfigMap copier that meets crashes and lost connections at
+//! every call that it makes.
 //!
-//! `cargo run --release -p explore --example copier` prints the table; with `-- --copy-first` it
+//! `cargo run --release -p explore --example copier` prints the table. With `-- --copy-first` it
 //! has the copier's planted bug, which is found and shown with one fault.
 
 mod controller;

@@ -1,4 +1,4 @@
-//! The copier under every fault: what its user does, what must hold, and nothing else.
+//! The simulation of the copier: the actions of its user, and its promise.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::controller::{self, Order};
 
-/// The copier in this order, its bucket, and a user who makes a ConfigMap, thinks better of it, and
-/// makes another one.
+/// Builds a simulation of the copier: its bucket, and a user who creates a ConfigMap, deletes it,
+/// and creates another one.
 pub fn simulation(order: Order) -> Simulation {
     Simulation::seeded(7)
         .process(move |process: Process| async move {
@@ -39,11 +39,12 @@ pub fn simulation(order: Order) -> Simulation {
             !is_there("draft") && is_there("final") && world.store.objects("copies").contains_key("default/final")
         })
         .oracle(|| NoStrayCopy)
-        // It is alone, without an election; and what others do to its bucket is not its to mend.
+        // The copier runs alone, without leader election, and doesn't repair its bucket after
+        // others' changes.
         .without(["twin", "vanish", "late-write"])
 }
 
-/// Where there is a copy, there is its ConfigMap.
+/// No copy exists without its ConfigMap.
 struct NoStrayCopy;
 
 impl Oracle for NoStrayCopy {

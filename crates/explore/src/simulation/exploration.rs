@@ -1,5 +1,4 @@
-//! All single faults and crash points of a simulation, some random plans besides, and the table of
-//! what came of them.
+//! Explores a simulation: all single faults and crash points, some random plans, and the report.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,51 +12,54 @@ use crate::plans::{Undisturbed, single, singles, triples};
 use crate::shrink::shrink;
 use crate::workers::at_once;
 
-/// What an exploration found.
+/// The result of an exploration.
 #[derive(Debug)]
 pub struct ExplorationReport {
     /// The seed of all runs.
     pub seed: u64,
-    /// Effects of the undisturbed run that faults could meet.
+    /// Number of effects of the fault-free run that faults could meet.
     pub effects: u64,
-    /// Runs played.
+    /// Number of runs played.
     pub runs: usize,
-    /// Runs in which the process died at an effect.
+    /// Number of runs in which the process died at an effect.
     pub crash_points: usize,
-    /// How many those have to be: three for each effect.
+    /// The value that `crash_points` must have: three for each effect.
     pub crash_points_expected: usize,
-    /// By name of the fault: at how many effects it was tried, and at how many it broke a promise.
+    /// By name of the fault: the number of effects it was tried at, and how many of those runs
+    /// broke a promise.
     pub faults: BTreeMap<&'static str, (usize, usize)>,
-    /// Faults that were left out, by name.
+    /// Names of the faults that were left out.
     pub without: Vec<&'static str>,
-    /// What broke a promise, each with the smallest plan that breaks the same one.
+    /// Runs that broke a promise, each with the smallest plan that breaks the same one.
     pub failures: Vec<Failure>,
-    /// Real time that it took.
+    /// Real time that the exploration took.
     pub took: Duration,
 }
 
 /// A run that broke a promise.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Its faults.
+    /// The faults of the run.
     pub plan: Plan,
-    /// As few of them as break the same promise.
+    /// As few of these faults as break the same promise.
     pub smallest: Plan,
-    /// What was broken first.
+    /// The first violation.
     pub broken: Broken,
 }
 
 impl ExplorationReport {
-    /// Whether every promise was kept, and everything was tried.
+    /// Returns true if every promise was kept and every crash point was reached.
     pub fn is_clean(&self) -> bool {
         self.failures.is_empty() && self.crash_points == self.crash_points_expected
     }
 }
 
 impl Simulation {
-    /// Plays the undisturbed run, then each single fault at each call that it applies to, crashes
-    /// before each effect, after it and after its answer among them, then random plans of
-    /// three. What breaks a promise is made as small as can be.
+    /// Plays the fault-free run, then each single fault at each call that it applies to, then
+    /// random plans of up to three.
+    ///
+    /// The single faults include crashes before each effect, after it and after its answer. A plan
+    /// that breaks a promise is shrunk.
     ///
     /// # Panics
     /// As [`Simulation::run`].
@@ -123,7 +125,7 @@ impl ExplorationReport {
 }
 
 impl fmt::Display for ExplorationReport {
-    /// A table for people: a row a fault, then what was broken, each with the plan that shows it.
+    /// Writes a table with a row per fault, then the violations, each with the plan that causes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<24}{:>8}{:>8}", "FAULT", "TRIED", "BROKE")?;
         for (fault, (tried, broke)) in &self.faults {

@@ -1,4 +1,4 @@
-//! A simulation: a process, what its user does, what must come of it; and one run of it.
+//! A simulation: a process, its user and its promises; and one run of it.
 
 mod exploration;
 
@@ -21,27 +21,27 @@ use crate::world::SimulatedWorld;
 
 pub use self::exploration::{ExplorationReport, Failure};
 
-/// How long a process that died is down.
+/// Time that a process is down after it died.
 const DOWNTIME: Duration = Duration::from_secs(1);
-/// Longest that an end is waited for, in virtual time.
+/// Longest time to wait for the end, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// How often it is looked whether the end has come.
+/// Interval of checking for the end.
 const GLANCE: Duration = Duration::from_millis(100);
-/// A process rests when it has changed nothing for this long.
+/// A process is idle when it has changed nothing for this long.
 const REST: Duration = Duration::from_secs(30);
-/// Most calls in a run: one that makes more goes round and round.
+/// Most calls in a run; a process that makes more is assumed to loop.
 const MOST_CALLS: u64 = 20_000;
 
-/// What a life of the process is given: its production code needs no more, and no less.
+/// Inputs of one life of the process: everything that its production code needs.
 pub struct Process {
     /// A client for the Kubernetes API, which faults may meet.
     pub client: kube::Client,
-    /// The store, which faults may meet: an HTTP service for whichever S3 client the process has.
-    /// The account is [`KEY`](crate::KEY) with [`SECRET`](crate::SECRET).
+    /// The store, which faults may meet: an HTTP service for any S3 client. The account is
+    /// [`KEY`](crate::KEY) with [`SECRET`](crate::SECRET).
     pub store: StoreService,
     /// The process's wall clock.
     pub clock: WallClock,
-    /// Turns true when the process is to end, which it is at the end of a run only.
+    /// Becomes true when the process is to end, which happens at the end of a run only.
     pub shutdown: watch::Receiver<bool>,
 }
 
@@ -56,7 +56,7 @@ type Main = Arc<dyn Fn(Process) -> BoxFuture<'static, ()> + Send + Sync>;
 type Wanted = Arc<dyn Fn(&SimulatedWorld) -> bool + Send + Sync>;
 type MakeOracle = Arc<dyn Fn() -> Box<dyn Oracle> + Send + Sync>;
 
-/// A process, its user, and what must come of them under every fault. Cheap to clone.
+/// A process, its user, and the promises that must hold under every fault. Cheap to clone.
 #[derive(Clone)]
 pub struct Simulation {
     seed: u64,
@@ -77,27 +77,27 @@ impl fmt::Debug for Simulation {
     }
 }
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Run {
-    /// Calls before faults could begin.
+    /// Number of calls before faults could begin.
     pub before: u64,
-    /// Calls until the end had come.
+    /// Number of calls when the end was reached.
     pub until: u64,
     /// All calls.
     pub lines: Vec<Line>,
     /// Promises that were broken.
     pub broken: Vec<Broken>,
-    /// Whether each fault of the plan met a call.
+    /// True if each fault of the plan met a call.
     pub met: bool,
 }
 
-/// A promise that a run broke.
+/// A violation of a promise by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Its name: an oracle's, or `end`, `rest`, `panic`.
+    /// The name of the promise: an oracle's, or `end`, `rest`, `panic`.
     pub promise: String,
-    /// What is wrong.
+    /// A description of the violation.
     pub message: String,
 }
 
@@ -108,8 +108,9 @@ impl Broken {
 }
 
 impl Simulation {
-    /// A simulation in which all that is drawn follows from the seed: nothing runs, nobody acts,
-    /// every end will do.
+    /// Creates a simulation whose random numbers all follow from the seed.
+    ///
+    /// By default the process does nothing, the user does nothing, and every end is accepted.
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -125,14 +126,14 @@ impl Simulation {
         }
     }
 
-    /// Definitions that the cluster serves.
+    /// Adds definitions that the cluster serves.
     #[must_use]
     pub fn crds(self, crds: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
         Self { crds: Arc::new(crds.into_iter().collect()), ..self }
     }
 
-    /// The process: its future is a life of it, dropped where it dies, and begun anew a second
-    /// later.
+    /// Sets the process. Its future is one life of it, which is dropped when it dies and started
+    /// again a second later.
     #[must_use]
     pub fn process<F, Fut>(self, main: F) -> Self
     where
@@ -142,7 +143,7 @@ impl Simulation {
         Self { process: Arc::new(move |process| Box::pin(main(process))), ..self }
     }
 
-    /// What there is before the process starts.
+    /// Sets up the world before the process starts.
     #[must_use]
     pub fn before<F, Fut>(self, before: F) -> Self
     where
@@ -152,7 +153,7 @@ impl Simulation {
         Self { before: Arc::new(move |world| Box::pin(before(world))), ..self }
     }
 
-    /// What the user does once the process is at rest. From then on faults happen.
+    /// Sets the actions of the user once the process is idle. Faults may begin from then on.
     #[must_use]
     pub fn user<F, Fut>(self, user: F) -> Self
     where
@@ -162,45 +163,47 @@ impl Simulation {
         Self { user: Arc::new(move |world| Box::pin(user(world))), ..self }
     }
 
-    /// What has to have come about in the end: a run in which it hasn't within an hour of simulated
-    /// time breaks the promise `end`.
+    /// Sets the state that must be reached in the end.
+    ///
+    /// A run that doesn't reach it within an hour of simulated time breaks the promise `end`.
     #[must_use]
     pub fn until(self, wanted: impl Fn(&SimulatedWorld) -> bool + Send + Sync + 'static) -> Self {
         Self { wanted: Arc::new(wanted), ..self }
     }
 
-    /// One more promise to be judged.
+    /// Adds a promise to be judged.
     #[must_use]
     pub fn oracle<O: Oracle + 'static>(mut self, make: impl Fn() -> O + Send + Sync + 'static) -> Self {
         self.oracles.push(Arc::new(move || Box::new(make())));
         self
     }
 
-    /// How many plans of three faults are drawn besides all single ones; 100 unless told otherwise.
+    /// Sets the number of random plans of up to three faults, which are played besides all single
+    /// faults; 100 by default.
     #[must_use]
     pub fn random(self, plans: usize) -> Self {
         Self { random: plans, ..self }
     }
 
-    /// Faults, by their names, that the controller makes no promise under. A report says that they
-    /// were left out.
+    /// Leaves out faults, by name, under which the controller makes no promise. A report lists
+    /// them.
     #[must_use]
     pub fn without(mut self, faults: impl IntoIterator<Item = &'static str>) -> Self {
         self.without.extend(faults);
         self
     }
 
-    /// What a process does once before its first run, see [`WarmUp`]: for statics that draw random
-    /// numbers.
+    /// Sets the [`WarmUp`] that a process runs once before its first run, for statics that draw
+    /// random numbers.
     #[must_use]
     pub fn after(self, warm_up: &'static WarmUp) -> Self {
         Self { warm_up: Some(warm_up), ..self }
     }
 
-    /// One run with these faults, in a world of its own, on a thread of its own.
+    /// Plays one run with these faults, in a new world and on a new thread.
     ///
     /// # Panics
-    /// If a definition that was given is not valid.
+    /// If a definition passed to [`Simulation::crds`] is not valid.
     pub fn run(&self, plan: &Plan) -> Run {
         for definition in self.crds.iter() {
             kube_sim::ReadDefinition::new(definition).expect("the definitions of a simulation are valid");
@@ -221,7 +224,7 @@ impl Simulation {
         (self.before)(world.clone()).await;
         let stop = watch::Sender::new(false);
         let lives = tokio::spawn(live(self.process.clone(), effects.clone(), others.clone(), stop.subscribe()));
-        // Its user comes when it has nothing to do.
+        // The user acts once the process is idle.
         rests(&effects, &others).await;
         let before = effects.count();
         (self.user)(world.clone()).await;
@@ -269,7 +272,7 @@ impl Run {
     }
 }
 
-/// Waits until nothing is changed any more; `false` if something still is after [`PATIENCE`].
+/// Waits until nothing changes any more; returns false if something still does after [`PATIENCE`].
 async fn rests(effects: &Effects, others: &Others) -> bool {
     let deadline = Instant::now() + PATIENCE;
     let mut before = None;
@@ -285,7 +288,7 @@ async fn rests(effects: &Effects, others: &Others) -> bool {
     false
 }
 
-/// Lives, dies and lives again, until told to stop.
+/// Runs the process and restarts it after each death, until `stop` is true.
 async fn live(main: Main, effects: Effects, others: Arc<Others>, stop: watch::Receiver<bool>) {
     let life = |instance: &Instance| {
         (main)(Process {
@@ -297,7 +300,7 @@ async fn live(main: Main, effects: Effects, others: Arc<Others>, stop: watch::Re
     };
     while !*stop.borrow() {
         let instance = effects.instance();
-        // However it ends, by a crash or by itself, it is started again, as a kubelet does.
+        // Restarted however it ended, by a crash or on its own, as a kubelet does.
         let _ended = one_life(&effects, &instance, life(&instance), async |twin: Instance| life(&twin).await).await;
         tokio::time::sleep(DOWNTIME).await;
     }

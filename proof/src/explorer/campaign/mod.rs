@@ -1,4 +1,4 @@
-//! A campaign: many schedules on several threads, and what came of them.
+//! A campaign: many schedules on several threads, and their report.
 
 mod pairs;
 pub(super) mod scope;
@@ -23,41 +23,42 @@ use super::shrink::shrink;
 
 pub use scope::{Campaign, Order, Profile};
 
-/// How far a campaign is, told after each schedule.
+/// Progress of a campaign, reported after each schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Schedules that are done.
+    /// Number of finished schedules.
     pub done: usize,
-    /// Schedules that there are, as far as they can be foreseen.
+    /// Number of all schedules, as far as it can be foreseen.
     pub total: usize,
-    /// Whether there may be more: which pairs there will be can't be foreseen.
+    /// True if there may be more: the number of pairs can't be foreseen.
     pub more: bool,
-    /// What the schedule that was done last broke.
+    /// The failure of the schedule that finished last.
     pub broken: Option<&'a Failure>,
-    /// Failures so far.
+    /// Number of failures so far.
     pub failures: usize,
-    /// Pairs of fault and phase that were met so far.
+    /// Number of pairs of fault and phase met so far.
     pub cells: usize,
-    /// Pairs of fault and phase that there are.
+    /// Number of possible pairs of fault and phase.
     pub cells_total: usize,
 }
 
-/// Seeds of a scenario that are tried where they decide the order of a user's acts.
+/// Number of seeds to try for a scenario in which the seed decides the order of a user's actions.
 const ORDERS: u64 = 24;
-/// Random triples that are made at a time: it bounds what is kept.
+/// Number of random triples made at a time; bounds memory.
 const CHUNK: usize = 10_000;
-/// Failures that are shrunk; the others are most likely the same.
+/// Number of failures that are shrunk; further ones most likely have the same causes.
 const MOST_SHRUNK: usize = 10;
-/// How long shrinking may go on beyond a time limit: a run that has used up its time has failures
-/// too.
+/// Time that shrinking may take beyond a time limit, as a run that has used up its time may have
+/// failures too.
 const SHRINKING: Duration = Duration::from_secs(60);
 
-/// Runs a campaign; tells of its progress on the caller's thread, who may cut it short: no schedule
-/// is begun then any more.
+/// Runs a campaign, and reports its progress on the caller's thread.
+///
+/// If `progress` returns [`ControlFlow::Break`], no further schedule is started.
 pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> ControlFlow<()>) -> CampaignReport {
     let start = Instant::now();
     let report = CampaignReport::new(campaign);
-    // One that is beyond all time is none.
+    // A limit too large for an `Instant` is no limit.
     let deadline = campaign.time_limit.and_then(|limit| start.checked_add(limit));
     let mut work = Work {
         campaign,
@@ -80,34 +81,34 @@ pub fn explore(campaign: &Campaign, progress: impl FnMut(Progress<'_>) -> Contro
     CampaignReport { failures: work.failures.into_values().collect(), ..work.report }
 }
 
-/// A scenario, and what comes of it without faults.
+/// A scenario and the outcome of its fault-free run.
 type Undisturbed = (&'static Scenario, Outcome);
 
-/// A campaign under way.
+/// A campaign in progress.
 struct Work<'a, P> {
     campaign: &'a Campaign,
     report: CampaignReport,
     deadline: Option<Instant>,
     progress: P,
-    /// Schedules that this shard will have to run, counted before the first; not all of them where
-    /// there are pairs.
+    /// Number of schedules that this shard has to run, counted before the first one; incomplete for
+    /// a profile with pairs.
     foreseen: usize,
-    /// Schedules that this shard has to run, as far as they are known.
+    /// Number of schedules that this shard has to run, as far as they are known.
     planned: usize,
-    /// Schedules that ran.
+    /// Number of schedules that have run.
     done: usize,
-    /// Schedules that all shards share, as far as they are known.
+    /// Number of schedules of all shards together, as far as they are known.
     numbered: usize,
     quick: Quick,
-    /// What broke a promise, by the schedule's place among all.
+    /// Schedules that broke a promise, by their place among all.
     failures: BTreeMap<usize, Failure>,
-    /// Whether the caller has had enough.
+    /// True if the caller has cut the campaign short.
     cut_short: bool,
 }
 
 impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
-    /// Everything, in order: the corpus, each scenario, random plans, pairs. `false` if something
-    /// was left out.
+    /// Runs everything in order: the corpus, each scenario, random plans, pairs. Returns false if
+    /// something was left out.
     fn all(&mut self) -> bool {
         let undisturbed = self.undisturbed();
         if undisturbed.len() < self.campaign.scenarios.len() {
@@ -118,8 +119,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             let row = ScenarioCoverage::new(scenario, outcome, crashes_expected, limits);
             self.report.scenarios.insert(scenario.name.to_owned(), row);
         }
-        // What breaks a promise by itself is nothing to put faults on: it may have come to any
-        // number of calls.
+        // No faults are added to a scenario that breaks a promise without them: it may have made
+        // any number of calls.
         let (sound, broken): (Vec<_>, Vec<_>) = undisturbed.into_iter().partition(|(_, it)| it.violations.is_empty());
         let chosen = |schedule: &Schedule| sound.iter().any(|(scenario, _)| scenario.name == schedule.scenario.name);
         let corpus: Vec<Schedule> = corpus::schedules().into_iter().filter(chosen).collect();
@@ -134,8 +135,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             && (self.campaign.profile != Profile::Deep || self.pairs(&sound))
     }
 
-    /// How many schedules this shard will have, with so many that come first, pairs aside. Quick
-    /// plans are few, and depend on each other.
+    /// Returns the number of schedules of this shard, `first` of them at the beginning, without
+    /// pairs. Quick plans are not counted, because they are few and depend on each other.
     fn foresee(&self, first: usize, undisturbed: &[Undisturbed]) -> usize {
         if self.campaign.profile == Profile::Quick {
             return 0;
@@ -152,7 +153,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         all.saturating_add(self.random_plans()).div_ceil(self.campaign.shard.of)
     }
 
-    /// How many random plans all shards share.
+    /// Returns the number of random plans of all shards together.
     fn random_plans(&self) -> usize {
         let each = match self.campaign.profile {
             Profile::Quick | Profile::Singles => 0,
@@ -162,8 +163,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.campaign.random.unwrap_or(each * self.campaign.scenarios.len())
     }
 
-    /// Every scenario without faults, then the single faults of all of them, in an order that is
-    /// drawn.
+    /// Runs every scenario without faults, then the single faults of all of them in random order.
     fn singles_shuffled(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let first: Vec<Schedule> =
             undisturbed.iter().map(|(scenario, _)| self.schedule(scenario, Plan::default())).collect();
@@ -177,7 +177,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.run_singles(first.into_iter().chain(rest).collect())
     }
 
-    /// Every scenario without faults; fewer if the time is over.
+    /// Returns the fault-free runs of all scenarios; fewer if the time is over.
     fn undisturbed(&self) -> Vec<Undisturbed> {
         let all: Vec<Schedule> =
             self.campaign.scenarios.iter().map(|scenario| self.schedule(scenario, Plan::default())).collect();
@@ -189,7 +189,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.campaign.scenarios.iter().copied().zip(outcomes.into_values()).collect()
     }
 
-    /// What the profile wants of one scenario, but for random plans and pairs.
+    /// Runs one scenario as the profile demands, except for random plans and pairs.
     fn scenario(&mut self, scenario: &'static Scenario, undisturbed: &Outcome) -> bool {
         let mut plans = vec![Plan::default()];
         let singles = singles(undisturbed).plans;
@@ -226,7 +226,8 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.run_singles(schedules)
     }
 
-    /// Random triples, in chunks, of all scenarios in turn: of long ones fewer, see [`shares`].
+    /// Runs random triples in chunks, for all scenarios in turn; fewer for long scenarios, see
+    /// [`shares`].
     fn random(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let mut left = self.random_plans();
         let mut random = fastrand::Rng::with_seed(self.campaign.seed);
@@ -254,7 +255,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         Schedule { scenario, seed: self.campaign.seed, plan: Plan::default(), gateway }
     }
 
-    /// This shard's part of schedules that all shards know.
+    /// Selects this shard's part of schedules that all shards enumerate.
     fn mine(&mut self, schedules: Vec<Schedule>) -> Vec<Schedule> {
         let from = self.numbered;
         self.numbered += schedules.len();
@@ -262,15 +263,17 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         mine.map(|(_, schedule)| schedule).collect()
     }
 
-    /// Runs this shard's part of schedules that all shards know. `false` if not all were run.
+    /// Runs this shard's part of schedules that all shards enumerate. Returns false if not all were
+    /// run.
     fn run_mine(&mut self, schedules: Vec<Schedule>) -> bool {
         let mine = self.mine(schedules);
         self.run_all(mine)
     }
 
-    /// Runs this shard's part of schedules among which are the crash points of their scenarios, and
-    /// counts those that met their calls, and single faults that met none: one that comes up once
-    /// more in the corpus or at random makes up for none.
+    /// Runs this shard's part of schedules that include the crash points of their scenarios.
+    ///
+    /// Counts the crashes that met their calls, and the single faults that met none. Repetitions in
+    /// the corpus or among random plans don't count for either.
     fn run_singles(&mut self, schedules: Vec<Schedule>) -> bool {
         let mine = self.mine(schedules);
         let mut counted: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -290,12 +293,12 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         complete
     }
 
-    /// Runs schedules, and takes down what comes of them. `false` if not all were run.
+    /// Runs schedules and records their verdicts. Returns false if not all were run.
     fn run_all(&mut self, schedules: Vec<Schedule>) -> bool {
         self.run_and_see(schedules, |_, _| {})
     }
 
-    /// As [`Work::run_all`]; shows each, as they come to their ends.
+    /// Like [`Work::run_all`]; also passes each verdict to `see` as schedules finish.
     fn run_and_see(&mut self, schedules: Vec<Schedule>, mut see: impl FnMut(&Schedule, &Verdict)) -> bool {
         let first = self.planned;
         self.planned += schedules.len();
@@ -331,7 +334,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.tell(failure.as_ref());
     }
 
-    /// Tells how far it is, with what was broken last.
+    /// Reports the progress, with the last failure.
     fn tell(&mut self, broken: Option<&Failure>) {
         let (cells, cells_total) = self.report.coverage();
         let total = self.planned.max(self.foreseen);
@@ -341,7 +344,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         self.cut_short |= (self.progress)(progress).is_break();
     }
 
-    /// Makes the first failures smaller, until the caller has had enough.
+    /// Shrinks the first failures, until the caller stops it.
     fn shrink(&mut self) {
         let now = Instant::now();
         let until = self.deadline.map(|deadline| deadline.max(now + SHRINKING));
@@ -358,14 +361,15 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 }
 
-/// How many of so many plans each scenario gets, by the calls of its undisturbed run. A scenario
-/// that makes more calls than the middle one gets fewer plans in that proportion, as each takes
-/// longer: ten years of rotation would take a quarter of the time otherwise.
+/// Divides `plans` plans among scenarios, by the calls of their fault-free runs.
+///
+/// A scenario with more calls than the median gets proportionally fewer plans, as each takes
+/// longer: ten years of rotation would otherwise take a quarter of the time.
 fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
     let middle = sorted.get(sorted.len() / 2).map_or(1, |&middle| middle.max(1));
-    // In parts of a million of what a scenario of the middle gets.
+    // In millionths of the share of a median scenario.
     let upto = calls.iter().scan(0, |sum, &calls| {
         *sum += middle * 1_000_000 / calls.max(middle);
         Some(*sum)
@@ -377,20 +381,20 @@ fn shares(calls: &[usize], plans: usize) -> Vec<usize> {
     ends.iter().zip(begins).map(|(end, begin)| end - begin).collect()
 }
 
-/// Of each fault the plan that comes first.
+/// Returns the first plan of each fault.
 fn one_of_each(plans: Vec<GatewayPlan>) -> Vec<GatewayPlan> {
     let mut seen = BTreeSet::new();
     let fault = |plan: &GatewayPlan| plan.entries.first().map(|entry| entry.fault.to_string());
     plans.into_iter().filter(|plan| seen.insert(fault(plan))).collect()
 }
 
-/// Whether it is one of the crash points that are counted: one crash at one effect.
+/// Returns true for a counted crash point: one crash at one effect.
 fn is_crash(plan: &Plan) -> bool {
     is_one_numbered(plan)
         && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Process(ProcessFault::Crash(_))))
 }
 
-/// Whether it is one fault at one call, told by its number.
+/// Returns true for one fault at one call, which is given by its number.
 fn is_one_numbered(plan: &Plan) -> bool {
     matches!(plan.entries.as_slice(), [entry] if matches!(entry.effect, EffectPattern::Number(_)))
 }
@@ -419,7 +423,7 @@ mod tests {
         check: |_, _| Ok(()),
     };
 
-    /// A little of these scenarios.
+    /// Returns a small campaign of these scenarios.
     pub(super) fn campaign(scenarios: Vec<&'static Scenario>) -> Campaign {
         Campaign {
             scenarios,
@@ -438,7 +442,7 @@ mod tests {
     #[test]
     fn no_fault_is_put_on_what_breaks_a_promise_by_itself() {
         let scenarios = vec![&NEVER, scenarios::named("quota").expect("there is one")];
-        // Of the single faults a part is enough.
+        // A part of the single faults is enough.
         let shard = "0/20".parse().expect("a shard");
         let campaign = Campaign { order: Order::Shuffled, random: Some(100), shard, ..campaign(scenarios) };
         let report = explore(&campaign, |_| ControlFlow::Continue(()));

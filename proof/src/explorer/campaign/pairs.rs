@@ -1,4 +1,4 @@
-//! Pairs of faults: what comes of each first fault decides which second ones are tried.
+//! Pairs of faults: the outcome of each first fault decides the second ones to try.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,15 +12,15 @@ use explore::workers::at_once;
 
 use super::{Progress, Undisturbed, Work, is_one_numbered};
 
-/// Of the pairs that are left out as independent, every so many-th is run nevertheless.
+/// One in this many pairs that are left out as independent is run nevertheless.
 const SAMPLED: usize = 50;
-/// First faults whose pairs are run before the next scenario's: it bounds what is kept, and has all
-/// scenarios come to some where time is short.
+/// Number of first faults whose pairs are run before those of the next scenario. It bounds memory,
+/// and gives every scenario some pairs if time is short.
 const FIRSTS: usize = 8;
 
 impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
-    /// Pairs: a few first faults of each scenario in turn, with all that follow from them. A shard
-    /// has every so many-th of the first faults.
+    /// Runs pairs: a few first faults of each scenario in turn, each with all its second faults.
+    /// The first faults are distributed evenly among shards.
     pub(super) fn pairs(&mut self, undisturbed: &[Undisturbed]) -> bool {
         let ends: Vec<Canonical> = undisturbed.iter().map(|(_, outcome)| canonical(&outcome.end)).collect();
         let firsts: Vec<Vec<Schedule>> = undisturbed.iter().map(|it| self.firsts(it)).collect();
@@ -37,15 +37,15 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         true
     }
 
-    /// This shard's part of the first faults of a scenario.
+    /// Returns this shard's part of the first faults of a scenario.
     fn firsts(&self, (scenario, outcome): &Undisturbed) -> Vec<Schedule> {
         let all = singles(outcome).plans.into_iter().chain(preemptions(outcome)).filter(is_one_numbered);
         let mine = all.enumerate().filter(|(index, _)| self.campaign.shard.has(*index));
         mine.map(|(_, plan)| self.schedule(scenario, plan)).collect()
     }
 
-    /// All pairs with these first faults. They are played once more for that, as nothing is kept of
-    /// what came of them; `None` if there was no time.
+    /// Returns all pairs with these first faults, which are played once more because their outcomes
+    /// aren't kept; `None` if the time is over.
     fn pairs_of(&self, firsts: &[Schedule], undisturbed: &Outcome, end: &Canonical) -> Option<Vec<Schedule>> {
         let play = |first: &Schedule| seconds_of(first, &run(first), undisturbed, end);
         let mut pairs = BTreeMap::new();
@@ -57,11 +57,11 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
     }
 }
 
-/// The schedules of two faults to be tried on what came of one: those that are not independent, and
-/// a part of the others.
+/// Returns the schedules of two faults to try after the outcome of one: those that are not
+/// independent, and a sample of the others.
 fn seconds_of(first: &Schedule, outcome: &Outcome, undisturbed: &Outcome, end: &Canonical) -> Vec<Schedule> {
     if !outcome.violations.is_empty() {
-        // What breaks a promise by itself is nothing to put faults on.
+        // No faults are added to a schedule that breaks a promise on its own.
         return Vec::new();
     }
     let alike = outcome.reached && end.difference(&canonical(&outcome.end)).is_none();
@@ -79,7 +79,8 @@ mod tests {
     use crate::explorer::scenarios;
     use explore::Shard;
 
-    /// So a run that is cut short has the single faults of all scenarios, and some pairs of each.
+    /// A run that is cut short therefore has the single faults of all scenarios, and some pairs of
+    /// each.
     #[test]
     fn pairs_come_after_the_single_faults_of_all_scenarios() {
         let scenarios = ["create", "quota"].map(|name| scenarios::named(name).expect("there is one")).to_vec();

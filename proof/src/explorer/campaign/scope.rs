@@ -1,4 +1,4 @@
-//! The scope of a campaign: what is to be explored, and how much of it.
+//! The scope of a campaign: its scenarios, and the extent of the exploration.
 
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use crate::explorer::scenarios;
 use crate::explorer::schedule::Schedule;
 use crate::explorer::transcript::Detail;
 
-/// What is to be explored.
+/// The settings of a campaign.
 #[derive(Clone, Debug)]
 pub struct Campaign {
     /// The scenarios, in the order in which they are explored.
     pub scenarios: Vec<&'static Scenario>,
-    /// How much.
+    /// The extent of the exploration.
     pub profile: Profile,
-    /// What everything that is drawn is drawn from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Schedules that run at once, each on a thread of its own; at least 1.
+    /// Number of schedules that run at once, each on its own thread; at least 1.
     pub jobs: usize,
-    /// No schedule is begun after this.
+    /// Time after which no schedule is started.
     pub time_limit: Option<Duration>,
-    /// Which part of the schedules is run.
+    /// The part of the schedules to run.
     pub shard: Shard,
-    /// Whether to stop at the first failure.
+    /// True to stop at the first failure.
     pub fail_fast: bool,
-    /// In which order single faults come.
+    /// The order of single faults.
     pub order: Order,
-    /// How many random plans of three faults to run; as many as the profile says if absent.
+    /// Number of random plans of three faults to run; the default of the profile if absent.
     pub random: Option<usize>,
     /// The hash to keep of each schedule, if any.
     pub hashes: Option<Detail>,
 }
 
 impl Campaign {
-    /// A schedule as it stands behind its hash. Where only behaviour counts, the scenario has its
-    /// number in place of its name.
+    /// Returns a schedule's line as it is printed after its hash. If only behaviour counts, the
+    /// scenario's number replaces its name.
     pub(super) fn schedule_line(&self, schedule: &Schedule) -> String {
         let line = schedule.to_string();
         let (Some(Detail::Behaviour), Some(rest)) = (self.hashes, line.strip_prefix(schedule.scenario.name)) else {
@@ -48,25 +48,25 @@ impl Campaign {
     }
 }
 
-/// In which order the single faults of several scenarios come.
+/// Order of the single faults of several scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// One scenario after the other, one fault after the other.
+    /// Scenario by scenario, and fault by fault.
     Listed,
-    /// Drawn from the seed: whatever breaks a promise in many places is met soon.
+    /// Random order, from the seed: a bug that breaks a promise in many places is found soon.
     Shuffled,
 }
 
-/// How much is explored.
+/// Extent of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Every fault in every phase once, in two minutes.
+    /// Every fault once in every phase, in two minutes.
     Quick,
     /// Every single fault and crash at every effect of every scenario.
     Singles,
-    /// The same, faults that last, calls that are overtaken, some random triples.
+    /// Like `singles`, with lasting faults, overtaken calls, and some random triples.
     Default,
-    /// Pairs as well, but for those that are independent, and many random triples.
+    /// Like `default`, with pairs except independent ones, and many random triples.
     Deep,
 }

@@ -1,4 +1,4 @@
-//! What a report comes to: one verdict, which every form of it tells.
+//! The conclusion of a report, which is the same in all its output formats.
 
 use std::fmt;
 
@@ -9,31 +9,30 @@ use explore::Shard;
 
 use super::CampaignReport;
 
-/// What a report comes to.
+/// The conclusion of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// So many schedules broke a promise.
+    /// This many schedules broke a promise.
     Broken(usize),
-    /// It was cut short before the first schedule: nothing is known.
+    /// The run was cut short before the first schedule: there is no result.
     Nothing,
-    /// No promise was broken, but something that has to be met was not: see
-    /// [`CampaignReport::gaps`].
+    /// No promise was broken, but the coverage is incomplete: see [`CampaignReport::gaps`].
     Gaps,
-    /// No promise was broken by what was run until it was cut short.
+    /// The run was cut short, and no promise was broken until then.
     Part,
-    /// There are so few schedules that this shard has none.
+    /// The campaign has so few schedules that this shard has none.
     Idle,
-    /// All was run, and no promise was broken.
+    /// All schedules were run, and no promise was broken.
     Kept,
 }
 
 impl Conclusion {
-    /// Whether what was looked for was found, or could not be looked for: 1 to the shell.
+    /// Returns true for an exit code of 1: something was found, or could not be looked for.
     pub fn is_failure(self) -> bool {
         matches!(self, Self::Broken(_) | Self::Nothing | Self::Gaps)
     }
 
-    /// Whether something was run, and that went well.
+    /// Returns true if schedules were run and no promise was broken.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Part | Self::Kept)
     }
@@ -54,7 +53,7 @@ impl fmt::Display for Conclusion {
 }
 
 impl CampaignReport {
-    /// What it comes to.
+    /// Returns the conclusion of the report.
     pub fn conclusion(&self) -> Conclusion {
         match (self.failures.len(), self.schedules, self.complete) {
             (0, 0, false) => Conclusion::Nothing,
@@ -66,13 +65,13 @@ impl CampaignReport {
         }
     }
 
-    /// Whether it is of everything that there is: only then something can be missing.
+    /// Returns true if the report covers everything: only then can something be missing.
     pub fn is_whole(&self) -> bool {
         self.complete && self.shard == Shard::WHOLE && self.scenarios.len() >= scenarios::ALL.len()
     }
 
-    /// What an exploration of everything has to meet and this one did not, in words: cells, crash
-    /// points, calls of single faults, reasons of Ready. Nothing where only a part was explored.
+    /// Returns descriptions of missing coverage: cells, crash points, calls of single faults,
+    /// reasons of `Ready`. Empty if only a part was explored.
     pub fn gaps(&self) -> Vec<String> {
         if !self.is_whole() {
             return Vec::new();
@@ -80,7 +79,7 @@ impl CampaignReport {
         let met = self.cells();
         let cells = self.cells_expected().into_iter().filter(|cell| !met.contains_key(cell));
         let cells = cells.map(|(fault, phase)| format!("{fault} met no call in {phase}"));
-        // The quick profile has some of them.
+        // The quick profile has only some of the crash points.
         let all = self.profile != Profile::Quick;
         let rows = self.scenarios.iter().filter(|(_, row)| all && row.crash_points != row.crash_points_expected);
         let crashes = rows.map(|(name, row)| {

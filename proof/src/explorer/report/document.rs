@@ -1,4 +1,4 @@
-//! A report as one JSON document (spec §5), and read back from it.
+//! A report as one JSON document (spec §5), and its parser.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::oracles::Promise;
 
 use super::{CampaignReport, ScenarioCoverage};
 
-/// The document of a report: the report itself, and what is worked out from it.
+/// The document of a report: the report itself, and values derived from it.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     #[serde(flatten)]
@@ -17,12 +17,11 @@ pub struct Document<'a> {
     rate: f64,
     cells: Cells<'a>,
     promises: Vec<Judged>,
-    /// What had to be met and was not, in words; more than none of it fails a run as a broken
-    /// promise does.
+    /// Descriptions of missing coverage. Like a broken promise, a single one fails the run.
     gaps: Vec<String>,
 }
 
-/// Which faults met a call in which phase.
+/// Faults that met a call, by phase.
 #[derive(Debug, Serialize)]
 struct Cells<'a> {
     covered: usize,
@@ -46,7 +45,7 @@ struct Judged {
 }
 
 impl<'a> Document<'a> {
-    /// The document of a report.
+    /// Creates the document of a report.
     pub fn of(report: &'a CampaignReport) -> Self {
         let table: Vec<Cell<'_>> =
             report.cells().into_iter().map(|((fault, phase), count)| Cell { fault, phase, count }).collect();
@@ -62,7 +61,7 @@ impl<'a> Document<'a> {
         Self { report, rate: report.rate(), cells, promises, gaps: report.gaps() }
     }
 
-    /// The document as text.
+    /// Returns the document as text.
     ///
     /// # Errors
     /// Never: everything in it can be written as JSON.
@@ -74,12 +73,12 @@ impl<'a> Document<'a> {
 /// Reads a report back from its document.
 ///
 /// # Errors
-/// Where the text is no such document.
+/// If the text is not such a document.
 pub fn read(text: &str) -> serde_json::Result<CampaignReport> {
     serde_json::from_str(text)
 }
 
-/// Scenarios as the contract lists them: each with its name.
+/// Scenarios in the form of the contract: a list of objects, each with its name.
 pub(super) mod scenarios {
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,4 +1,4 @@
-//! What a report shows besides its figures: schedules that are played again to be drawn.
+//! Drawings of a report: schedules that are replayed to be drawn.
 
 use stowage_world::effects::{GatewayPlan, Plan};
 
@@ -9,21 +9,21 @@ use crate::explorer::scenarios;
 use crate::explorer::schedule::Schedule;
 use crate::explorer::timeline::Timeline;
 
-/// Failures whose timelines are shown; the others have their lines.
+/// Number of failures whose timelines are shown; further ones have only their lines.
 const MOST_TIMELINES: usize = 20;
 
 /// Drawings for a report.
 #[derive(Clone, Debug, Default)]
 pub struct Drawings {
-    /// Keys and tenants of the scenarios that rotate keys, without faults: name and chart.
+    /// Charts of keys and tenants, by the name of a scenario that rotates keys; from its fault-free
+    /// run.
     pub charts: Vec<(String, KeyChart)>,
-    /// Timelines of failures, of the smaller schedule where there is one, by the line of the
-    /// failure.
+    /// Timelines of failures, by the line of the failure; of the shrunk schedule if there is one.
     pub timelines: Vec<(String, Timeline)>,
 }
 
 impl Drawings {
-    /// Plays what is to be drawn. What another build has explored and this one doesn't know is left
+    /// Plays the schedules to be drawn. Scenarios and faults that only another build knows are left
     /// out.
     pub fn play(report: &CampaignReport) -> Self {
         let rotations = report.scenarios.iter().filter(|(_, row)| row.phase == ScenarioPhase::Rotate);

@@ -1,4 +1,5 @@
-//! A report as JUnit XML: each scenario is a suite; what its schedules found are its cases.
+//! A report as JUnit XML: each scenario is a suite, and the findings of its schedules are its
+//! cases.
 
 use std::time::Duration;
 
@@ -6,15 +7,17 @@ use quick_junit::{NonSuccessKind, Report as Tests, SerializeError, TestCase, Tes
 
 use super::{CampaignReport, Conclusion, Failure};
 
-/// The suite of what concerns no scenario by itself.
+/// Name of the suite for results that belong to no single scenario.
 const WHOLE: &str = "exploration";
 
-/// The report as JUnit XML: a case for each scenario that says whether its schedules kept every
-/// promise, one for each that broke one, and one that says whether all was met that has to be.
-/// Cases are called the same in each run, but for those of schedules.
+/// Renders the report as JUnit XML.
+///
+/// It has one case per scenario for all its promises, one per schedule that broke a promise, and
+/// one for the coverage. The names of the cases are the same in each run, except for those of
+/// schedules.
 ///
 /// # Errors
-/// Never, unless there is no memory left.
+/// Never, unless memory runs out.
 pub fn to_text(report: &CampaignReport) -> Result<String, SerializeError> {
     let mut tests = Tests::new("stowage-proof explore");
     tests.set_time(Duration::try_from_secs_f64(report.seconds).unwrap_or_default());
@@ -34,7 +37,7 @@ pub fn to_text(report: &CampaignReport) -> Result<String, SerializeError> {
     tests.to_string()
 }
 
-/// A suite that says what it is a part of; `complete` is false where that was cut short.
+/// Creates a suite with the properties of its run; `complete` is false if that was cut short.
 fn suite(name: &str, report: &CampaignReport) -> TestSuite {
     let mut suite = TestSuite::new(name);
     suite.add_property(("seed", report.seed.to_string().as_str()));
@@ -65,7 +68,7 @@ fn skipped(message: &str) -> TestCaseStatus {
     status
 }
 
-/// Whether all was met that has to be, where all was explored.
+/// Returns the status of the coverage; skipped if only a part was explored.
 fn met(report: &CampaignReport) -> TestCaseStatus {
     let gaps = report.gaps();
     if report.conclusion() == Conclusion::Nothing {
@@ -79,7 +82,8 @@ fn met(report: &CampaignReport) -> TestCaseStatus {
     if report.is_whole() { TestCaseStatus::success() } else { skipped("only a part was explored") }
 }
 
-/// What came of a scenario. Of a run that was cut short nobody knows how much of it was played.
+/// Returns the status of a scenario. If the run was cut short it is skipped, because it is unknown
+/// how much was played.
 fn verdict(report: &CampaignReport, schedules: u64, failures: usize) -> TestCaseStatus {
     match (failures, schedules) {
         (0, 0) => skipped("no schedule of it was run"),

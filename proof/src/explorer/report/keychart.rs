@@ -1,5 +1,5 @@
-//! Keys and tenants over time, from the history of a run: what is drawn for scenarios that rotate
-//! keys.
+//! Keys and tenants over time, derived from the history of a run: the data of the chart for
+//! scenarios that rotate keys.
 
 use std::collections::BTreeMap;
 
@@ -10,51 +10,51 @@ use stowage_world::history::{Event, History, Stored, What};
 
 use crate::explorer::timeline::since_start;
 
-/// Virtual milliseconds that are shown before the first switch to another key, and after what
-/// matters has ended.
+/// Virtual milliseconds shown before the first replacement of a key, and after the replaced key is
+/// gone.
 const AROUND: i64 = 30_000;
 
 /// Keys and tenants over time. Times are virtual milliseconds since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyChart {
-    /// What is shown: from, to.
+    /// The time range to show: from, to.
     pub window: (i64, i64),
-    /// The keys, in the order in which they were minted.
+    /// The keys, in the order of their creation.
     pub keys: Vec<Key>,
-    /// Which key each consumer Secret held.
+    /// The keys in each consumer Secret.
     pub published: Vec<Published>,
-    /// What each tenant did.
+    /// The actions of each tenant.
     pub tenants: Vec<Tenant>,
 }
 
 /// The life of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Its id.
+    /// The access key id.
     pub id: String,
-    /// When it was minted.
+    /// Time of its creation.
     pub minted: i64,
-    /// When it was given an end.
+    /// Time at which its expiry was set.
     pub stamped: Option<i64>,
-    /// That end.
+    /// Time at which it expires.
     pub expires: Option<i64>,
-    /// When it was removed.
+    /// Time of its deletion.
     pub removed: Option<i64>,
 }
 
-/// What a consumer Secret held.
+/// The content of a consumer Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
     /// Namespace and name.
     pub secret: String,
-    /// From when on it held which key, by its index; `None` for no key that is known.
+    /// The index of the key from each time on; `None` for no known key.
     pub held: Vec<(i64, Option<usize>)>,
 }
 
-/// What the tenant of a consumer Secret did.
+/// The actions of the tenant of a consumer Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenant {
-    /// Namespace, and the consumer Secret.
+    /// Namespace and consumer Secret.
     pub name: String,
     /// Its uses of keys.
     pub uses: Vec<Use>,
@@ -63,11 +63,11 @@ pub struct Tenant {
 /// A use of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// When.
+    /// Time of the use.
     pub at: i64,
-    /// The key, by its index.
+    /// The index of the key.
     pub key: Option<usize>,
-    /// Whether the gateway let it.
+    /// True if the gateway allowed it.
     pub allowed: bool,
 }
 
@@ -79,7 +79,7 @@ struct Reader {
 }
 
 impl KeyChart {
-    /// The chart of a history; `None` where fewer than two keys were ever minted.
+    /// Returns the chart of a history; `None` if fewer than two keys were ever created.
     pub fn of(history: &History) -> Option<Self> {
         let mut reader = Reader::default();
         for event in &history.events {
@@ -96,14 +96,14 @@ impl KeyChart {
         Some(Self { window, keys, published, tenants })
     }
 
-    /// The key of this index as it is called: `key #1`.
+    /// Returns the display name of the key at this index: `key #1`.
     pub fn name(index: usize) -> String {
         format!("key #{}", index + 1)
     }
 }
 
-/// From shortly before the first key is replaced to shortly after it is gone: in a run of years
-/// that is what can be seen.
+/// Returns the range from shortly before the first key is replaced to shortly after it is gone. A
+/// whole run of years could not be read.
 fn window(keys: &[Key], end: i64) -> (i64, i64) {
     let replaced = keys.get(1).map_or(0, |second| second.minted);
     let first_gone = keys.iter().filter_map(|key| key.removed).find(|removed| *removed >= replaced);
@@ -206,7 +206,8 @@ pub(super) mod tests {
         })
     }
 
-    /// Two keys: the first is replaced at 100 s, ends at 160 s and is removed at 220 s.
+    /// A history of two keys: the first is replaced at 100 s, expires at 160 s and is deleted at
+    /// 220 s.
     pub(in super::super) fn rotation() -> History {
         let key = |id, expires| secret(Role::VirtualCredential, "access_key_id", id, expires);
         let consumer = |id| secret(Role::ConsumerSecret, "AWS_ACCESS_KEY_ID", id, None);

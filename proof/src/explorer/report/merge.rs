@@ -1,4 +1,4 @@
-//! The reports of all shards of a campaign as one.
+//! Merges the reports of all shards of a campaign.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,48 +6,48 @@ use crate::explorer::Shard;
 
 use super::{CampaignReport, ScenarioCoverage, Slow};
 
-/// Why reports are no shards of one campaign.
+/// Error of merging reports that are not all shards of one campaign.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// There is nothing to merge.
+    /// No report was given.
     #[error("there is no report to merge")]
     Nothing,
-    /// Two reports are of different campaigns.
+    /// Two reports belong to different campaigns.
     #[error("shard {shard} is of another campaign: its {what} is {found}, that of shard {first} is {expected}")]
     Other {
-        /// The shard that doesn't fit the first.
+        /// The shard that doesn't match the first.
         shard: Shard,
         /// The first shard given.
         first: Shard,
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// What it is in the shard.
+        /// Its value in the shard.
         found: String,
-        /// What it is in the first.
+        /// Its value in the first shard.
         expected: String,
     },
-    /// A scenario ran differently without faults, though the builds are of the same sources.
+    /// A scenario ran differently without faults, though both builds have the same sources.
     #[error("scenario {scenario} ran differently without faults in shard {shard}: its hash is another")]
     Differs {
-        /// The shard that doesn't fit the first.
+        /// The shard that doesn't match the first.
         shard: Shard,
         /// The scenario.
         scenario: String,
     },
-    /// A shard is there twice.
+    /// A shard was given twice.
     #[error("shard {0} is there twice")]
     Twice(Shard),
     /// Shards are missing.
     #[error("of {of} shards these are missing: {}", some(.missing, *.of))]
     Missing {
-        /// Which, counted from 0.
+        /// Indices of the missing shards, from 0.
         missing: Vec<usize>,
-        /// Of how many.
+        /// Number of shards.
         of: usize,
     },
 }
 
-/// The first ten of them, and how many more there are.
+/// Formats the first ten missing shards, and the number of further ones.
 fn some(missing: &[usize], of: usize) -> String {
     let named: Vec<String> = missing.iter().take(10).map(|index| format!("{index}/{of}")).collect();
     let more = missing.len() - named.len();
@@ -55,13 +55,14 @@ fn some(missing: &[usize], of: usize) -> String {
     named.join(", ") + &more
 }
 
-/// Merges the reports of all shards of one campaign. Its time is that of the shard that took
-/// longest, its jobs and the time that these took are those of all.
+/// Merges the reports of all shards of one campaign.
+///
+/// The time is that of the slowest shard. The jobs and their time are the sums of all shards.
 ///
 /// # Errors
-/// Where they are not all shards of one campaign, each once.
+/// If the reports are not all shards of one campaign, each once.
 pub fn merge(reports: Vec<CampaignReport>) -> Result<CampaignReport, MergeError> {
-    // One that was cut short before its first schedule knows no scenarios.
+    // A report that was cut short before its first schedule has no scenarios.
     let (unknowing, knowing): (Vec<_>, Vec<_>) = reports.into_iter().partition(|report| report.scenarios.is_empty());
     let mut reports = knowing.into_iter().chain(unknowing);
     let mut merged = reports.next().ok_or(MergeError::Nothing)?;
@@ -86,7 +87,7 @@ pub fn merge(reports: Vec<CampaignReport>) -> Result<CampaignReport, MergeError>
     Ok(merged)
 }
 
-/// Whether a report is of the same campaign as the first.
+/// Checks that a report belongs to the same campaign as the first.
 fn check(merged: &CampaignReport, report: &CampaignReport, first: Shard) -> Result<(), MergeError> {
     let profile = |report: &CampaignReport| format!("{:?}", report.profile).to_lowercase();
     let knowing = if report.scenarios.is_empty() && !report.complete { merged } else { report };
@@ -131,8 +132,8 @@ fn add(merged: &mut CampaignReport, report: CampaignReport) {
     }
 }
 
-/// Effects, crashes expected and what was left out are those of the scenario, the same in every
-/// shard.
+/// Adds the counts of a scenario. Effects, expected crashes and limits stay, because they are the
+/// same in every shard.
 fn add_scenario(there: &mut ScenarioCoverage, row: ScenarioCoverage) {
     there.schedules += row.schedules;
     there.crash_points += row.crash_points;
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
     use crate::explorer::campaign::scope::Profile;
 
-    /// The report of this shard of two.
+    /// Returns the report of this shard of two.
     fn shard(index: usize) -> CampaignReport {
         CampaignReport { shard: Shard { index, of: 2 }, ..samples::report() }
     }

@@ -1,10 +1,10 @@
-//! What a campaign found: plain data that is written down, read again, merged and shown.
+//! The report of a campaign: plain data that is written, read, merged and displayed.
 //!
-//! - [`Conclusion`]: what it comes to in a word, the same in all that follow;
-//! - [`document`]: the report as one JSON document, and read back from it;
-//! - [`merge`]: the documents of all shards of a campaign as one;
+//! - [`Conclusion`]: the overall result, the same in all the following forms;
+//! - [`document`]: the report as one JSON document, and its parser;
+//! - [`merge`]: merges the documents of all shards of a campaign;
 //! - [`text`] for people at a terminal, [`html`] for people with a browser, [`junit`] for machines
-//!   that collect tests.
+//!   that collect test results.
 
 mod conclusion;
 pub mod document;
@@ -37,86 +37,86 @@ use super::scenario::{Scenario, ScenarioPhase};
 use super::schedule::Schedule;
 use super::transcript::Detail;
 
-/// What a campaign found.
+/// The report of a campaign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CampaignReport {
-    /// Schedules that ran.
+    /// Number of schedules that ran.
     pub schedules: u64,
-    /// Real time that it took; of several shards, that of the one that took longest.
+    /// Real time in seconds; for several shards, that of the slowest.
     pub seconds: f64,
-    /// Schedules that ran at once; of several shards, of all of them.
+    /// Number of schedules that ran at once; for several shards, the sum.
     pub jobs: usize,
-    /// Real time that its jobs took, in sum.
+    /// Sum of the real time of all jobs, in seconds.
     pub job_seconds: f64,
-    /// The processor, as it calls itself.
+    /// The model name of the processor.
     pub cpu: String,
-    /// How much was explored.
+    /// The extent of the exploration.
     pub profile: Profile,
-    /// What everything that was drawn was drawn from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// What operator and simulator were built of, as a number: that of other sources is another.
+    /// Hash of the sources of operator and simulator.
     pub build: String,
-    /// Which part of the campaign it was.
+    /// The part of the campaign that was run.
     pub shard: Shard,
-    /// Whether all was run that was to be.
+    /// True if all planned schedules were run.
     pub complete: bool,
-    /// Schedules that all shards share among them, as far as they were counted.
+    /// Number of schedules of all shards together, as far as they were counted.
     pub numbered: usize,
-    /// Each scenario by its name.
+    /// Coverage of each scenario, by name.
     #[serde(with = "document::scenarios")]
     pub scenarios: BTreeMap<String, ScenarioCoverage>,
-    /// In how many schedules each promise was judged, by its name.
+    /// Number of schedules in which each promise was judged, by name.
     pub judged: BTreeMap<String, u64>,
-    /// In how many schedules a promise, by its name, ended at one of the limits that the contract
-    /// states (spec §3.2).
+    /// Number of schedules in which a promise, by name, ended at a limit that the contract states
+    /// (spec §3.2).
     pub limited: BTreeMap<String, u64>,
-    /// Reasons that a claim's `Ready` had.
+    /// Reasons of a claim's `Ready` that occurred.
     pub reasons: BTreeSet<String>,
     /// Schedules that broke a promise.
     pub failures: Vec<Failure>,
-    /// Hash and line of each schedule, by its place in the campaign; kept only where the campaign
-    /// asks for it.
+    /// Hash and line of each schedule, by its place in the campaign; kept only if the campaign asks
+    /// for it.
     #[serde(skip)]
     pub hashes: BTreeMap<usize, String>,
 }
 
-/// What was explored of a scenario.
+/// The coverage of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioCoverage {
-    /// What it is about.
+    /// The one-line summary of the scenario.
     pub about: String,
     /// The phase of a claim's life that faults meet.
     pub phase: ScenarioPhase,
-    /// Hash of its run without faults.
+    /// Hash of the fault-free run.
     pub hash: String,
-    /// Schedules that ran.
+    /// Number of schedules that ran.
     pub schedules: u64,
-    /// Effects that faults could meet.
+    /// Number of effects that faults could meet.
     pub effects: usize,
-    /// Crashes that were tried, and met their calls.
+    /// Number of crashes that were tried and met their calls.
     pub crash_points: usize,
-    /// Crashes that there are: three for each effect.
+    /// Number of possible crashes: three for each effect.
     pub crash_points_expected: usize,
-    /// Pairs of effect and fault that were left out because the contract can't promise anything
-    /// (spec §3.2).
+    /// Number of pairs of effect and fault that were left out because the contract can't promise
+    /// anything for them (spec §3.2).
     pub limits: usize,
-    /// Single faults, each planned for one call, that met none: it was not where the run without
-    /// faults had it.
+    /// Number of single faults, each planned for one call, that met none: the call was not where it
+    /// is in the fault-free run.
     pub unmet: usize,
-    /// How often each fault, by its name, met a call.
+    /// Number of times that each fault, by name, met a call.
     pub faults: BTreeMap<String, u64>,
-    /// The schedule that took most real time.
+    /// The schedule that took the most real time.
     pub slowest: Option<Slow>,
-    /// The schedule that took most virtual time.
+    /// The schedule that took the most virtual time.
     pub longest: Option<Slow>,
 }
 
-/// A schedule, and how long it took.
+/// A schedule and its duration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slow {
     /// The line that replays it.
     pub line: String,
-    /// How long.
+    /// The duration in seconds.
     pub seconds: f64,
 }
 
@@ -127,14 +127,14 @@ pub struct Failure {
     pub line: String,
     /// Name of the promise.
     pub promise: String,
-    /// What was seen.
+    /// A description of the violation.
     pub message: String,
-    /// A smaller schedule that breaks the same promise.
+    /// A smaller schedule that breaks the same promise, if one was found.
     pub shrunk: Option<String>,
 }
 
 impl CampaignReport {
-    /// The report of a campaign that is about to begin.
+    /// Creates the report of a campaign before its start.
     pub(super) fn new(campaign: &Campaign) -> Self {
         Self {
             schedules: 0,
@@ -157,13 +157,13 @@ impl CampaignReport {
         }
     }
 
-    /// Schedules that one job played in a second, in the mean: shards that ran one after the other,
-    /// or on machines of different speeds, have one too.
+    /// Returns the mean number of schedules per second and job. That is also meaningful for shards
+    /// that ran one after the other, or on machines of different speed.
     pub fn rate(&self) -> f64 {
         if self.job_seconds > 0.0 { self.schedules as f64 / self.job_seconds } else { 0.0 }
     }
 
-    /// How often a fault, by its name, met a call in a phase.
+    /// Returns the number of times that a fault, by name, met a call in a phase.
     pub fn cells(&self) -> BTreeMap<(&str, ScenarioPhase), u64> {
         let mut cells = BTreeMap::new();
         for row in self.scenarios.values() {
@@ -174,8 +174,7 @@ impl CampaignReport {
         cells
     }
 
-    /// The cells that there are: faults that exist, in phases that were explored and that have
-    /// calls for them.
+    /// Returns the expected cells: existing faults, in explored phases that have calls for them.
     pub fn cells_expected(&self) -> BTreeSet<(&'static str, ScenarioPhase)> {
         let phases: BTreeSet<ScenarioPhase> = self.scenarios.values().map(|row| row.phase).collect();
         let faults: BTreeSet<&str> = Fault::all_single().iter().map(|fault| fault.kind()).collect();
@@ -183,15 +182,16 @@ impl CampaignReport {
         all.filter(|(fault, phase)| why_never(fault, *phase).is_none()).collect()
     }
 
-    /// How many of the cells that there are were met, and how many there are. A second fault may
-    /// bring a call to a phase that has none by itself; what meets that is of no cell that there
-    /// is.
+    /// Returns the number of expected cells that were met, and the number of all expected cells.
+    ///
+    /// A second fault may cause a call that the phase otherwise doesn't have; a fault that meets it
+    /// counts for no expected cell.
     pub fn coverage(&self) -> (usize, usize) {
         let (met, expected) = (self.cells(), self.cells_expected());
         (expected.iter().filter(|cell| met.contains_key(cell)).count(), expected.len())
     }
 
-    /// Notes what a schedule showed.
+    /// Records the verdict on a schedule.
     pub(super) fn note(&mut self, scenario: &str, verdict: &Verdict) {
         self.schedules += 1;
         self.reasons.extend(verdict.reasons.iter().cloned());
@@ -229,7 +229,7 @@ impl ScenarioCoverage {
 }
 
 impl Slow {
-    /// Keeps the longer one of what is there and this.
+    /// Replaces the kept schedule if this one took longer.
     pub(super) fn keep(kept: &mut Option<Self>, took: Duration, line: impl FnOnce() -> String) {
         let seconds = took.as_secs_f64();
         if kept.as_ref().is_none_or(|kept| kept.seconds < seconds) {
@@ -239,12 +239,12 @@ impl Slow {
 }
 
 impl Failure {
-    /// The command that plays it again, for a shell.
+    /// Returns the shell command that replays the schedule.
     pub fn command(&self) -> String {
         replay(&self.line)
     }
 
-    /// The command that plays the smaller schedule again, where there is one.
+    /// Returns the shell command that replays the smaller schedule, if there is one.
     pub fn smaller_command(&self) -> Option<String> {
         self.shrunk.as_deref().map(replay)
     }
@@ -259,12 +259,12 @@ impl Failure {
     }
 }
 
-/// No line has a quote in it.
+/// Quotes the line for a shell; no line contains a quote.
 fn replay(line: &str) -> String {
     format!("stowage-proof replay '{line}'")
 }
 
-/// The processor, as the kernel calls it.
+/// Returns the model name of the processor, from the kernel.
 fn cpu() -> String {
     let known = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = known.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -1,4 +1,4 @@
-//! Which promises a schedule puts to the test.
+//! Promises that a schedule puts to the test.
 
 use stowage_world::effects::Fault;
 use stowage_world::history::{Event, Stored, What};
@@ -8,32 +8,33 @@ use crate::explorer::outcome::Outcome;
 use crate::explorer::schedule::{FIRST_SEED, Schedule};
 use crate::oracles::Promise;
 
-/// When a promise is judged.
+/// Condition under which a promise is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judged {
-    /// In every schedule, on all that happens.
+    /// In every schedule, on all events.
     Always,
-    /// Once a run has come to rest.
+    /// After a run has come to rest.
     AtRest,
-    /// Where faults of nobody but network and services met a call, and the end was compared with
-    /// that without them.
+    /// If only faults of network and services met a call, and the end was compared with that of the
+    /// fault-free run.
     AtEnd,
-    /// Where a user's acts came in another order than that of the first seed, and the end was
-    /// compared with the first's.
+    /// If a user's actions came in another order than with the first seed, and the end was compared
+    /// with that one's.
     InOrders,
-    /// Where a claim was deleted.
+    /// If a claim was deleted.
     InDeletions,
-    /// Where somebody asked a gateway for something.
+    /// If someone sent a request to a gateway.
     InRequests,
-    /// The same without a fault.
+    /// Like `InRequests`, without a fault.
     InCalm,
-    /// Where operators elect the one that works.
+    /// If operators elect a leader.
     InElections,
-    /// Where somebody's wish must come soon, whatever ails others, and no fault met a call.
+    /// If a step has a deadline that applies even while other claims are in trouble, and no fault
+    /// met a call.
     InHaste,
 }
 
-/// Whether a promise was judged in a run.
+/// Returns true if a promise was judged in a run.
 pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome) -> bool {
     match judged(promise) {
         Judged::Always => true,
@@ -51,8 +52,10 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
     }
 }
 
-/// Whether the end of a run was compared with that of another: where it came to what the user
-/// wanted, nobody had a hand in it, and it had broken nothing else.
+/// Returns true if the end of a run was compared with that of another.
+///
+/// That is so if it reached what the user wanted, no other actor changed anything, and no other
+/// promise was broken.
 fn is_compared(promise: Promise, outcome: &Outcome) -> bool {
     let somebodys = |fault: &Fault| others::is_somebodys_doing(*fault);
     outcome.reached
@@ -61,7 +64,7 @@ fn is_compared(promise: Promise, outcome: &Outcome) -> bool {
         && outcome.violations.iter().all(|violation| violation.promise == promise)
 }
 
-/// Whether the end is compared with that without faults.
+/// Returns true if the end is compared with that of the fault-free run.
 fn is_with_faults(schedule: &Schedule) -> bool {
     !schedule.plan.is_empty() && schedule.scenario.ends_alike
 }

@@ -1,4 +1,4 @@
-//! A small report made by hand, for tests.
+//! A small handwritten report, for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::{CampaignReport, Failure, ScenarioCoverage, Slow};
 /// The line of the failure.
 pub(super) const LINE: &str = "rotate 1 #17 crash(before); kube:patch secrets@2 lost-answer";
 
-/// The first of two shards, with one failure in it and characters that mean something in HTML and
-/// XML.
+/// Returns the report of the first of two shards, with one failure and with characters that are
+/// special in HTML and XML.
 pub(super) fn report() -> CampaignReport {
     let failure = Failure {
         line: LINE.to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn report() -> CampaignReport {
     }
 }
 
-/// What a campaign has to tell that was over before its first schedule.
+/// Returns the report of a campaign that ended before its first schedule.
 pub(super) fn nothing() -> CampaignReport {
     let (judged, limited) = (BTreeMap::new(), BTreeMap::new());
     let (scenarios, reasons) = (BTreeMap::new(), BTreeSet::new());
@@ -62,7 +62,7 @@ pub(super) fn nothing() -> CampaignReport {
     }
 }
 
-/// Of everything: no promise was broken, and next to nothing was met.
+/// Returns a report of a complete campaign: no promise was broken, and almost nothing was met.
 pub(super) fn gaps() -> CampaignReport {
     let row = |it: &&Scenario| (it.name.to_owned(), scenario(it.about, it.phase, 10, &["conflict"]));
     let scenarios = scenarios::ALL.iter().map(row).collect();

@@ -1,4 +1,5 @@
-//! A report for people at a terminal. Colours are escapes, which the stream given may strip.
+//! A report for people at a terminal. Colours are escape sequences, which the given stream may
+//! strip.
 
 use std::io::{self, Write};
 
@@ -14,8 +15,8 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BUSY: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 
-/// Writes a report: a table of scenarios, sums, and each failure in a line that a shell takes: what
-/// replays it, with a comment; one more for the smaller schedule.
+/// Writes a report: a table of scenarios, sums, and one line per failure, which is a shell command
+/// that replays it, with a comment; one more line for the smaller schedule.
 ///
 /// # Errors
 /// Those of the stream.
@@ -36,7 +37,8 @@ pub fn write(out: &mut impl Write, report: &CampaignReport) -> io::Result<()> {
     Ok(())
 }
 
-/// Real time of the slowest schedule, virtual time of the longest.
+/// Writes the row of a scenario, with the real time of its slowest schedule and the virtual time of
+/// its longest.
 fn write_scenario(out: &mut impl Write, name: &str, row: &ScenarioCoverage) -> io::Result<()> {
     let crashes = format!("{} of {}", row.crash_points, row.crash_points_expected);
     let slowest = row.slowest.as_ref().map_or_else(String::new, |it| format!("{:.0} ms", it.seconds * 1000.0));
@@ -48,7 +50,7 @@ fn write_scenario(out: &mut impl Write, name: &str, row: &ScenarioCoverage) -> i
     )
 }
 
-/// How long a schedule took in virtual time.
+/// Formats the virtual time of a schedule.
 pub(super) fn virtual_time(slow: &Slow) -> String {
     clock((slow.seconds * 1000.0) as i64)
 }
@@ -82,8 +84,8 @@ fn write_sums(out: &mut impl Write, report: &CampaignReport) -> io::Result<()> {
     }
 }
 
-/// What can be pasted into a shell as it is: what there is to say of the command is a comment to
-/// it.
+/// Writes lines that can be pasted into a shell: a command, with the description of the failure as
+/// its comment.
 fn write_failure(out: &mut impl Write, failure: &Failure) -> io::Result<()> {
     let words = Promise::ALL.into_iter().find(|promise| promise.name() == failure.promise).map_or("", Promise::words);
     let (promise, message) = (&failure.promise, failure.message.replace(['\n', '\r'], " "));

@@ -1,5 +1,5 @@
-//! What a report takes down of a schedule: little, made where the schedule was played, so that
-//! histories go no further.
+//! The verdict on a schedule, for the report. It is small and is made on the thread that played the
+//! schedule, so that no history leaves that thread.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use crate::explorer::outcome::Outcome;
 use crate::explorer::schedule::Schedule;
 use crate::oracles::{Promise, Violation};
 
-/// What a report takes down of a schedule.
+/// The verdict on a schedule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Hash of the run, where it is asked for.
+    /// Hash of the run, if requested.
     pub hash: Option<String>,
     /// Names of the faults that met a call, each as often as it is planned.
     pub faults: Vec<String>,
-    /// Whether a fault met a call of a gateway.
+    /// True if a fault met a call of a gateway.
     pub met_gateway: bool,
     /// Names of the promises that were judged.
     pub judged: Vec<String>,
     /// Names of the promises that ended at one of the limits which the contract states (spec §3.2).
     pub limited: BTreeSet<String>,
-    /// Reasons that a claim's `Ready` had.
+    /// Reasons of a claim's `Ready` that occurred.
     pub reasons: BTreeSet<String>,
     /// The first promise that was broken.
     pub broken: Option<Broken>,
@@ -33,17 +33,17 @@ pub struct Verdict {
     pub took: Duration,
 }
 
-/// A promise that was broken.
+/// A violation of a promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Its name.
+    /// The name of the promise.
     pub promise: String,
-    /// What was seen.
+    /// A description of the violation.
     pub message: String,
 }
 
 impl Verdict {
-    /// What is to be taken down of what came of a schedule.
+    /// Derives the verdict from the outcome of a schedule.
     pub fn of(schedule: &Schedule, outcome: &Outcome) -> Self {
         let name = |promise: Promise| promise.name().to_owned();
         let judged = Promise::ALL.into_iter().filter(|promise| promises::is_judged(*promise, schedule, outcome));

@@ -1,5 +1,5 @@
-//! One bucket, several consumers: accesses come, are rotated, lose their consent and their claim
-//! (spec §8).
+//! One bucket, several consumers: accesses are created and rotated, and lose their consent or their
+//! claim (spec §8).
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::{REVOKE, Role};
@@ -19,26 +19,26 @@ const READERS: &str = "team-b";
 /// Name of the access.
 const READER: &str = "reader";
 
-/// The access from the claim's own namespace.
+/// The access in the claim's own namespace.
 const OWN: Target = Target { kind: TargetKind::Access, namespace: NAMESPACE, name: READER };
 
 fn world() -> Options {
     Options { accesses: Accesses::Served, ..Options::default() }
 }
 
-/// An access to the claim's bucket, for reading.
+/// Creates an access to the claim's bucket for reading.
 fn reader(namespace: &str) -> ScenarioStep {
     access_of(namespace, "ReadOnly")
 }
 
-/// An access to the claim's bucket in this mode.
+/// Creates an access to the claim's bucket in this mode.
 fn access_of(namespace: &str, mode: &str) -> ScenarioStep {
     let entry = format!("buckets: [{{claimRef: {{name: {CLAIM}, namespace: {NAMESPACE}}}, mode: {mode}}}]");
     let rotation = "rotationPolicy: {overlapSeconds: 60}";
     ScenarioStep::Apply(access_with(namespace, READER, &format!("{entry}, {rotation}")))
 }
 
-/// An access from the claim's own namespace is made, opens, and is given a new key.
+/// An access in the claim's own namespace is created, opens, and gets a new key.
 pub(in super::super) static MADE: Scenario = Scenario {
     name: "access",
     about: "an access to a bound claim is made, and its key replaced on request, and again before the first has ended",
@@ -69,7 +69,7 @@ pub(in super::super) static MADE: Scenario = Scenario {
     check: check_open,
 };
 
-/// The access goes, and the claim stays.
+/// An access is deleted, and the claim stays.
 pub(in super::super) static REMOVED: Scenario = Scenario {
     name: "access-deleted",
     about: "an access is deleted while its key is in use",
@@ -99,7 +99,7 @@ pub(in super::super) static REMOVED: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// The owner withdraws its consent from another namespace.
+/// The owner withdraws consent from another namespace.
 pub(in super::super) static WITHDRAWN: Scenario = Scenario {
     name: "access-withdrawn",
     about: "the owner of a bucket lets another namespace read it, and then doesn't any more",
@@ -131,7 +131,7 @@ pub(in super::super) static WITHDRAWN: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// An access asks for less than it has.
+/// An access is edited to request less than it has.
 pub(in super::super) static NARROWED: Scenario = Scenario {
     name: "access-narrowed",
     about: "an access that may read and write is edited to read below a prefix, while its key is in use",
@@ -155,7 +155,7 @@ pub(in super::super) static NARROWED: Scenario = Scenario {
     otherwise: |facts, faults| by_others_hands(facts, faults, NAMESPACE),
     ends_alike: true,
     check: |facts, faults| {
-        // A key whose making was not answered may have been given up.
+        // A key whose creation got no answer may have been given up.
         let is_first = access(facts, NAMESPACE)["status"]["rotationGeneration"] == 1;
         if faults.is_empty() && !is_first {
             return Err("the access has another key, though it asks for less of the same bucket".to_owned());
@@ -164,7 +164,7 @@ pub(in super::super) static NARROWED: Scenario = Scenario {
     },
 };
 
-/// The key of an access has leaked.
+/// The key of an access has leaked, and all its keys are revoked.
 pub(in super::super) static REVOKED: Scenario = Scenario {
     name: "access-revoked",
     about: "the key of an access has leaked, and its owner has every key end at once, while it is in use",
@@ -198,7 +198,7 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
     check: check_open,
 };
 
-/// The claim goes under its accesses.
+/// The claim is deleted while it has an access.
 pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
     name: "access-claim-deleted",
     about: "a claim is deleted while an access to its bucket is open",
@@ -227,13 +227,13 @@ pub(in super::super) static DELETED_UNDER: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// The access of the claim's own namespace is Ready.
+/// The access in the claim's own namespace is Ready.
 const OPEN: Goal = Goal::new("the access is open", |facts| is_open(facts, NAMESPACE));
-/// That of the other namespace is.
+/// The access in the other namespace is Ready.
 const OPEN_TO_READERS: Goal = Goal::new("the access of the other namespace is open", |facts| is_open(facts, READERS));
 
-/// What somebody's hand may leave, as the access tells it: it is open, or says what stands in its
-/// way; or its finalizer was taken off.
+/// Returns true if another actor's change explains the state of the access: it is open, reports an
+/// obstacle, or has lost its finalizer.
 fn by_others_hands(facts: &Facts, faults: &[Fault], namespace: &str) -> bool {
     let told = [
         "",
@@ -249,8 +249,8 @@ fn by_others_hands(facts: &Facts, faults: &[Fault], namespace: &str) -> bool {
     faults.iter().any(|fault| is_somebodys_doing(*fault)) && told.contains(&reason)
 }
 
-/// Whether the access tells of what somebody put in the place of what is its own: then the script
-/// waits for it to open, and goes no further.
+/// Returns true if the access reports a foreign object in the place of one of its own. The script
+/// then waits for it to open, and goes no further.
 fn never_opened(facts: &Facts, namespace: &str) -> bool {
     matches!(condition(access(facts, namespace), "Ready"), "SecretConflict" | "CreationInconsistent")
 }
@@ -272,18 +272,18 @@ fn is_open(facts: &Facts, namespace: &str) -> bool {
     condition(access, "Ready") == "Open" && access["status"]["observedGeneration"] == access["metadata"]["generation"]
 }
 
-/// Whether no record of the claim lets an access in.
+/// Returns true if no record of the claim admits an access.
 fn is_shut(facts: &Facts) -> bool {
     facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).iter().all(|(_, record)| record["data"]["accesses"].is_null())
 }
 
-/// Whether the claim tells of its access.
+/// Returns true if the claim's status lists its access.
 fn is_told(facts: &Facts) -> bool {
     let accesses = &facts.claim(NAMESPACE, CLAIM)["status"]["accesses"];
     accesses["count"] == 1 && accesses["first"][0] == format!("{NAMESPACE}/{READER}")
 }
 
-/// There is one record of the access.
+/// Checks that the access has exactly one record.
 fn check_open(facts: &Facts, _: &[Fault]) -> Result<(), String> {
     let records = facts.secrets(Role::AccessRecord).count();
     if records == 1 { Ok(()) } else { Err(format!("there are {records} records of accesses")) }

@@ -1,4 +1,4 @@
-//! A claim comes to be bound, by a new bucket or an old one, and is worked on then.
+//! A claim becomes bound, to a new bucket or an existing one, and is then edited.
 
 use serde_json::json;
 use stowage_operator::api::wire::Role;
@@ -14,7 +14,7 @@ use super::words::{
     no_other, pass, patch, usual,
 };
 
-/// From the operator's start to a claim that is bound.
+/// A claim is bound after the operator's start.
 pub(in super::super) static CREATE: Scenario = Scenario {
     name: "create",
     about: "a claim waits when the operator starts, and is bound",
@@ -35,7 +35,7 @@ pub(in super::super) static CREATE: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A claim to a bucket that is there, with data of its own.
+/// A claim gets an existing bucket with data.
 pub(in super::super) static ADOPT: Scenario = Scenario {
     name: "adopt",
     about: "a claim is given a bucket with data in it, by adoptionPolicy Any",
@@ -58,7 +58,7 @@ pub(in super::super) static ADOPT: Scenario = Scenario {
     check: check_adopted,
 };
 
-/// A rotation by request, to the end of the overlap.
+/// A rotation on request, until the end of the overlap.
 pub(in super::super) static ROTATE: Scenario = Scenario {
     name: "rotate",
     about: "a user asks for a new key, under a tenant at work",
@@ -78,7 +78,7 @@ pub(in super::super) static ROTATE: Scenario = Scenario {
     check: check_bound,
 };
 
-/// The edit of a quota.
+/// A quota is edited.
 pub(in super::super) static QUOTA: Scenario = Scenario {
     name: "quota",
     about: "a user changes the quota of a bound claim",
@@ -93,7 +93,7 @@ pub(in super::super) static QUOTA: Scenario = Scenario {
     check: check_bound,
 };
 
-/// The end of a quota.
+/// A quota is removed.
 pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
     name: "quota-taken",
     about: "a user takes the quota of a bound claim away",
@@ -103,7 +103,7 @@ pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
     goal: Goal::new("no quota stands in key and consumer Secret", |facts| {
         facts.is_bound(NAMESPACE, CLAIM) && quotas(facts).is_empty()
     }),
-    // Somebody else may have given another one meanwhile.
+    // Another actor may have set another quota meanwhile.
     otherwise: |facts, faults| {
         faults.contains(&Fault::Project(StowageFault::Edit(Edit::Quota))) && facts.is_bound(NAMESPACE, CLAIM)
     },
@@ -111,7 +111,7 @@ pub(in super::super) static QUOTA_TAKEN: Scenario = Scenario {
     check: check_bound,
 };
 
-/// Another name for the consumer Secret.
+/// The consumer Secret gets another name.
 pub(in super::super) static RENAME: Scenario = Scenario {
     name: "rename",
     about: "a user gives the consumer Secret another name",
@@ -130,7 +130,7 @@ pub(in super::super) static RENAME: Scenario = Scenario {
     check: check_bound,
 };
 
-/// The hard quota as the current key and the consumer Secret have it.
+/// Returns the hard quota in the current key and in the consumer Secret.
 fn quotas(facts: &Facts) -> Vec<String> {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();
@@ -139,7 +139,7 @@ fn quotas(facts: &Facts) -> Vec<String> {
     internal.into_iter().chain(field(facts.object("secrets", NAMESPACE, bound), "QUOTA_HARD_BYTES")).collect()
 }
 
-/// The bucket is as it was: data, settings and tags.
+/// Checks that the bucket is unchanged: data, settings and tags.
 fn check_adopted(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     if faults
         .iter()

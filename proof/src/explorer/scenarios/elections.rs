@@ -1,4 +1,4 @@
-//! Operators elect the one that works.
+//! Leader election between operators.
 
 use serde_json::Value;
 use stowage_world::history::Facts;
@@ -9,17 +9,18 @@ use super::super::others::any_may_rest;
 use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_other, pass, usual};
 
-/// The Lease by which operators elect one.
+/// The Lease of the leader election.
 const LEASE: Target = Target { kind: TargetKind::Lease, namespace: OPERATOR_NAMESPACE, name: "stowage-operator" };
 
-/// A claim that is made while operators change.
+/// A claim that is created during the change of leader.
 const SECOND: &str = "films";
 
 fn electing() -> Options {
     Options { elects: true, ..usual() }
 }
 
-/// One operator leads, another stands by; from when faults may begin a tenant works with a claim.
+/// One operator leads and another stands by. A tenant uses a claim from the moment that faults may
+/// begin.
 fn two_candidates() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),
@@ -33,7 +34,7 @@ fn two_candidates() -> Vec<ScenarioStep> {
     ]
 }
 
-/// The last request for a new key is handled.
+/// Returns true if the last request for a new key is handled.
 fn has_handled(facts: &Facts) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let asked: &Value = &claim["metadata"]["annotations"]["broker.stowage.io/rotate"];
@@ -42,7 +43,7 @@ fn has_handled(facts: &Facts) -> bool {
 
 const HANDLED: Goal = Goal::new("the claim is bound and the request for a new key handled", has_handled);
 
-/// The one that leads is stopped, as in a rollout.
+/// The leader is stopped, as in a rollout.
 pub(in super::super) static ELECTED: Scenario = Scenario {
     name: "elected",
     about: "of two operators one leads, and is stopped, and the other takes over",
@@ -53,7 +54,8 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
             pass(30),
             ask_to_rotate("one"),
             pass(90),
-            // Where a call of it is slow, it is at work on it when it is told to end.
+            // If one of the leader's calls is slow, it is still working on this claim when it is
+            // stopped.
             ScenarioStep::Apply(claim_with(NAMESPACE, SECOND, "")),
             pass(1),
             WorldStep::StopFirstOperator.into(),
@@ -65,13 +67,13 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
     goal: Goal::new("both claims are bound and the request for a new key handled", |facts| {
         has_handled(facts) && facts.is_bound(NAMESPACE, SECOND)
     }),
-    // A fault of people may meet the second claim, too.
+    // A manual change may meet the second claim, too.
     otherwise: any_may_rest,
     ends_alike: false,
     check: |facts, _| check_keys(facts),
 };
 
-/// Somebody deletes the Lease while a claim is worked on.
+/// Someone deletes the Lease during a reconciliation.
 pub(in super::super) static LEASE_DELETED: Scenario = Scenario {
     name: "lease-deleted",
     about: "two operators elect one of them, and somebody deletes their Lease",

@@ -1,4 +1,4 @@
-//! The scenarios.
+//! All scenarios.
 
 mod accesses;
 mod basic;
@@ -107,12 +107,12 @@ pub static ALL: &[&Scenario] = &[
     &obc::BROWNFIELD,
 ];
 
-/// The scenario of this name.
+/// Returns the scenario of this name.
 pub fn named(name: &str) -> Option<&'static Scenario> {
     ALL.iter().copied().find(|scenario| scenario.name == name)
 }
 
-/// The names of all scenarios.
+/// Returns the names of all scenarios.
 pub fn names() -> Vec<&'static str> {
     ALL.iter().map(|scenario| scenario.name).collect()
 }

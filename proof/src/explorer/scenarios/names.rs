@@ -1,4 +1,4 @@
-//! Claims that come to one name, and buckets that were there before.
+//! Claims that compete for one name, and buckets that existed before.
 
 use serde_json::json;
 use stowage_operator::api::wire::Role;
@@ -17,7 +17,7 @@ use super::words::{
 
 const ONE_NAME: Scene<WorldStep> = one_name();
 
-/// A name that is taken, and let go of.
+/// A name is taken, and later released.
 pub(in super::super) static CONFLICT: Scenario = Scenario {
     name: "conflict",
     about: "another claim holds the name, until it goes",
@@ -28,13 +28,14 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
     otherwise: |facts, faults| {
         let other = facts.claim(RIVAL.namespace, RIVAL.name);
         let kept = |fault: &Fault| match fault {
-            // It goes without its bucket, whose tags go on naming it, or don't show.
+            // The other claim was deleted without its bucket, whose tags still name it, or aren't
+            // shown.
             Fault::Project(
                 StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers)
                 | StowageFault::Edit(Edit::Retain),
             )
             | Fault::S3(S3Fault::StaleRead) => other.is_null() && facts.ready(NAMESPACE, CLAIM) == "BucketExists",
-            // It can't go.
+            // The other claim can't be deleted.
             Fault::S3(S3Fault::LateWrite) => facts.ready(RIVAL.namespace, RIVAL.name) == "BucketNotEmpty",
             Fault::Project(StowageFault::Recreate) => {
                 let stays = !other.is_null() && other["metadata"]["deletionTimestamp"].is_null();
@@ -43,14 +44,14 @@ pub(in super::super) static CONFLICT: Scenario = Scenario {
             Fault::Project(StowageFault::Edit(Edit::Pause)) => facts.ready(RIVAL.namespace, RIVAL.name) == "Paused",
             _ => false,
         };
-        // Or it is the one that a fault meets which comes before the claim.
+        // Or the other claim is the one that met the fault, before this one was created.
         faults.iter().any(kept) || (facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults))
     },
     ends_alike: true,
     check: ONE_NAME.check,
 };
 
-/// Two claims want one name in the same second.
+/// Two claims request one name in the same second.
 pub(in super::super) static RACE: Scenario = Scenario {
     name: "race",
     about: "two claims want one name at once",
@@ -67,7 +68,7 @@ pub(in super::super) static RACE: Scenario = Scenario {
         reasons == ["Bound", "BucketNameConflict"]
     }),
     otherwise: |facts, faults| {
-        // Whoever of the two is paused, or loses its Secret, waits.
+        // The one of the two that is paused, or loses its Secret, waits.
         match facts.ready(RIVAL.namespace, RIVAL.name) {
             "Paused" => faults.contains(&Fault::Project(StowageFault::Edit(Edit::Pause))),
             "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DisownConsumer))),
@@ -81,7 +82,7 @@ pub(in super::super) static RACE: Scenario = Scenario {
 /// Another claim of the namespace.
 const FIRST: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: "first" };
 
-/// One name for the consumer Secrets of two claims.
+/// Two claims name the same consumer Secret.
 pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
     name: "shared-secret",
     about: "two claims name one consumer Secret: the second waits, until the first is given another name",
@@ -108,13 +109,13 @@ pub(in super::super) static SHARED_SECRET: Scenario = Scenario {
     check: |facts, _| if facts.is_bound(NAMESPACE, CLAIM) { check_keys(facts) } else { Ok(()) },
 };
 
-/// Each of them may be given the name that the other one was given.
+/// Returns true if both claims were renamed, which may give them the same Secret name.
 fn both_were_renamed(facts: &Facts, faults: &[Fault]) -> bool {
     let renamed = faults.iter().filter(|fault| **fault == Fault::Project(StowageFault::Edit(Edit::Rename))).count();
     renamed > 1 && [CLAIM, FIRST.name].iter().any(|name| facts.ready(NAMESPACE, name) == "SecretConflict")
 }
 
-/// A claim to a bucket that was there before and is not to be adopted, given and deleted.
+/// A claim to an existing bucket that must not be adopted is created and deleted.
 fn refused_and_deleted(content: Option<ScenarioStep>, spec: &str) -> Vec<ScenarioStep> {
     let theirs = ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
     let given = [ScenarioStep::Begin, give_claim(spec), pass(30), ScenarioStep::Delete(PHOTOS)];
@@ -122,7 +123,7 @@ fn refused_and_deleted(content: Option<ScenarioStep>, spec: &str) -> Vec<Scenari
     never.into_iter().chain([theirs]).chain(content).chain(given).collect()
 }
 
-/// A bucket that was there before is nobody's to take.
+/// An existing bucket with data is not taken.
 pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
     name: "adopt-never",
     about: "a bucket with data is there, and adoptionPolicy is Never",
@@ -138,7 +139,7 @@ pub(in super::super) static ADOPT_NEVER: Scenario = Scenario {
     check: check_untouched,
 };
 
-/// One that is empty is no more anybody's.
+/// An existing bucket that is empty is not taken either.
 pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
     name: "adopt-never-empty",
     about: "an empty bucket is there, and adoptionPolicy is Never",
@@ -161,7 +162,7 @@ pub(in super::super) static ADOPT_NEVER_EMPTY: Scenario = Scenario {
 
 const TAKEN_BACK: Scene<WorldStep> = taken_back();
 
-/// A bucket that was retained comes back to the claim of its name.
+/// A retained bucket returns to a new claim of the same name.
 pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     name: "adopt-owned",
     about: "a claim is made again, and gets its retained bucket back by adoptionPolicy Owned",
@@ -174,17 +175,17 @@ pub(in super::super) static ADOPT_OWNED: Scenario = Scenario {
     check: TAKEN_BACK.check,
 };
 
-/// What tells a cluster's buckets from another's is the UID of this namespace.
+/// The namespace whose UID distinguishes the buckets of one cluster from those of another.
 const KUBE_SYSTEM: Target = Target { kind: TargetKind::Namespace, namespace: "", name: "kube-system" };
 
-/// A bucket that another cluster's claim of the same name has left is not the claim's.
+/// A bucket left by a claim of the same name in another cluster is not the claim's.
 pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     name: "adopt-elsewhere",
     about: "a claim finds the bucket that the claim of its name in another cluster left, and adoptionPolicy is Owned",
     phase: ScenarioPhase::Adopt,
     world: usual,
     script: || {
-        // An administrator gives the backend to the operator of this cluster.
+        // An administrator hands the backend over to the operator of this cluster.
         let given = ScenarioStep::Apply(BASE.to_owned());
         let moved = vec![WorldStep::StopOperator.into(), pass(5), WorldStep::Restore(KUBE_SYSTEM).into(), given];
         let in_another = vec![ScenarioStep::Begin, WorldStep::StartOperator.into(), pass(5), give_claim("")];
@@ -192,8 +193,8 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     },
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
     otherwise: |facts, faults| {
-        // The other's is gone; or the operator took itself for that of the cluster as it was, which
-        // does not serve the backend any more.
+        // The other cluster's bucket is gone. Or the operator read the former UID and took itself
+        // for the former cluster's, which doesn't serve the backend any more.
         let not_refused = |fault: &Fault| {
             matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Kube(KubeFault::Stale { .. } | KubeFault::Rewind))
         };
@@ -204,7 +205,7 @@ pub(in super::super) static ADOPT_ELSEWHERE: Scenario = Scenario {
     check: check_untouched,
 };
 
-/// A bucket of another account is not taken, though it lets us do everything with it.
+/// A bucket of another account is not taken, though that account allows us everything.
 pub(in super::super) static ADOPT_LURED: Scenario = Scenario {
     name: "adopt-lured",
     about: "another account makes a bucket of the claim's name and lets us in, and adoptionPolicy is Any",
@@ -222,7 +223,7 @@ pub(in super::super) static ADOPT_LURED: Scenario = Scenario {
     },
     goal: Goal::new("the claim is refused the bucket", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketExists"),
     otherwise: |facts, faults| {
-        // That of the other account is gone.
+        // The other account's bucket is gone.
         let gone =
             |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
         faults.iter().any(gone) && facts.is_bound(NAMESPACE, CLAIM)
@@ -231,13 +232,13 @@ pub(in super::super) static ADOPT_LURED: Scenario = Scenario {
     check: check_untouched,
 };
 
-/// The claim that was made again is not being deleted.
+/// Returns true if the claim was recreated, so that it is not being deleted.
 fn is_no_ones_to_delete(facts: &Facts) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     !claim.is_null() && claim["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Four claims that have nothing to do with each other, whose users act in any order.
+/// Four unrelated claims, whose users act in any order.
 pub(in super::super) static ANY_ORDER: Scenario = Scenario {
     name: "any-order",
     about: "users of several claims act in any order, with the same end",
@@ -279,7 +280,7 @@ pub(in super::super) static ANY_ORDER: Scenario = Scenario {
         bound(NAMESPACE, CLAIM) && bound("team-b", "music") && bound("team-b", "books") && public && renamed && gone
     }),
     otherwise: |facts, faults| {
-        // The one that was made again is nobody's to delete.
+        // No step deletes the claim that was recreated.
         let again = faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound("team-b", "films");
         again || any_may_rest(facts, faults)
     },

@@ -1,4 +1,4 @@
-//! An operator that serves some namespaces, where one that served all was before (spec §3.9).
+//! An operator that serves some namespaces replaces one that served all (spec §3.9).
 
 use stowage_operator::api::wire::{self, Role};
 use stowage_operator::plan::Reach;
@@ -10,18 +10,18 @@ use stowage_world::scenes::{CLAIM, Goal, NAMESPACE, StoreStep};
 use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass};
 
-/// The namespace and the name of a claim that nobody serves any more.
+/// The namespace and the name of a claim that no operator serves any more.
 const OTHER: (&str, &str) = ("team-b", "other");
 /// Its bucket.
 const OTHERS_BUCKET: &str = "team-b-other";
 
-/// The first operator serves all, and each later one the namespace of the claim alone.
+/// The first operator serves all namespaces, and each later one only that of the claim.
 fn narrowing() -> Options {
     let served = Reach::Namespaces([NAMESPACE.to_owned()].into());
     Options { reaches: vec![Reach::Cluster, served], ..Options::default() }
 }
 
-/// The operator is told to serve one namespace of two, and then asked for a rotation there.
+/// The operator is restricted to one namespace of two, and then a rotation is requested there.
 pub(in super::super) static NAMESPACED: Scenario = Scenario {
     name: "namespaced",
     about: "an operator takes over that serves one namespace of two, and a key is replaced there",
@@ -58,7 +58,7 @@ pub(in super::super) static NAMESPACED: Scenario = Scenario {
     check,
 };
 
-/// All of the other claim's is there.
+/// Returns true if everything that belongs to the other claim exists.
 fn is_kept(facts: &Facts) -> bool {
     let (namespace, name) = OTHER;
     let has_one = |role| facts.internal(role, namespace, name).len() == 1;

@@ -1,5 +1,5 @@
-//! Notes of other operators: written by the owner of a claim, and left on an access by a takeover
-//! (spec §1, §8).
+//! Annotations that name another operator: written by the owner of a claim, or left on an access by
+//! a takeover (spec §1, §8).
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::{REVOKE, Role, SERVED_BY};
@@ -14,23 +14,25 @@ use super::super::others::is_somebodys_doing;
 use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{PHOTOS, bound, check_keys, nothing_more, pass, patch, usual};
 
-/// Name of the access.
+/// The name of the access.
 const READER: &str = "reader";
 const ACCESS: Target = Target { kind: TargetKind::Access, namespace: NAMESPACE, name: READER };
 
-/// A patch that notes another operator.
+/// Returns a patch that names another operator.
 fn noted() -> Value {
     json!({"metadata": {"annotations": {SERVED_BY: "nobody/nothing"}}})
 }
 
-/// True where no Secret of the claim is found here, so the note counts: of one that was made again,
-/// and of one whose Secrets lost their labels. The gateway doesn't serve the keys of those either.
+/// Returns true if the operator finds no Secret of the claim, so that the annotation counts.
+///
+/// That is so for a claim that was recreated, and for one whose Secrets lost their labels. The
+/// gateway doesn't serve those keys either.
 fn has_no_secret_here(fault: &Fault) -> bool {
     let unlabelled = StowageFault::Tamper(Tampering::RelabelInternal);
     *fault == Fault::Project(StowageFault::Recreate) || *fault == Fault::Project(unlabelled)
 }
 
-/// A claim's owner notes another operator on it, and its key leaks.
+/// A claim's owner names another operator on it, and then its key leaks.
 pub(in super::super) static REVOKED: Scenario = Scenario {
     name: "revoke-noted",
     about: "a claim's owner notes another operator on it, and has every key end at once",
@@ -42,15 +44,15 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
     },
     goal: Goal::new("the revocation is handled, one key left, and the note told", |facts| {
         let claim = facts.claim(NAMESPACE, CLAIM);
-        // The last request: somebody may have made another one meanwhile.
+        // The last request counts: another actor may have made another one meanwhile.
         let handled = &claim["status"]["handledRevokeRequest"];
         facts.ready(NAMESPACE, CLAIM) == "ServedByAnother"
             && handled.is_string()
             && *handled == claim["metadata"]["annotations"][REVOKE]
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
     }),
-    // A claim that is paused gets no other key. One that lost its finalizer, and the note of who
-    // serves it with that, is served as before.
+    // A paused claim gets no new key. A claim that lost its finalizer, and with it the annotation
+    // that names its operator, is served as before.
     otherwise: |facts, faults| {
         let is_left_so = |fault: &Fault| match fault {
             Fault::Project(StowageFault::Edit(Edit::Pause)) => true,
@@ -63,7 +65,7 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
     check: |facts, _| check_keys(facts),
 };
 
-/// A claim goes on which its owner noted another operator.
+/// A claim on which its owner named another operator is deleted.
 pub(in super::super) static DELETED: Scenario = Scenario {
     name: "delete-noted",
     about: "a claim goes with its bucket, after its owner noted another operator on it",
@@ -82,7 +84,7 @@ pub(in super::super) static DELETED: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// Another operator takes over backend and claim, and nobody thinks of the access.
+/// Another operator takes over backend and claim, but not the access.
 pub(in super::super) static LEFT_BEHIND: Scenario = Scenario {
     name: "access-left-behind",
     about: "an access comes back from a backup of another operator, and says so until it is handed over",
@@ -113,7 +115,7 @@ pub(in super::super) static LEFT_BEHIND: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// Compares the reason of the access's `Ready`.
+/// Returns true if the access's `Ready` has this reason.
 fn is(facts: &Facts, reason: &str) -> bool {
     condition(facts.object("bucketaccesses", NAMESPACE, READER), "Ready") == reason
 }

@@ -1,5 +1,5 @@
-//! ObjectBucketClaims: one is made, edited by people who should not, deleted by both policies; and
-//! one of a class that names a bucket which is there (spec §9).
+//! ObjectBucketClaims (spec §9): one is created, wrongly edited by people, and deleted under both
+//! policies; and one has a class that names an existing bucket.
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
@@ -13,25 +13,25 @@ use super::super::others::is_somebodys_doing;
 use super::super::scenario::{Scenario, ScenarioPhase, ScenarioStep, WorldStep};
 use super::words::{BASE, BUCKET, base_with, nothing_more, pass};
 
-/// The BucketClaim that does the work.
+/// The BucketClaim that the operator creates for the ObjectBucketClaim.
 const SHADOW: &str = "obc-photos";
-/// The class.
+/// The storage class.
 const CLASS: Target = Target { kind: TargetKind::StorageClass, namespace: "", name: "buckets" };
-/// The claim that everything is about.
+/// The ObjectBucketClaim of all scenarios in this file.
 const OBC: Target = Target { kind: TargetKind::Obc, namespace: NAMESPACE, name: CLAIM };
 
 fn world() -> Options {
     Options { foreign: Some(Foreign::NooBaa), ..Options::default() }
 }
 
-/// An operator at work where there is this class; then, with faults, a claim of it.
+/// Starts an operator with this class, then creates a claim of the class.
 fn asked(policy: &str) -> Vec<ScenarioStep> {
     let manifests = format!("{BASE}\n---\n{}", class(policy, "emptyBucket: 'true'"));
     let claim = claim(&format!("bucketName: {BUCKET}"));
     vec![ScenarioStep::Apply(manifests), WorldStep::StartOperator.into(), pass(5), ScenarioStep::Apply(claim)]
 }
 
-/// A class of ours with these parameters besides its backend.
+/// Returns a class of ours with these parameters besides its backend.
 fn class(policy: &str, parameters: &str) -> String {
     format!(
         "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: buckets}}, \
@@ -40,7 +40,7 @@ fn class(policy: &str, parameters: &str) -> String {
     )
 }
 
-/// A claim of that class with this in its spec besides.
+/// Returns a claim of that class with these additional fields in its spec.
 fn claim(spec: &str) -> String {
     format!(
         "{{apiVersion: objectbucket.io/v1alpha1, kind: ObjectBucketClaim, \
@@ -48,14 +48,14 @@ fn claim(spec: &str) -> String {
     )
 }
 
-/// The same, Bound, and with nobody at work for two minutes.
+/// Like [`asked`], then waits until the claim is Bound and two idle minutes have passed.
 fn bound(policy: &str) -> Vec<ScenarioStep> {
     let bound =
         vec![ScenarioStep::Until(BOUND), ScenarioStep::Tenant(NAMESPACE, SHADOW), pass(120), ScenarioStep::Begin];
     [asked(policy), bound].concat()
 }
 
-/// One is made.
+/// An ObjectBucketClaim is created.
 pub(in super::super) static MADE: Scenario = Scenario {
     name: "obc",
     about: "an ObjectBucketClaim is made, and gets a bucket, a ConfigMap and a Secret",
@@ -72,7 +72,7 @@ pub(in super::super) static MADE: Scenario = Scenario {
     check: check_one,
 };
 
-/// People edit and delete what was made for it.
+/// People edit and delete the objects that were created for a claim.
 pub(in super::super) static EDITED: Scenario = Scenario {
     name: "obc-edited",
     about: "what was made for an ObjectBucketClaim is edited by hand, its quota is set, and its BucketClaim deleted",
@@ -83,7 +83,7 @@ pub(in super::super) static EDITED: Scenario = Scenario {
         let config_map = Target { kind: TargetKind::ConfigMap, namespace: NAMESPACE, name: CLAIM };
         let edits = vec![
             ScenarioStep::Patch(OBC, json!({"spec": {"additionalConfig": {"maxSize": "2G"}}})),
-            // That a quota is written would undo the edits along with it.
+            // Writing the quota would undo the edits along with it.
             pass(30),
             ScenarioStep::Patch(config_map, json!({"data": {"BUCKET_HOST": "elsewhere.example"}})),
             ScenarioStep::Patch(shadow, json!({"spec": {"deletionPolicy": "Delete", "forceDelete": true}})),
@@ -110,7 +110,7 @@ pub(in super::super) static EDITED: Scenario = Scenario {
     check: check_one,
 };
 
-/// BucketClaim and ConfigMap are as they were before somebody edited them, or there is none.
+/// BucketClaim and ConfigMap are as they were before the edits, or don't exist.
 const UNDONE: Goal = Goal::new("the edits of BucketClaim and ConfigMap are undone", |facts| {
     let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
     let config_map = facts.object("configmaps", NAMESPACE, CLAIM);
@@ -119,14 +119,14 @@ const UNDONE: Goal = Goal::new("the edits of BucketClaim and ConfigMap are undon
         && (shadow.is_null() || (shadow["spec"]["deletionPolicy"] == "Retain" && shadow["spec"]["forceDelete"] != true))
 });
 
-/// The edit could not be undone before the BucketClaim was deleted: so the bucket went by the word
-/// of who edited it, and another one was made.
+/// Returns true if the BucketClaim was deleted before the edit could be undone: its bucket was then
+/// deleted as the edit demanded, and another one was created.
 fn edit_stood(facts: &Facts, faults: &[Fault]) -> bool {
     let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
     !faults.is_empty() && is_bound(facts) && shadow["status"]["bucketOrigin"] == "Created"
 }
 
-/// The class goes first, and then it, with its bucket.
+/// The class is deleted, then the claim, with its bucket.
 pub(in super::super) static DELETED: Scenario = Scenario {
     name: "obc-deleted",
     about: "an ObjectBucketClaim is deleted after its class, and its bucket is emptied and deleted",
@@ -148,7 +148,7 @@ pub(in super::super) static DELETED: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// It goes, and its bucket stays.
+/// The claim is deleted, and its bucket stays.
 pub(in super::super) static RETAINED: Scenario = Scenario {
     name: "obc-retained",
     about: "an ObjectBucketClaim of a class that retains is deleted",
@@ -161,10 +161,10 @@ pub(in super::super) static RETAINED: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// The bucket that is there.
+/// The existing bucket.
 const ARCHIVE: &str = "archive";
 
-/// A class that names a bucket: used, and deleted after the class is gone.
+/// A class names an existing bucket: a claim of it is used, and deleted after the class is gone.
 pub(in super::super) static BROWNFIELD: Scenario = Scenario {
     name: "obc-brownfield",
     about: "an ObjectBucketClaim of a class that names a shared bucket is made and used, and deleted after its class; \
@@ -173,7 +173,7 @@ pub(in super::super) static BROWNFIELD: Scenario = Scenario {
     world: || Options { accesses: Accesses::Served, ..world() },
     script: || {
         let shared = format!("sharedBuckets: [{{name: {ARCHIVE}, namespaces: [{NAMESPACE}], maxMode: ReadWrite}}]");
-        // What is deleted of other classes is not to be of this one.
+        // Other classes may delete buckets; this one must not delete its bucket.
         let class = class("Delete", &format!("bucketName: {ARCHIVE}"));
         vec![
             ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: ARCHIVE }),
@@ -202,16 +202,16 @@ pub(in super::super) static BROWNFIELD: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// The access is open, and the claim Bound.
+/// The access is open, and the claim is Bound.
 const OPEN: Goal = Goal::new("the ObjectBucketClaim is Bound by an access that is open", |facts| {
     let access = facts.object("bucketaccesses", NAMESPACE, SHADOW);
     obc(facts)["status"]["phase"] == "Bound" && condition(access, "Ready") == "Open"
 });
 
-/// It is Bound.
+/// The claim is Bound.
 const BOUND: Goal = Goal::new("the ObjectBucketClaim is Bound", is_bound);
 
-/// Who puts something where one of its objects is to be, or changes one, leaves it otherwise.
+/// Returns true if an actor created a conflicting object or changed one: the end may then differ.
 fn by_others_hands(_: &Facts, faults: &[Fault]) -> bool {
     faults.iter().any(|fault| is_somebodys_doing(*fault))
 }
@@ -236,7 +236,7 @@ fn is_gone(facts: &Facts) -> bool {
         && facts.secrets(Role::BucketRecord).next().is_none()
 }
 
-/// There is one of everything, and they tell the same.
+/// Checks that one object of each kind exists, and that they agree.
 fn check_one(facts: &Facts, _: &[Fault]) -> Result<(), String> {
     let buckets = facts.all("objectbuckets").count();
     let told = &facts.object("configmaps", NAMESPACE, CLAIM)["data"]["BUCKET_NAME"];

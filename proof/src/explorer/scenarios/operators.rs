@@ -1,4 +1,4 @@
-//! Operators come and go: two at once, one that stops and starts, one that runs for years.
+//! Operators start and stop: two at once, one that restarts, one that runs for years.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::words::{
     pass, usual, was_not_lost,
 };
 
-/// Two operators at work in the base, from the beginning of faults on.
+/// Two operators run on the base manifests before faults may begin.
 fn two_at_work() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),
@@ -27,7 +27,7 @@ fn two_at_work() -> Vec<ScenarioStep> {
     ]
 }
 
-/// Two operators over a claim's whole life.
+/// Two operators run during a claim's whole life.
 pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     name: "two-operators",
     about: "two operators work on a claim at once, then one of them",
@@ -41,7 +41,7 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
             ask_to_rotate("now"),
             pass(300),
             WorldStep::StopOperator.into(),
-            // One sweep.
+            // Enough for one sweep.
             pass(800),
         ];
         two_at_work().into_iter().chain(life).collect()
@@ -52,11 +52,11 @@ pub(in super::super) static TWO_OPERATORS: Scenario = Scenario {
     check: |facts, _| check_keys(facts),
 };
 
-/// The host of the store, and its port.
+/// Host and port of the store.
 const STORE: &str = "s3.example:9000";
 
-/// An operator with one slot waits for the store to tag the bucket, and another is through
-/// meanwhile.
+/// An operator with one slot waits for the store to tag the bucket, and meanwhile another one
+/// finishes.
 pub(in super::super) static SLOW_TWINS: Scenario = Scenario {
     name: "slow-twins",
     about: "two operators with one slot each, and a store that takes its time with the first of them",
@@ -85,7 +85,8 @@ pub(in super::super) static SLOW_TWINS: Scenario = Scenario {
     otherwise: no_other,
     ends_alike: false,
     check: |facts, faults| {
-        // The first comes back to a record that aims at the second's key: it makes none of its own.
+        // When the first operator continues, the record names the generation of the second's key,
+        // so the first must not create one.
         let keys = facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len();
         if faults.is_empty() && keys != 1 {
             return Err(format!("a claim that nobody asked to rotate has {keys} keys"));
@@ -94,7 +95,7 @@ pub(in super::super) static SLOW_TWINS: Scenario = Scenario {
     },
 };
 
-/// Two operators who see the same, each at its own time, and come to agree.
+/// Two operators see the same events at different times, and come to agree.
 pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     name: "two-at-rest",
     about: "two operators stay, and somebody deletes the bucket of their claim",
@@ -107,11 +108,11 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     },
     goal: Goal::new("the loss is told", |facts| facts.ready(NAMESPACE, CLAIM) == "BucketMissing"),
     otherwise: |facts, faults| {
-        // One of them may have noted the loss, while the other has lost the proof that there was
-        // something to lose.
+        // One operator may have noted the loss, while the other one has lost the proof that there
+        // was anything to lose.
         let unproved = faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)));
-        // One that stood still makes the bucket anew before it hears that there has been one (open;
-        // E3 counts it).
+        // A paused operator creates the bucket again before it learns that there was one (an open
+        // issue; E3 counts it).
         let stood_still = faults.iter().any(|fault| matches!(fault, Fault::Process(ProcessFault::Pause { .. })));
         let remade = stood_still && facts.bucket(BUCKET).is_some();
         was_not_lost(facts, faults) || ((unproved || remade) && facts.is_bound(NAMESPACE, CLAIM))
@@ -120,7 +121,7 @@ pub(in super::super) static TWO_AT_REST: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// A backend that nobody has served yet.
+/// A backend has not been served by any operator yet.
 pub(in super::super) static FIRST_SERVED: Scenario = Scenario {
     name: "first-served",
     about: "a backend is new: who serves it is noted before it is asked for anything",
@@ -147,7 +148,7 @@ pub(in super::super) static FIRST_SERVED: Scenario = Scenario {
     },
 };
 
-/// An operator starts again on a claim with a past.
+/// An operator restarts with a claim that has a history.
 pub(in super::super) static RESTART: Scenario = Scenario {
     name: "restart",
     about: "the operator starts again, after a user has asked for a new key twice",
@@ -171,7 +172,7 @@ pub(in super::super) static RESTART: Scenario = Scenario {
     otherwise: no_other,
     ends_alike: true,
     check: |facts, faults| {
-        // What is seen late asks for nothing anew.
+        // A late event must not lead to another rotation.
         let late = |fault: &Fault| {
             matches!(
                 fault,
@@ -194,7 +195,7 @@ pub(in super::super) static RESTART: Scenario = Scenario {
     },
 };
 
-/// Ten years of rotation, one key a quarter. The operator is started again for each, as it would be
+/// Ten years of rotation, one key per quarter. The operator is restarted for each, as it would be
 /// for updates.
 pub(in super::super) static TEN_YEARS: Scenario = Scenario {
     name: "ten-years",
@@ -227,8 +228,8 @@ pub(in super::super) static TEN_YEARS: Scenario = Scenario {
         let generation = facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"].as_u64();
         facts.is_bound(NAMESPACE, CLAIM) && generation.is_some_and(|it| it > QUARTERS) && has_one_key(facts)
     }),
-    // The keys of a claim that was made again are counted from one; and to a clock that is behind
-    // each quarter is longer, so that now and then one ends when the operator is away.
+    // The keys of a recreated claim are counted from one. And for a clock that is behind each
+    // quarter is longer, so that now and then one ends while the operator is stopped.
     otherwise: |facts, faults| {
         let generation = facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"].as_u64();
         let behind = faults.iter().any(|fault| !others::is_behind(*fault).is_zero());
@@ -244,7 +245,7 @@ const QUARTER: u64 = 90 * 86_400;
 /// Quarters in ten years.
 const QUARTERS: u64 = 40;
 
-/// A claim that has had more keys than a pass may take steps.
+/// A claim has had more keys than a pass may have steps.
 pub(in super::super) static MANY_KEYS: Scenario = Scenario {
     name: "many-keys",
     about: "a claim goes that has had hundreds of keys, and is made again",
@@ -254,7 +255,7 @@ pub(in super::super) static MANY_KEYS: Scenario = Scenario {
         let mut steps = bound("rotationPolicy: {overlapSeconds: 30}, deletionPolicy: Delete, forceDelete: true");
         steps.pop();
         steps.extend([
-            // It takes years to get there.
+            // Regular rotations would take years to get there.
             ScenarioStep::Patch(RECORD, json!({"stringData": {"generation": "300"}})),
             ScenarioStep::Until(Goal::new("the claim has its 301st key", |facts| {
                 facts.claim(NAMESPACE, CLAIM)["status"]["rotationGeneration"] == 301 && has_one_key(facts)
@@ -272,14 +273,14 @@ pub(in super::super) static MANY_KEYS: Scenario = Scenario {
     check: check_bound,
 };
 
-/// The record of the claim's bucket: its name follows from the bucket and where it is.
+/// The record of the claim's bucket; its name is derived from bucket and endpoint.
 const RECORD: Target = Target {
     kind: TargetKind::Secret,
     namespace: OPERATOR_NAMESPACE,
     name: "br-d6b7c668c2726ab4e5dc7e511647c1d7fad4c707",
 };
 
-/// A cluster that has seen many writes.
+/// A cluster has had many writes: its resourceVersions get another digit during a rotation.
 pub(in super::super) static VERSIONS: Scenario = Scenario {
     name: "versions",
     about: "a key is replaced while resourceVersions get another digit",

@@ -1,4 +1,4 @@
-//! What is left of a claim that went without the operator (spec §3.4).
+//! Internal Secrets of a claim that was deleted without the operator (spec §3.4).
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
@@ -12,10 +12,11 @@ use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, ask_to_rotate, at_work, claim_with, give_claim, pass, patch, pause, usual,
 };
 
-/// The namespace and the name of a claim that stays.
+/// The namespace and the name of a claim that is not deleted.
 const LIVING: (&str, &str) = ("team-b", "living");
 
-/// A claim's finalizer is taken off by hand, in the middle of a rotation and beside another claim.
+/// A claim's finalizer is removed by hand, during a rotation, while another claim exists that must
+/// not be affected.
 pub(in super::super) static ORPHANS: Scenario = Scenario {
     name: "orphans",
     about: "a claim goes without its finalizer, and what it leaves is swept, beside a claim that stays",
@@ -39,7 +40,7 @@ pub(in super::super) static ORPHANS: Scenario = Scenario {
             ask_to_rotate("now"),
             ScenarioStep::Until(two_keys),
             pass(10),
-            // Otherwise the finalizer would be on again before the deletion.
+            // Without the pause the operator would set the finalizer again before the deletion.
             pause("true".into()),
             pass(1),
         ];
@@ -53,18 +54,18 @@ pub(in super::super) static ORPHANS: Scenario = Scenario {
     goal: Goal::new("nothing is left of the claim, and the other one is bound", |facts| {
         is_swept(facts) && stays(facts)
     }),
-    // Once the claim is gone, hands meet the other one.
+    // Once the claim is gone, manual changes meet the other one.
     otherwise: |facts, faults| is_swept(facts) && any_may_rest(facts, faults),
     ends_alike: true,
     check: check_retained,
 };
 
-/// Nothing is left of the claim.
+/// Returns true if nothing is left of the claim.
 fn is_swept(facts: &Facts) -> bool {
     (GONE.holds)(facts) && internal(facts).is_empty()
 }
 
-/// The other claim is bound, with all that it needs for that.
+/// Returns true if the other claim is bound, with all the Secrets that it needs.
 fn stays(facts: &Facts) -> bool {
     let (namespace, name) = LIVING;
     let has_one = |role| facts.internal(role, namespace, name).len() == 1;

@@ -1,4 +1,4 @@
-//! What was lost, refused or broken comes right again.
+//! Recovery from loss, refusal and damage.
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
@@ -19,12 +19,13 @@ const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "m
 const NAMESPACE_OBJECT: Target = Target { kind: TargetKind::Namespace, namespace: "", name: NAMESPACE };
 const CONSUMER: Target = Target { kind: TargetKind::Secret, namespace: NAMESPACE, name: "photos-s3" };
 
-/// Who gives a claim while the old one goes has given none.
+/// The claim is not being deleted. A claim applied while the old one is still being deleted creates
+/// no new object.
 const NOT_GOING: Goal = Goal::new("the claim is not on its way out", |facts| {
     facts.claim(NAMESPACE, CLAIM)["metadata"]["deletionTimestamp"].is_null()
 });
 
-/// A claim whose backend is gone goes nevertheless.
+/// A claim is deleted although its backend is gone.
 pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
     name: "backend-first",
     about: "the backend is deleted, then the claim",
@@ -34,7 +35,7 @@ pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
     goal: Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null()),
     otherwise: |facts, faults| {
         let reason = facts.ready(NAMESPACE, CLAIM);
-        // Without a backend no bucket can be deleted, and no claim bound.
+        // Without a backend no bucket can be deleted, and no claim can be bound.
         let deletes = |fault: &Fault| matches!(fault, Fault::Project(StowageFault::Edit(Edit::Delete | Edit::Force)));
         (faults.iter().any(deletes) && reason == "DeletionBlocked")
             || (faults.contains(&Fault::Project(StowageFault::Recreate)) && reason == "BackendNotReady")
@@ -43,7 +44,7 @@ pub(in super::super) static BACKEND_FIRST: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// A namespace goes with the claim in it.
+/// A namespace is deleted with the claims in it.
 pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
     name: "namespace",
     about: "a namespace is deleted, with claims in it",
@@ -62,7 +63,7 @@ pub(in super::super) static NAMESPACE_GONE: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// A claim comes back from a backup under a new UID.
+/// A claim is restored from a backup under a new UID.
 pub(in super::super) static RESTORE: Scenario = Scenario {
     name: "restore",
     about: "a claim comes back from a backup, under a new UID",
@@ -77,7 +78,7 @@ pub(in super::super) static RESTORE: Scenario = Scenario {
     },
     goal: BOUND,
     otherwise: |facts, faults| {
-        // Nothing tells whose the bucket is.
+        // Nothing shows the owner of the bucket.
         let untold = Fault::S3(S3Fault::NotImplemented(Feature::Tagging));
         faults.contains(&untold) && facts.ready(NAMESPACE, CLAIM) == "BucketExists"
     },
@@ -85,7 +86,7 @@ pub(in super::super) static RESTORE: Scenario = Scenario {
     check: |facts, _| check_keys(facts),
 };
 
-/// A claim is deleted and made again, twice, without a pause.
+/// A claim is deleted and recreated several times, without a pause.
 pub(in super::super) static BURST: Scenario = Scenario {
     name: "burst",
     about: "a claim is deleted and made again, again and again",
@@ -100,22 +101,22 @@ pub(in super::super) static BURST: Scenario = Scenario {
     goal: BOUND,
     otherwise: |facts, faults| {
         match facts.ready(NAMESPACE, CLAIM) {
-            // A bucket that we can't look into is not ours to delete.
+            // A bucket that can't be inspected must not be deleted.
             "DeletionBlocked" => faults.contains(&Fault::S3(S3Fault::BucketExists)),
-            // One that is retained before it had its tags is nobody's to the claim that comes
-            // after.
+            // A bucket that was retained before it had its tags belongs to no one as far as the
+            // next claim can see.
             "BucketExists" => faults.len() > 1 && faults.contains(&Fault::Project(StowageFault::Edit(Edit::Retain))),
             _ => false,
         }
     },
     ends_alike: false,
     check: |facts, faults| {
-        // Whoever holds tags that don't show, or a bucket that others made, is told so.
+        // A claim reports it if its tags don't show, or if others created its bucket.
         if faults.is_empty() { check_bound(facts, faults) } else { check_keys(facts) }
     },
 };
 
-/// Objects that an older version of the operator stored.
+/// The Secrets were stored by an older version of the operator.
 pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     name: "older-version",
     about: "the operator finds what an older version of it has written",
@@ -144,7 +145,7 @@ pub(in super::super) static OLDER_VERSION: Scenario = Scenario {
     check: check_bound,
 };
 
-/// The same of a claim that is paused: what its key is for is noted all the same.
+/// Like `OLDER_VERSION`, for a paused claim: the endpoint of its key is added nevertheless.
 pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
     name: "older-paused",
     about: "the operator finds what an older version of it has written, of a claim that is paused and open to the public",
@@ -165,14 +166,14 @@ pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
         ]);
         steps
     },
-    // What a fault takes away is made again once the claim is resumed.
+    // A fault may remove Secrets; they are created again once the claim is resumed.
     goal: Goal::new("the claim is as before, and what it has of key and public access notes its store", |facts| {
         let all = [Role::VirtualCredential, Role::AnonymousBinding].map(|role| facts.internal(role, NAMESPACE, CLAIM));
-        // A fault may be that somebody resumes it.
+        // The fault may be that someone resumes the claim.
         ["Paused", "Bound"].contains(&facts.ready(NAMESPACE, CLAIM))
             && all.iter().flatten().all(|(_, secret)| field(secret, "endpoint").is_some())
     }),
-    // A record that somebody deleted is made again once the claim is resumed.
+    // A record that was deleted by hand is created again once the claim is resumed.
     otherwise: |facts, faults| {
         faults.contains(&Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord)))
             && facts.ready(NAMESPACE, CLAIM) == "Paused"
@@ -182,12 +183,12 @@ pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
     check: |_, _| Ok(()),
 };
 
-/// Somebody makes the backend one for these namespaces alone.
+/// A user restricts the backend to these namespaces.
 pub(super) fn allowed_for(namespaces: &[&str]) -> ScenarioStep {
     ScenarioStep::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": namespaces}}}))
 }
 
-/// A namespace that the backend is not for, until it is.
+/// A namespace is not allowed by the backend at first.
 pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
     name: "not-allowed",
     about: "the backend is for other namespaces and its template fits no name, until it is mended",
@@ -215,7 +216,7 @@ pub(in super::super) static NOT_ALLOWED: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A Secret of somebody else's in the place of the consumer Secret, until it goes.
+/// A foreign Secret has the name of the consumer Secret, until it is deleted.
 pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
     name: "secret-taken",
     about: "somebody's Secret has the name of the consumer Secret, until it is deleted",
@@ -231,7 +232,7 @@ pub(in super::super) static SECRET_TAKEN: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A claim whose bucket was deleted by somebody else.
+/// A claim's bucket is deleted by someone else.
 pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
     name: "bucket-lost",
     about: "somebody deletes the bucket of a bound claim",
@@ -248,7 +249,7 @@ pub(in super::super) static BUCKET_LOST: Scenario = Scenario {
     check: check_not_replaced,
 };
 
-/// A claim that is paused while a rotation is asked for, and resumed.
+/// A claim is paused, a rotation is requested, and the claim is resumed.
 pub(in super::super) static PAUSED: Scenario = Scenario {
     name: "paused",
     about: "a claim is paused, a new key is asked for, and the claim is resumed",
@@ -272,7 +273,7 @@ pub(in super::super) static PAUSED: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A bucket that was lost is never replaced by an empty one.
+/// Checks that a lost bucket was not replaced by an empty one.
 fn check_not_replaced(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let others = |fault: &Fault| {
         matches!(

@@ -1,4 +1,4 @@
-//! A claim goes, and what it takes with it.
+//! Deletion of a claim, with or without its bucket.
 
 use s3_sim::Dialect;
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ use super::words::{
     BASE, BOUND, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, patch, pause, played, usual,
 };
 
-/// The claim's status says what keeps it from going; or there is nothing that has to go.
+/// The claim's status names the obstacle to its deletion; or the claim is not being deleted.
 const TOLD_WHY_NOT: Goal = Goal::new("the user is told why the claim can't go", |facts| {
     let goes = !facts.claim(NAMESPACE, CLAIM)["metadata"]["deletionTimestamp"].is_null();
     !goes || !matches!(facts.ready(NAMESPACE, CLAIM), "Bound" | "Deleting" | "Purging")
 });
 
-/// The deletion of a bound claim whose bucket is retained.
+/// A bound claim is deleted, and its bucket is retained.
 pub(in super::super) static DELETE: Scenario = Scenario {
     name: "delete",
     about: "a claim goes, its bucket stays",
@@ -32,8 +32,8 @@ pub(in super::super) static DELETE: Scenario = Scenario {
     check: check_retained,
 };
 
-/// The deletion of a claim whose bucket is open to the public: that ends at once, pause or not
-/// (spec §1, §3.4).
+/// A claim with public access is deleted: that access ends at once, even during a pause (spec §1,
+/// §3.4).
 pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
     name: "delete-public",
     about: "a claim is given public access, paused and deleted: that goes, the rest once it is resumed",
@@ -55,7 +55,7 @@ pub(in super::super) static DELETE_PUBLIC: Scenario = Scenario {
     check: check_retained,
 };
 
-/// The deletion of a bound claim with its bucket, which is empty.
+/// A bound claim is deleted with its empty bucket.
 pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     name: "delete-empty",
     about: "a claim goes with its bucket, which is empty",
@@ -70,7 +70,7 @@ pub(in super::super) static DELETE_EMPTY: Scenario = Scenario {
     check: check_gone,
 };
 
-/// The deletion of a bound claim with its bucket, which holds versions, delete markers and an
+/// A bound claim is deleted with its bucket, which contains versions, delete markers and an
 /// unfinished upload.
 pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     name: "delete-forced",
@@ -96,7 +96,7 @@ pub(in super::super) static DELETE_FORCED: Scenario = Scenario {
     check: check_gone,
 };
 
-/// The deletion of a bucket that takes more than one pass.
+/// Emptying the bucket takes more than one pass.
 pub(in super::super) static PURGE_SLICES: Scenario = Scenario {
     name: "purge-slices",
     about: "a claim goes with its bucket, which is emptied in slices",
@@ -118,7 +118,7 @@ pub(in super::super) static PURGE_SLICES: Scenario = Scenario {
     check: check_gone,
 };
 
-/// The same where versions, delete markers and an unfinished upload are in it.
+/// Like `PURGE_SLICES`, with versions, delete markers and an unfinished upload.
 pub(in super::super) static PURGE_VERSIONS: Scenario = Scenario {
     name: "purge-versions",
     about: "a claim goes with its bucket, of which versions and an unfinished upload are emptied in slices",
@@ -144,7 +144,7 @@ pub(in super::super) static PURGE_VERSIONS: Scenario = Scenario {
 
 const LET_GO: Scene<WorldStep> = let_go();
 
-/// The deletion of a claim whose bucket is not empty; the user lets go of it.
+/// A claim whose bucket is not empty is deleted, and then the user keeps the bucket.
 pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     name: "delete-full",
     about: "a claim can't go with its bucket, which is not empty, until the user lets the bucket stay",
@@ -157,7 +157,7 @@ pub(in super::super) static DELETE_FULL: Scenario = Scenario {
     check: LET_GO.check,
 };
 
-/// The deletion of a bucket in which an object is locked, until it isn't.
+/// A bucket with a locked object is deleted once the lock is removed.
 pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
     name: "delete-locked",
     about: "a claim can't go with its bucket, in which an object is locked, until the lock is taken off",
@@ -181,7 +181,7 @@ pub(in super::super) static DELETE_LOCKED: Scenario = Scenario {
     check: check_gone,
 };
 
-/// A whole life, which is the same on every store.
+/// A claim's whole life, the same on every store.
 const LIFE: Scenario = Scenario {
     name: "life",
     about: "a claim comes and goes with its bucket",
@@ -199,7 +199,7 @@ const LIFE: Scenario = Scenario {
     },
     goal: GONE,
     otherwise: |facts, faults| {
-        // A bucket that we can't look into is not ours to delete.
+        // A bucket that can't be inspected must not be deleted.
         let shut = |fault: &Fault| {
             matches!(fault, Fault::S3(S3Fault::Head(_) | S3Fault::AccessDenied | S3Fault::BucketExists))
         };
@@ -209,13 +209,14 @@ const LIFE: Scenario = Scenario {
     check: nothing_more,
 };
 
-/// A life on a store that has no bucket tagging: what was made is known again by the record alone.
+/// A claim's life on a store without bucket tagging: only the record shows that the bucket is the
+/// claim's.
 pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
     name: "without-tagging",
     about: "a claim comes and goes with its bucket, on a store without bucket tagging",
     world: || Options { dialect: Dialect { tagging: false, ..Dialect::default() }, ..Options::default() },
     otherwise: |facts, faults| {
-        // No tags tell one that was made again that the bucket is its own.
+        // Without tags a recreated claim can't recognize its bucket.
         let again =
             faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.ready(NAMESPACE, CLAIM) == "BucketExists";
         again || (LIFE.otherwise)(facts, faults)
@@ -223,7 +224,8 @@ pub(in super::super) static WITHOUT_TAGGING: Scenario = Scenario {
     ..LIFE
 };
 
-/// A life on a store that tells no tags of a bucket that isn't there, instead of that it isn't.
+/// A claim's life on a store that answers `NoSuchTagSet` for a missing bucket, instead of
+/// `NoSuchBucket`.
 pub(in super::super) static MISSING_UNTAGGED: Scenario = Scenario {
     name: "missing-untagged",
     about: "a claim comes and goes with its bucket, on a store that takes what isn't there for untagged, as MinIO does",

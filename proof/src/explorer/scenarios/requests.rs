@@ -1,5 +1,5 @@
-//! Tenants ask gateways for objects: right and wrong, with keys that come and go, at two gateways
-//! of which one is late.
+//! Requests of tenants to gateways: valid and invalid ones, with keys that change, at two gateways
+//! of which one lags.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use super::words::{
     BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, claim_with, give_claim, no_other, pass, patch, revoke,
 };
 
-/// Whose bucket is nobody else's business.
+/// Namespace and name of another tenant's claim, whose bucket the first tenant must not reach.
 const OTHER: (&str, &str) = ("team-b", "films");
 const OTHERS_BUCKET: &str = "team-b-films";
-/// Longer than a gateway takes to hear of a change, whatever its watch has met.
+/// Seconds after which every gateway knows of a change, even if its watch met a fault.
 const HEARD: u64 = 60;
-/// How far one of two gateways is behind.
+/// Lag of one of two gateways.
 const BEHIND: Duration = Duration::from_secs(20);
 
 fn world() -> Options {
     Options { gateway_plan: Some(GatewayPlan::default()), ..Options::default() }
 }
 
-/// Two tenants with an object each, and faults from then on.
+/// Two tenants have an object each before faults may begin.
 fn two_tenants(spec: &str) -> Vec<ScenarioStep> {
     let other = Goal::new("the other claim is bound", |facts| facts.is_bound(OTHER.0, OTHER.1));
     let bound = vec![
@@ -72,8 +72,10 @@ const ROTATED: Goal = Goal::new("the key is replaced and the old one gone", |fac
     facts.claim(NAMESPACE, CLAIM)["status"]["handledRotateRequest"].is_string() && one_key(facts)
 });
 
-/// Its Secret goes a minute after the end of a key; until then nothing but the end tells that it is
-/// over, also to a gateway whose clock is behind by less than this.
+/// The old key has ended, and its Secret still exists.
+///
+/// The Secret is deleted a minute after the end of the key. Until then only the expiry shows that
+/// the key has ended, also to a gateway whose clock is behind by less than 48 s.
 const ENDED: Goal = Goal::new("the key is replaced and the old one has ended", |facts| {
     let has_ended = |key: &Value| match expires_at(key) {
         Some(end) => facts.at.duration_since(end) >= SignedDuration::from_secs(48),
@@ -85,7 +87,7 @@ const ENDED: Goal = Goal::new("the key is replaced and the old one has ended", |
         && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).into_iter().all(|(_, key)| has_ended(key))
 });
 
-/// All that a tenant does with objects, and all that nobody may.
+/// All permitted and all forbidden requests for objects.
 pub(in super::super) static OBJECTS: Scenario = Scenario {
     name: "objects",
     about: "tenants write, read, copy and remove objects through the gateway, others try what they may not; then the key is replaced",
@@ -116,7 +118,7 @@ const CLOSED: Goal = Goal::new("the claim is bound and public access is gone", |
     facts.is_bound(NAMESPACE, CLAIM) && facts.internal(Role::AnonymousBinding, NAMESPACE, CLAIM).is_empty()
 });
 
-/// Public access, as those without a key meet it.
+/// Requests without a key, with and without public access.
 pub(in super::super) static OBJECTS_PUBLIC: Scenario = Scenario {
     name: "objects-public",
     about: "somebody without a key asks the gateway for objects while the bucket is public, and when it is so no more",
@@ -149,7 +151,7 @@ const REVOKED: Goal = Goal::new("the revocation is handled and one key left", |f
     facts.claim(NAMESPACE, CLAIM)["status"]["handledRevokeRequest"].is_string() && one_key(facts)
 });
 
-/// Two gateways, one of which hears late of keys.
+/// Two gateways, one of which learns of keys late.
 pub(in super::super) static TWO_GATEWAYS: Scenario = Scenario {
     name: "two-gateways",
     about: "a key is replaced and then revoked before two gateways, one of which hears of it 20 s late",
@@ -186,10 +188,10 @@ pub(in super::super) static TWO_GATEWAYS: Scenario = Scenario {
     check: check_bound,
 };
 
-/// Longer than a scan of a bucket with a quota is put off.
+/// Seconds longer than the largest delay of scanning a bucket with a quota.
 const SCANNED: u64 = 12 * 60;
 
-/// A quota before two gateways, one of which hears late of what the other one stores.
+/// A quota at two gateways, one of which learns late of the other's writes.
 pub(in super::super) static OBJECTS_QUOTA: Scenario = Scenario {
     name: "objects-quota",
     about: "a bucket is filled to its hard quota by two gateways, one of which hears of the other 20 s late; then room is made",

@@ -1,5 +1,5 @@
-//! A key is replaced: by time, by many requests, in an emergency; and public access is given and
-//! taken.
+//! Replacement of a key: by time, by many requests, in an emergency. And public access that is
+//! granted and withdrawn.
 
 use serde_json::json;
 use stowage_operator::api::wire::Role;
@@ -15,7 +15,7 @@ use super::words::{
 /// Seconds of the shortest interval that the spec allows.
 const WEEK: u64 = 7 * 86_400;
 
-/// One key is left, and the status' generation is at least this.
+/// Returns true if one key is left, and the generation in the status is at least this.
 fn rotated(facts: &Facts, generation: u64) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     facts.is_bound(NAMESPACE, CLAIM)
@@ -23,14 +23,14 @@ fn rotated(facts: &Facts, generation: u64) -> bool {
         && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
 }
 
-/// A rotation by time: a week after the first key was made.
+/// A rotation by time, a week after the first key was created.
 pub(in super::super) static BY_TIME: Scenario = Scenario {
     name: "rotate-by-time",
     about: "a key is a week old, and is replaced",
     phase: ScenarioPhase::Rotate,
     world: usual,
     script: || {
-        // The operator is away most of the week, which has nothing to show, and so is the tenant.
+        // Operator and tenant are stopped for most of the week, in which nothing would happen.
         let weekly = json!({"spec": {"rotationPolicy": {"mode": "TimeBased", "intervalDays": 7}}});
         let week = vec![
             give_claim("rotationPolicy: {overlapSeconds: 60}"),
@@ -46,7 +46,7 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
         [at_work(BASE), week].concat()
     },
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
-    // A claim that was made again has a key that is new.
+    // The key of a recreated claim is new.
     otherwise: |facts, faults| {
         faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound(NAMESPACE, CLAIM)
     },
@@ -54,7 +54,7 @@ pub(in super::super) static BY_TIME: Scenario = Scenario {
     check: check_bound,
 };
 
-/// Many requests, one after the other.
+/// Many rotate requests in a row.
 pub(in super::super) static SPAMMED: Scenario = Scenario {
     name: "rotate-spammed",
     about: "a user asks for a new key again and again",
@@ -74,7 +74,7 @@ pub(in super::super) static SPAMMED: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A rotation without an overlap: who holds the old key has to read the new one at once.
+/// A rotation without an overlap: tenants have to read the new key at once.
 pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
     name: "rotate-at-once",
     about: "a user asks for a new key, and has the old one end at once",
@@ -82,7 +82,7 @@ pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
     world: usual,
     script: || [bound("rotationPolicy: {overlapSeconds: 0}"), vec![ask_to_rotate("now")]].concat(),
     goal: Goal::new("the key is replaced and the old one gone", |facts| rotated(facts, 2)),
-    // Who is made again has asked already.
+    // A recreated claim has its request from the beginning.
     otherwise: |facts, faults| {
         faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.is_bound(NAMESPACE, CLAIM)
     },
@@ -90,8 +90,8 @@ pub(in super::super) static WITHOUT_OVERLAP: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A rotation by time that is due while the key before still works: it waits, as no more than two
-/// keys live.
+/// A rotation by time is due while the previous key still works: it waits, because at most two keys
+/// may be live.
 pub(in super::super) static OVERLAPPING: Scenario = Scenario {
     name: "rotate-overlapping",
     about: "a key is a week old, and the one before it has some minutes to live",
@@ -122,8 +122,9 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
             && claim["status"]["rotationGeneration"].as_u64().is_some_and(|reached| reached >= 3)
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 2
     }),
-    // A claim that is made again, or whose keys are all revoked, has one new key. Where hands have
-    // one more made, or each of two operators makes one (spec §3.2), that lives as long.
+    // A recreated claim, or one whose keys are all revoked, has one new key. If a manual change
+    // causes one more key, or each of two operators creates one (spec §3.2), that key lives as
+    // long.
     otherwise: |facts, faults| {
         let other = |fault: &Fault| {
             matches!(
@@ -138,7 +139,7 @@ pub(in super::super) static OVERLAPPING: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A key has leaked: it ends at once, however long the overlap.
+/// A key has leaked, and is revoked at once regardless of the overlap.
 pub(in super::super) static REVOKED: Scenario = Scenario {
     name: "revoke",
     about: "a key has leaked, and a user has every key end at once, under a tenant at work",
@@ -151,7 +152,7 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
     check: check_bound,
 };
 
-/// The same with two keys that live.
+/// Like `REVOKED`, with two live keys.
 pub(in super::super) static REVOKED_IN_ROTATION: Scenario = Scenario {
     name: "revoke-in-rotation",
     about: "a user has every key end at once while a key that was replaced goes on working",
@@ -185,7 +186,7 @@ const EVERY_KEY_IS_REVOKED: Goal = Goal::new("the revocation is handled and one 
         && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
 });
 
-/// Public access is given, and taken again.
+/// Public access is granted, and withdrawn again.
 pub(in super::super) static ANONYMOUS: Scenario = Scenario {
     name: "anonymous",
     about: "a user gives public access to a bucket, and takes it again",

@@ -1,4 +1,4 @@
-//! Stores: a claim moves from one to another, one of them falls ill, its admin key is replaced.
+//! Stores: a claim moves from one to another, one of them hangs, its admin key is replaced.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use super::words::{
     patch, usual,
 };
 
-/// Where its store is, and its host and port.
+/// Endpoint of the second store, and its host and port.
 const SECOND_ENDPOINT: &str = "http://second.example:9000";
 const SECOND_HOST: &str = "second.example:9000";
 
-/// Where nobody's Secret is to be sent.
+/// Endpoint of a store that must never receive a Secret's content.
 const THIEF_ENDPOINT: &str = "http://thief.example:9000";
 
 const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
@@ -42,7 +42,7 @@ const MOVED: Goal = Goal::new("the claim is bound at its new backend by one key"
         && facts.internal(Role::BucketRecord, NAMESPACE, CLAIM).len() == 1
 });
 
-/// A claim is given another backend.
+/// A claim gets another backend.
 pub(in super::super) static MOVE: Scenario = Scenario {
     name: "move",
     about: "a user gives a bound claim another backend, under a tenant at work",
@@ -58,8 +58,7 @@ pub(in super::super) static MOVE: Scenario = Scenario {
     check: |facts, _| check_keys(facts),
 };
 
-/// A claim with public access is given another backend: the bucket that it leaves is not to stay
-/// open.
+/// A claim with public access gets another backend: the bucket that it leaves must not stay public.
 pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
     name: "move-public",
     about: "a user gives a claim with public access another backend, and then another rate",
@@ -77,7 +76,8 @@ pub(in super::super) static MOVE_PUBLIC: Scenario = Scenario {
     check: |facts, _| check_keys(facts),
 };
 
-/// A backend's store moves, with its buckets: the claim's is at the new endpoint, with its tags.
+/// A backend's store moves with its buckets: the claim's bucket is at the new endpoint, with its
+/// tags.
 pub(in super::super) static ENDPOINT: Scenario = Scenario {
     name: "endpoint",
     about: "a store with the bucket of a claim with public access is moved, and its backend points to the new endpoint",
@@ -98,8 +98,8 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
             && are_at(SECOND_ENDPOINT, Role::AnonymousBinding, facts)
             && are_at(SECOND_ENDPOINT, Role::VirtualCredential, facts)
     }),
-    // Without tags nothing proves that it is the same bucket; and it is another's than a claim's
-    // that is made again.
+    // Without tags nothing proves that it is the same bucket; and it is not the bucket of a
+    // recreated claim, which has another UID.
     otherwise: |facts, faults| {
         let unproved = |fault: &Fault| {
             matches!(
@@ -120,14 +120,14 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
     },
 };
 
-/// Whether the claim has one Secret of this role, and it is for the store at this endpoint.
+/// Returns true if the claim has one Secret of this role, and its endpoint is this one.
 fn are_at(endpoint: &str, role: Role, facts: &Facts) -> bool {
     let all = facts.internal(role, NAMESPACE, CLAIM);
     matches!(all.as_slice(), [(_, only)] if field(only, "endpoint").as_deref() == Some(endpoint))
 }
 
-/// A backend points to another store for a while, which has a bucket of that name: whatever becomes
-/// of the claim's record meanwhile, its keys don't open that one.
+/// A backend points for a while to another store that has a bucket of the same name: the claim's
+/// keys must not open that one, even if the claim's record is deleted meanwhile.
 pub(in super::super) static ANOTHER_STORE: Scenario = Scenario {
     name: "another-store",
     about: "a backend points to another store with a bucket of that name, the claim's record is deleted, and the edit is \
@@ -154,13 +154,14 @@ pub(in super::super) static ANOTHER_STORE: Scenario = Scenario {
             && are_at(STORE_ENDPOINT, Role::VirtualCredential, facts)
     }),
     otherwise: no_other,
-    // A look that is refused while the record is made again has the bucket left alone.
+    // If a read of the bucket is refused while the record is created again, the bucket is left
+    // alone.
     ends_alike: false,
     check: |facts, _| check_keys(facts),
 };
 
-/// Who may edit the backend has it point to a store of theirs for a while, and name another Secret
-/// for it: neither the admin key nor what stands in that Secret is sent there.
+/// A user who may edit the backend points it to their own store for a while, and to another Secret:
+/// neither the admin key nor the content of that Secret is sent there.
 pub(in super::super) static STOLEN_ENDPOINT: Scenario = Scenario {
     name: "stolen-endpoint",
     about: "who may edit a backend points it to a store of theirs, then has it name another Secret too, and takes it back",
@@ -224,7 +225,7 @@ pub(in super::super) static ADMIN_KEY: Scenario = Scenario {
     check: check_bound,
 };
 
-/// A store that answers nothing keeps nobody else waiting, and works again once it answers.
+/// A store that never answers delays no other claim, and works again once it answers.
 pub(in super::super) static HANGING_STORE: Scenario = Scenario {
     name: "hanging-store",
     about: "a store answers nothing for a while, with more claims on it than passes may run at once",
@@ -258,7 +259,7 @@ pub(in super::super) static HANGING_STORE: Scenario = Scenario {
     goal: Goal::new("the last claim is bound", |facts| facts.is_bound("team-b", "last")),
     otherwise: any_may_rest,
     ends_alike: true,
-    // Hands may leave it otherwise: paused, or without its Secret.
+    // A manual change may leave it paused, or without its Secret.
     check: |facts, _| if facts.is_bound(NAMESPACE, CLAIM) { check_keys(facts) } else { Ok(()) },
 };
 
@@ -269,14 +270,14 @@ fn on_second(name: &str) -> ScenarioStep {
     ScenarioStep::Apply(claim_on("second", "team-b", name, ""))
 }
 
-/// The base with another backend, which has a store of its own and other names for buckets: what
-/// opens one bucket doesn't open the other.
+/// The base manifests and a second backend, with its own store and other bucket names, so that a
+/// key of one bucket doesn't open the other.
 fn with_second() -> String {
     let second = backend("second", SECOND_ENDPOINT, "bucketNameTemplate: 'second-{{ .Namespace }}-{{ .Name }}'");
     format!("{BASE}\n---\n{second}")
 }
 
-/// The usual world with a store for the other backend.
+/// The usual world with a store for the second backend.
 fn two_stores() -> Options {
     let endpoint = Endpoint::parse(SECOND_ENDPOINT).expect("it is a URL");
     let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };

@@ -1,5 +1,4 @@
-//! A claim goes from a state in which it is not served: it waits, is refused, is paused, or has
-//! lost its bucket.
+//! Deletion of a claim that is not served: it waits, is refused, is paused, or has lost its bucket.
 
 use serde_json::Value;
 use stowage_operator::api::wire::Role;
@@ -16,15 +15,17 @@ use super::words::{
     BASE, BUCKET, PHOTOS, at_work, bound, give_claim, no_other, nothing_more, pass, pause, played, usual,
 };
 
-/// The backend's own looks at its store may meet what lasts of a plan, and come right later than
-/// the claim goes.
+/// The claim is gone, and its backend is Ready again.
+///
+/// A lasting fault may meet the probes of the backend too, which recover later than the deletion
+/// completes.
 const GONE_AND_WELL: Goal = Goal::new("the claim is gone and the backend Ready", |facts| {
     (GONE.holds)(facts) && condition(facts.object("s3backends", "", "main"), "Ready") == "EndpointReachable"
 });
 
 const FORCED: &str = "deletionPolicy: Delete, forceDelete: true";
 
-/// Access ends with the deletion; all else waits for the pause to end (spec §1).
+/// Access ends with the deletion; everything else waits for the end of the pause (spec §1).
 pub(in super::super) static DELETE_PAUSED: Scenario = Scenario {
     name: "delete-paused",
     about: "a paused claim is deleted: its keys go, its bucket once it is resumed",
@@ -44,7 +45,7 @@ pub(in super::super) static DELETE_PAUSED: Scenario = Scenario {
     check: check_gone,
 };
 
-/// Who waits for a name has nothing to take along.
+/// A claim that waits for a name has nothing to clean up.
 pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
     name: "delete-waiting",
     about: "a claim that waits for a name which another one holds is deleted",
@@ -61,7 +62,7 @@ pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
     goal: Goal::new("the claim is gone, and the other one bound", |facts| {
         facts.claim(NAMESPACE, CLAIM).is_null() && facts.is_bound(RIVAL.namespace, RIVAL.name)
     }),
-    // It is the other one that a fault meets which comes before the claim.
+    // The fault met the other claim, before this one was created.
     otherwise: |facts, faults| facts.claim(NAMESPACE, CLAIM).is_null() && any_may_rest(facts, faults),
     ends_alike: true,
     check: nothing_more,
@@ -69,7 +70,7 @@ pub(in super::super) static DELETE_WAITING: Scenario = Scenario {
 
 const SECRET_REFUSED: Scene<WorldStep> = secret_refused();
 
-/// What was refused a place for its key leaves what is in that place.
+/// A claim whose consumer Secret's name was taken leaves the foreign Secret in place.
 pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     name: "delete-refused",
     about: "a claim is deleted whose consumer Secret's name is taken by somebody's Secret",
@@ -78,10 +79,10 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     script: || played(&SECRET_REFUSED),
     goal: SECRET_REFUSED.goal,
     otherwise: |facts, faults| match facts.ready(NAMESPACE, CLAIM) {
-        // One that is made again is refused again.
+        // A recreated claim is refused again.
         "SecretConflict" => faults.contains(&Fault::Project(StowageFault::Recreate)),
-        // That the bucket is another's could not be noted: one that we can't look into is not ours
-        // to delete.
+        // The operator could not note that the bucket is someone else's, and must not delete a
+        // bucket that it can't inspect.
         "DeletionBlocked" => faults.len() > 1 && faults.contains(&Fault::S3(S3Fault::BucketExists)),
         _ => false,
     },
@@ -89,7 +90,7 @@ pub(in super::super) static DELETE_REFUSED: Scenario = Scenario {
     check: SECRET_REFUSED.check,
 };
 
-/// A backend that is no longer for a namespace takes its buckets back nevertheless.
+/// A backend that no longer allows a namespace still deletes its claim's bucket.
 pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
     name: "delete-not-allowed",
     about: "a claim is deleted in a namespace that its backend is no longer for",
@@ -97,7 +98,7 @@ pub(in super::super) static DELETE_NOT_ALLOWED: Scenario = Scenario {
     world: usual,
     script: || [bound(FORCED), vec![allowed_for(&["team-b"]), pass(20), ScenarioStep::Delete(PHOTOS)]].concat(),
     goal: GONE_AND_WELL,
-    // One that is made again is refused.
+    // A recreated claim is refused.
     otherwise: |facts, faults| {
         faults.contains(&Fault::Project(StowageFault::Recreate)) && facts.ready(NAMESPACE, CLAIM) == "BackendNotAllowed"
     },

@@ -1,4 +1,4 @@
-//! What the scenarios say again and again.
+//! Steps and conditions that many scenarios share.
 
 use serde_json::{Value, json};
 use stowage_operator::api::wire::Role;
@@ -22,7 +22,7 @@ pub(super) fn usual() -> Options {
     Options::default()
 }
 
-/// A user asks for a rotation.
+/// A user requests a rotation.
 pub(super) fn ask_to_rotate(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
@@ -32,45 +32,47 @@ pub(super) fn revoke(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/revoke": value}}}))
 }
 
-/// A user pauses the claim, or with null resumes it.
+/// A user pauses the claim, or resumes it if `value` is null.
 pub(super) fn pause(value: Value) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
 }
 
-/// An operator at work where these manifests are.
+/// An operator starts, after these manifests were applied.
 pub(super) fn at_work(manifests: &str) -> Vec<ScenarioStep> {
     vec![ScenarioStep::Apply(manifests.to_owned()), WorldStep::StartOperator.into(), pass(5)]
 }
 
-/// No fault leads to anything here that it doesn't lead to everywhere.
+/// No fault leads here to an end to which it doesn't lead in every scenario.
 pub(super) fn no_other(_: &Facts, _: &[Fault]) -> bool {
     false
 }
 
-/// Nothing is to hold besides the goal and what always has to.
+/// No conditions beyond the goal and the general ones.
 pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
     Ok(())
 }
 
-/// An operator at work in the base, with the claim bound for two minutes, data in its bucket and a
-/// tenant at work.
+/// An operator runs on the base manifests, the claim has been bound for two minutes, its bucket has
+/// data and a tenant uses it.
 pub(super) fn bound(spec: &str) -> Vec<ScenarioStep> {
     bound_in(BASE, spec)
 }
 
-/// The same where these manifests are.
+/// Like [`bound`], with these manifests.
 pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<ScenarioStep> {
     [at_work(manifests), words::bound(spec)].concat()
 }
 
-/// A scene, with an operator at work in the base.
+/// The steps of a scene, with an operator on the base manifests.
 pub(super) fn played(scene: &Scene<WorldStep>) -> Vec<ScenarioStep> {
     [at_work(&format!("{BASE}\n---\n{}", scene.further)), (scene.script)()].concat()
 }
 
-/// The claim is bound although its bucket was deleted, and may be: another UID never was bound to
-/// it; a bucket without tags in the place of the lost one may be the same; and with its key the
-/// last proof is gone that it was bound (spec §2), unless its record says so.
+/// Returns true if the claim is bound although its bucket was deleted, and may be.
+///
+/// A recreated claim was never bound to that bucket. A bucket without tags in the place of the lost
+/// one may be the same. And without its key nothing proves that the claim was bound (spec §2),
+/// unless its record does.
 pub(super) fn was_not_lost(facts: &Facts, faults: &[Fault]) -> bool {
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
     let settled = records.iter().any(|(_, record)| field(record, "settled").as_deref() == Some("true"));

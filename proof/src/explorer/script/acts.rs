@@ -7,12 +7,12 @@ use stowage_world::history::{Act, Answer, Meant, Right};
 
 use stowage_world::scenes::{BUCKET, CLAIM, NAMESPACE};
 
-/// Another tenant's bucket, and the claim that has it.
+/// Another tenant's bucket.
 const OTHERS_BUCKET: &str = "team-b-films";
-/// A key with all that URLs and readers of them trip over.
+/// A key with all the characters that URLs and their parsers have trouble with.
 const ODD: &str = "a b//c+d&e=%2F?";
 
-/// One request, by somebody, done in some way.
+/// One request, with its key, its form and its correctness.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub(super) who: Holder,
@@ -21,66 +21,66 @@ pub struct Attempt {
     pub(super) right: Right,
 }
 
-/// Whose key a request is signed with.
+/// The key that signs a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// The key that stands in the Secret of this claim now.
+    /// The key in the Secret of this claim, given by namespace and name.
     Claim(&'static str, &'static str),
-    /// The key that was put aside.
+    /// The key that the tenant kept earlier.
     Kept,
-    /// A key that nobody has.
+    /// A key that was never issued.
     MadeUp,
-    /// None.
+    /// No key.
     Nobody,
 }
 
-/// How a request is made.
+/// The form of a request: correct, or wrong in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// As it should be, the body unsigned.
+    /// Correct, with an unsigned body.
     Plain,
-    /// As it should be, with the body's hash.
+    /// Correct, with the hash of the body.
     Hashed,
-    /// As it should be, the body in signed chunks.
+    /// Correct, with the body in signed chunks.
     Chunks,
-    /// Signed with another secret.
+    /// Signed with a wrong secret.
     WrongSecret,
-    /// With a header that is added after it was signed.
+    /// With a header that is added after the signature.
     Later(&'static str, &'static str),
-    /// One chunk's signature is another.
+    /// With a wrong signature of one chunk.
     ForgedChunk,
-    /// One chunk's data is other than was signed.
+    /// With data in one chunk that differs from the signed data.
     AlteredChunk,
-    /// The body ends before its time.
+    /// With a body that ends too early.
     ShortBody,
-    /// The body is another than the one whose hash is signed.
+    /// With a body that doesn't match its signed hash.
     OtherBody,
-    /// Presigned, so many seconds ago, for so many.
+    /// Presigned.
     Presigned {
         /// Seconds since it was signed.
         ago: i64,
-        /// Seconds that it is good for.
+        /// Seconds of its validity.
         expires: u32,
     },
-    /// With this path as it stands.
+    /// With this path, unchanged.
     Raw(&'static str),
 }
 
-/// What is wanted.
+/// The operation of an attempt.
 #[derive(Clone, Debug)]
 pub enum Want {
-    /// A request.
+    /// A single request.
     One(Box<Meant>),
-    /// The beginning of an upload in parts, of the key.
+    /// CreateMultipartUpload of this key.
     Begin(&'static str),
-    /// One of its parts.
+    /// UploadPart of this key, with a part number and the part's data.
     Part(&'static str, usize, &'static str),
-    /// Its end, of so many parts with these bytes.
+    /// CompleteMultipartUpload of this key, with the data of its parts.
     Join(&'static str, &'static [&'static str]),
 }
 
 impl Want {
-    /// What it means, by what stores have told before; `None` where they have not told enough.
+    /// Returns the request, with values from earlier answers; `None` if a value is missing.
     pub(super) fn meant(&self, told: &BTreeMap<&'static str, String>) -> Option<Meant> {
         let id = |name: &str| Some(("uploadId".to_owned(), told.get(name)?.clone()));
         let object =
@@ -112,7 +112,7 @@ impl Want {
         })
     }
 
-    /// Whether it writes anything.
+    /// Returns true if the operation writes.
     pub(super) fn is_write(&self) -> bool {
         match self {
             Self::One(meant) => meant.method != "GET",
@@ -120,7 +120,7 @@ impl Want {
         }
     }
 
-    /// Remembers what a store has told that later requests need.
+    /// Stores values of an answer that later requests need.
     pub(super) fn learn(&self, answer: &Answer, told: &mut BTreeMap<&'static str, String>) {
         let Some(body) = answer.body.as_ref().ok().filter(|_| answer.status == 200) else { return };
         match self {
@@ -139,10 +139,10 @@ impl Want {
     }
 }
 
-/// What parts are told by.
+/// Names under which the ETags of the parts are stored.
 const ETAGS: [&str; 2] = ["first", "second"];
 
-/// The tenant whose bucket it is.
+/// The tenant that owns the bucket.
 const TENANT: Holder = Holder::Claim(NAMESPACE, CLAIM);
 
 fn meant(act: Act, method: &'static str, key: &str) -> Meant {
@@ -174,9 +174,9 @@ fn copy(bucket: &str, from: &str, to: &str) -> Meant {
     Meant { source: Some((bucket.to_owned(), from.to_owned())), ..meant(Act::Copy, "PUT", to) }
 }
 
-/// Objects are written in every way that there is.
+/// Writes objects in every possible way.
 pub(in super::super) fn uploads() -> Vec<Attempt> {
-    // But for the last one a part has 5 MiB at least.
+    // Every part except the last one has 5 MiB at least.
     const PARTS: &[&str] = &["the only part"];
     let kept =
         vec![("x-amz-meta-who".to_owned(), "me".to_owned()), ("content-type".to_owned(), "text/plain".to_owned())];
@@ -194,7 +194,7 @@ pub(in super::super) fn uploads() -> Vec<Attempt> {
     ]
 }
 
-/// Objects are read, listed and removed.
+/// Reads, lists and removes objects.
 pub(in super::super) fn looks() -> Vec<Attempt> {
     let range = ("range".to_owned(), "bytes=3-8".to_owned());
     vec![
@@ -210,7 +210,7 @@ pub(in super::super) fn looks() -> Vec<Attempt> {
     ]
 }
 
-/// What is not to be: nothing of it may come to a store, and nothing be changed by it.
+/// Requests that must be refused: none may reach a store or change anything.
 pub(in super::super) fn tricks() -> Vec<Attempt> {
     use Right::{Beyond, OtherBody, Over, Unsigned};
     let theirs = Meant { bucket: OTHERS_BUCKET.to_owned(), ..get("data") };
@@ -249,7 +249,7 @@ pub(in super::super) fn tricks() -> Vec<Attempt> {
     ]
 }
 
-/// Somebody without a key, while the bucket is public, or is so no more.
+/// Requests without a key, while the bucket is public or after it was.
 pub(in super::super) fn public(is_open: bool) -> Vec<Attempt> {
     let right = if is_open { Right::Good } else { Right::Beyond };
     let nobody = |right, meant| Attempt { who: Holder::Nobody, ..one(How::Plain, right, meant) };
@@ -262,24 +262,24 @@ pub(in super::super) fn public(is_open: bool) -> Vec<Attempt> {
     ]
 }
 
-/// An object is read with a key, which works or doesn't.
+/// Reads an object with a key that is valid or not.
 pub(in super::super) fn with(who: Holder, right: Right) -> Vec<Attempt> {
     vec![Attempt { who, ..one(How::Plain, right, get("data")) }]
 }
 
-/// An object of so many bytes is written.
+/// Writes an object of this many bytes.
 pub(in super::super) fn of_length(key: &str, length: usize, right: Right) -> Vec<Attempt> {
     let body = Bytes::from(vec![b'x'; length]);
     vec![one(How::Plain, right, Meant { body, ..meant(Act::Write, "PUT", key) })]
 }
 
-/// More is written than there is room for; then what there was is removed.
+/// Writes more than the quota allows, then removes the object that was there.
 pub(in super::super) fn beyond_quota() -> Vec<Attempt> {
     let removed = good(meant(Act::Remove(vec!["first".to_owned()]), "DELETE", "first"));
     [of_length("second", 2000, Right::TooMuch), vec![removed]].concat()
 }
 
-/// A DeleteObjects of these keys, which need no escapes in XML.
+/// Returns a DeleteObjects request for these keys, which need no escapes in XML.
 fn remove(keys: &[&str]) -> Meant {
     let object = |key: &&str| format!("<Object><Key>{key}</Key></Object>");
     let document = format!("<Delete>{}</Delete>", keys.iter().map(object).collect::<String>());
@@ -291,7 +291,7 @@ fn remove(keys: &[&str]) -> Meant {
     }
 }
 
-/// What DeleteObjects wants for its document.
+/// Returns the Content-MD5 that DeleteObjects requires for its document.
 fn md5_of(text: &str) -> String {
     use base64::Engine;
     use md5::Digest;

@@ -1,5 +1,5 @@
-//! What a tenant asks gateways for, request by request: right ones and wrong ones, each noted with
-//! what the stores were asked for it and what came of it.
+//! Scripts of tenants' requests to gateways, valid and invalid ones, each recorded with the
+//! requests that the stores received for it, and the answer.
 
 mod acts;
 mod sign;
@@ -24,19 +24,19 @@ use stowage_world::history::{Answer, Exchange, Meant, Received, What};
 
 use self::sign::{Keys, Made};
 
-/// Longest that a client waits for the end of an answer, in virtual time.
+/// Longest time that a client waits for the end of an answer, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Between two requests.
+/// Time between two requests.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A key as a tenant holds it.
+/// A key as read by a tenant.
 #[derive(Clone)]
 pub(super) struct HeldKey {
     tenant: String,
     keys: Keys,
 }
 
-/// The key that the claim's status points to, if it is all there.
+/// Returns the key that the claim's status refers to, if it is complete.
 pub(super) fn read_key(world: &World, namespace: &str, claim: &str) -> Option<HeldKey> {
     let tenant = format!("{namespace}/{claim}");
     let claim = world.cluster.object("bucketclaims", namespace, claim)?;
@@ -45,8 +45,8 @@ pub(super) fn read_key(world: &World, namespace: &str, claim: &str) -> Option<He
     Some(HeldKey { tenant, keys: Keys { id, secret } })
 }
 
-/// Makes all attempts, one after the other. Who has no key makes none; of an upload in parts that
-/// broke off the rest is left out.
+/// Makes all attempts, one after the other. An attempt is skipped if its key doesn't exist, or if
+/// an earlier part of its multipart upload failed.
 pub(super) async fn play(world: &World, gateway: usize, kept: Option<&HeldKey>, attempts: Vec<Attempt>) {
     let mut told: BTreeMap<&'static str, String> = BTreeMap::new();
     for attempt in attempts {
@@ -66,7 +66,7 @@ pub(super) async fn play(world: &World, gateway: usize, kept: Option<&HeldKey>, 
 
 async fn exchange(world: &World, gateway: usize, held: Option<&HeldKey>, meant: Meant, attempt: &Attempt) -> Exchange {
     let before = world.contents();
-    // What came of a request that nobody waits for any more is not this one's doing.
+    // Discards what stores received for earlier requests that timed out.
     drop(world.mailbox.take());
     let made = sign::made(&meant, held.map(|held| &held.keys), attempt.how, world.clock.now());
     let answer = match world.gateways().get(gateway) {
@@ -94,8 +94,8 @@ async fn exchange(world: &World, gateway: usize, held: Option<&HeldKey>, meant: 
     }
 }
 
-/// What the stores were asked for a request: but for the lists by which gateways measure buckets
-/// meanwhile, which are nobody's request.
+/// Returns the requests that the stores received for a request, without the lists by which gateways
+/// measure buckets meanwhile.
 fn asked_for(want: &Want, mut received: Vec<Received>) -> Vec<Received> {
     if want.is_write() {
         let is_list = |it: &Received| it.method == "GET" && it.target.split('?').next().is_some_and(is_bucket);

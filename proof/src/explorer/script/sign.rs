@@ -1,5 +1,5 @@
-//! A tenant's client: it writes and signs requests by Amazon's documents, with nothing of the
-//! gateway's, and does wrong what it is told to do wrong.
+//! A tenant's client: it writes and signs requests by Amazon's documents, without any code of the
+//! gateway, and makes mistakes on demand.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ const HOST: &str = "gateway.example";
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 const CHUNKS: &str = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD";
 
-/// A pair of keys.
+/// An access key id and its secret key.
 #[derive(Clone)]
 pub(super) struct Keys {
     pub(super) id: String,
@@ -26,7 +26,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// One that nobody ever had.
+    /// Returns a pair that was never issued.
     pub(super) fn made_up() -> Self {
         Self { id: "AKIAAAAAAAAAAAAAAAAA".to_owned(), secret: "made-up".to_owned() }
     }
@@ -38,18 +38,18 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// A request as it goes out.
+/// A request as it is sent.
 pub(super) struct Made {
     pub(super) method: &'static str,
     pub(super) target: String,
     pub(super) headers: HeaderMap,
     /// The body, in pieces.
     pub(super) body: Vec<Bytes>,
-    /// Whether no body is sent at all.
+    /// True if no body is sent at all.
     pub(super) is_empty: bool,
 }
 
-/// A request that means this, by these keys, done so.
+/// Builds the request in this form, signed with these keys.
 pub(super) fn made(meant: &Meant, keys: Option<&Keys>, how: How, now: Timestamp) -> Made {
     let path = path(meant, how);
     let has_body = matches!(meant.method, "PUT" | "POST");
@@ -99,7 +99,7 @@ fn path(meant: &Meant, how: How) -> String {
     }
 }
 
-/// The body, and the length that is announced; chunks are framed when they are signed.
+/// Returns the body and the announced length. Chunks are framed when they are signed.
 fn plain(meant: &Meant, how: How) -> (Vec<Bytes>, usize) {
     let length = meant.body.len();
     let body = match how {
@@ -138,7 +138,7 @@ impl Signer<'_> {
         generate_signing_key(secret, SystemTime::from(self.time), REGION, "s3")
     }
 
-    /// The signature of a request with these headers signed.
+    /// Returns the names of the signed headers, which are all, and the signature of the request.
     fn signature(&self, made: &Made, path: &str, query: &[(String, String)], payload: &str) -> (String, String) {
         let mut signed: Vec<(&str, &str)> =
             made.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default())).collect();
@@ -162,7 +162,7 @@ impl Signer<'_> {
         if is_chunked {
             put(&mut made.headers, "x-amz-decoded-content-length", &self.meant.body.len().to_string());
             put(&mut made.headers, "content-encoding", "aws-chunked");
-            // The length of the framing does not depend on what the signatures are.
+            // The length of the framing does not depend on the values of the signatures.
             let length: usize = self.chunks(&"0".repeat(64)).iter().map(Bytes::len).sum();
             put(&mut made.headers, "content-length", &length.to_string());
             made.is_empty = false;
@@ -189,7 +189,8 @@ impl Signer<'_> {
         query.push(("X-Amz-Signature".to_owned(), signature));
     }
 
-    /// The body in two chunks and the empty one, each signed after the one before.
+    /// Returns the body in two chunks and the empty final one, each signed with the previous
+    /// signature.
     fn chunks(&self, seed: &str) -> Vec<Bytes> {
         let (first, second) = self.meant.body.split_at(self.meant.body.len() / 2);
         let mut previous = seed.to_owned();
@@ -222,7 +223,7 @@ fn hash(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Names and values as they stand in a URL and in a canonical request: sorted.
+/// Formats names and values for a URL and a canonical request: sorted.
 fn written(query: &[(String, String)]) -> String {
     let mut pairs: Vec<(String, String)> =
         query.iter().map(|(name, value)| (encoded(name, false), encoded(value, false))).collect();
@@ -230,7 +231,7 @@ fn written(query: &[(String, String)]) -> String {
     pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
 }
 
-/// Percent-encodes all but unreserved characters and, in a path, slashes.
+/// Percent-encodes everything but unreserved characters and, in a path, slashes.
 fn encoded(text: &str, is_path: bool) -> String {
     let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (is_path && byte == b'/');
     text.bytes().map(|byte| if stays(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

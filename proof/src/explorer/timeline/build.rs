@@ -1,5 +1,5 @@
-//! From a history to rows: calls with what came of them, and what others did, in the order in which
-//! it happened.
+//! Builds rows from a history: calls with their effects, and actions of others, in chronological
+//! order.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::moments::since_start;
 use super::row::{Row, Weight};
 use super::words::Words;
 
-/// What comes of an act this much later, in virtual milliseconds, has a row of its own.
+/// Virtual milliseconds after which the effect of an action gets its own row.
 const SOON: i64 = 1000;
 
-/// The rows of a history; for each of its events, the row that it stands in.
+/// Returns the rows of a history; and for each of its events, the index of its row.
 pub(super) fn rows(history: &History) -> (Vec<Row>, Vec<usize>) {
     let mut builder = Builder {
         history,
@@ -35,16 +35,16 @@ struct Builder<'a> {
     rows: Vec<Row>,
     /// Rows of calls by their numbers.
     of_effects: BTreeMap<u64, usize>,
-    /// Calls that have a row.
+    /// Number of calls that have a row.
     calls: usize,
     /// The last life of the operator that made a call.
     life: u32,
-    /// Whether the history says when lives begin.
+    /// True if the history has the starts of lives.
     lives_are_told: bool,
 }
 
 impl Builder<'_> {
-    /// Takes an event in; says which row it stands in.
+    /// Adds an event; returns the index of its row.
     fn take(&mut self, event: &Event) -> usize {
         let at_ms = since_start(event.at);
         match event.effect {
@@ -93,13 +93,14 @@ impl Builder<'_> {
         }
     }
 
-    /// The row of the call that did this, or the last one there is.
+    /// Returns the row of the call that caused the event, or the last row.
     fn latest(&self, event: &Event) -> usize {
         let of_effect = event.effect.and_then(|effect| self.of_effects.get(&effect).copied());
         of_effect.unwrap_or_else(|| self.rows.len().saturating_sub(1))
     }
 
-    /// The row of whoever did this: of the call, of the act right before, or a new one.
+    /// Returns the row of the cause of an event: of its call, of the action right before, or a new
+    /// row.
     fn place_of(&mut self, event: &Event, at_ms: i64) -> usize {
         let place = event.effect.map_or_else(|| self.rows.len().checked_sub(1), |it| self.of_effects.get(&it).copied());
         let joins = |row: &Row| match event.effect {
@@ -115,7 +116,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Gives the calls of the trace a row that are next and of which this holds.
+    /// Adds rows for the next calls of the trace, as long as the condition is met.
     fn calls_before(&mut self, holds: impl Fn(&Line) -> bool) {
         let history = self.history;
         while let Some(line) = history.trace.lines().get(self.calls).filter(|line| holds(line)) {
@@ -181,7 +182,7 @@ fn append(cell: &mut String, text: &str) {
     cell.push_str(text);
 }
 
-/// What the gateway says.
+/// Formats the gateway's decision.
 fn verdict(allowed: bool) -> String {
     if allowed { "allowed" } else { "refused" }.to_owned()
 }

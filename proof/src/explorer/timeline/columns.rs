@@ -1,12 +1,12 @@
-//! Columns of text that fit into a width: what is too long goes on below itself.
+//! Columns of text that fit into a width; long text is wrapped within its column.
 
-/// Blanks between columns.
+/// Number of spaces between columns.
 pub const GUTTER: usize = 2;
-/// Least width of a column that has something in it.
+/// Least width of a column that is not empty.
 const LEAST: usize = 8;
 
-/// Widths of columns, so that all fit together into `width` if that can be: the widest give way
-/// first.
+/// Returns widths of columns that fit into `width` together if possible. The widest ones are
+/// reduced first.
 pub fn widths(natural: &[usize], width: usize) -> Vec<usize> {
     let mut widths = natural.to_vec();
     let room = width.saturating_sub(GUTTER * natural.len().saturating_sub(1));
@@ -17,8 +17,8 @@ pub fn widths(natural: &[usize], width: usize) -> Vec<usize> {
     widths
 }
 
-/// Breaks text into lines of at most `width` characters: between words, and within those that are
-/// longer. At least one line.
+/// Breaks text into lines of at most `width` characters, between words, and within words that are
+/// longer. Returns at least one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let (width, mut lines, mut line) = (width.max(1), Vec::new(), String::new());
     for word in text.split_whitespace() {
@@ -40,7 +40,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The lines of a row of cells, without blanks at their ends.
+/// Returns the lines of a row of cells, without trailing spaces.
 pub fn lines(cells: &[&str], widths: &[usize]) -> Vec<String> {
     let wrapped: Vec<Vec<String>> = cells.iter().zip(widths).map(|(cell, width)| wrap(cell, *width)).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! A run as people read it: who did what when, side by side, with the faults and the broken
-//! promises where they show.
+//! The readable form of a run: the actions of all actors side by side, with the faults and the
+//! violations.
 //!
-//! Plain data, in the order of events. `words` says what changed, [`text`] prints it in columns;
-//! never a secret key.
+//! It is plain data, in the order of events. `words` describes changes, [`text`] prints the
+//! timeline in columns. No secret key is ever included.
 
 mod build;
 mod columns;
@@ -23,43 +23,43 @@ pub use moments::clock;
 pub(super) use moments::since_start;
 pub use row::{Row, Weight};
 
-/// A run as people read it.
+/// The readable form of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeline {
     /// The line that replays it.
     pub line: String,
-    /// The faults of its plan that met no call: `#99 hang`.
+    /// Faults of the plan that met no call, such as `#99 hang`.
     pub unmet: Vec<String>,
-    /// The promises that were broken.
+    /// Violations of promises.
     pub violations: Vec<Broken>,
-    /// Virtual time that it took, in seconds.
+    /// Virtual time of the run, in seconds.
     pub took: f64,
     /// Hash of the run.
     pub trace_hash: String,
-    /// Everything that happened.
+    /// All events of the run.
     pub events: Vec<Row>,
 }
 
-/// A promise that was broken.
+/// A violation of a promise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Broken {
-    /// Its name.
+    /// The name of the promise.
     pub promise: &'static str,
-    /// What it says.
+    /// The text of the promise.
     pub words: &'static str,
-    /// What was seen.
+    /// A description of the violation.
     pub message: String,
-    /// Index of the event at which it shows; `None` for what only the end shows.
+    /// Index of the event that shows it; `None` if only the end does.
     pub event: Option<usize>,
 }
 
 impl Timeline {
-    /// The timeline of a run.
+    /// Creates the timeline of a run.
     pub fn of(schedule: &Schedule, outcome: &Outcome) -> Self {
         Self::by_line(schedule.to_string(), unmet(schedule, outcome), outcome)
     }
 
-    /// The timeline of a run that this line replays, and in which these faults met no call.
+    /// Creates the timeline of a run that this line replays, and in which these faults met no call.
     pub(super) fn by_line(line: String, unmet: Vec<String>, outcome: &Outcome) -> Self {
         let (events, places) = build::rows(&outcome.history);
         let violations = outcome.violations.iter().map(|violation| Broken {
@@ -78,13 +78,13 @@ impl Timeline {
         }
     }
 
-    /// The promises that show broken at an event.
+    /// Returns the violations that an event shows.
     pub fn broken_at(&self, event: usize) -> impl Iterator<Item = &Broken> {
         self.violations.iter().filter(move |broken| broken.event == Some(event))
     }
 }
 
-/// The faults that met no call, those of the gateways' calls behind a bar.
+/// Returns the faults that met no call, with those of the gateways' calls after a bar.
 fn unmet(schedule: &Schedule, outcome: &Outcome) -> Vec<String> {
     let by_operator = outcome.history.trace.unmet(&schedule.plan);
     let by_gateways = outcome.gateway.trace.unmet(&schedule.gateway);

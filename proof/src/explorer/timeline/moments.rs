@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use seeded::VirtualClock;
 
-/// Milliseconds from the start of the world's clock.
+/// Returns the milliseconds since the start of the world's clock.
 pub(in super::super) fn since_start(at: Timestamp) -> i64 {
     at.as_millisecond() - VirtualClock::epoch().as_millisecond()
 }
 
-/// A moment of virtual time: `0:01.250`, `2:03:04.000`, `12d 02:03:04`.
+/// Formats a moment of virtual time: `0:01.250`, `2:03:04.000`, `12d 02:03:04`.
 pub fn clock(at_ms: i64) -> String {
     let sign = if at_ms < 0 { "-" } else { "" };
     let at = at_ms.unsigned_abs();

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-/// Something that happened: in the columns of those who had a part in it.
+/// An event, with a column for each actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// Virtual milliseconds since the start of the run.
     pub at_ms: i64,
-    /// How much it tells.
+    /// The importance of the row.
     pub weight: Weight,
     /// Number of the operator's call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,56 +18,56 @@ pub struct Row {
     /// The fault that the plan gave the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// What users do.
+    /// Actions of users.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
-    /// What the operator asks for, and what it hears if that isn't what was answered.
+    /// The operator's request, and the answer as received if that differs from the answer as sent.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub operator: String,
-    /// What the Kubernetes API answers, and what changes there.
+    /// The answer of the Kubernetes API, and its changes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kubernetes: String,
-    /// What the store answers, and what changes there.
+    /// The answer of the store, and its changes.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub store: String,
-    /// What the gateway answers.
+    /// The answer of the gateway.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gateway: String,
-    /// What tenants do.
+    /// Actions of tenants.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tenant: String,
 }
 
-/// How much a row tells.
+/// Importance of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
-    /// Lists, watches and Events: folded unless all is asked for.
+    /// Lists, watches and Events: folded unless all rows are requested.
     Routine,
-    /// A tenant's use of a key: folded with the same use before.
+    /// A tenant's use of a key: folded with the previous one if both are equal.
     Use,
-    /// Something that is always shown.
+    /// An event that is always shown.
     #[default]
     Told,
-    /// A new part of the run begins.
+    /// The start of a new part of the run.
     Part,
 }
 
 impl Row {
-    /// The columns in the order in which they are shown.
+    /// The names of the columns, in display order.
     pub const COLUMNS: [&'static str; 6] = ["user", "operator", "Kubernetes", "store", "gateway", "tenant"];
 
-    /// What stands in each column.
+    /// Returns the text of each column.
     pub fn cells(&self) -> [&str; 6] {
         [&self.user, &self.operator, &self.kubernetes, &self.store, &self.gateway, &self.tenant]
     }
 
-    /// Whether it may be left out where people look at what matters.
+    /// Returns true if the row can be left out of a summary.
     pub fn is_routine(&self) -> bool {
         self.weight == Weight::Routine && self.fault.is_none()
     }
 
-    /// Whether it is the same use of a key as another.
+    /// Returns true if it is the same use of a key as another row.
     pub fn repeats(&self, other: &Self) -> bool {
         self.weight == Weight::Use
             && other.weight == Weight::Use

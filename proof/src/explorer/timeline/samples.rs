@@ -1,9 +1,10 @@
-//! A small timeline made by hand, for tests.
+//! A small handwritten timeline, for tests.
 
 use super::{Broken, Row, Timeline, Weight};
 use crate::oracles::Promise;
 
-/// A call that is cut, what comes of it, and a tenant who is refused.
+/// Returns a timeline of a call that is cut off, its effects, and a tenant whose request is
+/// refused.
 pub(in super::super) fn timeline() -> Timeline {
     let routine = |at_ms, effect| Row {
         at_ms,

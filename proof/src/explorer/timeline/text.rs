@@ -1,5 +1,5 @@
-//! A timeline for people at a terminal: a column for each of those who have a part in it. Colours
-//! are escapes, which the stream given may strip.
+//! A timeline for people at a terminal, with a column for each actor. Colours are escape sequences,
+//! which the given stream may strip.
 
 use std::io::{self, Write};
 
@@ -17,12 +17,12 @@ const FAULT: Style = AnsiColor::Yellow.on_default();
 const BROKEN: Style = AnsiColor::Red.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 
-/// How a timeline is printed.
+/// Layout of a printed timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Characters in a line.
+    /// Characters per line.
     pub width: usize,
-    /// Whether lists, watches, Events and repeated uses of keys have lines of their own.
+    /// True to print lists, watches, Events and repeated uses of keys on their own lines.
     pub all: bool,
 }
 
@@ -83,25 +83,25 @@ fn borrowed(cells: &[String]) -> Vec<&str> {
     cells.iter().map(String::as_str).collect()
 }
 
-/// How wide a column wants to be. Text over the whole width has no say.
+/// Returns the natural width of a column. Headings across the whole width don't count.
 fn natural(heads: &[String], table: &[[String; 8]], shown: &[Shown<'_>], column: usize) -> usize {
     let rows = shown.iter().zip(table).filter(|(shown, _)| shown.row.weight != Weight::Part || column == 0);
     let cells = rows.map(|(_, cells)| cells[column].chars().count());
     cells.chain([heads[column].chars().count()]).max().unwrap_or_default()
 }
 
-/// A row that is shown, and those that it stands for.
+/// A displayed row, and the rows folded into it.
 pub struct Shown<'a> {
-    /// The first of them.
+    /// The first of these rows.
     pub row: &'a Row,
-    /// Indexes of the rows that it stands for, and of the routine after it.
+    /// Indices of the rows folded into it, and of the routine rows after them.
     pub places: std::ops::Range<usize>,
-    /// How many rows it stands for.
+    /// Number of equal uses folded into it.
     times: usize,
 }
 
 impl Shown<'_> {
-    /// Time, call, and what stands in each column.
+    /// Returns time, call, and the text of each column.
     pub fn cells(&self) -> [String; 8] {
         let row = self.row;
         let call = row.effect.map_or_else(String::new, |effect| format!("#{effect}"));
@@ -125,7 +125,7 @@ impl Shown<'_> {
     }
 }
 
-/// Rows as they are shown: without routine, and one for the same use again and again.
+/// Folds rows for display: routine rows are dropped, and repeated uses become one row.
 pub fn fold(rows: &[Row], all: bool) -> Vec<Shown<'_>> {
     let mut shown: Vec<Shown<'_>> = Vec::new();
     for (place, row) in rows.iter().enumerate() {

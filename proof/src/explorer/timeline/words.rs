@@ -1,5 +1,5 @@
-//! What calls ask for and what changes, in words. Of Secrets only what is no secret: names, ids,
-//! what records remember.
+//! Descriptions of calls and changes. For Secrets they contain only public data: names, ids, fields
+//! of records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,14 +13,14 @@ use stowage_world::history::{Called, History, Stored};
 
 use super::moments::{clock, since_start};
 
-/// Changes of one object that are told; of more, how many there are.
+/// Number of changes of one object that are listed; if there are more, they are counted.
 const MOST_CHANGES: usize = 4;
-/// Characters of an internal Secret's name that are told.
+/// Number of characters of an internal Secret's name that are shown.
 const HASHED: usize = 11;
-/// Longest value that is told whole, in characters.
+/// Longest value that is shown in full, in characters.
 const LONGEST_VALUE: usize = 60;
 
-/// Words for one history: its keys have numbers.
+/// Descriptions for one history, in which keys have numbers.
 pub(in super::super) struct Words {
     keys: BTreeMap<String, usize>,
 }
@@ -40,12 +40,12 @@ impl Words {
         Self { keys }
     }
 
-    /// `key #1`, in the order in which keys were minted.
+    /// Returns the display name of a key, such as `key #1`, in the order of creation.
     pub(in super::super) fn key(&self, id: &str) -> String {
         self.keys.get(id).map_or_else(|| format!("key {id}"), |number| format!("key #{number}"))
     }
 
-    /// The call, without the API's name, which the column tells.
+    /// Returns the call without the API's name, which is that of the column.
     pub(super) fn asked(&self, call: &Call) -> String {
         let text = call.to_string();
         let text = text.split_once(':').map_or(text.as_str(), |(_, rest)| rest);
@@ -56,7 +56,7 @@ impl Words {
         named.split('/').map(without_hash).collect::<Vec<_>>().join("/")
     }
 
-    /// What the world answered, where that isn't plain success.
+    /// Returns the status of the world's answer, or a note if the call never arrived.
     pub(super) fn status(&self, line: &Line) -> String {
         match line.world {
             Some(status) => status.to_string(),
@@ -65,7 +65,7 @@ impl Words {
         }
     }
 
-    /// What became of an object; `None` for what only serves the machinery.
+    /// Describes the change of an object; `None` for Events and Leases.
     pub(super) fn change(&self, stored: &Stored) -> Option<String> {
         if matches!(stored.plural.as_str(), "events" | "leases") {
             return None;
@@ -83,7 +83,7 @@ impl Words {
         }
     }
 
-    /// What an object is called.
+    /// Returns the display name of an object.
     fn name(&self, stored: &Stored, object: &Value) -> String {
         let place = [stored.namespace.as_str(), stored.name.as_str()];
         let place = place.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/");
@@ -100,7 +100,7 @@ impl Words {
         }
     }
 
-    /// What is worth knowing of a new object.
+    /// Returns the notable properties of a new object.
     fn with(&self, object: &Value) -> String {
         if has_role(object, Role::VirtualCredential) {
             let generation = label(object, wire::ROTATION_GENERATION).unwrap_or("?");
@@ -132,7 +132,7 @@ impl Words {
         told
     }
 
-    /// Of a Secret's data: names, and the values that are no secret.
+    /// Describes changes of a Secret's data: names, and values that are not secret.
     fn in_secret(&self, old: &Value, new: &Value, told: &mut Vec<String>) {
         if let Some(end) = expires_at(new).filter(|end| expires_at(old) != Some(*end)) {
             told.push(format!("ends at {}", moment(end)));
@@ -151,7 +151,7 @@ impl Words {
         }
     }
 
-    /// What a call did at a store, beside its answer.
+    /// Describes the effect of a call at a store, beside its answer.
     pub(super) fn call(&self, called: &Called) -> String {
         let told = match (&called.before, &called.after) {
             (None, None) if called.bucket.is_some() => "there is no bucket".to_owned(),
@@ -188,7 +188,7 @@ fn bucket_changes(before: &BucketSnapshot, after: &BucketSnapshot) -> Vec<String
     told
 }
 
-/// Finalizers, deletion, annotations, labels and owners.
+/// Describes changes of finalizers, deletion, annotations, labels and owners.
 fn metadata(old: &Value, new: &Value, told: &mut Vec<String>) {
     let (old, new) = (&old["metadata"], &new["metadata"]);
     if old["deletionTimestamp"].is_null() && !new["deletionTimestamp"].is_null() {
@@ -214,7 +214,7 @@ fn metadata(old: &Value, new: &Value, told: &mut Vec<String>) {
     }
 }
 
-/// Conditions whose state or reason is another one.
+/// Describes conditions whose status or reason has changed.
 fn conditions(old: &Value, new: &Value, told: &mut Vec<String>) {
     let all = |object: &Value| -> BTreeMap<String, String> {
         let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -234,7 +234,7 @@ fn conditions(old: &Value, new: &Value, told: &mut Vec<String>) {
     told.extend(before.keys().filter(|name| !after.contains_key(*name)).map(|name| format!("{name} no more")));
 }
 
-/// Leaves that differ, but for what changes with everything else.
+/// Describes fields that differ, except those that change along with every other field.
 fn differences(path: &str, old: &Value, new: &Value, told: &mut Vec<String>) {
     if old == new || path.ends_with(".conditions") || path.ends_with(".observedGeneration") {
         return;
@@ -271,13 +271,13 @@ fn has_role(secret: &Value, wanted: Role) -> bool {
     role(secret) == Some(wanted.as_str())
 }
 
-/// The name of an internal Secret without most of the hash in it.
+/// Shortens the hash in the name of an internal Secret.
 fn without_hash(name: &str) -> String {
     let begins = name.get(..HASHED).filter(|_| Role::of_internal(name).is_some());
     begins.map_or_else(|| name.to_owned(), |begins| format!("{begins}…"))
 }
 
-/// Not longer than people want to read.
+/// Truncates a long value.
 fn short(text: &str) -> String {
     match text.char_indices().nth(LONGEST_VALUE) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Accesses: what their status tells of their keys (I16).
+//! Tests of accesses: the truth of their status about their keys (I16).
 
 use serde_json::json;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -8,7 +8,7 @@ use super::story::{By, Story, encode};
 
 const KEY: &str = "va-aksa1";
 
-/// An access that tells of its key.
+/// An access whose status names its key.
 fn opened() -> Story {
     let mut story = Story::new();
     let access = json!({"metadata": {"uid": "a-1", "namespace": "team-b", "name": "reader"}, "spec": {"buckets": []}});
@@ -49,7 +49,8 @@ fn an_access_says_that_it_has_no_key_once_none_works() {
     ended.assert_kept();
 }
 
-/// A writer of the access, or of its Secrets, makes of it what the operator need not know.
+/// After another actor wrote the access or its Secrets, the status may say what the operator need
+/// not know.
 #[test]
 fn what_others_write_is_not_the_operators_word() {
     let mut story = opened();

@@ -1,4 +1,4 @@
-//! I4: what is taken over may be taken over.
+//! Tests of I4: a bucket is taken over only if it may be.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use stowage_world::effects::{Fault, S3Fault};
 use super::super::Promise;
 use super::story::{By, Story, UID, empty_bucket, encode, record};
 
-/// Whose a bucket's tags say it is: by installation, claim and UID.
+/// The owner in a bucket's tags: installation, claim and UID.
 type Tags = [&'static str; 3];
 
 const NOBODYS: Tags = ["", "", ""];
@@ -21,7 +21,7 @@ const ELSEWHERE: Tags = ["elsewhere", "team-a/photos", "before"];
 const ANOTHERS: Tags = ["here", "team-b/photos", "another"];
 const HALF: Tags = ["", "", "another"];
 
-/// A claim whose bucket was there, with these tags, at a backend of this policy, and was looked at.
+/// A claim has found and read an existing bucket with these tags, at a backend with this policy.
 fn found(policy: &str, tags: Tags) -> Story {
     let mut story = Story::new();
     story.put(By::Other, "s3backends", "", "main", json!({"metadata": {}, "spec": {"adoptionPolicy": policy}}));
@@ -92,7 +92,7 @@ fn whom_a_store_showed_in_its_past_is_a_limit() {
     story.amend_last(|line| line.fault = Some(Fault::S3(S3Fault::StaleRead)));
     adopt(&mut story);
     story.assert_limit(Promise::I4);
-    // What it showed may be gone by then.
+    // The bucket that the stale read showed may be gone by then.
     let mut story = found("Owned", OF_ITS_LIFE_BEFORE);
     story.bucket = None;
     story.s3("GetBucketTagging", |_| {});

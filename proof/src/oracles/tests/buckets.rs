@@ -1,4 +1,4 @@
-//! I1, I12 and I14: buckets, records, and their order.
+//! Tests of I1, I12 and I14: buckets, records, and the order of changes.
 
 use s3_sim::BucketSnapshot;
 use serde_json::json;
@@ -124,7 +124,8 @@ fn a_bucket_that_nobody_held_is_not_destroyed() {
     story.assert_broken(Promise::I12, "without a bucket record");
 }
 
-/// The claim was never bound: an untagged bucket is deleted if the record has its absence.
+/// A deleted claim that was never bound: an untagged bucket is deleted if the record notes its
+/// absence.
 fn unfinished(absence: bool) -> Story {
     let mut story = Story::new();
     story.make_claim("Delete");
@@ -217,7 +218,7 @@ fn the_slice_in_flight_goes_on_where_the_operator_stood_still_while_another_let_
     strangers.s3("DeleteObjects", emptied);
     strangers.assert_broken(Promise::I1, "no claim ever held that bucket");
 
-    // To delete the bucket is a step of its own: the claim is read before it.
+    // Deleting the bucket is a step of its own: the claim is read before it.
     let mut deleted = late(true, Some(Fault::Process(ProcessFault::Twin)));
     deleted.s3("DeleteBucket", |bucket| *bucket = None);
     deleted.assert_broken(Promise::I1, "no claim ever held that bucket");
@@ -286,8 +287,8 @@ fn a_bucket_of_others_is_not_tagged() {
     foreign(0, true).assert_limit(Promise::I1);
 }
 
-/// Whose a bucket is, a look at the tags shows; HeadBucket, which follows it where there are none,
-/// does not.
+/// A read of the tags shows the owner of a bucket. HeadBucket, which follows it if there are no
+/// tags, does not.
 #[test]
 fn a_bucket_that_became_anothers_between_two_looks_is_tagged_only_where_the_first_was_at_the_tags() {
     let taken_over = |first: &str, bucket: Option<BucketSnapshot>| {
@@ -367,7 +368,7 @@ fn what_is_left_of_a_claim_is_an_orphan() {
 
 #[test]
 fn a_consumer_secret_under_a_name_from_before_is_left_unless_the_name_of_now_is_anothers() {
-    // A claim that can't go on tells of the Secret that there is.
+    // A claim that is stopped reports the Secret that exists.
     let cases = [
         ("Bound", Some("before"), true),
         ("SecretConflict", Some("before"), false),
@@ -392,7 +393,7 @@ fn a_consumer_secret_under_a_name_from_before_is_left_unless_the_name_of_now_is_
     }
 }
 
-/// It opens nothing, and goes once the claim can go on.
+/// Such a Secret opens nothing, and is deleted once the claim proceeds.
 #[test]
 fn a_consumer_secret_whose_key_somebody_deleted_may_be_left_by_a_claim_that_can_not_go_on() {
     for (status, key_is_gone, is_left) in [("False", true, false), ("False", false, true), ("True", true, true)] {
@@ -454,8 +455,8 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
     denied.amend_last(|line| line.answer = CallOutcome::Broken);
     denied.note(What::AtRest);
     denied.assert_broken_in_the_end(Promise::I14, left);
-    // That it was to be kept for a moment counts if its record went as it was, or as that had been
-    // read.
+    // A temporary policy Retain counts if the record was deleted under it, or after a read that
+    // showed it.
     for (removed, is_kept) in [(1, true), (2, true), (3, false)] {
         let mut kept = Story::about_to_destroy("Delete");
         kept.s3("DeleteBucket", |_| {});
@@ -480,7 +481,7 @@ fn a_bucket_may_stay_untold_only_where_that_pass_could_not_tell() {
             kept.assert_broken_in_the_end(Promise::I14, left);
         }
     }
-    // Of two Events the first may be long on its way.
+    // The first of two Events may take long to be answered.
     for (millis, told) in [(0, true), (2000, false)] {
         let mut second = story.clone();
         second.tell_event();

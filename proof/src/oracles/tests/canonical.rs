@@ -1,4 +1,4 @@
-//! D1: equal ends are equal in words, others differ in them.
+//! Tests of D1: equal ends have the same canonical form, and different ones don't.
 
 use serde_json::json;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -6,7 +6,7 @@ use stowage_world::OPERATOR_NAMESPACE;
 use super::super::canonical;
 use super::story::{By, Story, encode, key, key_name};
 
-/// A bound claim whose key has this number, and that has this UID and was made at this time.
+/// A bound claim with this UID, whose key has this number and was created at this time.
 fn end(number: u32, uid: &str, time: &str) -> Story {
     let mut story = Story::bound("Retain");
     for later in 2..=number {

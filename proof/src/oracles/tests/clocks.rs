@@ -1,5 +1,5 @@
-//! Clocks that are off: what the operator and the gateway keep by their own is kept, and what a
-//! tenant loses by it counts.
+//! Tests of clocks that are off: operator and gateway keep a promise by their own clocks, and a
+//! tenant's loss counts as a limit.
 
 use rstest::rstest;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -58,8 +58,7 @@ fn what_the_clock_was_before_the_switch_counts_no_more() {
     story.assert_broken(Promise::I8, "sooner than 60 s after");
 }
 
-/// Key 1 ends in two minutes, and the clock of the operator says that this is over, with the minute
-/// of grace.
+/// Key 1 ends in two minutes. By the operator's clock that time, and the minute of grace, are over.
 #[rstest]
 #[case::in_step(0, 180, None)]
 #[case::within_the_grace(60, 120, None)]

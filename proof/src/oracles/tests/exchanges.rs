@@ -1,4 +1,4 @@
-//! What tenants ask gateways for: each of G1 to G7 is seen broken.
+//! Tests of tenants' requests to gateways: each of G1 to G7 is broken once.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn text(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-/// The bucket with these objects.
+/// Returns the bucket with these objects.
 fn holding(objects: &[(&str, &str)]) -> Contents {
     let objects = objects.iter().map(|(key, bytes)| ((*key).to_owned(), text(bytes))).collect();
     BTreeMap::from([((HOST.to_owned(), BUCKET.to_owned()), objects)])
@@ -51,18 +51,18 @@ fn exchange(act: Act, method: &'static str, body: &str) -> Exchange {
     }
 }
 
-/// An object is written.
+/// A correct write of an object.
 fn written() -> Exchange {
     Exchange { after: holding(&[("a b", "new")]), ..exchange(Act::Write, "PUT", "new") }
 }
 
-/// It is read.
+/// A correct read of that object.
 fn read() -> Exchange {
     let answer = Answer { status: 200, headers: Vec::new(), body: Ok(text("old")) };
     Exchange { answer, ..exchange(Act::Read(None), "GET", "") }
 }
 
-/// One that is not right is refused without a question to a store.
+/// An invalid request that is refused without a request to a store.
 fn refused(right: Right) -> Exchange {
     let answer = Answer { status: 403, headers: Vec::new(), body: Ok(text("<Error/>")) };
     let exchange = exchange(Act::Write, "PUT", "new");
@@ -147,7 +147,7 @@ fn who_is_wrong_costs_the_store_nothing() {
     told(exchange).assert_broken(Promise::G2, "a store is asked for it");
 }
 
-/// Of a deletion of many a part may stay, if the answer tells of it.
+/// Some objects of a DeleteObjects may stay, if the answer lists them.
 #[rstest]
 #[case::told("<DeleteResult><Error><Key>b</Key></Error></DeleteResult>", None)]
 #[case::not_told("<DeleteResult></DeleteResult>", Some(Promise::G1))]
@@ -167,7 +167,7 @@ fn what_stays_is_told(#[case] answer: &str, #[case] broken: Option<Promise>) {
     }
 }
 
-/// Three bytes are written to a bucket that holds these.
+/// Three bytes are written to a bucket with this content.
 #[rstest]
 #[case::room("123", 6, true, None)]
 #[case::no_room("123", 5, true, Some("it is answered as if that was right"))]

@@ -1,4 +1,4 @@
-//! I4: one bucket, one claim.
+//! Tests of I4: one bucket, one claim.
 
 use serde_json::json;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -21,7 +21,7 @@ fn a_claim_without_the_bucket_gets_no_key() {
     story.put(By::Operator, "secrets", OPERATOR_NAMESPACE, "vc-akia1", key(1));
     story.assert_broken(Promise::I4, "does not hold");
 
-    // Decided before another operator let the claim go: a POST says nothing of that.
+    // Decided before another operator released the claim: a POST carries no such precondition.
     story.amend_last(|line| line.fault = Some(Fault::Process(ProcessFault::Twin)));
     story.assert_broken(Promise::I4, "does not hold");
     story.setting.operators = 2;
@@ -53,7 +53,7 @@ fn what_proves_a_bucket_that_was_there_is_not_its_tenants_to_write() {
     story.mint(1);
     story.assert_kept();
 
-    // A store without tagging may say that it made a bucket that was there.
+    // A store without tagging may confirm the creation of a bucket that existed before.
     let mut story = found;
     let there = story.bucket.take();
     story.s3("GetBucketTagging", |_| {});

@@ -1,4 +1,4 @@
-//! I5 to I10, and the scope of I15.
+//! Tests of I5 to I10, and of the scope of I15.
 
 use serde_json::json;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -8,7 +8,7 @@ use stowage_world::history::What;
 use super::super::Promise;
 use super::story::{By, Story, consumer, encode, key, key_name};
 
-/// A rotation from key 1 to key 2 that is as it should be, up to the stamp.
+/// A correct rotation from key 1 to key 2, up to the expiry of key 1.
 fn rotated() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);
@@ -84,7 +84,8 @@ fn a_key_gets_no_end_while_it_is_published() {
     story.stamp(1, 600);
     story.assert_broken(Promise::I6, "while Secret team-a/photos-s3 holds it");
 
-    // An operator that is behind publishes it under the name from before: two of them are a limit.
+    // An operator that is behind publishes it under the former name: with two operators that is a
+    // limit.
     let mut alone = Story::bound("Retain");
     alone.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "renamed"}));
     alone.mint(2);
@@ -122,7 +123,7 @@ fn a_key_on_its_way_out_is_not_published_again() {
     story.publish(1);
     story.assert_broken(Promise::I6, "on its way out");
 
-    // An operator that is behind does so under the name from before: two of them are a limit.
+    // An operator that is behind does so under the former name: with two operators that is a limit.
     two.change_claim(By::Other, |claim| claim["spec"]["writeConnectionSecretToRef"] = json!({"name": "other"}));
     let mut alone = two.clone();
     alone.publish(1);
@@ -224,7 +225,7 @@ fn an_end_is_the_overlap_after_the_switch() {
     story.mint(2);
     story.publish(2);
     story.wait(10);
-    // From before the switch on.
+    // Counted from the time before the switch.
     story.stamp(1, 49);
     story.assert_broken(Promise::I8, "sooner than 60 s after");
 }
@@ -249,8 +250,8 @@ fn what_is_published_is_a_key_that_works() {
 
 #[test]
 fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_limit() {
-    // Reads the key, is stopped, and publishes it when the other has seen the claim's deletion past
-    // it.
+    // Reads the key, is paused, and publishes it after the other operator has processed the claim's
+    // deletion.
     let late = |operators, stopped: bool, then: fn(&mut Story)| {
         let mut story = Story::bound("Retain");
         story.setting.operators = operators;
@@ -276,15 +277,15 @@ fn a_key_that_ended_while_one_of_two_operators_stood_still_is_published_at_a_lim
     late(2, true, |_| {}).assert_limit(Promise::I9);
     late(2, false, |_| {}).assert_broken(Promise::I9, "does not work");
     late(1, true, |_| {}).assert_broken(Promise::I9, "does not work");
-    // It went on, and believed what it knew from before.
+    // After the pause it trusted its former knowledge.
     late(2, true, |story| story.get_key(2)).assert_broken(Promise::I9, "does not work");
     late(2, true, Story::get_claim).assert_broken(Promise::I9, "does not work");
 }
 
 #[test]
 fn a_key_that_one_of_two_operators_made_and_deleted_is_made_again_at_a_limit() {
-    // Is stopped before it makes the key, and makes it when the other has made it and seen the
-    // claim's deletion past it.
+    // Is paused before it creates the key, and creates it after the other operator has created it
+    // and processed the claim's deletion.
     let late = |operators, stopped: bool, goes: bool, by| {
         let mut story = Story::bound("Retain");
         story.setting.operators = operators;

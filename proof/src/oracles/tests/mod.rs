@@ -1,4 +1,4 @@
-//! Each oracle sees its promise broken on purpose, and nothing where it is kept.
+//! Tests that each oracle finds violations of its promises, and finds none where they are kept.
 
 mod accesses;
 mod adoption;

@@ -1,4 +1,4 @@
-//! I2 and I3: what is to be kept is kept.
+//! Tests of I2 and I3: data that is to be kept is kept.
 
 use s3_sim::BucketSnapshot;
 use stowage_world::effects::{CallFault, Fault, KubeFault};
@@ -13,7 +13,7 @@ fn nothing_is_destroyed_by_a_pass_that_read_the_policy_retain() {
         claim["spec"]["deletionPolicy"] = "Retain".into();
         claim["spec"]["forceDelete"] = false.into();
     });
-    // What was confirmed before the edit is in flight.
+    // This call was confirmed before the edit, and is in flight.
     story.s3("DeleteObjects", |_| {});
     story.assert_kept();
     story.get_claim();
@@ -72,7 +72,7 @@ fn no_slice_follows_another_without_reading_the_claim_again() {
     with(5)(&mut story.bucket);
     story.s3("DeleteObjects", with(4));
     story.change_claim(By::Other, |claim| claim["spec"]["forceDelete"] = false.into());
-    // It goes on with the slice that it began before the edit.
+    // It finishes the slice that it began before the edit.
     story.s3("DeleteObjects", with(3));
     story.assert_kept();
     story.s3("DeleteObjects", with(2));

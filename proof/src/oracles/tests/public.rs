@@ -1,4 +1,4 @@
-//! Public access: I7, I12, I15 and I16 of anonymous bindings.
+//! Tests of public access: I7, I12, I15 and I16 of anonymous bindings.
 
 use serde_json::{Value, json};
 use stowage_world::OPERATOR_NAMESPACE;
@@ -9,7 +9,7 @@ use super::story::{BUCKET, By, Story, UID, encode, key_name, record};
 
 const BINDING: &str = "ab-0a1b";
 
-/// The binding of a claim that asks for five requests a second.
+/// Returns the binding of a claim that requests a limit of five requests per second.
 fn binding() -> Value {
     let labels = json!({"broker.stowage.io/role": "anonymous-binding", "broker.stowage.io/claim-uid": UID});
     let data = json!({
@@ -27,7 +27,7 @@ fn change(story: &mut Story, by: By, change: impl FnOnce(&mut Value)) {
     story.change(by, "secrets", OPERATOR_NAMESPACE, BINDING, change);
 }
 
-/// A bound claim that asks for public access, and has it.
+/// A bound claim that requests public access, and has it.
 fn open() -> Story {
     let mut story = Story::bound("Retain");
     story.change_claim(By::Other, |claim| {
@@ -38,7 +38,7 @@ fn open() -> Story {
     story
 }
 
-/// The same, which is being deleted.
+/// Like [`open`], for a claim that is being deleted.
 fn going() -> Story {
     let mut story = open();
     story.begin_deletion();
@@ -134,7 +134,7 @@ fn a_bucket_that_is_let_go_of_is_not_left_open() {
     let mut story = open();
     story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1");
     story.assert_broken(Promise::I15, "which is still open to the public");
-    // Its backend points elsewhere, and the bucket is there: it keeps its name.
+    // Its backend points elsewhere, and the bucket exists there: the binding keeps its name.
     let elsewhere = |bucket| {
         let mut record = record(UID);
         record["data"]["endpoint"] = encode("http://other.example:9000").into();
@@ -167,13 +167,13 @@ fn public_access_is_withdrawn_before_a_key_is_revoked() {
     story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, BINDING);
     revoke(&mut story, By::Operator);
     story.assert_kept();
-    // It is on its way, and waits for somebody's finalizer.
+    // Its binding is being deleted, and a foreign finalizer keeps it.
     let mut story = going();
     change(&mut story, By::Other, |it| it["metadata"]["finalizers"] = json!(["example.com/backup"]));
     change(&mut story, By::Operator, |it| it["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z".into());
     revoke(&mut story, By::Operator);
     story.assert_kept();
-    // One whose time has come goes for that.
+    // A key that has expired may be deleted for that reason.
     let mut story = open();
     story.ask_for_rotation();
     story.mint(2);

@@ -1,4 +1,4 @@
-//! E1, E3 and L3: nothing at rest, nothing twice, nothing in vain.
+//! Tests of E1, E3 and L3: no changes at rest, no repeated and no futile changes.
 
 use http::Method;
 use seeded::VirtualClock;
@@ -49,7 +49,7 @@ fn each_of_two_operators_looks_by_itself() {
     story.assert_kept();
 }
 
-/// A gateway has measured a bucket, and both operators hear of it at once.
+/// A gateway has measured a bucket, and both operators learn of it at once.
 #[test]
 fn each_of_two_operators_tells_once_what_a_bucket_holds() {
     let told = |story: &mut Story| {
@@ -79,7 +79,7 @@ fn each_of_two_operators_tells_once_what_a_bucket_holds() {
     alone.assert_broken(Promise::E1, "PATCH bucketclaims team-a/photos");
 }
 
-/// A bound claim at rest; these seconds later the operator reads as told.
+/// A bound claim at rest; the operator sends these reads, each this many seconds later.
 fn reads_at_rest(verb: KubeVerb, seconds: &[u64]) -> Story {
     let mut story = at_rest();
     for second in seconds {
@@ -239,7 +239,7 @@ fn two_operators_do_not_count_against_each_other() {
     story.assert_broken(Promise::E2, "bucketCount of backend main goes to and fro");
 }
 
-/// A claim whose key was made just now.
+/// A claim whose key was created just now.
 fn with_a_new_key() -> Story {
     let mut story = Story::bound("Retain");
     let now = story.now.to_string();
@@ -262,14 +262,14 @@ fn a_rotation_that_is_asked_for_comes_within_its_bound() {
     story.assert_kept();
 }
 
-/// The operator reads the claim: it is there, and does something.
+/// The operator reads the claim, so that it is known to be working.
 fn is_there(story: &mut Story) {
     story.get_claim();
     let began = story.now.duration_since(VirtualClock::epoch()).as_millis().try_into().expect("it is later");
     story.amend_last(|line| line.began_ms = began);
 }
 
-/// A tenant uses its key, so that something happens.
+/// A tenant uses its key, so that there is an event.
 fn later(story: &mut Story, seconds: i64) {
     story.wait(seconds);
     story.used(1, true);
@@ -297,7 +297,7 @@ fn a_rotation_that_was_asked_for_does_not_come_late() {
     assert_eq!(story.judge().violations.len(), 1, "it is told once");
 }
 
-/// What keeps a rotation: trouble, an old key, and that it was asked for a moment ago.
+/// A rotation is delayed by trouble, by an old key, and by a request made a moment ago.
 #[test]
 fn nobody_waits_too_long_for_a_rotation_that_something_keeps() {
     let mut story = with_a_new_key();

@@ -1,4 +1,4 @@
-//! Revocations: what they excuse of I6 and I8, and how I6, I7 and L3 are broken by one.
+//! Tests of revocations: what they excuse of I6 and I8, and how they can break I6, I7 and L3.
 
 use seeded::VirtualClock;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -7,7 +7,7 @@ use stowage_world::history::What;
 use super::super::Promise;
 use super::story::{By, Story, encode, key_name};
 
-/// A bound claim whose key has leaked.
+/// A bound claim whose key has leaked and whose user requests a revocation.
 fn asked() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);
@@ -17,7 +17,7 @@ fn asked() -> Story {
     story
 }
 
-/// The record notes that keys are revoked up to this generation.
+/// The record notes that keys up to this generation are revoked.
 fn note(story: &mut Story, through: u32) {
     story.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
         record["data"]["generation"] = encode(&(through + 1).to_string()).into();
@@ -30,7 +30,7 @@ fn end(story: &mut Story, number: u32) {
     story.remove(By::Operator, "secrets", OPERATOR_NAMESPACE, &key_name(number));
 }
 
-/// The next key is there, and is told.
+/// The next key is created, published and reported.
 fn go_on(story: &mut Story, number: u32) {
     story.mint(number);
     story.publish(number);
@@ -47,7 +47,7 @@ fn a_key_that_is_revoked_ends_before_its_time() {
     story.note(What::AtRest);
     story.assert_kept();
 
-    // Where its Secret is not to be had to go, it gets an end that is over.
+    // If its Secret can't be deleted, it gets an expiry in the past.
     kept.stamp(1, 86_400);
     kept.stamp(1, -86_400);
     end(&mut kept, 1);
@@ -100,7 +100,7 @@ fn at_rest_nothing_is_there_that_is_revoked() {
     story.assert_broken_in_the_end(Promise::I7, "is revoked, and Secret vc-akia1 is still there");
 }
 
-/// A tenant uses its key, so that something happens.
+/// A tenant uses its key, so that there is an event.
 fn later(story: &mut Story, seconds: i64) {
     story.wait(seconds);
     story.used(1, true);

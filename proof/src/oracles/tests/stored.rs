@@ -1,4 +1,5 @@
-//! I11, I13 and I16: what is written, how, and whether it is true.
+//! Tests of I11, I13 and I16: the content of writes, their preconditions, and the truth of the
+//! status.
 
 use http::Method;
 use rstest::rstest;
@@ -149,7 +150,7 @@ fn a_secret_stays_its_claims() {
     story.assert_broken(Promise::I13, "is given to another claim");
 }
 
-/// At rest, after this was done to a bound claim.
+/// A bound claim at rest, after this change.
 fn at_rest(change: impl FnOnce(&mut Story)) -> Story {
     let mut story = Story::bound("Retain");
     story.wait(60);

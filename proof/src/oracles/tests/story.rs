@@ -1,4 +1,4 @@
-//! Histories made by hand: one claim, `team-a/photos`, and everything that belongs to it.
+//! Handwritten histories: one claim, `team-a/photos`, and everything that belongs to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,20 +22,20 @@ pub(super) const BUCKET: &str = "team-a-photos";
 pub(super) const ADMIN_ID: &str = "ADMIN";
 pub(super) const ADMIN: &str = "an-admin-secret-that-is-long-enough";
 
-/// Who acts.
+/// The actor of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Operator,
     Other,
 }
 
-/// A history being made.
+/// A history under construction.
 #[derive(Clone)]
 pub(super) struct Story {
     pub(super) now: Timestamp,
     pub(super) setting: Setting,
     pub(super) shown: Vec<Shown>,
-    /// The one bucket.
+    /// The only bucket.
     pub(super) bucket: Option<BucketSnapshot>,
     events: Vec<Event>,
     lines: Vec<Line>,
@@ -43,7 +43,7 @@ pub(super) struct Story {
 }
 
 impl Story {
-    /// Nothing but the admin's Secret.
+    /// Creates a history with the admin's Secret only.
     pub(super) fn new() -> Self {
         let mut story = Self {
             now: Timestamp::from_second(1_893_456_000).unwrap(),
@@ -68,7 +68,7 @@ impl Story {
         story
     }
 
-    /// A claim with this policy that the operator has bound, step by step.
+    /// Creates a history in which the operator binds a claim with this policy, step by step.
     pub(super) fn bound(policy: &str) -> Self {
         let mut story = Self::new();
         story.make_claim(policy);
@@ -89,7 +89,8 @@ impl Story {
         story
     }
 
-    /// The claim is deleted and read, its record settled and its keys gone, its bucket looked at.
+    /// Creates a history in which the claim is deleted and read, its record settled, its keys
+    /// deleted, and its bucket read.
     pub(super) fn about_to_destroy(policy: &str) -> Self {
         let mut story = Self::bound(policy);
         story.wait(60);
@@ -124,7 +125,7 @@ impl Story {
         self.change_claim(By::Other, |claim| claim["metadata"]["deletionTimestamp"] = at.into());
     }
 
-    /// The record says that no access opens the bucket any more.
+    /// The record notes that no access opens the bucket any more.
     pub(super) fn end_accesses(&mut self) {
         self.change(By::Operator, "secrets", OPERATOR_NAMESPACE, "br-1", |record| {
             record["data"]["ending"] = encode("true").into();
@@ -206,7 +207,7 @@ impl Story {
         self.events.push(Event { at: self.now, effect, what: What::Stored(stored) });
     }
 
-    /// The operator asks for a write; what comes of it is told apart.
+    /// The operator sends a write request; its effects are added separately.
     pub(super) fn ask(&mut self, method: http::Method, plural: &str, name: &str, content_type: &str, body: &Value) {
         let effect = Some(self.kube_line(KubeVerb::Patch, plural, "team-a", name, 200));
         let asked = Asked {
@@ -221,18 +222,18 @@ impl Story {
         self.events.push(Event { at: self.now, effect, what: What::Asked(asked) });
     }
 
-    /// The operator tells an Event.
+    /// The operator sends an Event.
     pub(super) fn tell_event(&mut self) {
         self.kube_line(KubeVerb::Create, "events", "team-a", "", 201);
     }
 
-    /// The operator tells an Event so many milliseconds into the run, and the API server fails.
+    /// The operator sends an Event this many milliseconds into the run, and the API server fails.
     pub(super) fn lose_event(&mut self, began_ms: u64) {
         self.kube_line(KubeVerb::Create, "events", "team-a", "", 500);
         self.amend_last(|line| line.began_ms = began_ms);
     }
 
-    /// The operator reads the admin's Secret so many milliseconds into the run.
+    /// The operator reads the admin's Secret this many milliseconds into the run.
     pub(super) fn read(&mut self, verb: KubeVerb, began_ms: u64) {
         self.kube_line(verb, "secrets", OPERATOR_NAMESPACE, "s3-admin", 200);
         self.amend_last(|line| line.began_ms = began_ms);
@@ -267,27 +268,27 @@ impl Story {
         number
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls so far.
     pub(super) fn calls(&self) -> u64 {
         self.lines.len() as u64
     }
 
-    /// What happened last came of an earlier call, which had been under way since.
+    /// Attributes the last event to an earlier call, which was in flight until now.
     pub(super) fn came_of(&mut self, number: u64) {
         self.events.last_mut().expect("something happened").effect = Some(number);
     }
 
-    /// The last call of the trace was another operator's.
+    /// Attributes the last call of the trace to another operator.
     pub(super) fn by_another(&mut self) {
         self.amend_last(|line| line.instance = 2);
     }
 
-    /// The last call of the trace, as something else.
+    /// Changes the last call of the trace.
     pub(super) fn amend_last(&mut self, change: impl FnOnce(&mut Line)) {
         change(self.lines.last_mut().expect("there was a call"));
     }
 
-    /// The operator calls the store, which does this to the bucket.
+    /// The operator calls the store, which changes the bucket this way.
     pub(super) fn s3(&mut self, operation: &str, change: impl FnOnce(&mut Option<BucketSnapshot>)) {
         let operation = S3Operation::named(operation).expect("there is such an operation");
         let before = self.bucket.clone();
@@ -300,7 +301,7 @@ impl Story {
         self.events.push(Event { at: self.now, effect: Some(number), what: What::Called(called) });
     }
 
-    /// The last call was signed with this key, at this host.
+    /// Sets the key and the host of the last call.
     pub(super) fn amend_signer(&mut self, id: &str, at: &str) {
         let Some(What::Called(called)) = self.events.last_mut().map(|event| &mut event.what) else {
             panic!("the last event is no call");
@@ -314,7 +315,7 @@ impl Story {
         self.note(What::Used(used));
     }
 
-    /// The same at a gateway, counted from 0.
+    /// A tenant uses a key at the gateway of this index.
     pub(super) fn used_at(&mut self, gateway: usize, number: u32, allowed: bool) {
         let used = self.use_of(number, allowed);
         self.note(What::UsedAt { gateway, used });
@@ -350,19 +351,19 @@ impl Story {
         judge(&Case { history: &history, end: &end, setting: &self.setting, shown: &self.shown })
     }
 
-    /// Asserts that nothing is broken.
+    /// Asserts that no promise is broken and no limit was met.
     #[track_caller]
     pub(super) fn assert_kept(&self) {
         assert_eq!(self.judge(), Judgement::default());
     }
 
-    /// Asserts that this promise is broken, in these words, at the last event.
+    /// Asserts that this promise is broken at the last event, with these words in the message.
     #[track_caller]
     pub(super) fn assert_broken(&self, promise: Promise, words: &str) {
         self.assert_found(promise, words, Some(self.events.len() - 1));
     }
 
-    /// Asserts that this promise is broken in the end, in these words.
+    /// Asserts that this promise is broken in the end, with these words in the message.
     #[track_caller]
     pub(super) fn assert_broken_in_the_end(&self, promise: Promise, words: &str) {
         self.assert_found(promise, words, None);
@@ -378,13 +379,13 @@ impl Story {
         assert!(!format!("{judgement:?}").contains("secret-of-key"), "a secret key is told");
     }
 
-    /// Asserts that nothing is broken, but that this limit was met.
+    /// Asserts that no promise is broken, and that this limit was met.
     #[track_caller]
     pub(super) fn assert_limit(&self, promise: Promise) {
         self.assert_limits(&[promise]);
     }
 
-    /// Asserts that nothing is broken, but that these limits were met, in this order.
+    /// Asserts that no promise is broken, and that these limits were met, in this order.
     #[track_caller]
     pub(super) fn assert_limits(&self, promises: &[Promise]) {
         let judgement = self.judge();
@@ -463,7 +464,7 @@ pub(super) fn tag(bucket: &mut Option<BucketSnapshot>, uid: &str) {
     }
 }
 
-/// The bucket as a stranger has made it again: for somebody else, in use.
+/// Returns the bucket as replaced by a stranger: with another owner's tags, and not empty.
 pub(super) fn usurped(created: Timestamp) -> BucketSnapshot {
     let mut bucket = Some(empty_bucket(created));
     tag(&mut bucket, "another");

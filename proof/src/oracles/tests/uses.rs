@@ -1,4 +1,4 @@
-//! The history of each key as tenants meet it: I6 and I7.
+//! Tests of I6 and I7: the history of each key as tenants see it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use stowage_world::history::{Tried, What};
 use super::super::Promise;
 use super::story::{BUCKET, By, Story, encode, key, key_id, key_name};
 
-/// Key 1 has two minutes left.
+/// Key 1 ends in two minutes.
 fn ending() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);
@@ -29,7 +29,7 @@ fn a_key_is_accepted_to_its_end_and_denied_from_then_on() {
     story.wait(1);
     story.assert_kept();
     story.used(1, true);
-    // The gateway may not have seen the end that the operator set, but it set it long ago.
+    // The lag is no excuse: the operator set the end long ago.
     story.assert_broken(Promise::I7, "which is over");
 }
 
@@ -84,7 +84,7 @@ fn after_its_lag_the_gateway_knows() {
     story.assert_broken(Promise::I7, "which is over");
 }
 
-/// The backend of key 1, at these endpoints.
+/// Sets the endpoints of key 1's backend.
 fn pointed(story: &mut Story, endpoint: &str, former: &[&str]) {
     let spec = json!({"endpoint": endpoint, "formerEndpoints": former});
     story.put(By::Other, "s3backends", "", "main", json!({"spec": spec}));

@@ -1,5 +1,5 @@
-//! The production operator in a world: judged clean, with and without faults; and how long judging
-//! takes.
+//! Tests with the production operator in a world: it breaks no promise, with and without faults.
+//! And the duration of the judgement.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ use super::super::{Canonical, Case, Judgement, Setting, Shown, canonical, judge}
 
 const BUCKET: &str = "team-a-photos";
 
-/// What a user does.
+/// The actions of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Create,
@@ -25,12 +25,12 @@ enum Act {
     DeleteForced,
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Run {
     judgement: Judgement,
     end: Canonical,
     history: History,
-    /// How long it took to judge it, at best.
+    /// Shortest duration of the judgement.
     took: Duration,
 }
 
@@ -83,7 +83,7 @@ async fn perform(world: &World, act: Act) {
     }
 }
 
-/// A tenant reads the consumer Secret and tries what it holds.
+/// Reads the consumer Secret as a tenant, and tries its key.
 async fn use_key(world: &World) {
     let facts = world.facts();
     let secret = facts.object("secrets", "team-a", "photos-s3");
@@ -151,7 +151,7 @@ fn the_end_is_that_of_another_seed_and_of_a_run_with_a_crash(#[case] act: Act) {
     assert_eq!(end.difference(&run(1, act, "kube:create secrets@2 lost-answer").end), None);
 }
 
-/// What the judgement of a run costs must not grow out of proportion with it.
+/// The cost of judging a run must not grow out of proportion to its length.
 #[test]
 fn a_thousand_events_are_judged_without_effort() {
     let run = run(1, Act::Rotate, "");

@@ -1,4 +1,4 @@
-//! Keys and tenants over time, drawn.
+//! The drawing of keys and tenants over time.
 
 use maud::{Markup, html};
 
@@ -7,20 +7,20 @@ use crate::explorer::timeline::clock;
 
 /// Size of the drawing, in its own units.
 const WIDTH: f64 = 1000.0;
-/// Where time begins: names stand before it.
+/// Start of the time axis; names are to its left.
 const LEFT: f64 = 210.0;
 const RIGHT: f64 = 20.0;
-/// Height of a lane, and of the bar in it.
+/// Height of a lane and of the bar in it.
 const LANE: f64 = 34.0;
 const BAR: f64 = 16.0;
-/// Colours of keys, used again and again.
+/// Number of colours of keys, used in turn.
 const COLOURS: usize = 6;
-/// Uses of a tenant that are drawn; of more, one in so many.
+/// Number of a tenant's uses that are drawn; if there are more, only every n-th is.
 const MOST_USES: usize = 600;
-/// Parts of the time axis.
+/// Number of sections of the time axis.
 const TICKS: i64 = 8;
 
-/// The drawing of a chart.
+/// Draws a chart.
 pub(super) fn draw(chart: &KeyChart) -> Markup {
     let scale = Scale { from: chart.window.0, to: chart.window.1 };
     let keys: Vec<(usize, &Key)> = chart.keys.iter().enumerate().filter(|(_, key)| scale.shows(key)).collect();
@@ -43,7 +43,7 @@ pub(super) fn draw(chart: &KeyChart) -> Markup {
     }
 }
 
-/// Time to place.
+/// Conversion of times to horizontal positions.
 struct Scale {
     from: i64,
     to: i64,
@@ -89,7 +89,7 @@ fn colour(key: Option<usize>) -> String {
     key.map_or_else(|| "none".to_owned(), |key| format!("k{}", key % COLOURS))
 }
 
-/// A piece of a bar from one time to another.
+/// Draws a section of a bar, from one time to another.
 fn bar(scale: &Scale, top: f64, span: (i64, i64), class: &str, title: &str) -> Markup {
     let (from, to) = (scale.x(span.0), scale.x(span.1));
     html! {
@@ -141,7 +141,7 @@ fn uses(scale: &Scale, top: f64, tenant: &Tenant) -> Markup {
     let middle = top + BAR / 2.0;
     html! {
         (name(top, &format!("tenant {}", tenant.name)))
-        // A refusal is never left out.
+        // Every refusal is drawn.
         @for (_, it) in shown.iter().enumerate().filter(|(place, it)| !it.allowed || place % step == 0) {
             @let x = scale.x(it.at);
             @let told = format!("{} {} at {}", it.key.map_or_else(|| "unknown key".to_owned(), KeyChart::name),

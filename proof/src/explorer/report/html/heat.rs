@@ -1,15 +1,15 @@
-//! The heat table: how often each fault met a call, by scenario, under the phase that the scenario
-//! is about.
+//! The heat table: the number of times that each fault met a call, by scenario, grouped by the
+//! phase of the scenario.
 
 use maud::{Markup, html};
 
 use crate::explorer::report::{CampaignReport, ScenarioCoverage};
 use crate::explorer::scenario::ScenarioPhase;
 
-/// Steps of heat, the coldest being nothing at all.
+/// Number of heat levels; level 0 means none at all.
 const STEPS: u32 = 5;
 
-/// Faults by scenarios, with counts.
+/// Renders the table of faults by scenarios, with counts.
 pub(super) fn table(report: &CampaignReport) -> Markup {
     let mut columns: Vec<(&String, &ScenarioCoverage)> = report.scenarios.iter().collect();
     columns.sort_by_key(|(name, row)| (row.phase, name.as_str()));
@@ -41,7 +41,7 @@ pub(super) fn table(report: &CampaignReport) -> Markup {
     }
 }
 
-/// Each phase with the number of its columns.
+/// Returns each phase with the number of its columns.
 fn phases(columns: &[(&String, &ScenarioCoverage)]) -> Vec<(ScenarioPhase, usize)> {
     let mut phases: Vec<(ScenarioPhase, usize)> = Vec::new();
     for (_, row) in columns {
@@ -53,7 +53,8 @@ fn phases(columns: &[(&String, &ScenarioCoverage)]) -> Vec<(ScenarioPhase, usize
     phases
 }
 
-/// A step of heat, by the count's logarithm: one differs from none more than a thousand from two.
+/// Returns the heat level of a count, by its logarithm: the step from zero to one is larger than
+/// that from two to a thousand.
 fn heat(count: u64, most: u64) -> u32 {
     if count == 0 {
         return 0;

@@ -1,4 +1,4 @@
-//! A report as one HTML page that needs nothing else: no scripts, no fonts, no network.
+//! A report as one HTML page without dependencies: no scripts, no fonts, no network.
 
 mod chart;
 mod heat;
@@ -12,10 +12,10 @@ use super::text::virtual_time;
 use super::{CampaignReport, Drawings, Failure, Slow};
 
 const STYLE: &str = include_str!("style.css");
-/// Schedules shown of the slowest and of the longest.
+/// Number of schedules in the lists of the slowest and of the longest.
 const MOST_SLOW: usize = 10;
 
-/// The page of a report.
+/// Renders the page of a report.
 pub fn page(report: &CampaignReport, drawings: &Drawings) -> String {
     let title = format!("Stowage explored: {} schedules", report.schedules);
     let page = html! {

@@ -6,7 +6,7 @@ use crate::explorer::timeline::clock;
 use crate::explorer::timeline::text::{Shown, fold};
 use crate::explorer::timeline::{Row, Timeline, Weight};
 
-/// The timeline, what is routine folded.
+/// Renders the timeline, with routine events folded.
 pub(super) fn table(timeline: &Timeline) -> Markup {
     html! {
         div.wide { table.timeline {
