@@ -50,7 +50,7 @@ pub(super) fn beginning(
 ) -> Beginning {
     let (accesses, foreign) = kinds;
     static BEGINNINGS: LazyLock<Mutex<BTreeMap<Origin, Beginning>>> = LazyLock::new(Mutex::default);
-    // A panic elsewhere cannot leave a partial entry, so the lock needs no poisoning.
+    // An entry is complete or absent, even if a thread that created one panicked.
     let mut beginnings = BEGINNINGS.lock();
     let origin = Origin { seed, writes_before, at: clock.now(), accesses, foreign };
     if beginnings.len() >= KEPT && !beginnings.contains_key(&origin) {

@@ -23,7 +23,7 @@ pub struct Options {
     pub max_concurrent_reconciles: u16,
     /// Interval at which the operator looks at objects at rest.
     pub resync_interval: Duration,
-    /// Optional contents of consumer Secrets.
+    /// Settings for the contents of consumer Secrets.
     pub publishing: Publishing,
     /// Number of earlier writes in the cluster. resourceVersions continue from it.
     pub writes_before: u64,

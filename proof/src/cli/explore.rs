@@ -159,7 +159,7 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     };
     let interrupted = interrupt.asked() && !report.complete;
     match ended {
-        // An interrupted run that has not run any schedule is no failure.
+        // After an interrupt, it is no error that no schedule was run.
         Err(why) if !interrupted || report.schedules > 0 => Err(why.into()),
         _ if interrupted => Err(Failure::Interrupted(format!("interrupted after {} schedules", report.schedules))),
         _ => Ok(()),

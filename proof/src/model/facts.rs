@@ -54,7 +54,7 @@ impl Uid {
 pub(super) struct Spec {
     /// Number of the backend.
     pub(super) backend: u8,
-    /// What happens to the bucket when the claim is deleted.
+    /// Deletion policy for the bucket.
     pub(super) deletion: Policy,
     /// True if the consumer Secret has its second name.
     pub(super) renamed: bool,

@@ -126,10 +126,10 @@ impl Call {
     }
 }
 
-/// When a claim is looked at again.
+/// Time of the next look at a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ending {
-    /// When something changes.
+    /// At the next change.
     Change,
     /// After this many seconds.
     After(u32),
@@ -210,7 +210,7 @@ pub(super) struct Heard {
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
 }
 
-/// Cached objects at the start of a pass over the access.
+/// Inputs for the view at the start of a pass over the access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AccessBeginning {
     pub(super) access: u32,
@@ -219,7 +219,7 @@ pub(super) struct AccessBeginning {
     pub(super) heard: Heard,
 }
 
-/// Cached objects at the start of a pass.
+/// Inputs for the view at the start of a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Beginning {
     pub(super) claim: u32,

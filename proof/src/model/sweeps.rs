@@ -1,5 +1,5 @@
-//! Conversations with sweeps of a claim's or the access's Secrets. A sweep is called once for each
-//! distinct knowledge.
+//! Conversations with sweeps of a claim's or the access's Secrets. Equal states of a sweep are
+//! interned, so each is asked for its next step only once.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

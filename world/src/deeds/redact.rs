@@ -11,7 +11,7 @@ use super::Deed;
 
 /// Annotation in which kubectl stores the applied object, including a Secret's values.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// That annotation as a segment of a JSON pointer.
+/// The annotation as a segment of a JSON pointer.
 const LAST_APPLIED_STEP: &str = "kubectl.kubernetes.io~1last-applied-configuration";
 
 /// Metadata that only the API server sets. It is valid in a single cluster only.

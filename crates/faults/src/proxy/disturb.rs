@@ -33,7 +33,7 @@ pub(super) enum Disturbance {
     Duplicated,
     /// The second half of a document is missing.
     Truncated,
-    /// Just before a create, another object with that name is created.
+    /// Just before a create, an object with that name is created.
     Taken(Rival),
 }
 
