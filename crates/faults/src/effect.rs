@@ -125,7 +125,7 @@ impl<V: Vocabulary> Effect<V> {
     }
 
     /// Suspends the process before the request is sent. The request is sent when the process
-    /// continues, with whatever state the world has then.
+    /// continues, and by then the world may have changed.
     async fn stand_still(&self, stop: Stop) {
         self.instance.stop(stop);
         self.instance.moves().await;

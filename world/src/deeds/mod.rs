@@ -24,7 +24,7 @@ pub const MOST_STEPS: usize = 10_000;
 /// Maximum duration of a recording, including moves of the clock: a hundred years.
 const MOST_TIME: SignedDuration = SignedDuration::from_hours(100 * 366 * 24);
 
-/// Comment at the top of a written recording, for people who open the file.
+/// Comment at the top of a recording file.
 const HEAD: &str = "\
 # What was done in a simulator: stowage-proof replay --history plays it again.
 # Of Secrets only names are true: values are replaced, the same one for the same value. All else
