@@ -1,4 +1,4 @@
-//! The stores of a world, and who may use them.
+//! Stores of a world, and their credentials.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,24 @@ use crate::installation::{ADMIN_ACCESS_KEY, ADMIN_ACCOUNT, ADMIN_SECRET_KEY, STO
 use crate::manifests::Document;
 use crate::transport::authority;
 
-/// A backend that a store is made for.
+/// The store of a backend.
 #[derive(Clone, Debug)]
 pub struct BackendStore {
-    /// Name of the S3Backend that it is made for.
+    /// Name of its S3Backend.
     pub name: String,
-    /// Where the operator reaches the store; by path only, no bucket has a host name of its own.
+    /// Endpoint at which the operator reaches the store. Requests are path-style only.
     pub endpoint: Endpoint,
     /// Region of the store.
     pub region: String,
-    /// Account that its buckets belong to.
+    /// Account that owns its buckets.
     pub account: String,
-    /// Admin credentials, access key id and secret key; without them the operator is turned away.
+    /// Admin credentials, access key id and secret key. Without them the store refuses the
+    /// operator.
     pub keys: Option<(String, String)>,
 }
 
 impl BackendStore {
-    /// Backend `main` at [`STORE_ENDPOINT`].
+    /// Returns the backend `main` at [`STORE_ENDPOINT`].
     pub fn main() -> Self {
         Self {
             name: "main".to_owned(),
@@ -39,9 +40,9 @@ impl BackendStore {
         }
     }
 
-    /// The stores that manifests speak of: one for each S3Backend among them, which accepts the
-    /// admin credentials that its Secret holds, if that is among them too. Equal credentials are
-    /// one account. What is malformed is passed over: to refuse it is the API server's business.
+    /// Returns the stores for manifests: one per S3Backend. It accepts the admin credentials in the
+    /// backend's Secret, if the manifests have it. Equal credentials belong to one account.
+    /// Malformed documents are skipped, because the API server refuses them.
     pub fn of_manifests(documents: &[Document]) -> Vec<Self> {
         let backends: Vec<S3Backend> = of_kind(documents, "S3Backend");
         let secrets: Vec<Secret> = of_kind(documents, "Secret");
@@ -56,8 +57,8 @@ impl BackendStore {
         backends.iter().filter_map(store).collect()
     }
 
-    /// The store that a backend speaks of, which accepts the credentials in its Secret, if that is
-    /// there; `None` for a malformed one.
+    /// Returns the store of a backend, which accepts the credentials in `secret`, if any; `None` if
+    /// the backend is malformed.
     pub fn of(backend: &S3Backend, secret: Option<&Secret>) -> Option<Self> {
         let keys = secret.and_then(|secret| admin_keys(secret, &backend.spec.admin_credentials_secret_ref));
         Some(Self {
@@ -70,7 +71,7 @@ impl BackendStore {
     }
 }
 
-/// The documents of a kind, as far as they are well-formed.
+/// Returns the well-formed documents of a kind.
 fn of_kind<T: DeserializeOwned>(documents: &[Document], kind: &str) -> Vec<T> {
     let wanted = |document: &&Document| document.object.types.as_ref().is_some_and(|types| types.kind == kind);
     let typed = |document: &Document| serde_json::from_value(serde_json::to_value(&document.object).ok()?).ok();
@@ -86,7 +87,7 @@ fn admin_keys(secret: &Secret, reference: &AdminCredentialsSecretRef) -> Option<
     Some((field(&reference.access_key_field)?, field(&reference.secret_key_field)?))
 }
 
-/// One store for each endpoint, in the region of the first backend that names it.
+/// Creates one store per endpoint, in the region of the first backend that names it.
 pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &WallClock) -> BTreeMap<Endpoint, Store> {
     let mut stores: BTreeMap<Endpoint, Store> = BTreeMap::new();
     for backend in backends {
@@ -102,8 +103,8 @@ pub(super) fn stores(backends: &[BackendStore], dialect: &Dialect, clock: &WallC
     stores
 }
 
-/// The account that the operator's buckets belong to, by host and port of the store; the first
-/// backend's that names it.
+/// Returns the account that owns the operator's buckets, by host and port of the store. If several
+/// backends name the store, the first one counts.
 pub(super) fn accounts(backends: &[BackendStore]) -> BTreeMap<String, String> {
     let mut accounts = BTreeMap::new();
     for backend in backends {

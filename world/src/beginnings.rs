@@ -1,6 +1,7 @@
-//! Clusters in which nothing has happened yet but that the CRDs were installed and the first
-//! namespaces made. All of that follows from seed, time and version, and takes longer than a short
-//! schedule's first calls: it is done once for all worlds that begin alike.
+//! Initial clusters, in which only the CRDs were installed and the first namespaces were created.
+//! They are determined by seed, time and version, and creating one takes longer than the first
+//! calls of a short schedule, so each is created once and shared by all worlds with the same
+//! beginning.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -16,31 +17,31 @@ use crate::history::{Chronicle, Event};
 use crate::installation::{OPERATOR_NAMESPACE, definitions};
 use crate::manifests;
 
-/// How a world begins.
+/// Initial state of a world.
 #[derive(Clone)]
 pub(super) struct Beginning {
     pub(super) cluster: Cluster,
-    /// What users have done in it.
+    /// Actions of users in it.
     pub(super) events: Vec<Event>,
 }
 
-/// What a beginning follows from.
+/// Inputs that determine an initial state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin {
     seed: u64,
     writes_before: u64,
     at: Timestamp,
-    /// There is the kind BucketAccess.
+    /// True if the cluster has the kind BucketAccess.
     accesses: bool,
-    /// There are ObjectBucketClaims, by these definitions.
+    /// Definitions of ObjectBucketClaims, if the cluster has them.
     foreign: Option<Foreign>,
 }
 
-/// Most beginnings that are kept; then they are made anew.
+/// Maximum number of cached initial states. When it is exceeded, the cache is cleared.
 const KEPT: usize = 64;
 
-/// The beginning of a world in which so many writes have been before. `kinds` are accesses, and
-/// ObjectBucketClaims.
+/// Returns the initial state of a world in which this many writes have happened before. `kinds`
+/// selects accesses and ObjectBucketClaims.
 pub(super) fn beginning(
     clock: &VirtualClock,
     seed: u64,
@@ -49,7 +50,7 @@ pub(super) fn beginning(
 ) -> Beginning {
     let (accesses, foreign) = kinds;
     static BEGINNINGS: LazyLock<Mutex<BTreeMap<Origin, Beginning>>> = LazyLock::new(Mutex::default);
-    // An entry is whole or not there, whatever happened to a thread that made one.
+    // An entry is complete or absent, even if a thread that created one panicked.
     let mut beginnings = BEGINNINGS.lock();
     let origin = Origin { seed, writes_before, at: clock.now(), accesses, foreign };
     if beginnings.len() >= KEPT && !beginnings.contains_key(&origin) {
@@ -59,8 +60,8 @@ pub(super) fn beginning(
     Beginning { cluster: made.cluster.copy(clock.clock()), events: made.events.clone() }
 }
 
-/// Made on a thread of its own: what is drawn on the way must not be missing in the runs that find
-/// it made.
+/// Creates an initial state on its own thread. Otherwise its random draws would be missing in runs
+/// that find it in the cache.
 fn made_apart(origin: Origin) -> Beginning {
     run_seeded(origin.seed, || make(origin))
 }
@@ -69,7 +70,7 @@ async fn make(Origin { seed, writes_before, at, accesses, foreign }: Origin) -> 
     let clock = VirtualClock::starting_at(at);
     let cluster = Cluster::new(clock.clock(), seed);
     cluster.pass_over_versions(writes_before);
-    // Without it a world is what it was before there were accesses, call by call.
+    // Without the kind, each call of a world is the same as before accesses existed.
     let count = definitions().len() - usize::from(!accesses);
     for definition in &definitions()[..count] {
         cluster.serve(definition).expect("the project's own CRDs are valid");
@@ -109,7 +110,7 @@ mod tests {
         );
     }
 
-    /// What users did before counts for a world as if they had done it there.
+    /// Actions of users in the initial state are part of the world's history.
     #[tokio::test(start_paused = true)]
     async fn the_first_namespaces_are_part_of_the_history() {
         let clock = VirtualClock::new();

@@ -1,4 +1,4 @@
-//! The wall clocks of a world: true time, and how far each actor's clock is off it.
+//! Wall clocks of a world: true time, and the offset of each actor's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,11 +8,11 @@ use seeded::WallClock;
 
 use crate::effects::Actor;
 
-/// How far clocks are off true time. Clones are the same clocks.
+/// Offsets of the clocks from true time. Clones share the same clocks.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks(Arc<Ahead>);
 
-/// Seconds that each is ahead.
+/// Offset of each clock in seconds; positive if it is ahead.
 #[derive(Debug, Default)]
 struct Ahead {
     operator: AtomicI64,
@@ -21,13 +21,13 @@ struct Ahead {
 }
 
 impl Clocks {
-    /// Moves a clock by so many seconds; says how far it is ahead then.
+    /// Moves a clock by this many seconds. Returns its new offset.
     pub(super) fn step(&self, actor: Actor, seconds: i32) -> i64 {
         let seconds = i64::from(seconds);
         self.ahead(actor).fetch_add(seconds, Ordering::Relaxed).saturating_add(seconds)
     }
 
-    /// The clock of an actor, as a function.
+    /// Returns the clock of an actor as a function.
     pub fn of(&self, actor: Actor, true_time: WallClock) -> WallClock {
         let clocks = self.clone();
         Arc::new(move || {

@@ -1,4 +1,4 @@
-//! What the operator of a world is told.
+//! Configuration of the operator in a world.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use stowage_operator::upstream::Limits;
 use crate::installation::{GATEWAY_ENDPOINT, OPERATOR_NAMESPACE, PROVISIONER};
 use crate::options::{Accesses, Options};
 
-/// What the operator is told in a world with these options.
+/// Returns the operator's configuration for these options.
 pub(crate) fn of(options: &Options) -> Config {
     Config {
         max_concurrent_reconciles: options.max_concurrent_reconciles,
@@ -24,7 +24,7 @@ pub(crate) fn of(options: &Options) -> Config {
     }
 }
 
-/// What the operator is told whose tenants reach the gateway at this endpoint; else its defaults.
+/// Returns the default configuration of an operator with this gateway endpoint.
 pub fn config_for(gateway: Endpoint) -> Config {
     Config {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),

@@ -1,8 +1,8 @@
-//! The manifests that worlds begin with: tenants' namespaces, admin credentials, a backend; and
-//! claims on it. They stand once, for scenarios and tests alike.
+//! Manifests that worlds begin with: tenants' namespaces, admin credentials, a backend, and claims
+//! on it. Scenarios and tests share them.
 
-/// Tenants' namespaces `team-a` and `team-b`, the admin Secret, opted in for every endpoint that
-/// the administrator of a world may give a backend, and the backend `main` of
+/// Manifests of the tenants' namespaces `team-a` and `team-b`, the admin Secret, opted in for every
+/// endpoint that the administrator of a world may give a backend, and the backend `main` of
 /// [`BackendStore::main`].
 ///
 /// [`BackendStore::main`]: super::BackendStore::main
@@ -29,8 +29,8 @@ spec:
   adminCredentialsSecretRef: {name: s3-admin, namespace: stowage-system}
 ";
 
-/// For the metadata of a Secret: its owner lets backends use it at these endpoints. Fields of a
-/// flow mapping.
+/// Returns the labels and annotations with which the owner of a Secret lets backends use it at
+/// these endpoints, as fields of a flow mapping.
 pub fn opted_in(endpoints: &str) -> String {
     format!(
         "labels: {{broker.stowage.io/backend-credentials: 'true'}}, \
@@ -38,13 +38,13 @@ pub fn opted_in(endpoints: &str) -> String {
     )
 }
 
-/// [`BASE`] with this in the spec of its backend, such as `adoptionPolicy: Any`.
+/// Returns [`BASE`] with these fields in the spec of its backend, such as `adoptionPolicy: Any`.
 pub fn base_with(spec: &str) -> String {
     BASE.replace("  adminCredentials", &format!("  {spec}\n  adminCredentials"))
 }
 
-/// Another backend with the same admin credentials, with this in its spec besides: fields of a
-/// flow mapping.
+/// Returns another backend with the same admin credentials and these additional spec fields, in
+/// flow mapping form.
 pub fn backend(name: &str, endpoint: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: broker.stowage.io/v1alpha1, kind: S3Backend, metadata: {{name: {name}}}, \
@@ -54,18 +54,18 @@ pub fn backend(name: &str, endpoint: &str, spec: &str) -> String {
     )
 }
 
-/// A claim on the backend `main`.
+/// Returns a claim on the backend `main`.
 pub fn claim(namespace: &str, name: &str) -> String {
     claim_with(namespace, name, "")
 }
 
-/// A claim on the backend `main` with this in its spec besides: fields of a flow mapping, such as
-/// `bucketName: x`.
+/// Returns a claim on the backend `main` with these additional spec fields in flow mapping form,
+/// such as `bucketName: x`.
 pub fn claim_with(namespace: &str, name: &str, spec: &str) -> String {
     claim_on("main", namespace, name, spec)
 }
 
-/// A claim on any backend, with this in its spec besides.
+/// Returns a claim on any backend, with these additional spec fields.
 pub fn claim_on(backend: &str, namespace: &str, name: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketClaim, metadata: {{name: {name}, namespace: {namespace}}}, \
@@ -73,7 +73,7 @@ pub fn claim_on(backend: &str, namespace: &str, name: &str, spec: &str) -> Strin
     )
 }
 
-/// An access with this in its spec: fields of a flow mapping.
+/// Returns an access with these spec fields in flow mapping form.
 pub fn access_with(namespace: &str, name: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: broker.stowage.io/v1alpha1, kind: BucketAccess, metadata: {{name: {name}, namespace: {namespace}}}, \

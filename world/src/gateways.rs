@@ -1,4 +1,4 @@
-//! The gateways of a world, and how faults come to their calls.
+//! The gateways of a world, and the injection of faults into their calls.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -20,16 +20,15 @@ use crate::transport::Stores;
 
 /// The gateways of a world.
 pub(super) struct Gateways {
-    /// They, at least one.
+    /// All gateways; at least one.
     pub(super) all: Vec<Gateway>,
-    /// What their calls are numbered and broken by, if they are.
+    /// Numbering and faults of their calls, if there is a plan.
     pub(super) effects: GatewayEffects,
-    /// What the stores are asked by them, where their calls are numbered.
+    /// Requests that the stores received from them, if their calls are numbered.
     pub(super) mailbox: Mailbox,
 }
 
-/// As many gateways as are asked for. With a plan, also an empty one, their calls are numbered and
-/// noted.
+/// Creates the gateways. With a plan, even an empty one, their calls are numbered and recorded.
 pub(super) fn gateways(options: &Options, cluster: &Cluster, stores: &Stores, clock: &WallClock) -> Gateways {
     let (plan, mailbox) = (options.gateway_plan.clone(), Mailbox::default());
     let are_numbered = plan.is_some();
@@ -55,7 +54,7 @@ fn numbered(own: &Own<'_>, effects: &GatewayEffects, mailbox: &Mailbox, cluster:
     Gateway::new(own.given(client, stores))
 }
 
-/// What a gateway has of its own.
+/// Parameters of one gateway.
 struct Own<'w> {
     number: u32,
     watch: Option<Duration>,
@@ -63,7 +62,7 @@ struct Own<'w> {
 }
 
 impl Own<'_> {
-    /// What a gateway is given whose clients have its own clock.
+    /// Returns the parameters of a gateway whose clients use its own clock.
     fn given<S>(&self, client: kube::Client, stores: S) -> Given<S> {
         Given {
             number: self.number,
@@ -78,7 +77,7 @@ impl Own<'_> {
     }
 }
 
-/// What is behind the gateways.
+/// The stores behind the gateways.
 #[derive(Debug)]
 struct Behind {
     stores: Stores,

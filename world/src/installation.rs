@@ -1,4 +1,4 @@
-//! How the operator is installed in every simulated cluster.
+//! Installation parameters of the operator in every simulated cluster.
 
 use std::sync::LazyLock;
 
@@ -7,21 +7,21 @@ use stowage_operator::api;
 
 /// The operator namespace.
 pub const OPERATOR_NAMESPACE: &str = "stowage-system";
-/// Account of the store that the operator's admin credentials belong to.
+/// Account of the operator's admin credentials at the store.
 pub const ADMIN_ACCOUNT: &str = "stowage-admin";
-/// Access key id of those credentials.
+/// Access key id of the admin credentials.
 pub const ADMIN_ACCESS_KEY: &str = "STOWAGEADMIN";
-/// Secret key of those credentials.
+/// Secret key of the admin credentials.
 pub const ADMIN_SECRET_KEY: &str = "stowage-admin-secret-key-for-demonstration";
-/// Where tenants reach the gateway.
+/// Endpoint at which tenants reach the gateway.
 pub const GATEWAY_ENDPOINT: &str = "http://gateway.example";
-/// Where the operator reaches the store.
+/// Endpoint at which the operator reaches the store.
 pub const STORE_ENDPOINT: &str = "http://s3.example:9000";
 
-/// What storage classes call the operator of a world that serves ObjectBucketClaims.
+/// Provisioner in storage classes that selects the operator in worlds with ObjectBucketClaims.
 pub const PROVISIONER: &str = "broker.stowage.io/bucket";
 
-/// The operator's CRDs, read once in a process: that of accesses last.
+/// Returns the operator's CRDs, parsed once per process. The last one is BucketAccess.
 pub fn definitions() -> &'static [ReadDefinition] {
     static DEFINITIONS: LazyLock<Vec<ReadDefinition>> = LazyLock::new(|| {
         let read = |crd| ReadDefinition::new(crd).expect("the project's own CRDs are valid");

@@ -1,4 +1,4 @@
-//! Manifests, applied as `kubectl apply --server-side` does.
+//! Manifests, and server-side apply like `kubectl apply --server-side`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,21 +11,21 @@ use kube::discovery::Scope;
 use parking_lot::Mutex;
 use stowage_operator::api::{ServedBy, wire};
 
-/// Field manager of what users apply.
+/// Field manager of applies by users.
 const MANAGER: &str = "kubectl";
 
 /// One document of a manifest file.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The file that it stands in.
+    /// Name of the file.
     pub file: String,
-    /// Which of its documents it is, counted from 1.
+    /// Number of the document in the file, counted from 1.
     pub number: usize,
     /// The object.
     pub object: DynamicObject,
 }
 
-/// A manifest that can't be read or is refused. Says where it stands.
+/// A manifest that cannot be parsed, or is refused. Includes the location.
 #[derive(Clone, Debug, thiserror::Error)]
 pub struct ManifestError {
     file: String,
@@ -39,10 +39,10 @@ impl fmt::Display for ManifestError {
     }
 }
 
-/// Reads the documents of a file; empty ones are passed over, but counted.
+/// Parses the documents of a file. Empty documents are skipped, but counted.
 ///
 /// # Errors
-/// When a document isn't YAML, or no Kubernetes object.
+/// Returns an error if a document is not YAML or not a Kubernetes object.
 pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();
     for (index, text) in split(yaml).into_iter().enumerate() {
@@ -52,7 +52,7 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
             continue;
         }
         let value: serde_json::Value = serde_saphyr::from_str(&text)
-            // Not with the snippet: it may be a Secret's.
+            // Without the snippet, which may be from a Secret.
             .map_err(|error| invalid(error.without_snippet().to_string()))?;
         let object: DynamicObject = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
         if object.types.is_none() || object.metadata.name.is_none() {
@@ -63,15 +63,14 @@ pub fn parse(file: &str, yaml: &str) -> Result<Vec<Document>, ManifestError> {
     Ok(documents)
 }
 
-/// What a manifest was read as.
+/// Result of parsing a manifest.
 type Read = Arc<Result<Vec<Document>, ManifestError>>;
 
-/// Reads the documents of a manifest once in a process, as thousands of schedules have the same. On
-/// a thread of its own: whatever the reading draws at random must not come from the seed of the
-/// first of them.
+/// Parses a manifest once per process, because thousands of schedules have the same one. Runs on
+/// its own thread: random draws during parsing must not come from the seed of the first schedule.
 ///
 /// # Panics
-/// When a thread can't be made.
+/// Panics if a thread cannot be created.
 pub fn read_once(yaml: &str) -> Read {
     static READ: Mutex<BTreeMap<String, Read>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock();
@@ -84,28 +83,28 @@ pub fn read_once(yaml: &str) -> Read {
     documents
 }
 
-/// Copies of the documents of a manifest that a world is made of.
+/// Returns copies of the documents of a manifest that a world is built from.
 ///
 /// # Panics
-/// When it is none.
+/// Panics if the manifest is invalid.
 fn known_good(yaml: &str) -> Vec<Document> {
     read_once(yaml).as_ref().clone().expect("the manifest is YAML")
 }
 
-/// Applies the documents of a manifest that a world is made of.
+/// Applies the documents of a manifest that a world is built from.
 ///
 /// # Panics
-/// When it is none, or is refused.
+/// Panics if the manifest is invalid or is refused.
 pub(super) async fn apply_known_good(client: &Client, yaml: &str) {
     for document in known_good(yaml) {
         apply(client, &document).await.expect("the manifest is good");
     }
 }
 
-/// The same, of a manifest whose backends have been served before, by this operator.
+/// Like [`apply_known_good`], for a manifest whose backends were served before by this operator.
 ///
 /// # Panics
-/// When it is none, or is refused.
+/// Panics if the manifest is invalid or is refused.
 pub(super) async fn apply_served(client: &Client, yaml: &str, operator: &ServedBy) {
     for mut document in known_good(yaml) {
         if document.object.types.as_ref().is_some_and(|types| types.kind == "S3Backend") {
@@ -116,9 +115,9 @@ pub(super) async fn apply_served(client: &Client, yaml: &str, operator: &ServedB
     }
 }
 
-/// The documents of a YAML stream: `---` at the start of a line begins a new one, but for the `---`
-/// that nothing but comments stands before. Blank lines stand in for all that comes earlier, so
-/// that positions are those in the stream.
+/// Splits a YAML stream into documents. A `---` at the start of a line begins a new one, except a
+/// first `---` that only comments precede. Blank lines replace everything before a document, so
+/// that error locations are those in the stream.
 fn split(yaml: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for (index, line) in yaml.lines().enumerate() {
@@ -138,43 +137,41 @@ fn is_comment(line: &str) -> bool {
     line.trim().is_empty() || line.trim_start().starts_with('#')
 }
 
-/// Whether objects of a kind live outside of namespaces. The simulated server has no discovery to
-/// ask.
+/// Returns true if objects of a kind are cluster-scoped. The simulated server has no discovery API.
 fn is_cluster_scoped(kind: &str) -> bool {
     matches!(kind, "Namespace" | "CustomResourceDefinition" | "S3Backend" | "StorageClass" | "ObjectBucket")
 }
 
 impl Document {
-    /// Which kind it is of.
+    /// Returns the kind of the object.
     ///
     /// # Errors
-    /// It says none.
+    /// Returns an error if it has no kind.
     pub fn kind(&self) -> Result<GroupVersionKind, ManifestError> {
         let types = self.object.types.as_ref().ok_or_else(|| self.failed("it has no kind".to_owned()))?;
         GroupVersionKind::try_from(types).map_err(|error| self.failed(error.to_string()))
     }
 
-    /// What is wrong with it, and where it stands.
+    /// Creates an error with the location of this document.
     pub fn failed(&self, message: String) -> ManifestError {
         ManifestError { file: self.file.clone(), number: self.number, message }
     }
 }
 
-/// Applies one document, with strict field validation, in the client's namespace where it names
-/// none.
+/// Applies one document with strict field validation. Without a namespace, it uses the client's.
 ///
 /// # Errors
-/// With the API server's own message, when it refuses.
+/// Returns the API server's message if it refuses the document.
 pub async fn apply(client: &Client, document: &Document) -> Result<DynamicObject, ManifestError> {
     let kind = document.kind()?;
     let scope = if is_cluster_scoped(&kind.kind) { Scope::Cluster } else { Scope::Namespaced };
     apply_as(client, document, &ApiResource::from_gvk(&kind), scope).await
 }
 
-/// The same, of a resource that is known to be of this scope.
+/// Like [`apply`], for a known resource and scope.
 ///
 /// # Errors
-/// With the API server's own message, when it refuses.
+/// Returns the API server's message if it refuses the document.
 pub async fn apply_as(
     client: &Client,
     document: &Document,

@@ -1,4 +1,4 @@
-//! The operator's lives.
+//! Processes of the operator, restarted after each crash.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,42 +16,42 @@ use crate::effects::{Effects, Gate, Instance, LifeEnd};
 use crate::installation::OPERATOR_NAMESPACE;
 use crate::transport::{SimulatedConnect, Stores};
 
-/// How long a crashed operator is down. One that can't start is down twice as long each time, as
-/// under a kubelet.
+/// Time between a crash and the restart. If the operator fails to start, the time doubles each
+/// time, as under a kubelet.
 const DOWNTIME: Duration = Duration::from_secs(1);
-/// Longest that it is down.
+/// Maximum time between a failed start and the next.
 const MOST_DOWNTIME: Duration = Duration::from_secs(300);
 
-/// Name of a life in an election, before its number.
+/// Prefix of a process's name in an election; the suffix is its number.
 const NAME: &str = "operator-";
 
-/// Which life, counted from 1, has this name in an election.
+/// Returns the number of the process, counted from 1, that has this name in an election.
 pub fn operator_instance(name: &str) -> Option<u32> {
     name.strip_prefix(NAME)?.parse().ok()
 }
 
-/// What an operator lives in, the same in all of its lives.
+/// Environment of an operator. It is the same for all its processes.
 #[derive(Clone)]
 pub struct Circumstances {
-    /// What it is told; its election apart.
+    /// Its configuration, except the election.
     pub config: Config,
-    /// After how long each life comes to an end of itself, if it does.
+    /// Time after which each process ends by itself, if it does.
     pub ends_after: Option<Duration>,
-    /// Whether it takes part in an election.
+    /// True if it takes part in an election.
     pub elects: bool,
     /// The Kubernetes API.
     pub api: ApiService,
-    /// The stores that it reaches.
+    /// Stores that it can reach.
     pub stores: Stores,
-    /// Numbers and breaks its calls.
+    /// Numbering and faults of its calls.
     pub effects: Effects,
     /// Its wall clock.
     pub clock: WallClock,
-    /// Its steady clock.
+    /// Its monotonic clock.
     pub uptime: Uptime,
 }
 
-/// The production operator in its successive lives. Clones are the same operator.
+/// The production operator with its successive processes. Clones are handles to the same operator.
 #[derive(Clone)]
 pub struct Operator {
     circumstances: Circumstances,
@@ -64,7 +64,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator that does not live yet.
+    /// Creates an operator without starting it.
     pub fn new(circumstances: Circumstances) -> Self {
         Self {
             circumstances,
@@ -77,7 +77,7 @@ impl Operator {
         }
     }
 
-    /// Lives until it is stopped, and comes back after each crash.
+    /// Runs until it is stopped, and restarts after each crash.
     pub async fn live(self) {
         let mut downtime = DOWNTIME;
         while !*self.stop.borrow() {
@@ -95,18 +95,18 @@ impl Operator {
         }
     }
 
-    /// A life that comes to its own end has given up, unless it was told to.
+    /// Records that a process ended by itself, which counts as giving up unless it was stopped.
     fn note_end(&self) {
         self.gave_up.fetch_or(!*self.stop.borrow(), Ordering::Relaxed);
     }
 
-    /// One life, which stands still where the plan says so.
+    /// Runs one process, which is suspended where the plan has a standstill.
     async fn one_life_with_stops(&self, instance: &Instance) -> LifeEnd<Result<(), StartError>> {
         let twin = async |instance: Instance| self.turn_of_twin(&instance).await;
         explore::lives::one_life(&self.circumstances.effects, instance, self.one_life(instance), twin).await
     }
 
-    /// The life of a second operator of the same configuration.
+    /// Runs the process of a second operator with the same configuration.
     async fn turn_of_twin(&self, instance: &Instance) {
         let twin = Self {
             received: Arc::default(),
@@ -142,7 +142,7 @@ impl Operator {
         let stopped = async move {
             tokio::select! {
                 biased;
-                // The sender outlives the operator, so this can't fail.
+                // The sender lives as long as the operator, so this cannot fail.
                 _ = stop.wait_for(|stop| *stop) => {}
                 Some(()) = OptionFuture::from(ends_of_itself) => {}
             }
@@ -150,7 +150,7 @@ impl Operator {
         stowage_operator::run(self.config_of(instance), parts, stopped).await
     }
 
-    /// What one life is told: each has another name in an election.
+    /// Returns the configuration of one process. Each has another name in an election.
     fn config_of(&self, instance: &Instance) -> Config {
         let election = self.circumstances.elects.then(|| Election {
             id: format!("{NAME}{}", instance.id()),
@@ -159,34 +159,34 @@ impl Operator {
         Config { election, ..self.circumstances.config.clone() }
     }
 
-    /// Tells it to finish what is under way and end, as SIGTERM does.
+    /// Requests a graceful shutdown, like SIGTERM.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// What a scrape of this life's `/metrics` gives.
+    /// Returns a scrape of the current process's `/metrics`.
     pub fn metrics(&self) -> String {
         self.metrics.borrow().encode()
     }
 
-    /// How often it crashed.
+    /// Returns the number of crashes.
     pub fn crashes(&self) -> u32 {
         self.crashes.load(Ordering::Relaxed)
     }
 
-    /// Whether a life of it ended that nobody stopped or crashed.
+    /// Returns true if a process ended that was neither stopped nor crashed.
     pub fn gave_up(&self) -> bool {
         self.gave_up.load(Ordering::Relaxed)
     }
 
-    /// How many bytes of objects, lists and watches the API server has sent it.
+    /// Returns the number of bytes of objects, lists and watches received from the API server.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
     /// Waits until its caches are filled.
     pub async fn ready(&self) {
-        // The sender lives in `self`, so this can't fail.
+        // The sender is in `self`, so this cannot fail.
         let _ = self.ready.subscribe().wait_for(|ready| *ready).await;
     }
 }

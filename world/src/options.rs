@@ -1,4 +1,4 @@
-//! What a world is made with.
+//! Options of a world.
 
 use std::time::Duration;
 
@@ -10,64 +10,65 @@ use crate::backends::BackendStore;
 use crate::effects::{GatewayPlan, Plan};
 use crate::foreign::Foreign;
 
-/// What a world is made with.
+/// Options of a world.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Seed of everything that the cluster draws: UIDs, generated names.
+    /// Seed of everything random in the cluster: UIDs, generated names.
     pub seed: u64,
     /// Faults of the operator's calls.
     pub plan: Plan,
-    /// Most objects that the operator deletes from a bucket in one pass.
+    /// Maximum number of objects that the operator deletes from a bucket in one pass.
     pub purge_slice: u32,
-    /// Most passes of the operator that run at once.
+    /// Maximum number of concurrent passes of the operator.
     pub max_concurrent_reconciles: u16,
-    /// How often the operator looks at what is at rest.
+    /// Interval at which the operator looks at objects at rest.
     pub resync_interval: Duration,
-    /// What may stand in consumer Secrets.
+    /// Settings for the contents of consumer Secrets.
     pub publishing: Publishing,
-    /// How many writes the cluster has seen before: resourceVersions go on from there.
+    /// Number of earlier writes in the cluster. resourceVersions continue from it.
     pub writes_before: u64,
-    /// The reading of S3 that the stores follow, but for the region, which is that of the backend.
+    /// S3 dialect of the stores, except the region, which is the backend's.
     pub dialect: Dialect,
-    /// After how long each life of the operator comes to an end of itself, as by a bug; it doesn't
-    /// if absent.
+    /// Time after which each operator process ends by itself, as from a bug; `None` = it does not.
     pub operator_ends_after: Option<Duration>,
-    /// Whether what happens is noted, for [`World::history`](crate::World::history).
+    /// True to record events for [`World::history`](crate::World::history).
     pub history: bool,
-    /// The backends that there are stores for, and that the gateway serves: those of one endpoint
-    /// share a store.
+    /// Backends with a store, which the gateway serves. Backends with the same endpoint share a
+    /// store.
     pub backends: Vec<BackendStore>,
-    /// How many gateways there are, at least one.
+    /// Number of gateways, at least one.
     pub gateways: usize,
-    /// Whether operators elect the one that works.
+    /// True if operators elect a leader.
     pub elects: bool,
-    /// How far operators reach, in the order in which they are started; the last holds for all that
-    /// follow.
+    /// Namespaces that each operator serves, in the order of their starts. The last value applies
+    /// to all further operators.
     pub reaches: Vec<Reach>,
-    /// Whether there are accesses.
+    /// Support for accesses.
     pub accesses: Accesses,
-    /// Whose definitions of ObjectBucketClaims there are; without any the operator serves none.
+    /// Definitions of ObjectBucketClaims; with `None` the operator does not serve them.
     pub foreign: Option<Foreign>,
-    /// Faults of the gateways' calls; without a plan these are neither numbered nor noted.
+    /// Faults of the gateways' calls. Without a plan, the calls are neither numbered nor recorded.
     pub gateway_plan: Option<GatewayPlan>,
-    /// After how long a watch of a gateway ends and is begun again, which is a sign of life.
-    /// Without end unless given, which is least to do.
+    /// Time after which a gateway's watch ends and is restarted, which is a sign of life; `None` =
+    /// it never ends, which is the least work.
     pub gateway_watch: Option<Duration>,
 }
 
-/// Whether a world has accesses.
+/// Support for accesses in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accesses {
-    /// Neither cluster nor operator know of them: each call is as it was before there were any.
+    /// Neither cluster nor operator know accesses. Each call is the same as before accesses
+    /// existed.
     Absent,
-    /// The operator would serve them, and the cluster doesn't know the kind.
+    /// The operator would serve accesses, but the cluster does not have the kind.
     Unknown,
-    /// There can be some.
+    /// Accesses can be created.
     Served,
 }
 
 impl Default for Options {
-    /// No faults, the operator's own defaults, and one backend: [`BackendStore::main`].
+    /// Returns options without faults, with the operator's defaults and one backend,
+    /// [`BackendStore::main`].
     fn default() -> Self {
         Self {
             seed: 0,

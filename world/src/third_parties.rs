@@ -1,4 +1,5 @@
-//! Everybody else: what the world does around the operator's calls, where a plan says so.
+//! Third parties: everything besides the operator that acts around the operator's calls, as
+//! planned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,42 +28,42 @@ use crate::history::{Arrived, Called, Chronicle, What};
 
 const CLAIMS: &str = "bucketclaims";
 const SECRETS: &str = "secrets";
-/// Account of buckets that are nobody's in particular.
+/// Account of buckets that belong to no claim.
 const STRANGER: &str = "stranger";
-/// How long the cluster's controllers rest.
+/// Pause of the cluster's controllers by a fault.
 const REST: Duration = Duration::from_secs(60);
 
-/// How long a Secret is kept that somebody keeps.
+/// Time for which a third party's finalizer keeps a Secret.
 const KEPT: Duration = Duration::from_secs(300);
 
 /// Namespace and name.
 type Name = (String, String);
 
-/// People and programs that have their hands in cluster and stores besides the operator.
+/// People and programs besides the operator that change the cluster and the stores.
 #[derive(Debug)]
 pub struct ThirdParties {
     /// The cluster.
     pub cluster: Cluster,
     /// The stores.
     pub stores: Stores,
-    /// The accounts that buckets of the operator belong to.
+    /// Accounts that own the operator's buckets.
     pub accounts: Accounts,
-    /// Whether the cluster's own controllers rest.
+    /// Pause of the cluster's own controllers.
     pub rest: ControllersRest,
-    /// Wall clocks that can be set.
+    /// Wall clocks that faults can move.
     pub clocks: Clocks,
     /// The gateway.
     pub gateway: Gateway,
-    /// Where what happens is noted, if it is.
+    /// Destination of events, if they are recorded.
     pub chronicle: Option<Chronicle>,
 }
 
-/// The account that the operator's buckets belong to.
+/// Accounts that own the operator's buckets.
 #[derive(Debug)]
 pub enum Accounts {
-    /// By host and port of the store.
+    /// One account per store, by host and port.
     Of(BTreeMap<String, String>),
-    /// At each store the same.
+    /// The same account at each store.
     Same(String),
 }
 
@@ -75,7 +76,7 @@ impl Accounts {
     }
 }
 
-/// Whether the cluster's own controllers are at rest. Clones are the same.
+/// A pause of the cluster's own controllers. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct ControllersRest(Arc<Mutex<Option<Instant>>>);
 
@@ -84,7 +85,7 @@ impl ControllersRest {
         *self.0.lock() = Some(Instant::now() + REST);
     }
 
-    /// Whether they are.
+    /// Returns true during the pause.
     pub fn is_on(&self) -> bool {
         self.0.lock().is_some_and(|until| Instant::now() < until)
     }
@@ -141,8 +142,8 @@ impl Surroundings<StowageFault> for ThirdParties {
 }
 
 impl ThirdParties {
-    /// The claim that a call concerns: the one that it names, or whose Secret or bucket it names;
-    /// else the first.
+    /// Returns the claim that a call concerns: the claim that the call names, or the owner of the
+    /// Secret or bucket that it names; otherwise the first claim.
     fn claim_of(&self, call: &Call) -> Option<Name> {
         let objects = self.cluster.objects();
         let named = match call {
@@ -159,7 +160,7 @@ impl ThirdParties {
         named.and_then(claim_named_by).or_else(|| claim_named_by(first?))
     }
 
-    /// Moves somebody's wall clock.
+    /// Moves an actor's wall clock.
     fn step(&self, actor: Actor, seconds: i32) {
         let ahead = self.clocks.step(actor, seconds);
         if let Some(chronicle) = &self.chronicle {
@@ -167,7 +168,7 @@ impl ThirdParties {
         }
     }
 
-    /// The bucket of a call as it is.
+    /// Returns the current state of a call's bucket.
     fn bucket(&self, host: &str, call: &S3Call) -> Option<BucketSnapshot> {
         self.stores.get(host)?.bucket(call.bucket.as_deref()?)
     }
@@ -188,12 +189,12 @@ impl ThirdParties {
         }
     }
 
-    /// Does what is to be done to the claim's Secrets, to each of those that are meant.
+    /// Applies a change to each of the claim's Secrets that it is about.
     fn tamper(&self, namespace: &str, claim: &str, what: Tampering) {
         if what == Tampering::ForgeConsumer
             && let Some(claim) = self.cluster.object(CLAIMS, namespace, claim)
         {
-            // Where it has one that one stays, and is changed below.
+            // An existing Secret stays, and is changed below.
             self.cluster.create(forged(&claim));
         }
         for object in self.cluster.objects() {
@@ -236,7 +237,8 @@ impl ThirdParties {
     }
 }
 
-/// The key id in a request's signature: all but the last four parts of its scope.
+/// Returns the access key id in a request's signature: the credential without the last four parts,
+/// which are its scope.
 fn signer(request: &Parts) -> Option<String> {
     let authorization = request.headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (_, scope) = authorization.split_once("Credential=")?;
@@ -251,7 +253,7 @@ fn label<'a>(object: &'a StoredObject, label: &str) -> Option<&'a str> {
     object.object["metadata"]["labels"][label].as_str()
 }
 
-/// The claim that an object is, or that its labels name.
+/// Returns the claim that an object is, or that its labels name.
 fn claim_named_by(object: &StoredObject) -> Option<Name> {
     if object.plural == CLAIMS {
         return Some((object.namespace.clone(), object.name.clone()));
@@ -259,13 +261,13 @@ fn claim_named_by(object: &StoredObject) -> Option<Name> {
     Some((label(object, wire::CLAIM_NAMESPACE)?.to_owned(), label(object, wire::CLAIM_NAME)?.to_owned()))
 }
 
-/// Takes the finalizers off a Secret that was kept for long enough.
+/// Removes the finalizers from a Secret after five minutes.
 async fn free(cluster: Cluster, namespace: String, name: String) {
     tokio::time::sleep(KEPT).await;
     cluster.change(SECRETS, &namespace, &name, |secret| secret["metadata"]["finalizers"] = Value::Null);
 }
 
-/// What a third party leaves of a Secret.
+/// Applies a third party's change to a Secret.
 fn spoil(secret: &mut Value, what: Tampering) {
     match what {
         Tampering::EditConsumer => secret["data"]["AWS_SECRET_ACCESS_KEY"] = json!("dGFtcGVyZWQ="),
@@ -281,8 +283,8 @@ fn spoil(secret: &mut Value, what: Tampering) {
     }
 }
 
-/// A consumer Secret as the operator makes it for a claim that has a key to the bucket that it asks
-/// for: all of it is known to its tenant.
+/// Returns a consumer Secret like the operator's for a claim that has a key to its bucket. A tenant
+/// knows everything in it.
 fn forged(claim: &Value) -> Value {
     let (metadata, spec) = (&claim["metadata"], &claim["spec"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -307,8 +309,8 @@ fn forged(claim: &Value) -> Value {
     })
 }
 
-/// Has a consumer Secret tell of the last generation that there can be, as its tenant can work it
-/// out.
+/// Writes the highest possible generation into a consumer Secret, with the id that its tenant can
+/// compute.
 fn tell_of_the_last(secret: &mut Value) {
     let Some(uid) = secret["metadata"]["ownerReferences"][0]["uid"].as_str() else { return };
     let id = AccessKeyId::of(&ClaimUid::new(uid), u64::MAX);
@@ -316,7 +318,7 @@ fn tell_of_the_last(secret: &mut Value) {
     secret["metadata"]["labels"][wire::ROTATION_GENERATION] = json!(u64::MAX.to_string());
 }
 
-/// What a user does to a claim.
+/// Applies a user's edit to a claim.
 fn edit(claim: &mut Value, what: Edit) {
     let spec = |claim: &mut Value, policy: &str, force: bool| {
         claim["spec"]["deletionPolicy"] = json!(policy);
@@ -340,7 +342,7 @@ fn edit(claim: &mut Value, what: Edit) {
     }
 }
 
-/// Another claim's bucket of that name.
+/// Creates a bucket of that name for another claim.
 fn usurp(store: &Store, bucket: &str, account: &str) {
     let tags = [(wire::TAG_INSTALLATION, "elsewhere"), (wire::TAG_CLAIM, "another/claim"), (wire::TAG_CLAIM_UID, "u")];
     store.put_bucket(account, bucket);

@@ -1,4 +1,5 @@
-//! The network between clients and S3 services: a host name leads to a service, or to nobody.
+//! Network between clients and S3 services: a host name resolves to a service, or the connection is
+//! refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,36 +19,36 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 use crate::effects::EffectLayer;
 use crate::gateway::GatewayService;
 
-/// Host and port of a URL.
+/// Returns host and port of a URL.
 pub fn authority(url: &str) -> String {
     url.split("://").nth(1).unwrap_or(url).to_owned()
 }
 
-/// S3 services by host and port. Clones are the same network.
+/// S3 services by host and port. Clones share the same network.
 pub struct Hosts<S>(Arc<RwLock<BTreeMap<String, S>>>);
 
-/// The network that the operator is in.
+/// The stores that the operator can reach.
 pub type Stores = Hosts<Store>;
 
 impl<S> Hosts<S> {
-    /// These services, by host and port.
+    /// Creates a network of these services.
     pub fn new(services: impl IntoIterator<Item = (String, S)>) -> Self {
         Self(Arc::new(RwLock::new(services.into_iter().collect())))
     }
 
-    /// Puts a service at a host and port, in place of the one that was there.
+    /// Adds a service at a host and port, and replaces the one that was there.
     pub fn add(&self, authority: String, service: S) {
         self.0.write().insert(authority, service);
     }
 }
 
 impl<S: Clone> Hosts<S> {
-    /// All services, each with its host and port.
+    /// Returns all services with host and port.
     pub fn all(&self) -> Vec<(String, S)> {
         self.0.read().iter().map(|(host, service)| (host.clone(), service.clone())).collect()
     }
 
-    /// The service at a host and port.
+    /// Returns the service at a host and port.
     pub fn get(&self, authority: &str) -> Option<S> {
         self.0.read().get(authority).cloned()
     }
@@ -65,12 +66,12 @@ impl<S> Clone for Hosts<S> {
     }
 }
 
-/// What answers requests at a host.
+/// A service that answers requests at a host.
 pub trait Host {
     /// Its HTTP service.
     type Http: Service<Request<Body>, Response = Response<Body>, Error: Into<BoxError>, Future: Send> + Send + 'static;
 
-    /// One more handle to it.
+    /// Returns a handle to the service.
     fn http(&self) -> Self::Http;
 }
 
@@ -111,7 +112,7 @@ impl<S: Host> Service<Request<Body>> for Hosts<S> {
     }
 }
 
-/// What the operator makes its HTTP clients with: the stores, behind the fault layer.
+/// HTTP clients of the operator: connections to the stores behind the fault layer.
 pub(super) struct SimulatedConnect {
     pub(super) stores: Stores,
     pub(super) layer: EffectLayer,

@@ -1,7 +1,7 @@
-//! What a call is: a Kubernetes verb on a resource or an S3 operation on a bucket.
+//! Outgoing calls: a Kubernetes verb on a resource, or an S3 operation on a bucket.
 //!
-//! Read from method, URI and headers alone, never from a body, so that it works for any body type
-//! and costs nothing.
+//! They are parsed from method, URI and headers only. The body is never read, so this works for any
+//! body type and costs nothing.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub use super::kube_call::{KubeCall, KubeVerb};
 pub use super::s3_call::{S3Call, S3Operation};
 use super::words;
 
-/// One outgoing call, as its API names it.
+/// One outgoing call, named like its API names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
     /// A request to the Kubernetes API.
@@ -18,7 +18,7 @@ pub enum Call {
     S3(S3Call),
 }
 
-/// What decides whether a fault makes sense for a call: the part that a pattern names too.
+/// Part of a call that decides if a fault makes sense for it, and that patterns also name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// A Kubernetes call with this verb.
@@ -28,19 +28,19 @@ pub enum CallKind {
 }
 
 words! {
-    /// Where in a call the process dies.
+    /// Moment in a call at which the process crashes.
     CrashPoint {
-        /// Before the request reaches the world.
+        /// Before the request reaches the server.
         Before = "before",
-        /// After it is carried out, before the answer is back.
+        /// After the request is carried out, before the answer is received.
         AfterEffect = "after-effect",
-        /// After the answer is back, before the next call of this life is carried out.
+        /// After the answer is received, before the next call of this process is carried out.
         AfterAnswer = "after-answer",
     }
 }
 
 impl Call {
-    /// Verb or operation of the call.
+    /// Returns the verb or operation of the call.
     pub fn kind(&self) -> CallKind {
         match self {
             Self::Kube(call) => CallKind::Kube(call.verb),
@@ -50,8 +50,8 @@ impl Call {
 }
 
 impl Call {
-    /// Reads the text form back. What it leaves out, the API group and an Event's name, is empty or
-    /// masked.
+    /// Parses the text form. It lacks the API group, which becomes empty, and the name of an Event,
+    /// which stays masked.
     pub fn told(text: &str) -> Option<Self> {
         match text.split_once(':')? {
             ("kube", call) => KubeCall::told(call).map(Self::Kube),
@@ -62,8 +62,8 @@ impl Call {
 }
 
 impl fmt::Display for Call {
-    /// `kube:patch bucketclaims/status team-a/photos` or `s3:PutObject photos/a.txt`: names that
-    /// hold wall-clock time masked.
+    /// Formats `kube:patch bucketclaims/status team-a/photos` or `s3:PutObject photos/a.txt`. Names
+    /// that contain wall-clock time are masked.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kube(call) => call.fmt(f),

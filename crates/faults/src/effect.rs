@@ -1,4 +1,4 @@
-//! One call on its way from a client to the service behind, with the fault that befalls it.
+//! One call on its way from a client to a service, with its fault.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use super::run::Run;
 use super::standstill::Stop;
 use super::trace::CallOutcome;
 
-/// A call on its way. Dropped before its answer, it says so in the trace.
+/// A call in progress. If it is dropped before its answer, the trace records that.
 pub(super) struct Effect<V: Vocabulary> {
     pub(super) run: Run<V>,
     pub(super) instance: Instance,
@@ -24,14 +24,14 @@ pub(super) struct Effect<V: Vocabulary> {
     pub(super) fault: Option<Fault<V>>,
 }
 
-/// The caller never hears of this call again, because the operator is dead or nobody answers.
+/// The caller never gets a result, because the process is dead or no answer comes.
 struct Silence;
 
-/// What the caller hears of a call, if anything.
+/// Result for the caller, if there is one.
 type Heard<B> = Result<Result<Response<B>, BoxError>, Silence>;
 
 impl<V: Vocabulary> Effect<V> {
-    /// The call from beginning to end, unless its instance dies before.
+    /// Runs the call to its end, unless its instance dies first.
     pub(super) async fn run<S, Q, B>(self, inner: S, request: Request<Q>) -> Result<Response<B>, BoxError>
     where
         S: Service<Request<Q>, Response = Response<B>>,
@@ -55,7 +55,8 @@ impl<V: Vocabulary> Effect<V> {
         answer
     }
 
-    /// The call with its fault. An answer is read when the operator moves.
+    /// Runs the call with its fault. The answer is delivered only while the process is not
+    /// suspended.
     async fn answered<S, Q, B>(&self, inner: S, request: Request<Q>) -> Heard<B>
     where
         S: Service<Request<Q>, Response = Response<B>>,
@@ -83,7 +84,7 @@ impl<V: Vocabulary> Effect<V> {
         match fault.applied() {
             Application::RequestLost => Ok(Err(connection_lost())),
             Application::AnswerLost => {
-                // Dropped whatever it is, also an error.
+                // The result is dropped, even if it is an error.
                 let _lost = self.reach_world(inner, request).await?;
                 Ok(Err(connection_lost()))
             }
@@ -111,7 +112,7 @@ impl<V: Vocabulary> Effect<V> {
         }
     }
 
-    /// Lets what happens in the world happen.
+    /// Applies a fault that only the world can perform.
     fn befall<Q>(&self, fault: Fault<V>, request: Request<Q>) -> Result<Request<Q>, BoxError> {
         if !fault.applied().needs_world() {
             return Ok(request);
@@ -123,8 +124,8 @@ impl<V: Vocabulary> Effect<V> {
         Ok(Request::from_parts(head, body))
     }
 
-    /// The operator stops before the request is sent, and goes on with it later, whatever has
-    /// become of the world.
+    /// Suspends the process before the request is sent. The request is sent when the process
+    /// continues, and by then the world may have changed.
     async fn stand_still(&self, stop: Stop) {
         self.instance.stop(stop);
         self.instance.moves().await;
@@ -153,7 +154,7 @@ impl<V: Vocabulary> Effect<V> {
         }
     }
 
-    /// Hands the request to the service behind, unless the instance has died on the way.
+    /// Forwards the request to the service, unless the instance has died in the meantime.
     async fn reach_world<S, Q, B>(&self, inner: S, request: Request<Q>) -> Heard<B>
     where
         S: Service<Request<Q>, Response = Response<B>>,
@@ -174,7 +175,7 @@ impl<V: Vocabulary> Effect<V> {
         Ok(answer)
     }
 
-    /// Tells the world of the request.
+    /// Reports the request to the world.
     fn arrives<Q>(&self, request: Request<Q>) -> Request<Q> {
         let Some(surroundings) = &self.run.surroundings else { return request };
         let (mut head, body) = request.into_parts();
@@ -182,7 +183,8 @@ impl<V: Vocabulary> Effect<V> {
         Request::from_parts(head, body)
     }
 
-    /// The fault's own answer. Faults are given to calls that they can apply to, so there is one.
+    /// Returns the fault's answer. There is one, because faults are only given to calls they apply
+    /// to.
     fn refused<B: From<Vec<u8>>>(&self, fault: Fault<V>) -> Heard<B> {
         let answer = fault.answer(&self.call).map(Answered::response);
         Ok(answer.ok_or_else(|| format!("{fault} has no answer to {}", self.call).into()))
@@ -200,7 +202,7 @@ impl<V: Vocabulary> Drop for Effect<V> {
     }
 }
 
-/// One error for both directions: from outside, a lost request and a lost answer look alike.
+/// The error for a lost request and for a lost answer: the caller cannot distinguish them.
 fn connection_lost() -> BoxError {
     io::Error::from(io::ErrorKind::ConnectionReset).into()
 }

@@ -1,4 +1,4 @@
-//! The faults: those of all families, and those that a project brings.
+//! Faults of all families, and those that a project adds.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use crate::call::{Call, CallKind};
 use crate::families::{CallFault, ClockFault, KubeFault, ProcessFault, S3Fault};
 use crate::row::{Application, Lasts, Nobody, Parameter, Vocabulary};
 
-/// The longest time that may stand in a fault's brackets, in seconds: a day. In a longer one a
-/// controller's own probes alone are more calls than a run may have.
+/// Longest time in a fault's brackets, in seconds: a day. With a longer one, a controller's own
+/// probes alone would make more calls than a run may have.
 pub(crate) const LONGEST: u32 = 86_400;
 
-/// What is done to a call. `V` is what the project's own users and third parties do.
+/// A fault. `V` is the project's own family, for its users and third parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault<V = Nobody> {
-    /// What can happen to any call.
+    /// A fault of any call.
     Call(CallFault),
-    /// What can happen to the process that makes it.
+    /// A fault of the process that makes the call.
     Process(ProcessFault),
-    /// What can happen to that process's wall clock.
+    /// A fault of that process's wall clock.
     Clock(ClockFault),
-    /// What can happen to a call to the Kubernetes API.
+    /// A fault of a call to the Kubernetes API.
     Kube(KubeFault),
-    /// What can happen to a call to a store.
+    /// A fault of a call to a store.
     S3(S3Fault),
-    /// What the project's own people and programs do.
+    /// A fault of the project's own family.
     Project(V),
 }
 
@@ -46,7 +46,7 @@ from_families! {
     S3Fault => S3,
 }
 
-/// The same said of a fault of any family.
+/// Evaluates the same expression for a fault of any family.
 macro_rules! of_family {
     ($fault:expr, $one:ident => $said:expr) => {
         match $fault {
@@ -60,20 +60,20 @@ macro_rules! of_family {
     };
 }
 
-/// Why a word is no fault.
+/// Reason why a text is not a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misspelt {
-    /// There is no fault of that name.
+    /// No fault has that name.
     Name,
-    /// There is, but not with this in its brackets.
+    /// The fault does not have this parameter.
     Parameter,
-    /// There is, but not with so long a time in its brackets.
+    /// The time in its brackets is too long.
     TooLong,
 }
 
 impl<V: Vocabulary> Fault<V> {
-    /// Every fault once, those with a parameter for each word or for the numbers that are worth
-    /// trying. A matrix of all single faults goes through these.
+    /// Returns every fault once. Faults with a parameter are included for each word, or for each
+    /// number that is worth trying. A matrix of single faults iterates over them.
     pub fn all_single() -> Vec<Self> {
         let call = CallFault::all().into_iter().map(Self::Call);
         let process = ProcessFault::all().into_iter().map(Self::Process);
@@ -84,61 +84,62 @@ impl<V: Vocabulary> Fault<V> {
         call.chain(process).chain(clock).chain(kube).chain(project).chain(s3).collect()
     }
 
-    /// Its name, without what may stand in brackets.
+    /// Returns its name without the brackets.
     pub fn name(self) -> &'static str {
         of_family!(self, it => it.row().word)
     }
 
-    /// Its name where faults are counted, which no other has: that a name is taken is called the
-    /// same of objects and of buckets.
+    /// Returns its unique name for counting. Two families have a fault with the same name in plans:
+    /// a name that is taken, of an object and of a bucket.
     pub fn kind(self) -> &'static str {
         of_family!(self, it => it.row().kind)
     }
 
-    /// Whether it may be planned for a call of this kind.
+    /// Checks that the fault may be planned for a call of this kind.
     ///
     /// # Errors
     ///
-    /// Says which calls the fault is for.
+    /// Returns the description of the calls that the fault is for.
     pub fn check(self, kind: CallKind) -> Result<(), &'static str> {
         let calls = of_family!(self, it => it.row().calls);
         if calls.contain(kind) { Ok(()) } else { Err(calls.words()) }
     }
 
-    /// Whether the call itself is met, and not only later ones: a verb may go down at a call of
-    /// another.
+    /// Returns true if the fault affects this call, and not only later ones. For example, an
+    /// operation can go down at a call of another operation.
     pub fn concerns(self, call: &Call) -> bool {
         of_family!(self, it => it.row().meets).contain(call.kind())
     }
 
-    /// How long it lasts.
+    /// Returns how long it lasts.
     pub fn lasts(self) -> Lasts {
         of_family!(self, it => it.row().lasts)
     }
 
-    /// Whether it is about the whole run, wherever in it it stands.
+    /// Returns true if it applies to the whole run, regardless of its effect pattern.
     pub fn is_of_run(self) -> bool {
         self.lasts() == Lasts::WholeRun
     }
 
-    /// Whether it may go on, or leave something behind, once its call is answered: a clock that is
-    /// off, a watch that hides something, a feature or a verb that the store is without, an
-    /// object that can't be deleted.
+    /// Returns true if it can continue or leave something behind after its call is answered: a
+    /// clock that is off, a watch that hides something, a feature or operation that the store
+    /// lacks, an object that cannot be deleted.
     pub fn outlasts_its_call(self) -> bool {
         self.lasts() != Lasts::ItsCall
     }
 
-    /// How it is applied.
+    /// Returns how it is applied.
     pub fn applied(self) -> Application {
         of_family!(self, it => it.row().applied)
     }
 
-    /// What the server says that refuses; `None` if the fault refuses nothing, or no such call.
+    /// Returns the server's answer; `None` if the fault does not refuse, or does not refuse this
+    /// call.
     pub(crate) fn answer(self, call: &Call) -> Option<Answered> {
         of_family!(self, it => it.answer(call))
     }
 
-    /// Reads a fault as a plan writes it; the brackets are told apart from the name already.
+    /// Parses a fault as written in a plan, already split into name and parameter.
     pub(crate) fn read(name: &str, parameter: Option<&str>) -> Result<Self, Misspelt> {
         let known: Vec<Self> = Self::all_single().into_iter().filter(|fault| fault.name() == name).collect();
         if known.is_empty() {
@@ -152,7 +153,7 @@ impl<V: Vocabulary> Fault<V> {
         found.ok_or(if takes_none { Misspelt::Name } else { Misspelt::Parameter })
     }
 
-    /// This fault with that in its brackets, if it can have it.
+    /// Returns this fault with another parameter, if it can have it.
     fn with(self, parameter: Option<&str>) -> Option<Self> {
         fn with<F: Vocabulary>(fault: F, parameter: Option<&str>) -> Option<F> {
             match (fault.row().parameter, parameter) {
@@ -172,12 +173,12 @@ impl<V: Vocabulary> Fault<V> {
         }
     }
 
-    /// What may stand in this fault's brackets; `None` of one without brackets.
+    /// Returns the possible contents of this fault's brackets; `None` if it has none.
     fn brackets(self) -> Option<Brackets> {
         of_family!(self, it => Brackets::of(&it.row().parameter))
     }
 
-    /// How the faults of a name are written, or all there are:
+    /// Returns the forms of all faults with a name, or of all faults:
     /// `crash(before|after-effect|after-answer), conflict`.
     pub fn forms(of: Option<&str>) -> String {
         let mut forms: Vec<(&str, Option<Brackets>)> = Vec::new();
@@ -198,11 +199,12 @@ impl<V: Vocabulary> Fault<V> {
     }
 }
 
-/// What may stand in the brackets of the faults of a name.
+/// Possible contents of the brackets of all faults with a name.
 struct Brackets {
-    /// Words of which one is chosen.
+    /// Alternatives of a closed set of words.
     words: Vec<&'static str>,
-    /// What stands there besides, or instead: `s` for seconds, for instance.
+    /// Placeholder for a number, in addition to the words or instead of them, such as `s` for
+    /// seconds.
     number: &'static str,
 }
 
@@ -221,7 +223,7 @@ impl Brackets {
         Some(Self { words, number })
     }
 
-    /// Has the words of another fault of that name, too.
+    /// Adds the words of another fault with that name.
     fn join(&mut self, other: Self) {
         for word in other.words {
             if !self.words.contains(&word) {
@@ -239,7 +241,7 @@ impl fmt::Display for Brackets {
 }
 
 impl<V: Vocabulary> fmt::Display for Fault<V> {
-    /// The fault as a plan writes it.
+    /// Formats the fault as written in a plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn write<F: Vocabulary>(fault: F, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let row = fault.row();

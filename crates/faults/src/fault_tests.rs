@@ -1,11 +1,11 @@
-//! The tables: names, brackets, and a vocabulary that a project brings.
+//! Tests of the tables: names, brackets, and a family that a project adds.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::row::{Calls, Row};
 
-/// Neighbours who come by, and clocks that are theirs.
+/// A family of a project: neighbours who visit, and clocks of theirs that are late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Neighbour {
     Visits,

@@ -1,14 +1,14 @@
-//! What a store may be without, and the operations that go with it.
+//! Optional features of a store, and the operations that belong to them.
 
 use super::call::S3Operation;
 use super::words;
 
 words! {
-    /// What a store may be without.
+    /// An optional feature of a store.
     Feature {
         /// Bucket tagging.
         Tagging = "tagging",
-        /// Versioning, and with it the list of versions.
+        /// Versioning, including the list of versions.
         Versioning = "versioning",
         /// Multipart uploads.
         Uploads = "uploads",
@@ -16,7 +16,7 @@ words! {
 }
 
 impl Feature {
-    /// Whether an operation is a part of it.
+    /// Returns true if an operation belongs to it.
     pub fn has(self, operation: S3Operation) -> bool {
         match self {
             Self::Tagging => operation.name().ends_with("BucketTagging"),

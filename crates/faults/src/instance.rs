@@ -1,9 +1,10 @@
-//! One life of the operator: how a fault ends it, and how the harness learns of it.
+//! Instances: one process of the operator each. A fault can end it, and the harness observes its
+//! end.
 //!
 //! # Guarantees
 //!
-//! Once an instance is dead, no call of it reaches the world and none returns: whatever of the
-//! operator still runs until its future is dropped can change nothing.
+//! Once an instance is dead, none of its calls reaches the world and none returns. So the parts of
+//! the operator that still run until its future is dropped cannot change anything.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,26 +16,26 @@ use tokio::sync::watch;
 
 use super::standstill::{Standstill, Stop};
 
-/// How long a life that ends after an answer may go on at most, so that it ends also if no further
-/// call comes. Under tokio's paused clock this passes only when the operator has nothing left to do
-/// but wait.
+/// Longest time that an instance lives on if it has to die after an answer, so that it dies even if
+/// it makes no further call. With tokio's paused clock, this time passes only when the operator has
+/// nothing to do but wait.
 const LAST_BREATH: Duration = Duration::from_millis(1);
 
-/// One life of the operator, from its start to its end or its crash. Cheap to clone; clones are the
-/// same life.
+/// One process of the operator, from its start to its end or crash. It is cheap to clone, and
+/// clones are the same instance.
 #[derive(Clone, Debug)]
 pub struct Instance {
     id: u32,
     life: Arc<watch::Sender<Life>>,
     standstill: Standstill,
-    /// Whether it takes a turn while another one stands still: no third takes one meanwhile.
+    /// True if it runs while another one is suspended. No third instance runs in that time.
     is_twin: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
     Alive,
-    /// To die at its next call, at the latest after [`LAST_BREATH`].
+    /// Has to die at its next call, or after [`LAST_BREATH`] at the latest.
     Doomed {
         effect: u64,
     },
@@ -49,40 +50,40 @@ impl Instance {
         Self { id, life, standstill: Standstill::default(), is_twin }
     }
 
-    /// Which life of the run this is, counted from 1.
+    /// Returns the number of the instance in its run, counted from 1.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Whether it has died.
+    /// Returns true if it has died.
     pub fn is_dead(&self) -> bool {
         matches!(*self.life.borrow(), Life::Dead { .. })
     }
 
-    /// Ends this life now, as SIGKILL would, at no effect in particular. Of the dead, nothing.
+    /// Ends the instance now, like SIGKILL, at no particular effect. Does nothing if it is dead.
     pub fn kill(&self) {
         self.die(None);
     }
 
-    /// Comes to an end when this life stands still. Whoever runs it then lets it go on, when it is
+    /// Completes when the instance is suspended. The caller then has to resume it at the right
     /// time.
     pub async fn stops(&self) -> Stop {
         poll_fn(|context| self.standstill.poll_on(context)).await
     }
 
-    /// Has it go on after a stop.
+    /// Resumes the instance.
     pub fn go_on(&self) {
         self.standstill.end();
     }
 
-    /// Has it stand still. A twin does not for another one.
+    /// Suspends the instance. A twin is not suspended for another twin.
     pub(super) fn stop(&self, stop: Stop) {
         if stop != Stop::Twin || !self.is_twin {
             self.standstill.begin(stop);
         }
     }
 
-    /// Comes to an end while it moves.
+    /// Completes when the instance is not suspended.
     pub(super) async fn moves(&self) {
         poll_fn(|context| self.standstill.poll_off(context)).await;
     }
@@ -91,12 +92,12 @@ impl Instance {
         &self.standstill
     }
 
-    /// Ends this life because of a crash at this effect.
+    /// Ends the instance because of a crash at this effect.
     pub(super) fn crash(&self, effect: u64) {
         self.die(Some(effect));
     }
 
-    /// Lets the caller have its answer and ends this life before anything else is carried out.
+    /// Lets the caller have its answer, and ends the instance before anything else is carried out.
     pub(super) fn doom(&self, effect: u64) {
         self.life.send_if_modified(|life| {
             let alive = *life == Life::Alive;
@@ -107,7 +108,7 @@ impl Instance {
         });
     }
 
-    /// Whether a call may go on to the world. To a doomed instance the question is its end.
+    /// Returns true if a call may be carried out. Ends an instance that is doomed.
     pub(super) fn may_act(&self) -> bool {
         let life = *self.life.borrow();
         match life {
@@ -130,10 +131,11 @@ impl Instance {
         });
     }
 
-    /// Ends when the life has; gives the effect it crashed at, or `None` if it was killed.
+    /// Completes when the instance has died. Returns the effect at which it crashed, or `None` if
+    /// it was killed.
     ///
-    /// Waiting here is what lets a life end that was to end after an answer and makes no further
-    /// call.
+    /// An instance that has to die after an answer and makes no further call only dies while
+    /// something waits here.
     pub async fn death(&self) -> Option<u64> {
         let mut life = self.life.subscribe();
         loop {
@@ -141,43 +143,43 @@ impl Instance {
             match now {
                 Life::Dead { effect } => return effect,
                 Life::Doomed { effect } => {
-                    // Whether the life ends meanwhile or has to be ended here comes to the same.
+                    // The result does not matter: the instance is dead afterwards in either case.
                     let _ = tokio::time::timeout(LAST_BREATH, life.changed()).await;
                     self.die(Some(effect));
                 }
                 Life::Alive => {
-                    // The sender lives in `self`, so this can't fail.
+                    // The sender is in `self`, so this cannot fail.
                     let _ = life.changed().await;
                 }
             }
         }
     }
 
-    /// Ends when the life has, without hastening it.
+    /// Completes when the instance has died, without causing its death.
     pub(super) async fn is_over(&self) {
         let mut life = self.life.subscribe();
-        // The sender lives in `self`, so this can't fail.
+        // The sender is in `self`, so this cannot fail.
         let _ = life.wait_for(|life| matches!(life, Life::Dead { .. })).await;
     }
 }
 
-/// Lets through what is for a life only while that moves.
+/// A gate that is open only while an instance is not suspended.
 #[derive(Clone, Debug)]
 pub struct Gate(Instance);
 
 impl Gate {
-    /// The gate before this life.
+    /// Creates the gate of this instance.
     pub fn before(instance: &Instance) -> Self {
         Self(instance.clone())
     }
 
-    /// Ready while the life moves.
+    /// Returns `Ready` while the instance is not suspended.
     pub fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
         self.0.standstill().poll_off(context)
     }
 }
 
-/// A life's future, which is polled only while the life moves.
+/// Polls an instance's future only while the instance is not suspended.
 async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
     let gate = Gate::before(instance);
     let mut life = pin!(life);
@@ -188,25 +190,25 @@ async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
     .await
 }
 
-/// How a life of the operator ended.
+/// End of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifeEnd<T> {
-    /// The operator's future came to its own end.
+    /// The operator's future completed.
     Finished(T),
     /// It was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
     Crashed {
-        /// Number of the effect at which the plan had it crash.
+        /// Number of the effect at which the plan crashed it.
         effect: Option<u64>,
     },
 }
 
-/// Runs the operator until it ends or its instance dies; on death its future is dropped, and with
-/// it all that it has in hand. While its instance stands still it is not polled.
+/// Runs the operator until it ends or its instance dies. On death its future is dropped with
+/// everything it owns. While its instance is suspended, the future is not polled.
 ///
 /// # Assumptions
 ///
-/// The operator's work lives in its future: a task it has spawned and let go of would outlive it
-/// (without reaching the world, see [`Instance`]).
+/// The operator's work is in its future. A detached task would outlive it (without reaching the
+/// world, see [`Instance`]).
 pub async fn run_until_crash<F: Future>(instance: &Instance, operator: F) -> LifeEnd<F::Output> {
     tokio::select! {
         biased;

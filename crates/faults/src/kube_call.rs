@@ -1,8 +1,7 @@
-//! Kubernetes requests: from method and URI to verb, resource and name.
+//! Parsing of Kubernetes requests: method and URI to verb, resource and name.
 //!
-//! Follows the API server's own reading of a request
-//! (`k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`), which is also what audit logs and
-//! RBAC go by.
+//! Follows the API server's own parser (`k8s.io/apiserver/pkg/endpoints/request/requestinfo.go`),
+//! which audit logs and RBAC use.
 
 use std::fmt;
 
@@ -11,17 +10,17 @@ use http::{Method, Uri};
 /// The verb of a Kubernetes request, as RBAC and audit logs name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KubeVerb {
-    /// One object.
+    /// GET of one object.
     Get,
-    /// A collection.
+    /// GET of a collection.
     List,
-    /// A collection as a stream of changes.
+    /// GET of a collection as a stream of changes.
     Watch,
     /// POST.
     Create,
     /// PUT.
     Update,
-    /// PATCH of any kind, server-side apply too.
+    /// PATCH of any type, including server-side apply.
     Patch,
     /// DELETE of one object.
     Delete,
@@ -42,7 +41,7 @@ impl KubeVerb {
         Self::DeleteCollection,
     ];
 
-    /// The verb's name in Kubernetes and in a plan.
+    /// Returns the verb's name in Kubernetes and in a plan.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -56,7 +55,7 @@ impl KubeVerb {
         }
     }
 
-    /// Whether the verb changes something.
+    /// Returns true if the verb changes something.
     pub fn is_write(self) -> bool {
         match self {
             Self::Get | Self::List | Self::Watch => false,
@@ -64,7 +63,7 @@ impl KubeVerb {
         }
     }
 
-    /// Whether the verb can bring an object into being: POST, and PATCH as server-side apply.
+    /// Returns true if the verb can create an object: POST, and PATCH as server-side apply.
     pub fn may_create(self) -> bool {
         matches!(self, Self::Create | Self::Patch)
     }
@@ -79,22 +78,23 @@ impl fmt::Display for KubeVerb {
 /// A request to the Kubernetes API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeCall {
-    /// What is asked for.
+    /// Verb of the request.
     pub verb: KubeVerb,
     /// API group, empty for the core group and for paths outside any group.
     pub group: String,
-    /// Plural of the resource; the whole path where it is no resource (`/version`).
+    /// Plural of the resource; the whole path if it is not a resource (`/version`).
     pub resource: String,
     /// Subresource, such as `status`.
     pub subresource: Option<String>,
-    /// Namespace, where the path has one.
+    /// Namespace, if the path has one.
     pub namespace: Option<String>,
-    /// Name of the object; `None` for collections, and for `create`, whose name stands in the body.
+    /// Name of the object; `None` for collections, and for `create`, which has the name in its
+    /// body.
     pub name: Option<String>,
 }
 
 impl KubeCall {
-    /// Reads a request.
+    /// Parses a request.
     pub fn read(method: &Method, uri: &Uri) -> Self {
         let segments: Vec<&str> = uri.path().split('/').filter(|s| !s.is_empty()).collect();
         let (group, rest) = match segments.as_slice() {
@@ -114,7 +114,7 @@ impl KubeCall {
         }
     }
 
-    /// Reads the text form, without `kube:` before it.
+    /// Parses the text form without its prefix `kube:`.
     pub(super) fn told(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, ' ');
         let (verb, resource) = (parts.next()?, parts.next()?);
@@ -143,18 +143,19 @@ impl KubeCall {
         }
     }
 
-    /// `secrets` or `bucketclaims.broker.stowage.io`, as error messages have it.
+    /// Returns `secrets` or `bucketclaims.broker.stowage.io`, as in error messages.
     pub fn qualified_resource(&self) -> String {
         if self.group.is_empty() { self.resource.clone() } else { format!("{}.{}", self.resource, self.group) }
     }
 
-    /// Whether this is about an Event: counted apart, and named after the wall clock by clients.
+    /// Returns true if this is about an Event. Events are counted separately, and clients derive
+    /// their names from the wall clock.
     pub fn is_event(&self) -> bool {
         self.resource == "events" && matches!(self.group.as_str(), "" | "events.k8s.io")
     }
 
-    /// The part of a trace line after the verb's resource: `team-a/photos`, `team-a/`, `photos`, or
-    /// nothing.
+    /// Returns the part of a trace line after the verb's resource: `team-a/photos`, `team-a/`,
+    /// `photos`, or nothing.
     fn target(&self) -> String {
         let name = match &self.name {
             Some(_) if self.is_event() => "*",
@@ -179,7 +180,7 @@ impl fmt::Display for KubeCall {
     }
 }
 
-/// Takes `namespaces/{ns}` off the front, unless the namespace itself is the object.
+/// Splits off a leading `namespaces/{ns}`, unless the namespace itself is the object.
 fn split_namespace<'a, 'b>(rest: &'a [&'b str]) -> (Option<String>, &'a [&'b str]) {
     match rest {
         ["namespaces", _name, "status" | "finalize", ..] => (None, rest),

@@ -1,5 +1,5 @@
-//! Faults that last: from the call that they are planned for on, they meet every call that they
-//! concern.
+//! Lasting faults. They meet every call that they affect, from the call for which they are planned
+//! on.
 
 use tokio::time::Instant;
 
@@ -7,16 +7,16 @@ use super::call::Call;
 use super::fault::Fault;
 use super::row::{Lasts, Vocabulary};
 
-/// A fault that lasts.
+/// A lasting fault.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lasting<V> {
     fault: Fault<V>,
-    /// Its end; `None` for the end of the run.
+    /// Time of its end; `None` for the end of the run.
     until: Option<Instant>,
 }
 
 impl<V: Vocabulary> Lasting<V> {
-    /// What begins with this fault, if it is one that meets later calls.
+    /// Starts this fault if it affects later calls.
     pub(super) fn of(fault: Fault<V>) -> Option<Self> {
         match fault.lasts() {
             Lasts::For(time) => Some(Self { fault, until: Some(Instant::now() + time) }),
@@ -25,7 +25,7 @@ impl<V: Vocabulary> Lasting<V> {
         }
     }
 
-    /// The fault, if it meets this call now.
+    /// Returns the fault if it affects this call now.
     pub(super) fn met_by(&self, call: &Call) -> Option<Fault<V>> {
         let lasts = self.until.is_none_or(|until| Instant::now() < until);
         Some(self.fault).filter(|fault| lasts && fault.concerns(call))

@@ -1,5 +1,5 @@
-//! The tower layer between a client and the service behind it: numbers calls, applies the plan,
-//! records the trace.
+//! Tower layer between a client and a service. It numbers calls, applies the plan, and records the
+//! trace.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,8 +20,8 @@ use super::run::Run;
 use super::surroundings::Surroundings;
 use super::trace::{Line, Trace};
 
-/// The effects of one run: its plan, its numbering and its trace. Cheap to clone; clones are the
-/// same run.
+/// The effects of one run: its plan, its numbering and its trace. It is cheap to clone, and clones
+/// are the same run.
 #[derive(Debug)]
 pub struct Effects<V = Nobody> {
     run: Run<V>,
@@ -34,39 +34,39 @@ impl<V> Clone for Effects<V> {
 }
 
 impl<V: Vocabulary> Effects<V> {
-    /// A run that begins now, by tokio's clock, in no world: calls whose faults need one break.
+    /// Starts a run now, by tokio's clock, without a world. Calls fail if their fault needs one.
     pub fn new(plan: Plan<V>) -> Self {
         Self { run: Run::new(plan, None) }
     }
 
-    /// A run that begins now, by tokio's clock, in this world.
+    /// Starts a run now, by tokio's clock, in this world.
     pub fn within(plan: Plan<V>, surroundings: Arc<dyn Surroundings<V>>) -> Self {
         Self { run: Run::new(plan, Some(surroundings)) }
     }
 
-    /// From now on, this is the plan: numbers go on from where they are, patterns count from one.
+    /// Replaces the plan. Numbers continue, and patterns count from one.
     pub fn set_plan(&self, plan: Plan<V>) {
         self.run.plan(plan);
     }
 
-    /// From now on nothing goes wrong: the plan for calls to come is dropped, what lasts is over.
+    /// Removes the plan for future calls, and ends lasting faults.
     pub fn calm(&self) {
         let mut state = self.run.state();
         state.plan.clear();
         state.lasting.clear();
     }
 
-    /// Adds to the plan: patterns that are added count calls from here on.
+    /// Adds to the plan. New patterns count calls from here on.
     pub fn arm(&self, more: Plan<V>) {
         self.run.arm(more);
     }
 
-    /// The next life of the operator.
+    /// Creates the next instance of the operator.
     pub fn instance(&self) -> Instance {
         Instance::new(self.next_life(), false)
     }
 
-    /// The life of a second operator, which takes its turn while the first stands still.
+    /// Creates the instance of a second operator, which runs while the first is suspended.
     pub fn twin(&self) -> Instance {
         Instance::new(self.next_life(), true)
     }
@@ -77,12 +77,13 @@ impl<V: Vocabulary> Effects<V> {
         state.instances
     }
 
-    /// The layer between a life's Kubernetes client and the Kubernetes API.
+    /// Returns the layer between an instance's Kubernetes client and the Kubernetes API.
     pub fn kube_layer(&self, instance: &Instance) -> EffectLayer<V> {
         self.layer(instance, Api::Kube)
     }
 
-    /// The layer between a life's S3 clients and an S3 store, addressed in path style.
+    /// Returns the layer between an instance's S3 clients and an S3 store with path-style
+    /// addressing.
     pub fn s3_layer(&self, instance: &Instance) -> EffectLayer<V> {
         self.layer(instance, Api::S3)
     }
@@ -91,79 +92,81 @@ impl<V: Vocabulary> Effects<V> {
         EffectLayer { effects: self.clone(), instance: instance.clone(), api }
     }
 
-    /// Milliseconds of the run's clock since the start of the run.
+    /// Returns the milliseconds of the run's clock since the start of the run.
     pub fn elapsed_ms(&self) -> u64 {
         self.run.elapsed_ms()
     }
 
-    /// From now on, a call beyond this number never begins: nobody answers it, and no trace tells
-    /// of it. A run that goes round and round without time passing comes to an end by that.
+    /// Limits the number of calls. A call beyond the limit never begins: it gets no answer and is
+    /// not in the trace. This ends a run that loops without time passing.
     pub fn bound(&self, most: u64) {
         self.run.state().most = most;
     }
 
-    /// From now on the trace keeps the last calls alone: so many at least, twice as many at most.
-    /// For a run without end.
+    /// Keeps only the last calls in the trace: at least this many, and at most twice as many. For a
+    /// run without end.
     pub fn keep(&self, calls: usize) {
         self.run.state().kept = Some(calls);
     }
 
-    /// Calls with numbers above this one, oldest first, as far as they are kept; so many at most.
+    /// Returns calls with numbers above this one, oldest first, as far as they are kept; at most
+    /// `most`.
     pub fn calls_after(&self, number: u64, most: usize) -> Vec<Line<V>> {
         let state = self.run.state();
         state.trace.lines_after(number).iter().take(most).cloned().collect()
     }
 
-    /// Whether calls were kept from beginning by [`Effects::bound`].
+    /// Returns true if [`Effects::bound`] has kept calls from beginning.
     pub fn exhausted(&self) -> bool {
         self.run.state().exhausted
     }
 
-    /// How many calls have begun.
+    /// Returns how many calls have begun.
     pub fn count(&self) -> u64 {
         self.run.state().trace.effects()
     }
 
-    /// How many calls of this life have begun.
+    /// Returns how many calls of this instance have begun.
     pub fn count_of(&self, instance: &Instance) -> usize {
         let state = self.run.state();
         state.trace.lines().iter().filter(|line| line.instance == instance.id()).count()
     }
 
-    /// The trace up to now.
+    /// Returns the trace so far.
     pub fn trace(&self) -> Trace<V> {
         self.run.state().trace.clone()
     }
 
-    /// The trace up to now; it is not kept, so calls are counted from one again.
+    /// Returns the trace so far and removes it, so calls count from one again.
     pub fn take_trace(&self) -> Trace<V> {
         std::mem::take(&mut self.run.state().trace)
     }
 
-    /// The entries of the plan that have met no call to which their fault could apply.
+    /// Returns the entries of the plan that have met no call to which their fault could apply.
     pub fn unfired(&self) -> Plan<V> {
         let state = self.run.state();
         let unfired = state.plan.iter().filter(|armed| !armed.fired);
         Plan { entries: unfired.map(|armed| armed.entry.clone()).collect() }
     }
 
-    /// The faults that have met a call, each entry of a plan once.
+    /// Returns the faults that have met a call, once per entry of a plan.
     pub fn fired(&self) -> Vec<Fault<V>> {
         self.run.state().fired.clone()
     }
 
-    /// Whether a fault has met a request in a namespace.
+    /// Returns true if a fault has met a request in a namespace.
     pub fn has_met(&self, fault: Fault<V>, namespace: &str) -> bool {
         let is_there = |call: &Call| matches!(call, Call::Kube(call) if call.namespace.as_deref() == Some(namespace));
         self.run.state().trace.lines().iter().any(|line| line.fault == Some(fault) && is_there(&line.call))
     }
 
-    /// From now on, calls without a planned fault meet this outage. Of several, the first counts.
+    /// Starts an outage, which meets calls without a planned fault. If there are several, the first
+    /// one counts.
     pub fn begin_outage(&self, outage: Outage<V>) {
         self.run.state().outages.push(outage);
     }
 
-    /// Ends all outages of a host. Calls that hang go on hanging.
+    /// Ends all outages of a host. Calls that hang stay that way.
     pub fn end_outages(&self, host: &str) {
         self.run.state().outages.retain(|outage| outage.host != host);
     }
@@ -175,8 +178,8 @@ enum Api {
     S3,
 }
 
-/// Puts a service behind the faults of a run, for one life of the operator. Made by
-/// [`Effects::kube_layer`] and [`Effects::s3_layer`].
+/// Layer that puts a service behind the faults of a run, for one instance of the operator. Created
+/// by [`Effects::kube_layer`] and [`Effects::s3_layer`].
 #[derive(Debug)]
 pub struct EffectLayer<V = Nobody> {
     effects: Effects<V>,
@@ -191,7 +194,7 @@ impl<V> Clone for EffectLayer<V> {
 }
 
 impl<V: Vocabulary> EffectLayer<V> {
-    /// The call from beginning to end.
+    /// Sends a call and returns its result.
     fn send<S, Q, B>(&self, inner: S, request: Request<Q>) -> BoxFuture<'static, Result<Response<B>, BoxError>>
     where
         S: Service<Request<Q>, Response = Response<B>> + Send + 'static,
@@ -206,8 +209,8 @@ impl<V: Vocabulary> EffectLayer<V> {
         }
     }
 
-    /// Numbers the call; `None` if its instance is dead, as the dead make no calls, or if it is one
-    /// too many.
+    /// Numbers the call. Returns `None` if its instance is dead and so makes no calls, or if the
+    /// limit is exceeded.
     fn begin<Q>(&self, request: &Request<Q>) -> Option<Effect<V>> {
         if !self.instance.may_act() {
             return None;
@@ -234,8 +237,8 @@ impl<S, V: Vocabulary> Layer<S> for EffectLayer<V> {
 ///
 /// # Errors
 ///
-/// Those of the service itself; and, where a fault breaks the connection, an [`std::io::Error`]:
-/// `ConnectionReset` for a lost request or answer, which the caller can't tell apart, and
+/// Returns errors of the service, and an [`std::io::Error`] if a fault breaks the connection:
+/// `ConnectionReset` for a lost request or answer, which the caller cannot distinguish, and
 /// `ConnectionRefused` for `unreachable`.
 #[derive(Clone, Debug)]
 pub struct EffectService<S, V = Nobody> {
@@ -256,7 +259,7 @@ where
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
 
-    /// Always ready: the service behind is asked when a call gets as far as that.
+    /// Always ready: the inner service is polled only when a call reaches it.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }

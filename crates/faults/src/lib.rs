@@ -1,9 +1,9 @@
-//! Faults for a controller under test: every call that it makes has a number and can be given a
-//! fault.
+//! Fault injection for a controller under test: every call that it makes has a number and can be
+//! given a fault.
 //!
-//! [`Effects`] is one run. It gives tower layers that stand between a controller's clients and the
-//! services behind them. Each call that goes through is numbered, given the fault that the [`Plan`]
-//! has for it, and noted in the [`Trace`].
+//! [`Effects`] is one run. It provides tower layers between a controller's clients and the services
+//! behind them. Each call that passes is numbered, gets the fault that the [`Plan`] has for it, and
+//! is recorded in the [`Trace`].
 //!
 //! ```
 //! use faults::{Effects, Plan};
@@ -30,26 +30,25 @@
 //! # });
 //! ```
 //!
-//! Rooms:
+//! Modules:
 //!
-//! - [`call`]: what a request *is* ([`Call`]), read from its method and URI alone;
-//! - `families`: the faults, one table a family; what a project's own people do is a [`Vocabulary`]
-//!   of its own;
-//! - [`plan`]: which fault at which call, as text that replays a run;
-//! - [`layer`]: numbers calls, applies the plan, records the [`trace`]; [`Outage`] befalls a host
-//!   for as long as one wants;
-//! - [`surroundings`]: how faults reach the world behind the services, where the world lets them;
-//! - [`instance`]: one life of the process, how it ends, and how it stands still meanwhile
-//!   ([`Gate`]);
+//! - [`call`]: requests as a [`Call`], parsed from method and URI alone;
+//! - `families`: the faults, one table per family; a project adds its own family as a
+//!   [`Vocabulary`];
+//! - [`plan`]: faults and the calls that they meet, as text that replays a run;
+//! - [`layer`]: numbers calls, applies the plan, records the [`trace`]; an [`Outage`] affects a
+//!   host until it is ended;
+//! - [`surroundings`]: the interface by which faults change the world behind the services;
+//! - [`instance`]: one process of the controller, its end, and its suspension ([`Gate`]);
 //! - `proxy`, with the feature of that name: the layer on sockets, between real clients and real
 //!   servers.
 //!
 //! # Guarantees
 //!
-//! - A call that the plan has nothing for goes through unchanged.
-//! - Once an [`Instance`] is dead, no call of it reaches the world and none returns.
-//! - To the caller a lost request and a lost answer look alike.
-//! - The answers of refusals are what real servers send, where clients look.
+//! - A call without a planned fault passes unchanged.
+//! - Once an [`Instance`] is dead, none of its calls reaches the world and none returns.
+//! - The caller cannot distinguish a lost request from a lost answer.
+//! - Every part of a refusal that clients read is what real servers send.
 //!
 //! # Determinism
 //!
@@ -59,10 +58,11 @@
 //!
 //! # Limits
 //!
-//! - Requests are read from method, URI and headers, never from bodies: S3 in path style only.
-//! - A fault for which [`Application::needs_world`] holds does nothing by itself: who puts the
-//!   world together implements [`Surroundings`], and without one such a call breaks.
-//! - A process that stands still is held where it makes a call or reads an answer: what it has
+//! - Requests are parsed from method, URI and headers, never from bodies: S3 in path style only.
+//! - A fault with [`Application::needs_world`] does nothing by itself: it needs an implementation
+//!   of [`Surroundings`], and without one the call fails.
+//! - A suspended process is held where it makes a call or reads an answer. Tasks that it has
+//!   spawned on the runtime continue up to that point.
 //!   given to the runtime runs on up to there.
 
 #![warn(clippy::too_many_lines)]

@@ -1,4 +1,4 @@
-//! Reading a plan's text form.
+//! Parser of a plan's text form.
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -11,14 +11,14 @@ use super::row::Vocabulary;
 const EFFECT_FORMS: &str = "an effect is #N, kube:<verb> <resource>[/<subresource>][@k] or s3:<Operation>[@k]";
 const OCCURRENCE_FORM: &str = "after @ stands a whole number from 1";
 
-/// A word of the text, and where it begins (in bytes).
+/// A word of the text, with its start in bytes.
 #[derive(Clone, Copy)]
 struct Word<'a> {
     text: &'a str,
     start: usize,
 }
 
-/// The text being read, to turn byte offsets into columns.
+/// The text being parsed, to convert byte offsets to columns.
 struct Source<'a>(&'a str);
 
 impl Source<'_> {
@@ -34,14 +34,14 @@ impl Source<'_> {
 impl<V: Vocabulary> FromStr for Plan<V> {
     type Err = PlanError;
 
-    /// Reads the text form. Empty text is the empty plan; spaces may be many; a last `;` is
+    /// Parses the text form. Empty text is the empty plan. Repeated spaces and a trailing `;` are
     /// allowed.
     fn from_str(text: &str) -> Result<Self, PlanError> {
         plan(text)
     }
 }
 
-/// Reads a whole plan.
+/// Parses a whole plan.
 fn plan<V: Vocabulary>(text: &str) -> Result<Plan<V>, PlanError> {
     let source = Source(text);
     let mut entries = Vec::new();

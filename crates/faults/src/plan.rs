@@ -1,4 +1,4 @@
-//! A plan: which fault at which effect. `seed + plan` replays a run exactly.
+//! Plans: faults and the effects that they meet. `seed + plan` replays a run exactly.
 //!
 //! As text, pairs of effect and fault joined by `; `:
 //! `s3:CreateBucket@1 lost-answer; kube:patch bucketclaims/status@2 conflict; #17 crash(after-effect)`.
@@ -10,8 +10,8 @@ use super::call::{Call, CallKind, KubeVerb, S3Operation};
 use super::fault::Fault;
 use super::row::{Nobody, Vocabulary};
 
-/// Faults to inject, in the order written. Where several entries meet one effect, the first that
-/// can apply to it does.
+/// Faults to inject, in the order written. If several entries meet one effect, the first that can
+/// apply to it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan<V = Nobody> {
     /// The pairs of effect and fault.
@@ -21,36 +21,36 @@ pub struct Plan<V = Nobody> {
 /// One fault at one effect, or at each effect of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<V = Nobody> {
-    /// Where.
+    /// Effects that it meets.
     pub effect: EffectPattern,
-    /// What.
+    /// Fault to inject.
     pub fault: Fault<V>,
 }
 
-/// Which effect is meant.
+/// Selection of effects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EffectPattern {
     /// `#17`: by its number in the run, counted from 1.
     Number(NonZeroU64),
-    /// `kube:patch bucketclaims/status@2`: by what it is.
+    /// `kube:patch bucketclaims/status@2`: by its call.
     Call {
-        /// What the call has to be.
+        /// Pattern for the call.
         call: CallPattern,
-        /// Which one of them, counted from 1 over the whole run; every one if absent.
+        /// Number of the matching call, counted from 1 over the whole run; `None` for every one.
         occurrence: Option<NonZeroU64>,
     },
 }
 
-/// What a call has to be to be meant.
+/// Pattern for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallPattern {
-    /// `kube:<verb> <resource>[/<subresource>]`, in any namespace and of any name.
+    /// `kube:<verb> <resource>[/<subresource>]`, in any namespace and with any name.
     Kube {
         /// The verb.
         verb: KubeVerb,
         /// Plural of the resource.
         resource: String,
-        /// The subresource; absent means the resource itself, not any of its subresources.
+        /// The subresource; `None` means the resource itself, without its subresources.
         subresource: Option<String>,
     },
     /// `s3:<Operation>`, on any bucket.
@@ -58,7 +58,7 @@ pub enum CallPattern {
 }
 
 impl CallPattern {
-    /// What a call is, wherever and of whatever name.
+    /// Returns the pattern of a call, without its namespace, name and bucket.
     pub fn of(call: &Call) -> Self {
         match call {
             Call::Kube(call) => {
@@ -68,7 +68,7 @@ impl CallPattern {
         }
     }
 
-    /// Whether this call is meant.
+    /// Returns true if the call matches.
     pub fn matches(&self, call: &Call) -> bool {
         match (self, call) {
             (Self::Kube { verb, resource, subresource }, Call::Kube(call)) => {
@@ -79,7 +79,7 @@ impl CallPattern {
         }
     }
 
-    /// The kind of all calls that are meant.
+    /// Returns the kind of all calls that match.
     pub fn kind(&self) -> CallKind {
         match self {
             Self::Kube { verb, .. } => CallKind::Kube(*verb),
@@ -95,19 +95,19 @@ impl<V> Default for Plan<V> {
 }
 
 impl<V> Plan<V> {
-    /// A plan of one fault.
+    /// Creates a plan with one fault.
     pub fn single(effect: EffectPattern, fault: Fault<V>) -> Self {
         Self { entries: vec![Entry { effect, fault }] }
     }
 
-    /// The entries that meet every call of a kind for as long as the plan holds, and the others.
+    /// Splits the plan into entries that meet every matching call, and the others.
     pub fn lasting_and_once(self) -> (Self, Self) {
         let lasts = |entry: &Entry<V>| matches!(entry.effect, EffectPattern::Call { occurrence: None, .. });
         let (lasting, once) = self.entries.into_iter().partition(lasts);
         (Self { entries: lasting }, Self { entries: once })
     }
 
-    /// Whether nothing is planned.
+    /// Returns true if the plan has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -161,15 +161,15 @@ impl fmt::Display for CallPattern {
     }
 }
 
-/// Why a text is not a plan, and where.
+/// Error of parsing a plan, with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("plan, character {column}: {problem}; {allowed}")]
 pub struct PlanError {
-    /// Where the offending word begins, in characters counted from 1.
+    /// Column of the offending word, in characters counted from 1.
     pub column: usize,
-    /// What is wrong, with the word in question.
+    /// The problem, with the offending word.
     pub problem: String,
-    /// What would be right there.
+    /// Description of what is allowed there.
     pub allowed: String,
 }
 

@@ -1,5 +1,4 @@
-//! What a table says of a fault: how it is written, which calls it is for, how long it lasts, how
-//! it is applied.
+//! Rows of the tables of faults: form in a plan, calls, duration, and application of a fault.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,134 +12,133 @@ use crate::standstill::Stop;
 ///
 /// The families of this crate are [`CallFault`](crate::CallFault),
 /// [`ProcessFault`](crate::ProcessFault), [`ClockFault`](crate::ClockFault),
-/// [`KubeFault`](crate::KubeFault) and [`S3Fault`](crate::S3Fault). A project brings one of its own
-/// for what its users and third parties do; one that has none uses [`Nobody`].
+/// [`KubeFault`](crate::KubeFault) and [`S3Fault`](crate::S3Fault). A project adds its own family
+/// for its users and third parties; a project without one uses [`Nobody`].
 pub trait Vocabulary: Copy + Eq + fmt::Debug + Send + Sync + 'static {
-    /// Every fault that is worth trying: those with words in their brackets for each word, those
-    /// with a number for each number that makes a difference.
+    /// Returns every fault that is worth trying: for a fault with a word, each word; for a fault
+    /// with a number, each number that makes a difference.
     fn all() -> Vec<Self>;
 
-    /// The fault's row.
+    /// Returns the fault's row.
     fn row(self) -> Row<Self>;
 
-    /// What the server says that refuses a call in its own words, for a fault that is applied by
-    /// [`Application::Answer`].
+    /// Returns the server's answer to a call, for a fault with [`Application::Answer`].
     fn answer(self, _call: &Call) -> Option<Answered> {
         None
     }
 }
 
-/// Everything there is to know of a fault but what its answer says.
+/// All properties of a fault except its answer.
 #[derive(Clone, Debug)]
 pub struct Row<F> {
     /// Its name in a plan.
     pub word: &'static str,
-    /// Its name where faults are counted, if another fault has the same one in a plan.
+    /// Its name for counting, if another fault has the same name in a plan.
     pub kind: &'static str,
-    /// What stands in brackets after the name.
+    /// Parameter in brackets after the name.
     pub parameter: Parameter<F>,
-    /// The calls that it may be planned for.
+    /// Calls for which it may be planned.
     pub calls: Calls,
-    /// Of these and of later ones, the calls that it does something to.
+    /// Calls that it affects, among these and later ones.
     pub meets: Calls,
-    /// How long it lasts.
+    /// Duration of the fault.
     pub lasts: Lasts,
-    /// How it is applied.
+    /// Application of the fault.
     pub applied: Application,
 }
 
 impl<F> Row<F> {
-    /// A fault without brackets that is over with its call.
+    /// Creates a row for a fault without a parameter that ends with its call.
     pub fn new(word: &'static str, calls: Calls, applied: Application) -> Self {
         Self { word, kind: word, parameter: Parameter::None, calls, meets: Calls::ANY, lasts: Lasts::ItsCall, applied }
     }
 
-    /// The same with this in brackets.
+    /// Sets the parameter in brackets.
     #[must_use]
     pub fn with(self, parameter: Parameter<F>) -> Self {
         Self { parameter, ..self }
     }
 
-    /// The same, lasting so long.
+    /// Sets the duration.
     #[must_use]
     pub fn lasting(self, lasts: Lasts) -> Self {
         Self { lasts, ..self }
     }
 
-    /// The same, which does nothing to other calls than these, though it may begin at one.
+    /// Restricts the calls that it affects. It may begin at any of its `calls`.
     #[must_use]
     pub fn meeting(self, meets: Calls) -> Self {
         Self { meets, ..self }
     }
 
-    /// The same, called otherwise where faults are counted.
+    /// Sets another name for counting.
     #[must_use]
     pub fn counted_as(self, kind: &'static str) -> Self {
         Self { kind, ..self }
     }
 }
 
-/// What stands in a fault's brackets.
+/// Parameter in a fault's brackets.
 ///
-/// `with` makes the fault with another number; words are found by going through
+/// `with` creates the fault with another number. Words are found by iterating over
 /// [`Vocabulary::all`].
 #[derive(Clone, Debug)]
 pub enum Parameter<F> {
-    /// There are none.
+    /// No parameter.
     None,
     /// One of a closed set of words.
     Word(&'static str),
-    /// A word that [`Vocabulary::all`] doesn't go through: `form` says what it is, such as
+    /// A word that [`Vocabulary::all`] does not enumerate. `form` is its placeholder, such as
     /// `operation`.
     Open {
         /// The word.
         word: &'static str,
-        /// What it is.
+        /// The placeholder.
         form: &'static str,
-        /// The fault with another word; `None` if there is no such word.
+        /// Returns the fault with another word; `None` if there is no such word.
         with: fn(&str) -> Option<F>,
     },
     /// A count, from 0.
     Count {
-        /// How many.
+        /// The count.
         count: u32,
-        /// The fault with another number.
+        /// Returns the fault with another number.
         with: fn(u32) -> F,
     },
     /// A time in milliseconds.
     Millis {
-        /// How many.
+        /// The milliseconds.
         millis: u64,
-        /// The fault with another number.
+        /// Returns the fault with another number.
         with: fn(u64) -> F,
     },
     /// A time in seconds.
     Seconds {
-        /// How many.
+        /// The seconds.
         seconds: u32,
-        /// The fault with another number.
+        /// Returns the fault with another number.
         with: fn(u32) -> F,
     },
-    /// A time in seconds, forward or back.
+    /// A time in seconds, positive or negative.
     Signed {
-        /// How many.
+        /// The seconds.
         seconds: i32,
-        /// The fault with another number.
+        /// Returns the fault with another number.
         with: fn(i32) -> F,
     },
-    /// One of a closed set of words, and a time in seconds, forward or back.
+    /// One of a closed set of words, and a time in seconds, positive or negative.
     WordAndSigned {
         /// The word.
         word: &'static str,
-        /// How many seconds.
+        /// The seconds.
         seconds: i32,
-        /// Words and number to fault; `None` if there is no such word.
+        /// Returns the fault with another word and number; `None` if there is no such word.
         with: fn(&str, i32) -> Option<F>,
     },
 }
 
 impl<F> Parameter<F> {
-    /// The time in the brackets in seconds, forward or back, rounded up; 0 where there is none.
+    /// Returns the absolute time in the brackets in seconds, rounded up; 0 if there is none.
     pub(crate) fn seconds(&self) -> u64 {
         match self {
             Self::Millis { millis, .. } => millis.div_ceil(1000),
@@ -150,7 +148,7 @@ impl<F> Parameter<F> {
         }
     }
 
-    /// The fault with this in its brackets, unless it is a word of a closed set.
+    /// Parses a parameter and returns its fault; `None` for a word of a closed set.
     pub(crate) fn read(&self, text: &str) -> Option<F> {
         match self {
             Self::None | Self::Word(_) => None,
@@ -167,7 +165,7 @@ impl<F> Parameter<F> {
 }
 
 impl<F> fmt::Display for Parameter<F> {
-    /// What stands in brackets, without them.
+    /// Formats the parameter without the brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),
@@ -181,7 +179,7 @@ impl<F> fmt::Display for Parameter<F> {
     }
 }
 
-/// A set of calls, and how it is called.
+/// A set of calls with a description.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
     kinds: Kinds,
@@ -201,27 +199,27 @@ impl Calls {
     /// All calls.
     pub const ANY: Self = Self { kinds: Kinds::Any, words: "any call" };
 
-    /// Calls to the Kubernetes API, by their verb.
+    /// Creates a set of calls to the Kubernetes API, selected by verb.
     pub const fn kube(fits: fn(KubeVerb) -> bool, words: &'static str) -> Self {
         Self { kinds: Kinds::Kube(fits), words }
     }
 
-    /// Calls to a store, by their operation.
+    /// Creates a set of calls to a store, selected by operation.
     pub const fn s3(fits: fn(S3Operation) -> bool, words: &'static str) -> Self {
         Self { kinds: Kinds::S3(fits), words }
     }
 
-    /// Calls of this operation.
+    /// Creates the set of calls of this operation.
     pub(crate) fn operation(operation: S3Operation) -> Self {
         Self { kinds: Kinds::Operation(operation), words: operation.name() }
     }
 
-    /// Calls of the operations that a feature consists of.
+    /// Creates the set of calls of a feature's operations.
     pub(crate) fn feature(feature: Feature) -> Self {
         Self { kinds: Kinds::Feature(feature), words: "the S3 operations of that feature" }
     }
 
-    /// Whether calls of this kind are among them.
+    /// Returns true if the set has calls of this kind.
     pub fn contain(&self, kind: CallKind) -> bool {
         match (self.kinds, kind) {
             (Kinds::Any, _) => true,
@@ -234,73 +232,71 @@ impl Calls {
         }
     }
 
-    /// What they are called in an error.
+    /// Returns the description for an error message.
     pub fn words(&self) -> &'static str {
         self.words
     }
 }
 
-/// How long a fault lasts.
+/// Duration of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasts {
-    /// It is over with its call.
+    /// Ends with its call.
     ItsCall,
-    /// It meets no other call, but leaves something behind, or goes on for as long as its call
-    /// does.
+    /// Affects no other call, but leaves something behind, or lasts as long as its call does.
     Beyond,
-    /// It meets each call that comes within this time.
+    /// Affects each call within this time.
     For(Duration),
-    /// It meets each call that comes until the end of the run.
+    /// Affects each call until the end of the run.
     ToTheEnd,
-    /// It is about the whole run, wherever in it it stands.
+    /// Applies to the whole run, regardless of its effect pattern.
     WholeRun,
 }
 
-/// How a fault is applied to its call.
+/// Application of a fault to its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Application {
     /// The request never arrives, and the connection breaks.
     RequestLost,
     /// The request is carried out, then the connection breaks.
     AnswerLost,
-    /// Nobody listens: the connection is refused.
+    /// The connection is refused.
     NoListener,
-    /// The request never arrives, and no answer ever comes.
+    /// The request never arrives, and no answer comes.
     Silence,
-    /// The request takes so long to arrive.
+    /// The request takes this long to arrive.
     Delay(Duration),
-    /// The process stands still before it sends the request.
+    /// The process is suspended before it sends the request.
     Standstill(Stop),
-    /// The process dies at this point of the call.
+    /// The process crashes at this point of the call.
     Crash(CrashPoint),
-    /// The server refuses in its own words, which are [`Vocabulary::answer`].
+    /// The server refuses with [`Vocabulary::answer`].
     Answer(Refusal),
-    /// The world lets it happen, see [`Surroundings`](crate::Surroundings); then the request goes
-    /// on.
+    /// The world applies it, see [`Surroundings`](crate::Surroundings); then the request is sent.
     World,
-    /// The world lets it happen; then the server refuses in its own words.
+    /// The world applies it; then the server refuses with [`Vocabulary::answer`].
     WorldThenAnswer,
 }
 
-/// When a server refuses.
+/// Time and effect of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// At once: the request is not carried out.
     AtOnce,
-    /// After so long: the request is not carried out.
+    /// After this time; the request is not carried out.
     After(Duration),
-    /// When the request was carried out nevertheless.
+    /// After the request was carried out.
     CarriedOut,
 }
 
 impl Application {
-    /// Whether it is for the world to let it happen.
+    /// Returns true if only the world can apply it.
     pub fn needs_world(self) -> bool {
         matches!(self, Self::World | Self::WorldThenAnswer)
     }
 }
 
-/// The vocabulary of a project without faults of its own: there are none.
+/// The empty family, for a project without its own faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nobody {}
 

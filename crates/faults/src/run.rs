@@ -1,4 +1,4 @@
-//! One run: its plan as far as it is played, its numbering and its trace.
+//! State of one run: its remaining plan, its numbering and its trace.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::row::Vocabulary;
 use super::surroundings::Surroundings;
 use super::trace::{CallOutcome, Line, Trace};
 
-/// A run. Clones are the same one.
+/// A run. Clones are the same run.
 #[derive(Debug)]
 pub(super) struct Run<V> {
     start: Instant,
@@ -32,11 +32,11 @@ pub(super) struct State<V> {
     pub(super) fired: Vec<Fault<V>>,
     pub(super) trace: Trace<V>,
     pub(super) instances: u32,
-    /// Least calls that the trace keeps; `None` for all.
+    /// Minimum number of calls that the trace keeps; `None` for all.
     pub(super) kept: Option<usize>,
-    /// Most calls that are let begin.
+    /// Maximum number of calls that may begin.
     pub(super) most: u64,
-    /// Whether there was one more.
+    /// True if a further call was attempted.
     pub(super) exhausted: bool,
 }
 
@@ -47,7 +47,7 @@ impl<V> Clone for Run<V> {
 }
 
 impl<V: Vocabulary> Run<V> {
-    /// One that begins now, by tokio's clock.
+    /// Starts a run now, by tokio's clock.
     pub(super) fn new(plan: Plan<V>, surroundings: Option<Arc<dyn Surroundings<V>>>) -> Self {
         if let Some(surroundings) = &surroundings {
             surroundings.expect(&plan);
@@ -69,7 +69,7 @@ impl<V: Vocabulary> Run<V> {
         }
     }
 
-    /// From now on, this is the plan.
+    /// Replaces the plan.
     pub(super) fn plan(&self, plan: Plan<V>) {
         self.expect(&plan);
         let mut state = self.state();
@@ -85,20 +85,20 @@ impl<V: Vocabulary> Run<V> {
         state.plan.extend(more.entries.into_iter().map(Armed::new));
     }
 
-    /// Tells the world what is planned.
+    /// Announces a plan to the world.
     fn expect(&self, plan: &Plan<V>) {
         if let Some(surroundings) = &self.surroundings {
             surroundings.expect(plan);
         }
     }
 
-    /// Milliseconds of its clock since its start.
+    /// Returns the milliseconds of its clock since its start.
     pub(super) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Gives a call of a life its number, its fault and its line in the trace; `None` if it is one
-    /// too many.
+    /// Gives a call its number, its fault and its line in the trace. Returns `None` if the limit of
+    /// calls is exceeded.
     pub(super) fn begin(&self, instance: u32, host: &str, call: &Call) -> Option<(u64, Option<Fault<V>>)> {
         let mut state = self.state();
         let number = state.trace.effects() + 1;
@@ -128,16 +128,16 @@ impl<V: Vocabulary> Run<V> {
         }
     }
 
-    /// A panic elsewhere leaves the state whole: no code that could panic runs between two changes
-    /// that belong together.
+    /// Locks the state. No code that could panic runs between two related changes, so a panic
+    /// elsewhere leaves it consistent.
     pub(super) fn state(&self) -> MutexGuard<'_, State<V>> {
         self.state.lock()
     }
 }
 
 impl<V: Vocabulary> State<V> {
-    /// The first fault planned for the call that can apply to it, else one that lasts. All entries
-    /// count the call.
+    /// Returns the first fault planned for the call that can apply to it, or else a lasting one.
+    /// All entries count the call.
     fn fault_for(&mut self, number: u64, call: &Call) -> Option<Fault<V>> {
         let mut fault = None;
         for armed in &mut self.plan {

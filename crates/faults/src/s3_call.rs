@@ -1,4 +1,4 @@
-//! S3 requests: from method, path-style URI and headers to operation, bucket and key.
+//! Parsing of S3 requests: method, path-style URI and headers to operation, bucket and key.
 
 use std::fmt;
 
@@ -10,45 +10,45 @@ use super::s3_routes::{Level, ROUTES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct S3Operation(&'static str);
 
-/// Told apart from their plain forms by the header `x-amz-copy-source` alone.
+/// Copies differ from the plain operations only by the header `x-amz-copy-source`.
 const COPY_OBJECT: &str = "CopyObject";
 const UPLOAD_PART_COPY: &str = "UploadPartCopy";
 
 impl S3Operation {
-    /// A request that is none of the known operations; no plan can name it.
+    /// Any request that is not a known operation. Plans cannot name it.
     pub const UNKNOWN: Self = Self("Unknown");
 
-    /// The operation of this name, if there is one.
+    /// Returns the operation with this name, if there is one.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|operation| operation.0 == name)
     }
 
-    /// Every operation that a plan can name.
+    /// Returns every operation that a plan can name.
     pub fn all() -> impl Iterator<Item = Self> {
         ROUTES.iter().map(|route| route.3).chain([COPY_OBJECT, UPLOAD_PART_COPY]).map(Self)
     }
 
-    /// Its name in the AWS service model.
+    /// Returns its name in the AWS service model.
     pub fn name(self) -> &'static str {
         self.0
     }
 
-    /// Whether it is a HEAD request, whose answers have no body and so no error code.
+    /// Returns true for HEAD requests. Their answers have no body and so no error code.
     pub fn is_head(self) -> bool {
         self.0.starts_with("Head")
     }
 
-    /// Whether it changes nothing.
+    /// Returns true if it changes nothing.
     pub fn is_read(self) -> bool {
         self.is_head() || self.0.starts_with("Get") || self.0.starts_with("List")
     }
 
-    /// Whether its path names a bucket.
+    /// Returns true if its path names a bucket.
     pub fn is_on_bucket(self) -> bool {
         self != Self::UNKNOWN && self.0 != "ListBuckets"
     }
 
-    /// Whether an answer of 200 has an XML document for a body.
+    /// Returns true if the body of an answer with status 200 is an XML document.
     pub fn answers_in_xml(self) -> bool {
         const NOT_XML: [&str; 3] = ["GetObject", "GetObjectTorrent", "GetBucketPolicy"];
         const WRITES: [&str; 5] =
@@ -56,12 +56,12 @@ impl S3Operation {
         (self.is_read() && !self.is_head() && !NOT_XML.contains(&self.0)) || WRITES.contains(&self.0)
     }
 
-    /// Whether it removes objects or versions.
+    /// Returns true if it deletes objects or versions.
     pub fn deletes_objects(self) -> bool {
         matches!(self.0, "DeleteObject" | "DeleteObjects")
     }
 
-    /// Whether a bucket is emptied and deleted by it.
+    /// Returns true if it is used to empty and delete a bucket.
     pub fn empties(self) -> bool {
         const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
         self.deletes_objects() || LISTS.contains(&self.0) || matches!(self.0, "AbortMultipartUpload" | "DeleteBucket")
@@ -77,16 +77,16 @@ impl fmt::Display for S3Operation {
 /// A request to an S3 store, addressed in path style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Call {
-    /// What is asked for.
+    /// Operation of the request.
     pub operation: S3Operation,
-    /// The bucket, where the path names one.
+    /// Bucket, if the path names one.
     pub bucket: Option<String>,
-    /// The object's key as it stands in the URI (percent-encoded, so free of line breaks).
+    /// Key of the object as in the URI (percent-encoded, so without line breaks).
     pub key: Option<String>,
 }
 
 impl S3Call {
-    /// Reads a request.
+    /// Parses a request.
     pub fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let path = uri.path().trim_start_matches('/');
         let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
@@ -99,8 +99,8 @@ impl S3Call {
         Self { operation: copying(operation, headers), bucket: non_empty(bucket), key: non_empty(key) }
     }
 
-    /// Access key id that a request names, in its header or, presigned, in its query. Nobody has
-    /// checked that it was signed with that key.
+    /// Returns the access key id that a request names, in its header or, if presigned, in its
+    /// query. The signature is not verified.
     pub fn signer<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
         let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let in_header =
@@ -113,7 +113,7 @@ impl S3Call {
         in_header.or_else(in_query).filter(|id| !id.is_empty())
     }
 
-    /// Reads the text form, without `s3:` before it.
+    /// Parses the text form without its prefix `s3:`.
     pub(super) fn told(text: &str) -> Self {
         let (operation, path) = text.split_once(' ').unwrap_or((text, ""));
         let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
@@ -220,8 +220,8 @@ mod tests {
         names.sort_unstable();
         let total = names.len();
         names.dedup();
-        // `ListBucketAnalyticsConfigurations` and its like share a path with their GET and still
-        // have one row each.
+        // Operations such as `ListBucketAnalyticsConfigurations` share a path with their GET, and
+        // still have one row each.
         assert_eq!(names.len(), total);
         assert!(names.iter().all(|o| S3Operation::named(o.name()) == Some(*o)));
         assert_eq!(S3Operation::named("Unknown"), None);

@@ -1,13 +1,13 @@
-//! Table of S3 operations: which method, path and query keys mean which operation.
+//! Table of S3 operations by method, path and query keys.
 //!
 //! Data only. The rows and their order are those of the AWS service model, as s3s routes them; the
-//! first match wins. Left out: directory buckets, `SelectObjectContent` and Object Lambda, which no
-//! path-style bucket store needs. The two copying operations differ by a header alone and are told
-//! apart by the reader of the table.
+//! first match wins. Left out are directory buckets, `SelectObjectContent` and Object Lambda, which
+//! no path-style bucket store needs. The two copy operations differ only by a header, which the
+//! reader of the table checks.
 
 use Level::{Bucket, Object, Root};
 
-/// What the path of a request names.
+/// Level of a request's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
     /// `/`: the account.
@@ -18,7 +18,7 @@ pub(super) enum Level {
     Object,
 }
 
-/// One row: method, what the path names, query keys that must all be there, operation.
+/// One row: method, level of the path, required query keys, operation.
 pub(super) type Route = (&'static str, Level, &'static [&'static str], &'static str);
 
 /// All rows, most specific first within a method and level.

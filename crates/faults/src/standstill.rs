@@ -1,12 +1,12 @@
-//! A life that stands still: its process is stopped (SIGSTOP, a machine that is moved) while the
-//! world goes on, and goes on later where it was, its timers late.
+//! Suspension of a process (SIGSTOP, a machine that is migrated): the world goes on, and later the
+//! process continues where it was, with late timers.
 //!
-//! A process can't be stopped from within, so it is held at its seams: its future is not polled
-//! ([`run_until_crash`](super::run_until_crash)), no call of it begins, no answer reaches it, and
-//! no byte of an answer's body ([`Gate`](super::Gate)). Tasks that it has given to the runtime, as
-//! kube-runtime does with each pass, run on up to the next of these. Timers of theirs are not late:
-//! a deadline that passes meanwhile takes the request back, as it may where a process goes on and
-//! looks at its timers first. What else comes of them stays in memory.
+//! A process cannot be suspended from within, so it is held at its boundaries: its future is not
+//! polled ([`run_until_crash`](super::run_until_crash)), none of its calls begins, and no answer
+//! and no byte of an answer's body reaches it ([`Gate`](super::Gate)). Tasks that it has spawned on
+//! the runtime, as kube-runtime does for each pass, continue up to the next boundary. Their timers
+//! are not late: a deadline that passes in the meantime cancels the request, as can happen in a
+//! process that continues and polls its timers first. Other effects of these tasks stay in memory.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -14,33 +14,33 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// What a life stands still for.
+/// Reason for a suspension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// For so long.
+    /// A pause of this duration.
     For(Duration),
-    /// A second operator takes its turn, and has to be given it.
+    /// A second operator has to run.
     Twin,
 }
 
-/// Whether a life stands still, and who waits for it to go on. Clones are of the same life.
+/// State of a suspension, with the tasks that wait for its end. Clones belong to the same process.
 ///
-/// Not a `watch` channel: that wakes its receivers in an order which is not the same in every
-/// process.
+/// A `watch` channel is not used, because it wakes its receivers in an order that differs between
+/// processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Standstill(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     stop: Option<Stop>,
-    /// Who has it go on again.
+    /// Task that resumes the process.
     driver: Option<Waker>,
-    /// What is held, in the order in which it came.
+    /// Tasks that are held, in the order of their arrival.
     held: Vec<Waker>,
 }
 
 impl Standstill {
-    /// Has the life stand still, if it doesn't yet.
+    /// Suspends the process, if it is not suspended.
     pub(super) fn begin(&self, stop: Stop) {
         let mut state = self.state();
         state.stop.get_or_insert(stop);
@@ -62,7 +62,7 @@ impl Standstill {
         self.state().stop.is_some()
     }
 
-    /// Ready when it stands still.
+    /// Returns `Ready` when it is suspended.
     pub(super) fn poll_on(&self, context: &Context<'_>) -> Poll<Stop> {
         let mut state = self.state();
         match state.stop {
@@ -74,7 +74,7 @@ impl Standstill {
         }
     }
 
-    /// Ready when it does not.
+    /// Returns `Ready` when it is not suspended.
     pub(super) fn poll_off(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.stop.is_none() {
@@ -86,7 +86,7 @@ impl Standstill {
         Poll::Pending
     }
 
-    /// Nothing that could panic runs while it is changed.
+    /// Locks the state. No code that could panic runs while it is changed.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock()
     }

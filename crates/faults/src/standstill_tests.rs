@@ -1,4 +1,4 @@
-//! A life that stands still does nothing and hears nothing, and goes on where it was.
+//! Tests of suspension: a suspended process does and receives nothing, and continues where it was.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::*;
 
 const STILL: Duration = Duration::from_secs(90);
 
-/// Lets the life stand still once, as long as the plan has it.
+/// Suspends the process once, for the planned time.
 async fn drive(instance: &Instance) -> Stop {
     let stop = instance.stops().await;
     sleep(STILL).await;
@@ -40,7 +40,8 @@ async fn no_call_begins_and_no_answer_comes_while_a_life_stands_still() {
         sleep(Duration::from_secs(1)).await;
         bench.s3("PUT", BUCKET).await
     };
-    // The first has reached the world, and is answered 10 ms later: by then nobody listens.
+    // The first call has reached the server and is answered after 10 ms, when the process is
+    // suspended.
     let first = async {
         let answer = bench.kube("GET", SECRET).await;
         (answer.is_ok(), Instant::now())
@@ -71,7 +72,7 @@ async fn a_life_that_stands_still_is_not_polled() {
     };
     let (outcome, _) = tokio::join!(run_until_crash(&bench.instance, operator), drive(&bench.instance));
     assert_eq!(outcome, LifeEnd::Finished(()));
-    // Of three ticks that were due meanwhile only one is told, late.
+    // Three ticks were due in the meantime, and only one is received, late.
     assert_eq!(polls, [90_000, 90_010]);
 }
 

@@ -1,4 +1,4 @@
-//! The seam to the world behind the calls, for faults that happen there.
+//! Interface to the world behind the calls, for faults that the world has to apply.
 
 use std::fmt;
 
@@ -9,22 +9,23 @@ use super::fault::Fault;
 use super::plan::Plan;
 use super::row::{Nobody, Vocabulary};
 
-/// The world as faults see it: what else happens in it, and how its services can be made to answer.
+/// The world as faults see it: events beside the calls, and services that can be made to answer in
+/// a certain way.
 ///
-/// Effects know no more of the world than this; who puts the world together implements it.
+/// Effects know the world only by this trait. The code that builds the world implements it.
 pub trait Surroundings<V: Vocabulary = Nobody>: fmt::Debug + Send + Sync {
-    /// Told of a plan before it begins: some faults need to be prepared for.
+    /// Called with a plan before it begins, because some faults have to be prepared.
     fn expect(&self, plan: &Plan<V>);
 
-    /// Lets a fault happen right before its call is carried out: changes the world, or marks the
-    /// request with what its service is to do to it. Called once for a call, and only for faults
-    /// for which [`Application::needs_world`](crate::Application::needs_world) holds.
+    /// Applies a fault just before its call is carried out: changes the world, or marks the request
+    /// for its service. Called once per call, and only for faults with
+    /// [`Application::needs_world`](crate::Application::needs_world).
     fn befall(&self, fault: Fault<V>, call: &Call, request: &mut Parts);
 
-    /// A call is about to be carried out, with or without a fault: the world may mark it with its
-    /// number.
+    /// Called before a call is carried out, with or without a fault. The world may mark the request
+    /// with its number.
     fn arrives(&self, effect: u64, call: &Call, request: &mut Parts);
 
-    /// A call was carried out, or refused, by the service at `host`, with this status.
+    /// Called after the service at `host` carried out or refused a call with this status.
     fn carried_out(&self, effect: u64, call: &Call, host: &str, status: u16);
 }

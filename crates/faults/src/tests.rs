@@ -1,4 +1,4 @@
-//! Each fault, each crash point and the plan's patterns, on a hand-written service of a few lines.
+//! Tests of each fault, each crash point and the patterns of plans, with a minimal service.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,11 +20,11 @@ const STATUS: &str = "/apis/broker.stowage.io/v1alpha1/namespaces/team-a/bucketc
 pub(super) const BUCKET: &str = "http://s3.local/photos";
 const TAGGING: &str = "http://s3.local/photos?tagging";
 
-/// The world and one operator in front of it.
+/// A service and one operator in front of it.
 pub(super) struct Bench {
     pub(super) effects: Effects,
     pub(super) instance: Instance,
-    /// What has reached the world, as `METHOD path`.
+    /// Requests that have reached the service, as `METHOD path`.
     applied: Arc<Mutex<Vec<String>>>,
 }
 
@@ -34,7 +34,7 @@ impl Bench {
         Self { instance: effects.instance(), effects, applied: Arc::default() }
     }
 
-    /// A client of the current instance; the service answers 200 `done` after 10 ms.
+    /// Returns a client of the current instance; the service answers 200 `done` after 10 ms.
     fn client(&self, layer: &EffectLayer) -> Client {
         let applied = Arc::clone(&self.applied);
         let world = tower::service_fn(move |request: Request<()>| {
@@ -296,7 +296,8 @@ async fn a_head_answers_with_a_bare_status(#[case] code: u16) {
     assert_eq!(bench.applied(), 0);
 }
 
-/// The operator of the crash tests: two calls, one after the other; notes each answer that it sees.
+/// Operator of the crash tests: makes two calls, one after the other, and notes each answer that it
+/// receives.
 async fn two_calls(bench: &Bench, seen: &Mutex<Vec<u32>>) {
     for uri in [SECRET, STATUS] {
         let answer = bench.kube("PATCH", uri).await;
@@ -325,7 +326,7 @@ async fn a_crash_ends_the_life_at_its_point(
     assert_eq!(seen.lock().unwrap().len(), answers);
     assert!(bench.line(1).contains(line), "{}", bench.line(1));
 
-    // The next life goes on with the numbers and the plan.
+    // The next instance continues with the numbers and the plan.
     bench.instance = bench.effects.instance();
     let outcome = run_until_crash(&bench.instance, two_calls(&bench, &seen)).await;
     assert_eq!(outcome, LifeEnd::Finished(()));

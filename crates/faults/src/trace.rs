@@ -1,9 +1,9 @@
-//! The trace: every effect of a run, in the order in which they began, in a form that two equal
-//! runs share.
+//! Traces: every effect of a run, in the order of their starts, in a form that two equal runs
+//! share.
 //!
-//! Canonical: no bodies, no wall-clock time; times are those of the run's own clock, names that
-//! clients make from the wall clock (Events) are masked. Two runs of the same seed and plan have
-//! the same [`Trace::hash`].
+//! The form is canonical: it has no bodies and no wall-clock time; times are those of the run's own
+//! clock; names that clients make from the wall clock (Events) are masked. Two runs with the same
+//! seed and plan have the same [`Trace::hash`].
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ use super::fault::Fault;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::row::{Nobody, Vocabulary};
 
-/// All effects of a run, by number; or the last of them, where a run without end keeps no more (see
+/// All effects of a run, by number; or only the last ones, if a run without end keeps no more (see
 /// [`super::Effects::keep`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace<V = Nobody> {
-    /// How many came before the first line.
+    /// Number of effects before the first line.
     forgotten: u64,
     lines: Vec<Line<V>>,
 }
@@ -28,24 +28,25 @@ pub struct Trace<V = Nobody> {
 pub struct Line<V = Nobody> {
     /// Its number, counted from 1.
     pub number: u64,
-    /// The life of the operator that made the call, see [`super::Instance::id`].
+    /// Instance of the operator that made the call, see [`super::Instance::id`].
     pub instance: u32,
     /// The call.
     pub call: Call,
     /// The fault that the plan gave it.
     pub fault: Option<Fault<V>>,
-    /// The world's answer: a status; `None` where the request never got there or has no answer yet.
+    /// Status of the service's answer; `None` if the request was not carried out or has no answer
+    /// yet.
     pub world: Option<u16>,
-    /// What came of it for the operator.
+    /// Result for the operator.
     pub answer: CallOutcome,
-    /// When it began, in milliseconds of the run's clock since the start of the run.
+    /// Start in milliseconds of the run's clock since the start of the run.
     pub began_ms: u64,
 }
 
-/// What a call came to, as the operator saw it.
+/// Result of a call, as the operator saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// Nothing yet.
+    /// No result yet.
     Pending,
     /// An HTTP answer with this status.
     Status(u16),
@@ -53,25 +54,25 @@ pub enum CallOutcome {
     Broken,
     /// The operator gave up waiting.
     Dropped,
-    /// The operator died meanwhile.
+    /// The operator died before the result.
     Died,
 }
 
-/// Sums over a part of a trace. Calls count that reached the world, whatever the operator saw of
-/// their answers.
+/// Counters over a part of a trace. They count calls that reached the service, even if the operator
+/// did not receive the answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Creates, updates, patches and deletes carried out (answered below 300), Events among them.
+    /// Creates, updates, patches and deletes carried out (answered below 300), including Events.
     pub kubernetes_writes: u64,
-    /// Of those, writes of Events.
+    /// Writes of Events among these.
     pub event_writes: u64,
-    /// All Kubernetes requests but lists and watches, refused ones too.
+    /// All Kubernetes requests except lists and watches, including refused ones.
     pub kubernetes_requests: u64,
     /// Lists.
     pub kubernetes_lists: u64,
     /// Watches.
     pub kubernetes_watches: u64,
-    /// All S3 calls, refused ones too.
+    /// All S3 calls, including refused ones.
     pub s3_calls: u64,
 }
 
@@ -82,28 +83,28 @@ impl<V> Default for Trace<V> {
 }
 
 impl<V: Vocabulary> Trace<V> {
-    /// The lines that are kept, by number.
+    /// Returns the lines that are kept, by number.
     pub fn lines(&self) -> &[Line<V>] {
         &self.lines
     }
 
-    /// How many effects there were; the number of the last one.
+    /// Returns the number of effects, which is the number of the last one.
     pub fn effects(&self) -> u64 {
         self.forgotten + self.lines.len() as u64
     }
 
-    /// SHA-256 over the text form, in hex.
+    /// Returns the SHA-256 of the text form, in hex.
     pub fn hash(&self) -> String {
         hex::encode(Sha256::digest(self.to_string()))
     }
 
-    /// Counters over the whole run.
+    /// Returns counters over the whole run.
     pub fn counters(&self) -> Counters {
         self.counters_after(0)
     }
 
-    /// Counters over the effects with numbers above this one: take [`Trace::effects`] first, act,
-    /// count.
+    /// Returns counters over the effects with numbers above this one. Call [`Trace::effects`]
+    /// first, then act, then count.
     pub fn counters_after(&self, number: u64) -> Counters {
         let mut counters = Counters::default();
         for line in self.lines.iter().filter(|line| line.number > number) {
@@ -112,7 +113,8 @@ impl<V: Vocabulary> Trace<V> {
         counters
     }
 
-    /// The entries of a plan whose fault no call was given. A fault of the whole run needs no call.
+    /// Returns the entries of a plan whose fault no call has met. A fault of the whole run needs no
+    /// call.
     pub fn unmet(&self, plan: &Plan<V>) -> Plan<V> {
         let met = |entry: &Entry<V>| {
             entry.fault.is_of_run() || self.meant(&entry.effect).any(|it| it.fault == Some(entry.fault))
@@ -120,7 +122,7 @@ impl<V: Vocabulary> Trace<V> {
         Plan { entries: plan.entries.iter().filter(|entry| !met(entry)).cloned().collect() }
     }
 
-    /// The lines that a pattern of a plan means.
+    /// Returns the lines that match a pattern of a plan.
     fn meant<'a>(&'a self, effect: &'a EffectPattern) -> Box<dyn Iterator<Item = &'a Line<V>> + 'a> {
         match effect {
             EffectPattern::Number(number) => Box::new(self.lines.iter().filter(|line| line.number == number.get())),
@@ -138,8 +140,8 @@ impl<V: Vocabulary> Trace<V> {
         self.lines.push(line);
     }
 
-    /// Forgets all but the last lines, now and then: at least so many are kept, twice as many at
-    /// most.
+    /// Removes old lines from time to time, so that at least `least` and at most twice as many are
+    /// kept.
     pub(super) fn keep(&mut self, least: usize) {
         if self.lines.len() >= least.saturating_mul(2) {
             let old = self.lines.len() - least;
@@ -148,13 +150,13 @@ impl<V: Vocabulary> Trace<V> {
         }
     }
 
-    /// The lines after the effect of this number, as far as they are kept.
+    /// Returns the lines after the effect with this number, as far as they are kept.
     pub fn lines_after(&self, number: u64) -> &[Line<V>] {
         let passed = usize::try_from(number.saturating_sub(self.forgotten)).unwrap_or(usize::MAX);
         self.lines.get(passed..).unwrap_or_default()
     }
 
-    /// The line of an effect that was pushed before, if it is kept.
+    /// Returns the line of an earlier effect, if it is kept.
     pub(super) fn line_mut(&mut self, number: u64) -> Option<&mut Line<V>> {
         let index = usize::try_from(number.checked_sub(self.forgotten)?).ok()?.checked_sub(1)?;
         self.lines.get_mut(index)
@@ -184,22 +186,22 @@ impl Counters {
 }
 
 impl<V> FromIterator<Line<V>> for Trace<V> {
-    /// The trace of these lines; each stands at the place that its number says.
+    /// Creates the trace of these lines. They must be in the order of their numbers, without gaps.
     fn from_iter<I: IntoIterator<Item = Line<V>>>(lines: I) -> Self {
         Self { forgotten: 0, lines: lines.into_iter().collect() }
     }
 }
 
 impl<V: Vocabulary> fmt::Display for Trace<V> {
-    /// One line per effect.
+    /// Formats one line per effect.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
 impl<V: Vocabulary> fmt::Display for Line<V> {
-    /// `#12 kube:patch bucketclaims/status team-a/photos -> broken (world 200) [lost-answer] 1500ms/1`,
-    /// the last being the time and the operator's life.
+    /// Formats `#12 kube:patch bucketclaims/status team-a/photos -> broken (world 200)
+    /// [lost-answer] 1500ms/1`. The last part is the time and the operator's instance.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{} {} -> {}", self.number, self.call, self.answer)?;
         match self.world {
@@ -214,7 +216,7 @@ impl<V: Vocabulary> fmt::Display for Line<V> {
 }
 
 impl CallOutcome {
-    /// Reads the text form back.
+    /// Parses the text form.
     pub fn told(text: &str) -> Option<Self> {
         match text {
             "pending" => Some(Self::Pending),

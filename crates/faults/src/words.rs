@@ -1,7 +1,6 @@
-//! Words that may stand in the brackets of a fault.
+//! Closed sets of words for the brackets of a fault.
 
-/// Declares a closed set of words that may stand in the brackets of a fault, as an enum with `ALL`
-/// and `word`.
+/// Declares a closed set of words for the brackets of a fault, as an enum with `ALL` and `word`.
 ///
 /// ```
 /// faults::words! {
@@ -26,10 +25,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, in the order in which a person reads them.
+            /// All words, in the order for people.
             pub const ALL: [Self; [$($word,)*].len()] = [$(Self::$variant,)*];
 
-            /// As a plan writes it.
+            /// Returns the word as written in a plan.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*

@@ -1,4 +1,4 @@
-//! `stowage-proof conformance`.
+//! The `stowage-proof conformance` command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ left, the buckets that it doesn't let go of.
 
 Exit codes: 0 every difference is explained; 1 one is not, or a server did not answer; 2 wrong usage.";
 
-/// What to compare with what.
+/// Arguments of `stowage-proof conformance`.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("server").args(["kubeconfig", "s3"]).required(true)))]
 pub(super) struct ConformanceArgs {
@@ -41,23 +41,23 @@ pub(super) struct ConformanceArgs {
     context: Option<String>,
     #[command(flatten)]
     store: StoreArgs,
-    /// Compare so many operations, and finish the sequence.
+    /// Number of operations to compare. The sequence under way is finished.
     #[arg(long, env = "STOWAGE_OPERATIONS", value_name = "N", default_value_t = 10_000, value_parser = number)]
     operations: u64,
-    /// Every choice follows from it.
+    /// Seed of every random choice.
     #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1, value_parser = number)]
     seed: u64,
-    /// Play this sequence only.
+    /// Play only this sequence.
     #[arg(long, env = "STOWAGE_SEQUENCE", value_name = "N", value_parser = number)]
     sequence: Option<u64>,
-    /// Begin with this sequence.
+    /// Start with this sequence.
     #[arg(long, env = "STOWAGE_FROM", value_name = "N", default_value_t = 0, value_parser = number, conflicts_with = "sequence")]
     from: u64,
-    /// Print differences with everything that came before them, and don't take the time to make
-    /// them small.
+    /// Print each difference with all operations before it, instead of taking the time to reduce
+    /// it.
     #[arg(long, env = "STOWAGE_WHOLE", value_parser = BoolishValueParser::new())]
     whole: bool,
-    /// Begin no sequence after so many seconds.
+    /// Start no sequence after this many seconds.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
     #[command(flatten)]
@@ -68,17 +68,17 @@ fn number(text: &str) -> Result<u64, String> {
     within(text, 0..=u64::MAX)
 }
 
-/// A store to compare with.
+/// Arguments for the comparison with a store.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "S3")]
 struct StoreArgs {
-    /// http URL of the store to compare the simulated one with.
+    /// URL (http) of the store to compare the simulated store with.
     #[arg(long, env = "STOWAGE_S3", value_name = "URL", requires_all = ["s3_access_key", "s3_secret_key_file"])]
     s3: Option<Uri>,
-    /// Access key id of an account that may make buckets.
+    /// Access key id of an account that may create buckets.
     #[arg(long, env = "STOWAGE_S3_ACCESS_KEY", value_name = "ID", requires = "s3")]
     s3_access_key: Option<String>,
-    /// File with its secret key.
+    /// File with the secret key of that account.
     #[arg(long, env = "STOWAGE_S3_SECRET_KEY_FILE", value_name = "FILE", requires = "s3")]
     s3_secret_key_file: Option<PathBuf>,
     /// Region of the store.
@@ -86,13 +86,13 @@ struct StoreArgs {
     s3_region: String,
 }
 
-/// What the real server is, besides that its answers were compared.
+/// Facts about the real server to report beside the comparison.
 enum About {
     Cluster(Accepted),
     Store { name: &'static str, left: Vec<String> },
 }
 
-/// Compares, and prints what differs.
+/// Runs the comparison and prints the differences.
 pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("can't start the runtime: {error}"))?;
@@ -100,7 +100,7 @@ pub(super) fn run_conformance(args: &ConformanceArgs) -> Result<(), String> {
         match (&args.kubeconfig, &args.store.s3) {
             (Some(kubeconfig), _) => compare_kubernetes(args, kubeconfig).await,
             (None, Some(url)) => compare_stores(args, url).await,
-            // The command line has been refused before.
+            // Unreachable: clap requires one of the two.
             (None, None) => Err("give --kubeconfig or --s3".to_owned()),
         }
     })?;
@@ -147,17 +147,16 @@ fn limits(args: &ConformanceArgs, command: String) -> Limits {
         time: args.time_limit.map(Duration::from_secs),
         shrink: !args.whole,
         start: args.sequence.map_or(Start::From(args.from), Start::Only),
-        // Names of an earlier run may still be on their way out.
+        // Objects of an earlier run may still be terminating, so names must differ.
         prefix: format!("conformance-{:06x}", fastrand::u32(..0x0100_0000)),
         command,
     }
 }
 
-/// A line now and then for who waits at a terminal; on stderr, so that stdout holds the result
-/// only.
+/// Prints progress every 50 sequences, to stderr, so that stdout has only the result.
 fn tell(args: &ConformanceArgs, report: &ConformanceReport) {
     if args.printing.output == Output::Text && report.sequences.is_multiple_of(50) {
-        // Who reads no progress is no failure.
+        // Progress that cannot be written is not an error.
         let _ = writeln!(io::stderr(), "{} operations, {} unexplained", report.operations, report.unexplained);
     }
 }

@@ -1,4 +1,4 @@
-//! `stowage-proof explore`.
+//! The `stowage-proof explore` command.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -35,45 +35,46 @@ broken, or all was run and something that has to be met was not (a fault in a ph
 call of a single fault, a reason of Ready), or no schedule was run within --time-limit, or the report can't be written; 2 wrong
 usage; 130 SIGINT or SIGTERM cut it short, and no promise was broken by what was run.";
 
-/// What to explore.
+/// Arguments of `stowage-proof explore`.
 #[derive(Debug, Args)]
 pub(super) struct ExploreArgs {
-    /// The scenarios to play; all of them if none is named, see --list.
+    /// Scenarios to play; all if none is named. See --list.
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
     scenarios: Vec<&'static Scenario>,
-    /// How much to explore.
+    /// Extent of the exploration.
     #[arg(long, env = "STOWAGE_PROFILE", value_name = "PROFILE", default_value = "default")]
     profile: Profile,
-    /// What everything that is drawn is drawn from: a number from 0 to 18446744073709551615.
+    /// Seed of every random choice, from 0 to 18446744073709551615.
     #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1, value_parser = |text: &str| within(text, 0..=u64::MAX))]
     seed: u64,
-    /// Schedules to run at once, at least 1; as many as there are processors if not given.
+    /// Number of schedules to run at once, at least 1. Defaults to the number of processors.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, 1..=u16::MAX))]
     jobs: Option<u16>,
-    /// Begin no schedule after so many seconds; no limit if not given.
+    /// Start no schedule after this many seconds. No limit by default.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
-    /// Run one of N equal parts, counted from 0, for several machines; see `stowage-proof merge`.
+    /// Run one of N equal parts, counted from 0, to use several machines. See `stowage-proof
+    /// merge`.
     #[arg(long, env = "STOWAGE_SHARD", value_name = "I/N", default_value_t = Shard::WHOLE)]
     shard: Shard,
-    /// Run so many random plans of three faults besides, of all scenarios together; if not given,
-    /// 100 for each scenario in the default profile and 5000 in the deep one.
+    /// Number of additional random plans of three faults, over all scenarios together. Defaults to
+    /// 100 per scenario in the default profile and 5000 per scenario in the deep one.
     #[arg(long, env = "STOWAGE_RANDOM", value_name = "N", value_parser = |text: &str| within(text, 0..=usize::MAX))]
     random: Option<usize>,
     /// Stop at the first broken promise.
     #[arg(long, env = "STOWAGE_FAIL_FAST", value_parser = BoolishValueParser::new())]
     fail_fast: bool,
-    /// Run the single faults of all scenarios in an order drawn from the seed: what breaks a
-    /// promise in many places is met soon. Not with --profile deep, which builds pairs on them, nor
-    /// quick, which chooses few.
+    /// Run the single faults of all scenarios in a random order drawn from the seed, so that a bug
+    /// which breaks a promise in many places is found early. Only with --profile default: deep
+    /// builds pairs on the single faults, and quick selects few of them.
     #[arg(long, env = "STOWAGE_SHUFFLE", value_parser = BoolishValueParser::new())]
     shuffle: bool,
-    /// Write index.html, junit.xml and report.json into this directory, which is made if need be.
+    /// Write index.html, junit.xml and report.json into this directory. It is created if needed.
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Print `HASH SCENARIO SEED PLAN` for each schedule in place of the report: two processes have
-    /// to print the same. With `behaviour`, texts of conditions and Events don't count, and
-    /// scenarios are numbered in place of named, to compare two versions.
+    /// Print `HASH SCENARIO SEED PLAN` for each schedule instead of the report. Two processes must
+    /// print the same lines. With `behaviour`, texts of conditions and Events are not part of the
+    /// hash, and scenarios are numbered instead of named, so that two versions can be compared.
     #[arg(
         long,
         env = "STOWAGE_HASHES",
@@ -85,23 +86,23 @@ pub(super) struct ExploreArgs {
         hide_default_value = true
     )]
     hashes: Hashes,
-    /// List the scenarios with what they are about, and explore nothing.
+    /// List the scenarios with their descriptions, and explore nothing.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
     #[command(flatten)]
     printing: Printing,
 }
 
-/// What `--hashes` prints.
+/// Output of `--hashes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Hashes {
-    /// Nothing: the report is printed.
+    /// No hashes; print the report.
     #[value(aliases = ["off", "no", "false", "0"])]
     None,
-    /// Hashes over everything.
+    /// Hashes of everything.
     #[value(aliases = ["on", "yes", "true", "1"])]
     All,
-    /// Hashes over everything but texts for people and names of scenarios.
+    /// Hashes of everything except texts for people and names of scenarios.
     Behaviour,
 }
 
@@ -120,10 +121,10 @@ fn scenario(name: &str) -> Result<&'static Scenario, String> {
         .ok_or_else(|| format!("there is no such scenario; there are: {}", scenarios::names().join(", ")))
 }
 
-/// Explores, and prints what was found.
+/// Explores, and prints the results.
 pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     let scenarios = if args.scenarios.is_empty() { scenarios::ALL.to_vec() } else { once_each(args.scenarios) };
-    // Not clap's to refuse: for it a flag that the environment turns off is given, too.
+    // Checked here, because clap also counts a flag that the environment turns off as given.
     if args.hashes != Hashes::None && (args.list || args.report.is_some() || args.printing.output == Output::Json) {
         return Err(Failure::Usage("--hashes prints nothing else: not with --list, --report or -o json".to_owned()));
     }
@@ -158,14 +159,14 @@ pub(super) fn run_explore(args: ExploreArgs) -> Result<(), Failure> {
     };
     let interrupted = interrupt.asked() && !report.complete;
     match ended {
-        // That nothing was run is what was asked for.
+        // After an interrupt, it is no error that no schedule was run.
         Err(why) if !interrupted || report.schedules > 0 => Err(why.into()),
         _ if interrupted => Err(Failure::Interrupted(format!("interrupted after {} schedules", report.schedules))),
         _ => Ok(()),
     }
 }
 
-/// The scenarios in their order, each once.
+/// Removes repeated scenarios and keeps the order.
 fn once_each(mut scenarios: Vec<&'static Scenario>) -> Vec<&'static Scenario> {
     let mut seen = BTreeSet::new();
     scenarios.retain(|scenario| seen.insert(scenario.name));

@@ -1,4 +1,4 @@
-//! `stowage-proof merge`.
+//! The `stowage-proof merge` command.
 
 use std::path::{Path, PathBuf};
 
@@ -20,20 +20,20 @@ With -o json: the document of `stowage-proof explore`, for the whole.
 Exit codes: 0 every promise was kept; 1 one was broken, or the whole has not met what it has to, or no
 schedule was run, or the documents don't belong together, or the report can't be written; 2 wrong usage.";
 
-/// What to merge.
+/// Arguments of `stowage-proof merge`.
 #[derive(Debug, Args)]
 pub(super) struct MergeArgs {
-    /// The JSON documents of all shards.
+    /// JSON documents of all shards.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Write index.html, junit.xml and report.json into this directory, which is made if need be.
+    /// Write index.html, junit.xml and report.json into this directory. It is created if needed.
     #[arg(long, env = "STOWAGE_REPORT", value_name = "DIR")]
     report: Option<PathBuf>,
     #[command(flatten)]
     printing: Printing,
 }
 
-/// Merges, and prints the whole.
+/// Merges the reports, and prints the result.
 pub(super) fn run_merge(args: MergeArgs) -> Result<(), String> {
     prepare(args.report.as_deref())?;
     let reports = args.files.iter().map(|file| read(file)).collect::<Result<Vec<CampaignReport>, String>>()?;

@@ -23,55 +23,58 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Play scenarios under every fault, and judge what comes of it.
+    /// Play scenarios under every fault, and check every promise.
     ///
-    /// A scenario is what people do to one claim or a few. It is played once undisturbed, which
-    /// numbers every call of the production operator, and then again and again with a fault at each
-    /// call that the fault makes sense for. All of it happens in this process, with simulated time;
-    /// each run is judged by every promise of the operator. A run that broke one is a line that
-    /// `stowage-proof replay` plays again, and is made as small as it can be.
+    /// A scenario is a list of user actions on one or a few claims. It is played once undisturbed,
+    /// which numbers every call of the production operator, and then again with a fault at each
+    /// call to which that fault applies. All of it happens in this process, in simulated time, and
+    /// each run is checked against every promise of the operator. A run that breaks a promise is
+    /// reduced as far as possible and printed as one line, which `stowage-proof replay` plays
+    /// again.
     #[command(after_long_help = explore::EXAMPLES)]
     Explore(explore::ExploreArgs),
     /// Play one schedule again, and show what happens.
     ///
-    /// Prints who did what when: users, the operator's calls by their numbers, what the Kubernetes
-    /// API and the store answered and what changed there, the gateway, the tenants. Faults are
-    /// marked, and a broken promise stands where it shows and at the end. The same line gives the
-    /// same run, always.
+    /// Prints a timeline: actions of users, the operator's calls by number, answers of the
+    /// Kubernetes API and the store with the changes there, the gateway, the tenants. Faults are
+    /// marked. A broken promise is shown where it was detected and at the end. The same line always
+    /// gives the same run.
     #[command(after_long_help = replay::EXAMPLES)]
     Replay(replay::ReplayArgs),
     /// Merge the JSON documents of all shards of an exploration into one.
     ///
-    /// Each shard is `stowage-proof explore --shard I/N -o json`, on whatever machine. Documents
-    /// that don't belong together are refused: of another profile, seed, set of scenarios or build,
-    /// a shard twice or missing.
+    /// Each shard is the output of `stowage-proof explore --shard I/N -o json`, from any machine.
+    /// Documents that don't belong together are refused: another profile, seed, set of scenarios or
+    /// build, or a shard that is repeated or missing.
     #[command(after_long_help = merge::EXAMPLES)]
     Merge(merge::MergeArgs),
-    /// Put known bugs into the operator, one at a time, and see whether the exploration finds each.
+    /// Put known bugs into the operator, one at a time, and check that the exploration finds each.
     ///
-    /// Applies each patch of proof/mutants to a copy of the sources, builds that, and explores it
-    /// until a promise is broken: first the scenarios that the patch names, then all. Needs the
-    /// sources and cargo; they are only read. The first run builds everything once, which takes
-    /// minutes, each mutant some twenty seconds.
+    /// Applies each patch of proof/mutants to a copy of the sources, builds the copy, and explores
+    /// it until a promise is broken: first the scenarios that the patch names, then all. Needs
+    /// cargo and the sources, which are only read. The first run builds everything once, which
+    /// takes minutes; each mutant takes about twenty seconds.
     #[command(after_long_help = mutants::EXIT_CODES)]
     Mutants(mutants::MutantsArgs),
     /// Check the planner exhaustively over small worlds; print states, depth and time.
     ///
-    /// Puts the production planner into worlds with a claim or two, their Secrets, a store, caches
-    /// that lag, operators that crash, answers that get lost, people who edit and tamper, and goes
-    /// through every state that such a world can come into. In each of them the safety promises
-    /// must hold, and from each of them everything must come to rest as it should once nothing goes
-    /// wrong any more. A broken promise is told with the shortest way to it.
+    /// Runs the production planner in worlds with one or two claims, their Secrets, a store, caches
+    /// that lag, operators that crash, lost answers, and people who edit and tamper. Explores every
+    /// state that such a world can reach. The safety promises must be true in each state, and from
+    /// each state the world must come to rest correctly once no more faults happen. A broken
+    /// promise is printed with the shortest path to it.
     #[command(after_long_help = model::EXIT_CODES)]
     Model(model::ModelArgs),
-    /// Ask a real server and the simulator the same, at random, and print every difference.
+    /// Send the same random operations to a real server and the simulator, and print every
+    /// difference.
     ///
-    /// Operations are made from the seed, a few dozen to a sequence, each in a place of its own.
-    /// Both sides get them one after the other; answers are compared whole, but for UIDs, versions
-    /// and times. Differences that are known and justified (docs/reference/fidelity.md) are
-    /// counted; any other is made small and printed, with the line that plays it again. The
-    /// project's definitions are put on the cluster and stay; all else is removed. A store is asked
-    /// over HTTP, in buckets that are made for it and removed.
+    /// Operations are generated from the seed, a few dozen per sequence; each sequence has its own
+    /// names. Both sides get them one after the other, and whole answers are compared except for
+    /// UIDs, versions and times. Known and justified differences (docs/reference/fidelity.md) are
+    /// counted. Any other difference is reduced and printed, with the command that plays it again.
+    /// On a cluster, the project's CustomResourceDefinitions are installed and stay; everything
+    /// else is removed. A store is called over HTTP, in buckets that are created for the run and
+    /// removed.
     #[command(after_long_help = conformance::EXAMPLES)]
     Conformance(conformance::ConformanceArgs),
 }
@@ -80,7 +83,7 @@ impl Cli {
     /// Runs the command.
     ///
     /// # Errors
-    /// Why it did not succeed.
+    /// Returns the reason if the command fails.
     pub fn execute(self) -> Result<(), Failure> {
         match self.command {
             Command::Explore(args) => explore::run_explore(args)?,
@@ -107,7 +110,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What is set in the environment is given to this flag's parser.
+    /// The parser of each flag also gets the flag's environment variable.
     #[test]
     fn flags_of_the_environment_are_yes_or_no_in_any_words() {
         let command = Cli::command();

@@ -1,4 +1,4 @@
-//! The command line of `stowage-proof model`.
+//! The `stowage-proof model` command.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -26,25 +26,25 @@ no promise was broken by what was explored.";
 
 #[derive(Debug, Args)]
 pub(super) struct ModelArgs {
-    /// Worlds to explore; all, if none is given.
+    /// Worlds to explore; all if none is given.
     #[arg(value_name = "WORLD", value_parser = clap::builder::PossibleValuesParser::new(model::world_names()))]
     worlds: Vec<String>,
-    /// Threads that explore a world together; all cores, if it is not given.
+    /// Number of threads that explore a world together. Defaults to the number of cores.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, NonZeroUsize::MIN..=NonZeroUsize::MAX))]
     jobs: Option<NonZeroUsize>,
-    /// Stop after so many seconds, of which each world has its share, and say that not everything
-    /// was explored.
+    /// Stop after this many seconds, which all worlds share, and report that the exploration is
+    /// incomplete.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<u64>,
-    /// Stop after so many states of a world, and say that not everything was explored.
+    /// Stop after this many states of a world, and report that the exploration is incomplete.
     #[arg(long, env = "STOWAGE_MAX_STATES", value_name = "N", value_parser = |text: &str| within(text, 1..=usize::MAX))]
     max_states: Option<usize>,
-    /// What to print: text for people, or one JSON document for machines.
+    /// Output format: text for people, or one JSON document for machines.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
-/// Checks the planner, and prints what was found.
+/// Checks the planner, and prints the results.
 pub(super) fn run_model(args: ModelArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen();
     let options = model::Options {

@@ -1,4 +1,4 @@
-//! The command line of `stowage-proof mutants`.
+//! The `stowage-proof mutants` command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,33 +25,35 @@ median_seconds}; with --list {mutants: [{name, bug, from, promises, scenarios, p
 Exit codes: 0 every mutant is killed; 1 one is not, or breaks no promise that it was made for, or does not apply or
 build, or of all of them none breaks some promise; 2 wrong usage.";
 
-/// What `stowage-proof mutants` is told.
+/// Arguments of `stowage-proof mutants`.
 #[derive(Debug, Args)]
 pub(super) struct MutantsArgs {
     /// Mutants to try; all if none is named.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Only name the mutants, with what is wrong with each, as text or as JSON; nothing is built.
+    /// Only list the mutants with their bugs, as text or as JSON; build nothing.
     #[arg(long, env = "STOWAGE_LIST", value_parser = BoolishValueParser::new())]
     list: bool,
-    /// Print a table, one JSON document, or a page in Markdown. Progress goes to stderr.
+    /// Output format: a table, one JSON document, or a page in Markdown. Progress is written to
+    /// stderr.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
-    /// The project's sources; the nearest folder upwards that has them unless given.
+    /// Directory of the project's sources. Defaults to the nearest parent directory that has them.
     #[arg(long, env = "STOWAGE_WORKSPACE", value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Where the copy and its builds are kept from run to run, some gigabytes; mutants/ in cargo's
-    /// target folder unless given.
+    /// Directory for the copy of the sources and its builds, some gigabytes, which are kept between
+    /// runs. Defaults to mutants/ in cargo's target directory.
     #[arg(long, env = "STOWAGE_SCRATCH", value_name = "DIR")]
     scratch: Option<PathBuf>,
-    /// Seconds to explore the scenarios that a mutant's header names, and again all of them.
+    /// Seconds to explore the scenarios that a mutant's header names, and the same again for all
+    /// scenarios.
     #[arg(long, env = "STOWAGE_TIME_LIMIT", value_name = "SECONDS", default_value_t = 120, value_parser = seconds)]
     time_limit: u64,
-    /// Write the line that killed a mutant into its patch, where another one or none is there. It
-    /// is replayed first the next time.
+    /// Write the schedule that killed a mutant into its patch, unless it is there already. The next
+    /// run replays it first.
     #[arg(long, env = "STOWAGE_RECORD", value_parser = BoolishValueParser::new())]
     record: bool,
-    /// Schedules explored at once; the exploration's own default unless given.
+    /// Number of schedules to explore at once. Defaults to the exploration's own default.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = |text: &str| within(text, 1..=u16::MAX))]
     jobs: Option<u16>,
 }
@@ -69,7 +71,7 @@ enum Output {
 /// Tries the mutants.
 ///
 /// # Errors
-/// One sentence: what failed, or which mutants are alive.
+/// Returns one sentence with the failure, or with the mutants that survived.
 pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     if args.list && args.output == Output::Markdown {
         return Err(Failure::Usage(
@@ -146,7 +148,7 @@ fn find_workspace() -> Result<PathBuf, String> {
     found.ok_or_else(|| format!("no folder from {} upwards has {FOLDER}; see --workspace", here.display()))
 }
 
-/// Cargo's own, so that `cargo clean` takes the scratch copy along.
+/// Cargo's target directory, so that `cargo clean` also removes the scratch copy.
 fn target_folder(workspace: &Path) -> PathBuf {
     let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     workspace.join(given.unwrap_or_else(|| "target".into()))
@@ -156,7 +158,7 @@ fn print(text: &str) -> Result<(), String> {
     printed(write!(io::stdout(), "{text}"))
 }
 
-/// Progress is nobody's result: that it can't be told stops nothing.
+/// Writes progress to stderr. A failed write is ignored, because progress is not a result.
 fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,5 +1,5 @@
-//! How far an exploration is, on stderr: a bar on a terminal, else a line now and then. What broke
-//! a promise is told at once.
+//! Progress of an exploration on stderr: a bar on a terminal, otherwise a line from time to time. A
+//! broken promise is printed at once.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,38 +9,38 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::explorer;
 
-/// Time between two lines where there is no terminal.
+/// Time between two lines if stderr is not a terminal.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// What the bar shows.
+/// Template of the bar.
 const TEMPLATE: &str = "{bar:24} {pos}/{len} schedules, {rate}, {msg}";
 
-/// Tells how far an exploration is.
+/// Prints the progress of an exploration.
 pub(super) struct Progress {
     bar: ProgressBar,
     start: Instant,
-    /// When a line was written last: the first comes with the first schedule.
+    /// Time of the last line. The first line is printed with the first schedule.
     told: Option<Instant>,
 }
 
 impl Progress {
-    /// From now on.
+    /// Starts the display.
     pub(super) fn begin() -> Self {
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
-                // There is nobody to be told that a bar can't be drawn.
+                // An error while drawing the bar cannot be reported anywhere.
                 let _ = write!(out, "{:.0}/s", state.per_sec());
             }));
         }
         Self { bar, start: Instant::now(), told: None }
     }
 
-    /// This is how far it is.
+    /// Shows the current progress.
     pub(super) fn tell(&mut self, now: explorer::Progress<'_>) {
         let explorer::Progress { done, total, more, broken, failures, cells, cells_total } = now;
         if let Some(failure) = broken {
-            // Nobody may be there to read it.
+            // A closed stderr is ignored.
             self.bar.suspend(|| {
                 let _ = writeln!(io::stderr(), "{}  # breaks {}", failure.command(), failure.promise);
             });
@@ -58,23 +58,23 @@ impl Progress {
         }
     }
 
-    /// It is over.
+    /// Removes the bar.
     pub(super) fn end(self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Schedules in a second.
+/// Schedules per second.
 fn rate(done: usize, passed: Duration) -> f64 {
     done as f64 / passed.as_secs_f64().max(0.001)
 }
 
-/// `1200/4000 schedules, 300/s`.
+/// Formats `1200/4000 schedules, 300/s`.
 fn line(done: usize, total: usize, passed: Duration) -> String {
     format!("{done}/{total} schedules, {:.0}/s", rate(done, passed))
 }
 
-/// `9 s left`, or more, where there may be more schedules than are foreseen.
+/// Formats `9 s left`, with `at least` if more schedules may be added.
 fn left(done: usize, total: usize, more: bool, passed: Duration) -> String {
     let seconds = total.saturating_sub(done) as f64 / rate(done, passed).max(0.001);
     format!("{}{seconds:.0} s left", if more { "at least " } else { "" })

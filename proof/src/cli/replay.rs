@@ -1,4 +1,4 @@
-//! `stowage-proof replay`.
+//! The `stowage-proof replay` command.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -36,44 +36,45 @@ was seen. Where it never came to rest, only what needs no end is judged.
 
 Exit codes: 0 every promise was kept; 1 one was broken, said in one sentence on stderr; 2 wrong usage.";
 
-/// Width where there is no terminal to ask.
+/// Width of a line if stdout is not a terminal.
 const WIDTH: u16 = 160;
 
-/// Largest history that is read, in bytes.
+/// Maximum size of a history file, in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What to play again.
+/// Arguments of `stowage-proof replay`.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// The line that a failure printed: 'SCENARIO SEED PLAN'. What follows ' -- ' in it is a
-    /// remark. With --history the PLAN alone, or nothing.
+    /// Line that a failure printed: 'SCENARIO SEED PLAN'. Text after ' -- ' is a comment. With
+    /// --history, only the PLAN, or nothing.
     #[arg(value_name = "SCHEDULE", required_unless_present = "history", value_parser = words)]
     schedule: Option<Words>,
-    /// Play what was done in a running simulator, as `stowage-sim history` has written it down.
+    /// Play a history of a running simulator, as written by `stowage-sim history`.
     #[arg(long, env = "STOWAGE_HISTORY", value_name = "FILE")]
     history: Option<PathBuf>,
-    /// What everything is drawn from that is played with --history.
+    /// Seed of every random choice, with --history.
     #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 1, value_parser = seed)]
     seed: u64,
-    /// Characters in a line, at least 80; the terminal's if not given, 160 where there is none.
+    /// Characters per line, at least 80. Defaults to the terminal's width, or 160 without a
+    /// terminal.
     #[arg(long, env = "STOWAGE_WIDTH", value_name = "COLUMNS", value_parser = |text: &str| within(text, 80..=u16::MAX))]
     width: Option<u16>,
-    /// Show each list, each watch, each Event and each use of a key in a line of its own.
+    /// Show each list, each watch, each Event and each use of a key on its own line.
     #[arg(long, env = "STOWAGE_ALL", value_parser = BoolishValueParser::new())]
     all: bool,
-    /// Print what the hash is of, line by line, in place of the timeline: all that the schedule
-    /// decides, contents of Secrets included.
+    /// Print the input of the hash, line by line, instead of the timeline: everything that the
+    /// schedule decides, including contents of Secrets.
     #[arg(long, env = "STOWAGE_TRANSCRIPT", value_parser = BoolishValueParser::new())]
     transcript: bool,
     #[command(flatten)]
     printing: Printing,
 }
 
-/// What is played.
+/// A schedule, or a plan for a history.
 #[derive(Clone, Debug)]
 enum Words {
     Schedule(Schedule),
-    /// What goes wrong in a history.
+    /// Faults to inject into a history.
     Plan(Plan),
 }
 
@@ -81,7 +82,7 @@ impl FromStr for Words {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // No scenario is called so.
+        // No scenario has a name that begins like this.
         let is_plan = ["#", "kube:", "s3:"].iter().any(|it| text.trim_start().starts_with(it));
         if is_plan {
             text.parse().map(Self::Plan).map_err(|error| error.to_string())
@@ -99,7 +100,7 @@ fn seed(text: &str) -> Result<u64, String> {
     within(text, 0..=u64::MAX)
 }
 
-/// What came of a history, for machines.
+/// Results of a history, as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
@@ -111,9 +112,9 @@ struct Document<'a> {
     caveats: Vec<String>,
 }
 
-/// Plays one schedule or one history, and prints what happened.
+/// Plays one schedule or one history, and prints the timeline.
 pub(super) fn run_replay(args: ReplayArgs) -> Result<(), Failure> {
-    // Not clap's to refuse: for it a flag that the environment turns off is given, too.
+    // Checked here, because clap also counts a flag that the environment turns off as given.
     if args.transcript && args.printing.output == Output::Json {
         return Err(Failure::Usage("--transcript prints lines of text: not with -o json".to_owned()));
     }
@@ -163,7 +164,7 @@ fn play_history(args: &ReplayArgs, file: &Path, plan: &Plan) -> Result<(), Failu
     verdict(&timeline)
 }
 
-/// Reads a history.
+/// Reads a history from a file.
 fn read(file: &Path) -> Result<Deeds, Failure> {
     let mut text = String::new();
     let opened = File::open(file).and_then(|it| it.take(LARGEST + 1).read_to_string(&mut text));
@@ -181,7 +182,8 @@ fn print_text(args: &ReplayArgs, timeline: &Timeline) -> Result<(), String> {
     printed(text::write(&mut out, timeline, layout))
 }
 
-/// What became of what people asked for, and what is not as it was.
+/// Writes the final phase of each object that users created, and the differences to the original
+/// run.
 fn write_end(out: &mut impl Write, retold: &Retold, elsewhere: &[String], caveats: &[String]) -> io::Result<()> {
     for Ended { resource, name, phase } in retold.ended() {
         let phase = if phase.is_empty() { "not looked at" } else { &phase };

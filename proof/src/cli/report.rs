@@ -1,4 +1,4 @@
-//! What explore and merge do with a report.
+//! Output of a report by `explore` and `merge`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,19 +11,19 @@ use crate::explorer::CampaignReport;
 use crate::explorer::report::document::Document;
 use crate::explorer::report::{Conclusion, Drawings, html, junit, text};
 
-/// Sees to it that a report can be written, before it takes hours to come to one: a file is made in
-/// the directory, and removed.
+/// Checks that the report can be written before an exploration takes hours. Creates a file in the
+/// directory and removes it.
 pub(super) fn prepare(directory: Option<&Path>) -> Result<(), String> {
     let Some(directory) = directory else { return Ok(()) };
     fs::create_dir_all(directory).map_err(|error| format!("can't make {}: {error}", directory.display()))?;
-    // Of its own for each process: two may begin at once.
+    // Each process has its own file name, because two may start at once.
     let probe = directory.join(format!(".stowage-proof-{}", std::process::id()));
     let probed = fs::write(&probe, "").and_then(|()| fs::remove_file(&probe));
     probed.map_err(|error| format!("can't write into {}: {error}", directory.display()))
 }
 
-/// Prints a report, then writes it down: where that fails, hours have not been for nothing. An
-/// error where any of it failed, and as [`verdict`] has it.
+/// Prints a report, then writes it to the directory. If writing fails, hours of exploration are at
+/// least printed. Returns an error if a part failed, or the error of [`verdict`].
 pub(super) fn publish(report: &CampaignReport, directory: Option<&Path>, printing: Printing) -> Result<(), String> {
     let told = print(report, printing);
     let written = directory.map_or(Ok(()), |directory| {
@@ -41,7 +41,7 @@ fn print(report: &CampaignReport, printing: Printing) -> Result<(), String> {
     }
 }
 
-/// Tells people where the page is.
+/// Prints the location of the HTML page.
 fn see(directory: &Path, printing: Printing) -> Result<(), String> {
     match printing.output {
         Output::Json => Ok(()),
@@ -49,8 +49,8 @@ fn see(directory: &Path, printing: Printing) -> Result<(), String> {
     }
 }
 
-/// An error if a promise was broken, if nothing was run, or if everything was explored and not all
-/// was met that has to be.
+/// Returns an error if a promise was broken, if nothing was run, or if everything was explored and
+/// required coverage is missing.
 pub(super) fn verdict(report: &CampaignReport) -> Result<(), String> {
     match report.conclusion() {
         Conclusion::Kept | Conclusion::Part | Conclusion::Idle => Ok(()),

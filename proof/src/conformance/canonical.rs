@@ -1,5 +1,5 @@
-//! Makes the answers of two servers comparable: what each of them makes up by itself is replaced by
-//! the order in which it appeared.
+//! Canonical form of answers, so that two servers can be compared: values that a server makes up
+//! are replaced by numbers in the order of their appearance.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,14 +8,14 @@ use jiff::{Timestamp, ToSpan as _};
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-/// What one side has made up so far in a sequence.
+/// Made-up values of one side in a sequence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// What stands for each UID and version.
+    /// Replacement for each UID and version.
     uids: BTreeMap<String, String>,
     versions: BTreeMap<String, String>,
-    /// How many there are of each object: that one object changed more often on one side, or was
-    /// not shown, says nothing of the others.
+    /// Number of values per object. Counting per object keeps other objects equal if one of them
+    /// changed more often on one side, or was not shown.
     counts: BTreeMap<String, usize>,
 }
 
@@ -25,19 +25,19 @@ fn pattern(text: &str) -> Regex {
 
 static UID: LazyLock<Regex> = LazyLock::new(|| pattern("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"));
 static TIME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"));
-/// Five characters after a prefix that only the generator of operations makes.
+/// Five characters after a prefix that only the generator of operations uses.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| pattern("(gen-[0-9]+-)[a-z0-9]{5}"));
-/// Where a text speaks of the version of an object.
+/// Text before the version of an object in a message.
 static VERSION_OF: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(ResourceVersion in (?:the precondition|record) \(|\\?"resourceVersion\\?":\s?\\?")(\d+)"#)
 });
-/// Where a text speaks of a version of the whole store.
+/// Text before a version of the whole store in a message.
 static VERSION_AT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(too old resource version: |Too large resource version: |current: |<version of the store> \()(\d+)")
 });
 
 impl Names {
-    /// The answer with everything made up replaced.
+    /// Returns the answer with every made-up value replaced.
     pub(super) fn canonical(&mut self, answer: &Value) -> Value {
         self.value(answer, "")
     }
@@ -45,8 +45,8 @@ impl Names {
     fn value(&mut self, value: &Value, at: &str) -> Value {
         match value {
             Value::String(text) => Value::String(self.text(text)),
-            // Ordered by time, of which servers keep the seconds only: who it is about tells
-            // entries apart.
+            // Servers order the entries by time and store only seconds. The manager, the operation
+            // and the subresource identify an entry.
             Value::Array(items) if at == "managedFields" => {
                 Value::Object(items.iter().map(|item| (entry_of(item), self.value(item, ""))).collect())
             }
@@ -65,8 +65,8 @@ impl Names {
         }
     }
 
-    /// Metadata names the version of its object, or, in lists and bookmarks, that of the whole
-    /// store; and where a list's next page begins.
+    /// Replaces the version in metadata. It is the version of the object or, in lists and
+    /// bookmarks, the version of the whole store. Also replaces the continue token of a list.
     fn metadata(&mut self, metadata: &Value) -> Value {
         if let (Some(name), Some(uid)) = (metadata["name"].as_str(), metadata["uid"].as_str()) {
             let name = self.text(name);
@@ -85,7 +85,8 @@ impl Names {
         canonical
     }
 
-    /// What stands for the UID of an object of this name; one that was seen before keeps its own.
+    /// Returns the replacement for the UID of an object with this name. A known UID keeps its
+    /// replacement.
     fn uid(&mut self, of: &str, uid: &str) -> String {
         if let Some(known) = self.uids.get(uid) {
             return known.clone();
@@ -95,7 +96,8 @@ impl Names {
         name
     }
 
-    /// A version that was seen before keeps its name, whatever object it is said of now.
+    /// Returns the replacement for a version. A known version keeps its replacement, even if
+    /// another object has it now.
     fn version(&mut self, of: &str, version: &str) -> String {
         if let Some(known) = self.versions.get(version) {
             return known.clone();
@@ -114,7 +116,8 @@ impl Names {
     fn text(&mut self, text: &str) -> String {
         let text = UID.replace_all(text, |found: &Captures<'_>| self.uid("an object", &found[0]));
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
-        // The second of two comes after the first.
+        // Repeated, because a second version in parentheses only matches after the first is
+        // replaced.
         let text = VERSION_AT.replace_all(&text, "${1}<version of the store>");
         let text = VERSION_OF.replace_all(&text, |found: &Captures<'_>| {
             format!("{}{}", &found[1], self.version("an object", &found[2]))
@@ -124,13 +127,13 @@ impl Names {
     }
 }
 
-/// Which manager, operation and part an entry of `managedFields` is about.
+/// Key of an entry of `managedFields`: manager, operation and subresource.
 fn entry_of(entry: &Value) -> String {
     let fields = ["manager", "operation", "subresource"].map(|field| entry[field].as_str().unwrap_or_default());
     fields.join(" ").trim_end().to_owned()
 }
 
-/// A time of this run has no value; one that an operation has sent has.
+/// Replaces a time of this run. A time that an operation has sent stays.
 fn recent(text: &str) -> String {
     let now = Timestamp::now();
     match text.parse::<Timestamp>() {
@@ -139,8 +142,8 @@ fn recent(text: &str) -> String {
     }
 }
 
-/// Puts the errors of an `Invalid` status in order: a server's own order is random. Of equal
-/// errors, which are only told again because it looked twice, one stays.
+/// Sorts the errors of an `Invalid` status, because a server's own order is random. Removes
+/// duplicates, which appear because the server validated twice.
 pub(super) fn in_order(status: &mut Value) {
     let causes = status.pointer_mut("/details/causes").and_then(Value::as_array_mut);
     let Some(causes) = causes.filter(|causes| causes.len() > 1) else { return };

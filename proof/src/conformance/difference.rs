@@ -1,38 +1,38 @@
-//! Two answers to one operation, and where they differ.
+//! Two answers to one operation, and their differences.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What both sides answered to one operation, made comparable.
+/// Answers of both sides to one operation, in canonical form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerPair {
     /// The simulator's answer.
     pub simulated: Value,
-    /// The real server's.
+    /// The real server's answer.
     pub real: Value,
 }
 
-/// One operation, and what came of it.
+/// One operation and its answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
-    /// The operation in words.
+    /// Description of the operation.
     pub operation: String,
-    /// What came before it in its sequence, in order.
+    /// Earlier operations of its sequence, in order.
     pub after: Vec<String>,
-    /// What both sides answered.
+    /// Answers of both sides.
     pub answers: AnswerPair,
 }
 
-/// One place in which two answers differ.
+/// One place where two answers differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Leaf {
-    /// Field names and indexes with dots between them: `body.details.causes.0.message`.
+    /// Field names and indexes, joined by dots: `body.details.causes.0.message`.
     pub path: String,
-    /// What the simulator says there; `null` where it has nothing.
+    /// Value in the simulator's answer; `null` if absent.
     pub simulated: Value,
-    /// What the real server says there.
+    /// Value in the real server's answer; `null` if absent.
     pub real: Value,
 }
 
@@ -41,17 +41,17 @@ pub struct Leaf {
 pub struct Difference {
     /// Number of the sequence.
     pub sequence: u64,
-    /// The operation that was answered otherwise.
+    /// Operation with different answers.
     pub operation: String,
-    /// What has to come before it, in order.
+    /// Operations that have to come before it, in order.
     pub after: Vec<String>,
-    /// Where the answers differ, as far as no rule explains it.
+    /// Places where the answers differ and that no rule explains.
     pub leaves: Vec<Leaf>,
-    /// What plays the sequence again.
+    /// Command that plays the sequence again.
     pub replay: String,
 }
 
-/// All places in which two values differ, in order.
+/// Returns all places where two values differ, in order.
 pub fn leaves(simulated: &Value, real: &Value) -> Vec<Leaf> {
     let mut found = Vec::new();
     compare("", simulated, real, &mut found);
@@ -66,7 +66,7 @@ fn compare(path: &str, simulated: &Value, real: &Value, out: &mut Vec<Leaf>) {
             let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
             for name in names {
                 match (ours.get(name), theirs.get(name)) {
-                    // Absent and null are two things; a leaf shows both as null.
+                    // Absent and null differ, but a leaf would show both as null.
                     (None, Some(Value::Null)) => out.push(leaf(&below(name), &"absent".into(), &Value::Null)),
                     (Some(Value::Null), None) => out.push(leaf(&below(name), &Value::Null, &"absent".into())),
                     (ours, theirs) => {
@@ -80,7 +80,7 @@ fn compare(path: &str, simulated: &Value, real: &Value, out: &mut Vec<Leaf>) {
             for index in 0..ours.len().max(theirs.len()) {
                 match (ours.get(index), theirs.get(index)) {
                     (Some(ours), Some(theirs)) => compare(&below(&index.to_string()), ours, theirs, out),
-                    // One list ends here.
+                    // One of the lists is shorter.
                     (ours, theirs) => {
                         let shown = |item: Option<&Value>| item.cloned().unwrap_or_else(|| "absent".into());
                         out.push(leaf(&below(&index.to_string()), &shown(ours), &shown(theirs)));

@@ -1,13 +1,14 @@
-//! Is the simulation true? The same random operations on a simulated server and on a real one,
-//! answer by answer.
+//! Conformance of the simulators: the same random operations go to a simulated server and to a real
+//! one, and each pair of answers is compared.
 //!
-//! Operations are plain data, made from a seed ([`kubernetes::sequence`], [`s3::sequence`]) before
-//! anything is sent: a few dozen make a sequence, which has a namespace or buckets of its own. Both
-//! sides get them through the same client, one after the other. What must differ (UIDs, versions,
-//! times) is replaced in both answers by a number in the order of its appearance, and then they are
-//! compared as wholes ([`leaf`](Leaf) by leaf). What differs for a reason is a row of [`rules`];
-//! `docs/reference/fidelity.md` is made from those. Anything else is a [`Difference`], which is
-//! played again with less before it, until no operation can be left out.
+//! Operations are plain data, generated from a seed ([`kubernetes::sequence`], [`s3::sequence`])
+//! before anything is sent. A few dozen of them make a sequence, which has its own namespace or
+//! buckets. Both sides get them through the same client, one after the other. Values that must
+//! differ (UIDs, versions, times) are replaced in both answers by a number in the order of
+//! appearance. Then whole answers are compared, [leaf](Leaf) by leaf. Justified differences are
+//! rows of [`rules`]; `docs/reference/fidelity.md` is generated from them. Any other difference is
+//! a [`Difference`]. It is played again with fewer operations before it, until none can be left
+//! out.
 
 mod canonical;
 mod difference;

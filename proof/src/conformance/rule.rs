@@ -1,9 +1,9 @@
-//! A rule: a difference that is known and justified.
+//! Rules for known and justified differences.
 
 use super::difference::{Exchange, Leaf};
 use super::s3::Server;
 
-/// What the simulator is compared with.
+/// Server that the simulator is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
     /// A Kubernetes API server.
@@ -12,26 +12,26 @@ pub enum System {
     S3(Server),
 }
 
-/// What becomes of a sequence in which a known difference has shown.
+/// Consequence for a sequence in which a known difference occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consequence {
-    /// It goes on: both sides hold the same.
+    /// Continue: both sides have the same state.
     GoesOn,
-    /// It ends there: both sides hold different things now.
+    /// End: the sides have different states now.
     Ends,
 }
 
-/// A difference that may be there.
+/// A justified difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// A few words.
+    /// Short name.
     pub name: &'static str,
-    /// With which systems. What one of them does excuses no other.
+    /// Systems for which it is justified. A difference of one system excuses no other.
     pub systems: &'static [System],
-    /// What becomes of the sequence.
+    /// Consequence for the sequence.
     pub then: Consequence,
-    /// Why it is there, and why it does no harm.
+    /// Cause of the difference, and why it is harmless.
     pub reason: &'static str,
-    /// Whether it is this difference.
+    /// Returns true if a leaf is this difference.
     pub applies: fn(&Exchange, &Leaf) -> bool,
 }

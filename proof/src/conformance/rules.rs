@@ -1,18 +1,17 @@
-//! The differences that are known and justified: tables, of which `docs/reference/fidelity.md` is
-//! made.
+//! Tables of known and justified differences, from which `docs/reference/fidelity.md` is generated.
 
 use super::difference::{Exchange, Leaf};
 use super::rule::{Consequence, Rule, System};
 use super::{kubernetes, s3};
 
-/// What is to be thought of the places in which two answers differ.
+/// Differences between two answers, sorted into explained and unexplained ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sorted {
-    /// Names of the rules that explain some, each once.
+    /// Names of the rules that explain a difference, without duplicates.
     pub explained: Vec<&'static str>,
-    /// What becomes of the sequence.
+    /// Consequence for the sequence.
     pub then: Consequence,
-    /// The places that no rule explains.
+    /// Leaves that no rule explains.
     pub rest: Vec<Leaf>,
 }
 
@@ -21,7 +20,7 @@ fn all() -> impl Iterator<Item = &'static Rule> {
     kubernetes::rules::RULES.iter().chain(s3::rules::all())
 }
 
-/// Sorts the places in which two answers differ.
+/// Sorts the differences between two answers.
 pub fn sort(system: System, exchange: &Exchange, leaves: Vec<Leaf>) -> Sorted {
     let mut sorted = Sorted { explained: Vec::new(), then: Consequence::GoesOn, rest: Vec::new() };
     for leaf in leaves {
@@ -40,7 +39,7 @@ pub fn sort(system: System, exchange: &Exchange, leaves: Vec<Leaf>) -> Sorted {
     sorted
 }
 
-/// What the comparison with an API server leaves out.
+/// Parts of the API that the comparison with an API server leaves out.
 const NOT_COMPARED: &[(&str, &str)] = &[
     (
         "nulls in an apply",
@@ -71,7 +70,7 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the comparison with stores leaves out.
+/// Parts of the API that the comparison with stores leaves out.
 const NOT_COMPARED_S3: &[(&str, &str)] = &[
     ("messages of errors, numbers of requests, headers about the connection", "each server's own words"),
     (
@@ -101,7 +100,7 @@ fn names(systems: &[System]) -> String {
     systems.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// `docs/reference/fidelity.md`.
+/// Returns the text of `docs/reference/fidelity.md`.
 pub fn document() -> String {
     let mut text = String::from(INTRODUCTION);
     text += "\n## Explained differences: Kubernetes API\n\n| difference | reason |\n|---|---|\n";

@@ -1,4 +1,4 @@
-//! Plays sequences on both sides, and makes what differs small.
+//! Playing sequences on both sides, and reducing differences.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -7,105 +7,106 @@ use super::difference::{AnswerPair, Difference, Exchange, leaves};
 use super::rule::{Consequence, System};
 use super::rules;
 
-/// Differences are counted to the end, but only so many are told.
+/// Maximum number of differences that are reported. All of them are counted.
 const TOLD: usize = 200;
-/// Of these only the first are made small, which takes a while.
+/// Number of reported differences that are reduced, because that takes a while.
 const SHRUNK: usize = 10;
 
 /// A simulated server and a real one.
 pub trait Pair {
-    /// What both are asked.
+    /// Operation that both sides get.
     type Operation: Clone + Display;
 
-    /// What the real server is, which says what rules explain differences.
+    /// Returns the system of the real server, which selects the rules.
     fn system(&self) -> System;
 
-    /// The sequence of this number: a pure function.
+    /// Returns the sequence with this number. This is a pure function.
     fn sequence(seed: u64, number: u64) -> Vec<Self::Operation>;
 
-    /// Makes room for a sequence on both sides, under a name that was not used before.
+    /// Prepares both sides for a sequence, under a name that was not used before.
     ///
     /// # Errors
-    /// When a side does not answer.
+    /// Returns an error if a side does not answer.
     fn open(&mut self, place: &str) -> impl Future<Output = Result<(), String>>;
 
-    /// Does one operation on both sides.
+    /// Performs one operation on both sides.
     ///
     /// # Errors
-    /// When a side does not answer at all.
+    /// Returns an error if a side does not answer at all.
     fn step(&mut self, operation: &Self::Operation) -> impl Future<Output = Result<AnswerPair, String>>;
 
-    /// Takes away what the sequence made.
+    /// Deletes everything that the sequence created.
     ///
     /// # Errors
-    /// When a side does not answer.
+    /// Returns an error if a side does not answer.
     fn close(&mut self) -> impl Future<Output = Result<(), String>>;
 
-    /// Takes away what is left after the last sequence.
+    /// Deletes everything that is left after the last sequence.
     ///
     /// # Errors
-    /// When a side does not answer.
+    /// Returns an error if a side does not answer.
     fn finish(&mut self) -> impl Future<Output = Result<(), String>>;
 }
 
-/// Where to begin.
+/// First sequence to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With this one, and on from there.
+    /// Start with this sequence and continue.
     From(u64),
-    /// With this one, and no other.
+    /// Play only this sequence.
     Only(u64),
 }
 
-/// How much to compare.
+/// Extent of a comparison.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Every choice follows from it.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// At least so many operations, but for the end of the last sequence.
+    /// Minimum number of operations; the last sequence is finished.
     pub operations: u64,
-    /// No sequence is begun after this time.
+    /// Time after which no sequence is started.
     pub time: Option<Duration>,
-    /// Whether differences are made small.
+    /// True to reduce differences.
     pub shrink: bool,
-    /// Which sequences.
+    /// Sequences to play.
     pub start: Start,
-    /// The beginning of every name that is made, so that two runs on one server don't meet.
+    /// Prefix of every name that is created, so that two runs on one server don't collide.
     pub prefix: String,
-    /// The command that plays a sequence again, without its `--seed` and `--sequence`.
+    /// Command that plays a sequence again, without its `--seed` and `--sequence`.
     pub command: String,
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct ConformanceReport {
     /// Operations answered by both sides.
     pub operations: u64,
     /// Sequences played.
     pub sequences: u64,
-    /// Operations answered otherwise for a known reason.
+    /// Operations with differences that rules explain.
     pub explained: u64,
-    /// How often each rule did explain something, in the order of the table.
+    /// Number of operations that each rule explained, in the order of the table.
     pub by_rule: Vec<(&'static str, u64)>,
-    /// Sequences that came to a difference that no rule explains.
+    /// Number of sequences with a difference that no rule explains.
     pub unexplained: u64,
-    /// The first of those, made small.
+    /// The first of these differences, reduced.
     pub differences: Vec<Difference>,
 }
 
-/// One sequence, played up to its end, its first difference, or one after which the sides hold
-/// different things.
+/// A sequence, played until its end, its first unexplained difference, or a difference after which
+/// the sides have different states.
 struct Played<O> {
     answered: u64,
-    /// Which rules explained an operation's answers, for each such operation.
+    /// Names of the rules that explained the answers, for each operation with explained
+    /// differences.
     explained: Vec<Vec<&'static str>>,
     otherwise: Option<(Vec<O>, O, Difference)>,
 }
 
-/// Compares until a limit is reached. `told` hears of each sequence.
+/// Compares until a limit is reached. Calls `told` after each sequence.
 ///
 /// # Errors
-/// When a side does not answer: then nothing can be said of it.
+/// Returns an error if a side does not answer, because the comparison has no result then.
 pub async fn run<P: Pair>(
     pair: &mut P,
     limits: &Limits,
@@ -144,7 +145,7 @@ pub async fn run<P: Pair>(
 }
 
 impl ConformanceReport {
-    /// Counts operations that rules explained; several rules may have explained the same one.
+    /// Counts operations that rules explained. Several rules may explain the same operation.
     fn count(&mut self, explained: &[Vec<&'static str>]) {
         for name in explained.iter().flatten() {
             match self.by_rule.iter_mut().find(|(known, _)| known == name) {
@@ -156,7 +157,7 @@ impl ConformanceReport {
     }
 }
 
-/// Plays some operations in a place of their own.
+/// Plays operations under a fresh name.
 async fn play<P: Pair>(
     pair: &mut P,
     limits: &Limits,
@@ -197,8 +198,8 @@ async fn play<P: Pair>(
     Ok(played)
 }
 
-/// Leaves out what need not come before a difference: halves first, then quarters, at last single
-/// operations.
+/// Leaves out operations that are not needed to show a difference: first halves, then quarters, at
+/// last single operations.
 async fn shrink<P: Pair>(
     pair: &mut P,
     limits: &Limits,
@@ -217,7 +218,7 @@ async fn shrink<P: Pair>(
             let without: Vec<_> = before[..start].iter().chain(&before[end..]).cloned().collect();
             let whole: Vec<_> = without.iter().chain([&last]).cloned().collect();
             let played = play(pair, limits, number, attempt, &whole).await?;
-            // Another difference than the one that is looked for doesn't count.
+            // Only the same difference counts, not another one.
             let same = |found: &Difference| paths(found) == paths(&smallest) && found.after.len() == without.len();
             if let Some((_, _, found)) = played.otherwise.filter(|(_, _, found)| same(found)) {
                 (before, smallest) = (without, found);

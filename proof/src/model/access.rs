@@ -1,5 +1,7 @@
-//! The access of the abstract world: what it and its Secrets say, in a few bytes, and the real
-//! object that its planner is shown. There is one at most, and it never comes back.
+//! The access of the abstract world: the content of it and of its Secrets in a few bytes, and the
+//! real object that its planner is shown.
+//!
+//! A world has at most one access. It is never created again after its deletion.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +15,11 @@ use super::facts::GENERATIONS;
 use super::names::{claim_ref, resource_version};
 use super::shelf::Known;
 
-/// Which claim it names.
+/// Slot of the claim that the access names.
 pub(super) const NAMED: usize = 0;
-/// What it asks for.
+/// Mode that the access requests.
 pub(super) const WANTED: AccessMode = AccessMode::ReadWrite;
-/// Seconds for which an old key of it goes on working.
+/// Seconds for which a replaced key of the access keeps working.
 pub(super) const OVERLAP: u32 = 300;
 
 /// UID of the access.
@@ -30,44 +32,44 @@ pub(super) fn access_ref() -> AccessRef {
     AccessRef { namespace: "team".to_owned(), name: "reader".to_owned() }
 }
 
-/// Name of its consumer Secret.
+/// Name of the access's consumer Secret.
 pub(super) fn access_consumer() -> String {
     "reader-s3".to_owned()
 }
 
-/// Its namespace, which is never made again.
+/// Namespace of the access. It is never created again.
 pub(super) fn asker() -> Asker {
     Asker { namespace: access_ref().namespace, uid: NamespaceUid::new("n-0"), labels: BTreeMap::new() }
 }
 
-/// The access as it is stored.
+/// Fields of the access as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AccessFacts {
     pub(super) deleting: bool,
     pub(super) finalizer: bool,
-    /// Which rotation the annotation asks for; 0 = none.
+    /// Number of the rotation that the annotation requests; 0 = none.
     pub(super) rotate: u8,
-    /// Number of the status.
+    /// Number of its status.
     pub(super) status: u32,
-    /// Counts the writes.
+    /// Number of writes so far.
     pub(super) version: u16,
 }
 
-/// What a Secret of the access says.
+/// Content of a Secret that belongs to the access.
 #[derive(Clone, Debug)]
 pub(super) struct OfAccess {
-    /// Generation of the key that it is or publishes; 0 = it is none, and publishes none.
+    /// Generation of the key that it contains or publishes; 0 = neither.
     pub(super) generation: u64,
-    /// The key, as gateways read it.
+    /// The key, as the gateway reads it.
     pub(super) key: Option<ServedAccess>,
     /// The access's record.
     pub(super) record: Option<AccessRecord>,
-    /// The same, as gateways read it.
+    /// The same record, as the gateway reads it.
     pub(super) served: Option<ServedAccessRecord>,
 }
 
 impl OfAccess {
-    /// `None` = the Secret is not the access's.
+    /// Reads a Secret; `None` if it does not belong to the access.
     pub(super) fn read(stored: &Stored) -> Option<Self> {
         let uid = access_uid();
         let owners = stored.0.metadata.owner_references.iter().flatten();
@@ -87,7 +89,7 @@ impl OfAccess {
     }
 }
 
-/// Every version of the access that came up so far.
+/// Every version of the access that has occurred so far.
 pub(super) struct Accesses {
     statuses: Known<String, BucketAccessStatus>,
     accesses: Known<AccessFacts, (AccessFacts, Access)>,
@@ -98,24 +100,24 @@ impl Accesses {
         Self { statuses: Known::new(), accesses: Known::new() }
     }
 
-    /// Number of a status.
+    /// Returns the number of a status.
     pub(super) fn status(&self, status: &BucketAccessStatus) -> u32 {
         let key = serde_json::to_string(status).unwrap_or_else(|_| unreachable!("a status is plain data"));
         self.statuses.number(key, |_| status.clone())
     }
 
-    /// The number of a version.
+    /// Returns the number of a version.
     pub(super) fn number(&self, facts: &AccessFacts) -> u32 {
         let shown = |number| shown(facts, number, self.statuses.get(facts.status));
         self.accesses.number(facts.clone(), |number| (facts.clone(), shown(number)))
     }
 
-    /// What a version says.
+    /// Returns the fields of a version.
     pub(super) fn facts(&self, number: u32) -> &AccessFacts {
         &self.accesses.get(number).0
     }
 
-    /// A version as the planner sees it.
+    /// Returns a version as the planner sees it.
     pub(super) fn shown(&self, number: u32) -> &Access {
         &self.accesses.get(number).1
     }
@@ -128,7 +130,7 @@ fn shown(facts: &AccessFacts, number: u32, status: &BucketAccessStatus) -> Acces
         at: access_ref(),
         uid,
         generation: 1,
-        // Its one entry is all that its first key could wait for.
+        // It has a single entry, so its first key has nothing else to wait for.
         created: None,
         deleting: facts.deleting,
         finalizers: if facts.finalizer { vec![ACCESS_FINALIZER.to_owned()] } else { Vec::new() },

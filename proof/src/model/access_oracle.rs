@@ -1,8 +1,8 @@
-//! What must never happen around the access (spec §8), checked at every effect and in every state.
+//! Safety rules for the access (spec §8), checked at every effect and in every state.
 //!
-//! What a gateway opens is what keys, access record and bucket record say together, so it is enough
-//! to judge each of them when it is stored: that a map lets in no more than was consented to (A1),
-//! and that what is ending lets nobody in (A2).
+//! The gateway opens a bucket only if the keys, the access record and the bucket record agree. So
+//! it is enough to judge each of them when it is stored: a map must not let in more than the owner
+//! consented to (A1), and a record that is ending must let nobody in (A2).
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use super::promise::Promise;
 use super::state::{State, Visit};
 use super::world::ModelWorld;
 
-/// What both of two words allow together.
+/// Union of two modes.
 fn either(one: Option<AccessMode>, other: Option<AccessMode>) -> Option<AccessMode> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => Some(AccessMode::ReadWrite),
@@ -26,42 +26,44 @@ fn either(one: Option<AccessMode>, other: Option<AccessMode>) -> Option<AccessMo
     }
 }
 
-/// Whether one word allows nothing that the other doesn't.
+/// Returns true if `one` allows nothing that `other` does not allow.
 fn is_within(one: Option<AccessMode>, other: Option<AccessMode>) -> bool {
     one.is_none_or(|one| other.is_some_and(|other| one.and(other) == Some(one)))
 }
 
-/// What a record lets the access's namespace do.
+/// Returns the mode that a record grants to the access's namespace.
 fn lets_in(record: &BucketRecord) -> Option<AccessMode> {
     record.accesses.get(&asker().uid).map(|consent| consent.max_mode)
 }
 
-/// The bucket of a record.
+/// Bucket number of a record.
 fn place(record: &BucketRecord) -> Option<usize> {
     bucket_number(record.endpoint.as_str(), record.bucket.as_str())
 }
 
-/// Whether two Secrets of the access are about one key: each generation may have the same secret.
+/// Returns true if two Secrets of the access are about the same key. Comparing secret keys is not
+/// enough, because two generations can have the same one.
 pub(super) fn is_same_key(one: &SecretFacts, other: &SecretFacts) -> bool {
     let generation = |secret: &SecretFacts| secret.access.as_ref().map(|its| its.generation);
     one.key == other.key && generation(one) == generation(other)
 }
 
 impl ModelWorld {
-    /// Every Secret that is there.
+    /// Every Secret that exists.
     pub(super) fn secrets<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a SecretFacts> {
         state.secrets.all().map(|number| self.talks.objects.secret_of(number))
     }
 
-    /// What the owner of a claim lets the access do now, which asks for it.
+    /// Mode that the claim's owner grants to the access now; `None` if the access does not request
+    /// it.
     pub(super) fn consented(&self, state: &State, uid: Uid) -> Option<AccessMode> {
         let claim = state.claims[NAMED].map(|claim| self.talks.objects.claim_facts(claim));
         let claim = claim.filter(|claim| claim.uid == uid && !claim.deleting)?;
         claim.spec.shares.filter(|_| self.asks(state.access))
     }
 
-    /// An owner's word was edited: what it says may be written into every record in the version
-    /// that it has.
+    /// Notes the consent after the owner edited it. It may be written into every record as long as
+    /// that record keeps its current version.
     pub(super) fn note_consent(&self, state: &mut State) {
         let records = self.secrets(state).filter_map(|secret| Some((place(secret.record.as_ref()?)?, secret.claim?)));
         let now: Vec<_> = records.map(|(bucket, uid)| (bucket, self.consented(state, uid))).collect();
@@ -71,10 +73,10 @@ impl ModelWorld {
         }
     }
 
-    /// A1 and A2, when a record of a bucket is stored.
+    /// Checks A1 and A2 when a bucket record is stored.
     ///
-    /// What is let in has to have been consented to at some moment since the version that it is
-    /// written over: the contract has the record read before the owner's word.
+    /// The access that is let in must have been consented to at some moment since the version that
+    /// is overwritten: the contract requires that the record is read before the owner's consent.
     pub(super) fn remember_map(
         &self,
         state: &mut State,
@@ -108,8 +110,10 @@ impl ModelWorld {
         state.ghost.access.opened[uid.0 as usize] |= bucket.map_or(0, |bucket| 1 << bucket);
     }
 
-    /// A2, before a claim that goes revokes a key, or before its bucket is emptied or deleted: its
-    /// records end every access first. A key that is over, or was revoked, goes whenever that is.
+    /// Checks A2 before a claim that is being deleted revokes a key, and before its bucket is
+    /// emptied or deleted: its records must end every access first.
+    ///
+    /// A key that has expired or was revoked may be deleted at any time.
     pub(super) fn outlived(&self, state: &State, uid: Uid, key: Option<&SecretFacts>) -> Option<Promise> {
         let claim = state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim));
         let goes = claim.is_none_or(|claim| claim.uid != uid || claim.deleting);
@@ -121,12 +125,12 @@ impl ModelWorld {
         }
         let records = self.secrets(state).filter(|secret| secret.claim == Some(uid));
         let mut records = records.filter_map(|secret| secret.record.as_ref());
-        // Another operator's old pass may have made one since.
+        // An earlier pass of another operator may have created a record since.
         let ends = |record: &BucketRecord| record.ending || !self.is_undisturbed(state);
         records.any(|record| lets_in(record).is_some() || !ends(record)).then_some(Promise::A2)
     }
 
-    /// Judges an effect of a pass over the access right before it is carried out.
+    /// Judges an effect of a pass over the access just before it is carried out.
     pub(super) fn object_to_visit(&self, state: &mut State, plan: u32, visit: Visit) {
         let alone = self.is_undisturbed(state);
         let objection = match &self.talks.access.planned(plan).call {
@@ -146,7 +150,8 @@ impl ModelWorld {
         }
     }
 
-    /// I12: record and finalizer stand before a key is made, and the access was read since.
+    /// Checks I12: record and finalizer exist before a key is created, and the access was read
+    /// after that.
     fn making(&self, state: &State, name: u32, visit: Visit) -> Option<Promise> {
         let (_, name) = self.talks.objects.named(name);
         let access = state.access.map(|number| self.talks.access.accesses.facts(number));
@@ -157,14 +162,14 @@ impl ModelWorld {
             return Some(Promise::I12);
         }
         if is_key && access.is_none() && !self.is_undisturbed(state) {
-            // An old pass of another operator: it is swept.
+            // Written by an old pass of another operator; a sweep removes it.
             self.limits.fetch_add(1, Ordering::Relaxed);
         }
         let stands = is_held && (recorded || !is_key);
         (!stands && self.is_undisturbed(state)).then_some(Promise::I12)
     }
 
-    /// A4, I13, and what becomes of a key: I6, I8, I10.
+    /// Checks A4 and I13, and what happens to a key: I6, I8, I10.
     pub(super) fn touching(&self, state: &State, plan: u32, facts: &SecretFacts) -> Option<Promise> {
         if matches!(facts.kind, Kind::Record | Kind::Credential | Kind::Binding) {
             return Some(Promise::A4);
@@ -211,8 +216,8 @@ impl ModelWorld {
                 if held != Some(its.generation) {
                     state.ghost.access.switched = state.now;
                 }
-                // It never goes back where there is a later key (spec §3.3): the earlier one ends
-                // by then.
+                // The consumer Secret never returns to an earlier key while a later one exists
+                // (spec §3.3): the earlier one may have expired by then.
                 let later = held.filter(|held| *held > its.generation);
                 let generation = |key: &SecretFacts| key.access.as_ref().map(|its| its.generation);
                 let is_later = |secret: &SecretFacts| secret.kind == Kind::AccessKey && generation(secret) == later;
@@ -225,7 +230,7 @@ impl ModelWorld {
         }
     }
 
-    /// A3 and I6: how many keys the access has, and whether the one that it publishes works.
+    /// Checks A3 and I6: the number of keys of the access, and that the published one works.
     pub(super) fn keys_of_access(&self, state: &State) -> Option<Promise> {
         if !self.recipe.access || state.ghost.tampered {
             return None;

@@ -1,5 +1,5 @@
-//! What must be at rest around the access: what its status tells is so (A5), consent has taken
-//! effect (L1), and nothing is left of an access that is gone (A3).
+//! Rules for the access at rest: its status is true (A5), consent has taken effect (L1), and
+//! nothing is left of an access that is gone (A3).
 
 use stowage_operator::api::{AccessMode, BucketAccessStatus, ServedRecord};
 
@@ -14,7 +14,7 @@ use super::state::State;
 use super::world::ModelWorld;
 
 impl ModelWorld {
-    /// What is not as it should be.
+    /// Returns the first rule about the access that is broken at rest.
     pub(super) fn trouble_of_access(&self, state: &State) -> Trouble {
         if !self.recipe.access {
             return None;
@@ -29,7 +29,7 @@ impl ModelWorld {
         of_access.or_else(|| self.maps(state))
     }
 
-    /// What the access tells that isn't so.
+    /// Returns a statement in the access's status that is not true.
     fn untold(&self, state: &State, number: u32) -> Trouble {
         let (facts, status) =
             (self.talks.access.accesses.facts(number), &self.talks.access.accesses.shown(number).status);
@@ -61,9 +61,9 @@ impl ModelWorld {
         }
     }
 
-    /// What the key in the consumer Secret opens of the claim's bucket, by the rule of the gateway:
-    /// the key is there and not over, the access's record is there, and the record of the bucket
-    /// names the claim and lets the namespace in. The weaker of both modes counts.
+    /// Returns the mode in which the key in the consumer Secret opens the claim's bucket, by the
+    /// gateway's rule: the key exists and has not expired, the access's record exists, and the
+    /// bucket record names the claim and lets the namespace in. The weaker of both modes counts.
     fn opens(&self, state: &State) -> Option<AccessMode> {
         let name = self.talks.objects.name(&access_ref().namespace, &access_consumer());
         let published = self.talks.objects.secret_of(state.secrets.live(name)?);
@@ -82,7 +82,7 @@ impl ModelWorld {
         })
     }
 
-    /// Whether what the status says keeps the access closed does.
+    /// Returns true if the reason in the status really keeps the access closed.
     fn is_why_closed(&self, state: &State, reason: &str) -> bool {
         let claim = state.claims[NAMED].map(|claim| self.talks.objects.claim_facts(claim));
         let Some(claim) = claim.filter(|claim| !claim.deleting) else { return reason == "NotShared" };
@@ -97,13 +97,13 @@ impl ModelWorld {
         }
     }
 
-    /// The newest key of a claim that is not to end.
+    /// Newest key of a claim that has no expiry.
     fn newest_key<'a>(&'a self, state: &'a State, uid: Uid) -> Option<&'a SecretFacts> {
         let keys = self.secrets(state).filter(|secret| secret.kind == Kind::Credential && secret.claim == Some(uid));
         keys.filter(|key| key.expires.is_none()).max_by_key(|key| key.generation)
     }
 
-    /// Whom the records let in, and what the claim tells of that.
+    /// Checks the namespaces that the bucket records let in, and the claim's status about them.
     fn maps(&self, state: &State) -> Trouble {
         for secret in self.secrets(state).filter(|secret| secret.kind == Kind::Record) {
             let (Some(record), Some(uid)) = (&secret.record, secret.claim) else { continue };
@@ -131,7 +131,7 @@ impl ModelWorld {
     }
 }
 
-/// What the entry tells that isn't so.
+/// Returns a statement in the access's entry that is not true.
 fn untrue(status: &BucketAccessStatus, opens: Option<AccessMode>) -> Option<String> {
     let entry = status.buckets.get()?.into_iter().next()?;
     let told = (entry.state == "Open").then(|| entry.mode.unwrap_or_default());

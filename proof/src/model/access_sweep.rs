@@ -1,4 +1,5 @@
-//! Sweeps of what the access left, whose finalizer is gone: how their steps are carried out.
+//! Sweeps of Secrets that an access without a finalizer left behind, and how their steps are
+//! carried out.
 
 use super::access::access_uid;
 use super::objects::{Kind, SecretFacts};
@@ -8,13 +9,14 @@ use super::state::State;
 use super::turn::Fate;
 use super::world::ModelWorld;
 
-/// Whether a Secret is an internal one of the access.
+/// Returns true for an internal Secret of the access.
 pub(super) fn is_of_access(secret: &SecretFacts) -> bool {
     matches!(secret.kind, Kind::AccessRecord | Kind::AccessKey) && secret.access.is_some()
 }
 
 impl ModelWorld {
-    /// The sweep that would begin: the caches show Secrets of the access, and no access.
+    /// Returns the sweep that can begin because the caches show Secrets of the access but not the
+    /// access.
     pub(super) fn access_suspect(&self, state: &State, operator: usize) -> Option<u32> {
         if !self.recipe.access || self.cached_access(state, operator).is_some() {
             return None;
@@ -24,7 +26,7 @@ impl ModelWorld {
         (!left.is_empty()).then(|| self.talks.access.sweeps.begin(&self.talks.objects, access_uid(), &left, false))
     }
 
-    /// It takes its next step.
+    /// Carries out the next step of the sweep.
     pub(super) fn access_stride(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some(sweep) = state.operators[operator].access_sweep else { return };
         let reply = match (self.talks.access.sweeps.stride_of(sweep), fate) {
@@ -57,7 +59,7 @@ impl ModelWorld {
         state.operators[operator].access_sweep = Some(next);
     }
 
-    /// A sweep is to delete only what is of an access that is gone.
+    /// Checks that a sweep deletes only Secrets of an access that is gone.
     fn object_to_access_sweep(&self, state: &mut State, secret: u32) {
         let facts = self.talks.objects.secret_of(secret);
         if state.secrets.live(facts.name) != Some(secret) {

@@ -1,5 +1,5 @@
-//! The conversations with the planner of accesses: as those with the planner of claims, it is asked
-//! once for each (view, time) that comes up.
+//! Conversations with the planner of accesses. Like the planner of claims, it is called once for
+//! each pair of view and time that occurs.
 
 use std::ops::ControlFlow;
 
@@ -19,10 +19,10 @@ use super::phrases::{AccessBeginning, Call, Heard, Reply, ending, failure, poste
 use super::shelf::{Known, Memo};
 use super::sweeps::Sweeps;
 
-/// The planner of accesses, or something in its place.
+/// The planner of accesses, or a replacement in a test.
 pub(super) type AccessPlanner = fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessStep>;
 
-/// The planner that ships.
+/// The production planner.
 pub(super) fn next(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     view.next(now)
 }
@@ -32,14 +32,14 @@ struct Pass {
     begun: u32,
 }
 
-/// A step that the planner of accesses named.
+/// A step that the planner of accesses returned.
 pub(super) struct AccessPlanned {
     pub(super) view: u32,
     pub(super) step: ControlFlow<Rest, AccessStep>,
     pub(super) call: Call,
 }
 
-/// The planner of accesses and all that was ever said to it.
+/// The planner of accesses, with every view and answer so far.
 pub(super) struct AccessTalks {
     pub(super) accesses: Accesses,
     pub(super) sweeps: Sweeps<OfAccess>,
@@ -67,12 +67,13 @@ impl AccessTalks {
         }
     }
 
-    /// Number of views that the planner was shown.
+    /// Number of views that the planner was called with.
     pub(super) fn views(&self) -> usize {
         self.views.len()
     }
 
-    /// The view of a pass that begins, as the operator's `Observer::begin_access` makes it.
+    /// Returns the view at the start of a pass, built like `Observer::begin_access` of the operator
+    /// does it.
     pub(super) fn begin(&self, objects: &Objects, beginning: AccessBeginning) -> u32 {
         self.begun.get(beginning, |beginning| {
             let access = self.accesses.shown(beginning.access).clone();
@@ -91,7 +92,7 @@ impl AccessTalks {
         self.views.number(format!("{begun} {}", view.fingerprint()), |_| Pass { view, begun })
     }
 
-    /// The number of the next step.
+    /// Returns the number of the next step.
     pub(super) fn plan(&self, objects: &Objects, view: u32, now: u32) -> u32 {
         self.plans.number((view, now), |_| {
             let step = (self.planner)(&self.views.get(view).view, timestamp(now));
@@ -104,12 +105,12 @@ impl AccessTalks {
         })
     }
 
-    /// The step of a number.
+    /// Returns the step with this number.
     pub(super) fn planned(&self, plan: u32) -> &AccessPlanned {
         self.plans.get(plan)
     }
 
-    /// What the pass knows after an answer.
+    /// Returns the view after an answer.
     pub(super) fn learn(&self, objects: &Objects, plan: u32, reply: Reply) -> u32 {
         self.learnt.get((plan, reply), |(plan, reply)| {
             let planned = self.planned(*plan);
@@ -122,7 +123,7 @@ impl AccessTalks {
         })
     }
 
-    /// The Secret that a POST stores, in this version of its name.
+    /// Returns the Secret that a POST stores as this version of its name.
     pub(super) fn create(&self, objects: &Objects, plan: u32, version: u16, now: u32) -> u32 {
         self.created.get((plan, version, now), |_| {
             let content = match &self.planned(plan).step {
@@ -131,7 +132,7 @@ impl AccessTalks {
                 }
                 ControlFlow::Continue(AccessStep::Act(AccessAct::CreateConsumer(content))) => (**content).clone(),
                 ControlFlow::Continue(AccessStep::Act(AccessAct::Mint(facts))) => {
-                    // Another secret each time that the name is given.
+                    // A name that is created again gets a new secret key.
                     facts.content(OPERATOR_NAMESPACE, Some(&SecretKey::new(format!("key-{version:036}"))))
                 }
                 step => unreachable!("{step:?} creates no Secret"),
@@ -140,7 +141,7 @@ impl AccessTalks {
         })
     }
 
-    /// The Secret that a PATCH leaves; `None` = it can't be applied.
+    /// Returns the Secret after a PATCH; `None` if the patch cannot be applied.
     pub(super) fn patch(&self, objects: &Objects, plan: u32, secret: u32) -> Option<u32> {
         self.patches.get((plan, secret), |_| {
             let ControlFlow::Continue(AccessStep::Act(AccessAct::Patch(patch))) = &self.planned(plan).step else {
@@ -229,7 +230,7 @@ fn all(objects: &Objects, numbers: &[u32]) -> Vec<Stored> {
     numbers.iter().map(|number| objects.stored(*number)).collect()
 }
 
-/// What is to be had of the claim, as the operator's `Observer` finds it out.
+/// Summary of the claim that the access names, built like the operator's `Observer` does it.
 fn word(objects: &Objects, heard: &Heard) -> ClaimWord {
     let claim = heard.claim.map(|number| objects.claim_of(number));
     let asker = asker();

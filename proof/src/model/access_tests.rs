@@ -1,5 +1,5 @@
-//! Worlds with an access, as far as every test run can afford; and each promise about accesses
-//! broken on purpose, to see it caught.
+//! Worlds with an access that are small enough for every test run, and planners that break each
+//! promise about accesses, to prove that the oracles detect it.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -52,7 +52,7 @@ fn an_operator_that_starts_on_an_old_list_publishes_no_earlier_key() {
     assert!(report.complete && report.violations.is_empty(), "{}", text(&report));
 }
 
-/// A bound claim and an access to its bucket, one operator, no faults but these events.
+/// A bound claim, an access to its bucket and one operator. Nothing happens but these events.
 fn open(shares: bool, events: &'static [Event]) -> Recipe {
     let spec = Spec { shares: shares.then_some(WANTED), deletion: Policy::Retain, ..Spec::PLAIN };
     let most_events = u8::try_from(events.len()).unwrap();
@@ -67,7 +67,7 @@ fn of_accesses(accesses: fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessS
     Planners { accesses, ..Planners::PRODUCTION }
 }
 
-/// Planners that break one promise, and the world in which that shows.
+/// Planners that each break one promise, and a world that exposes it.
 #[rstest]
 #[case(Promise::A1, of_claims(lets_everybody_in), open(false, &[]))]
 #[case(Promise::A1, of_claims(withdraws_nothing), open(true, &[Event::Share(0, None)]))]
@@ -92,8 +92,8 @@ fn each_promise_about_accesses_can_be_broken(
     assert!(broken.contains(&promise), "{promise} stands, but {}", text(&report));
 }
 
-/// No step of an access's planner is about a bucket, so that it would write to a claim's Secrets is
-/// all that there is to see.
+/// Steps of an access's planner cannot name a bucket, so writing to a Secret of a claim is the only
+/// way to break A4.
 #[test]
 fn an_access_that_writes_to_the_record_of_a_bucket_is_seen() {
     let world = ModelWorld::new(open(true, &[]), Planners::PRODUCTION, Bounds::default());
@@ -104,7 +104,7 @@ fn an_access_that_writes_to_the_record_of_a_bucket_is_seen() {
     assert_eq!(found, [Some(Promise::A4); 2]);
 }
 
-/// The planner of claims, after the pass was told something that is not so.
+/// Calls the planner of claims after the pass learned a false answer.
 fn deceived(view: &View, now: Timestamp, lie: Answer) -> Step {
     let mut view = view.clone();
     view.learn(lie);
@@ -116,7 +116,7 @@ fn everybody() -> Sharing {
     Sharing::parse(Some(&vec![SharingRule { namespaces, max_mode: WANTED.into(), prefixes: None }]))
 }
 
-/// The claim as it would be if its owner consented.
+/// Returns the claim as if its owner consented.
 fn consenting(view: &View) -> Answer {
     let mut claim = view.claim().clone();
     claim.sharing = everybody();
@@ -127,7 +127,7 @@ fn withdraws_nothing(view: &View, now: Timestamp) -> Step {
     deceived(view, now, consenting(view))
 }
 
-/// What it reads of the claim it takes for consent.
+/// Takes the claim that it reads for consent.
 fn lets_everybody_in(view: &View, now: Timestamp) -> Step {
     let mut view = view.clone();
     view.learn(consenting(&view));
@@ -145,7 +145,7 @@ fn lets_everybody_in(view: &View, now: Timestamp) -> Step {
     deceived(&view, now, Answer::Consent(question.clone(), Box::new(seen)))
 }
 
-/// Reads none of the accesses that may ask.
+/// Omits every access from its question about consent.
 fn reads_nobody(view: &View, now: Timestamp) -> Step {
     match plan::next(view, now) {
         Step::Look(Look::Consent(question)) => {
@@ -155,7 +155,7 @@ fn reads_nobody(view: &View, now: Timestamp) -> Step {
     }
 }
 
-/// Takes its record for one that says that it ends.
+/// Assumes that its record already says that it ends.
 fn ends_no_access(view: &View, now: Timestamp) -> Step {
     let Some((record, stored)) = view.record().filter(|_| view.claim().deleting) else { return plan::next(view, now) };
     let ending =
@@ -165,7 +165,7 @@ fn ends_no_access(view: &View, now: Timestamp) -> Step {
     deceived(view, now, Answer::Patched(Change::End, Stored(Arc::new(secret))))
 }
 
-/// The planner of accesses, after the pass was told something that is not so.
+/// Calls the planner of accesses after the pass learned false answers.
 fn misled(
     view: &AccessView,
     now: Timestamp,
@@ -176,7 +176,7 @@ fn misled(
     view.next(now)
 }
 
-/// Starts a rotation as if no lower key were there.
+/// Starts a rotation as if no lower key existed.
 fn forgets_lower_keys(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     let step = view.next(now);
     let told = view.access().status.rotation_generation.and_then(|told| u64::try_from(told).ok());

@@ -1,4 +1,4 @@
-//! The worlds with an access: one claim, and one access of another namespace that names it.
+//! Worlds with an access: one claim, and one access in another namespace that names it.
 
 use stowage_operator::api::AccessMode;
 
@@ -11,12 +11,12 @@ const READ: Option<AccessMode> = Some(AccessMode::ReadOnly);
 /// A bound claim whose owner consents, and an access that has its key.
 const OPEN: Recipe =
     Recipe { claims: [Some(Spec { shares: FULL, ..Spec::PLAIN }), None], access: true, bound: true, ..Recipe::CALM };
-/// The same, of a claim that goes with its bucket.
+/// Like the claim of [`OPEN`], with a bucket that is deleted with it.
 const DELETED: Option<Spec> = Some(Spec { shares: FULL, deletion: Policy::Delete, ..Spec::PLAIN });
 const TWO_BACKENDS: Recipe =
     Recipe { backends: [Some(backend(0, Adoption::Owned)), Some(backend(1, Adoption::Owned))], ..OPEN };
 
-/// Every world with an access, in the order in which they are explored.
+/// Every world with an access, in the order of exploration.
 pub(super) const ACCESS_WORLDS: &[Recipe] = &[
     Recipe {
         name: "access-made",

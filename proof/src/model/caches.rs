@@ -1,4 +1,4 @@
-//! What an operator's caches hold, and how a pass and a sweep begin on them.
+//! The operator's caches, and how a pass and a sweep begin from them.
 
 use super::facts::{BACKENDS, BackendFacts, NAMES, OPERATOR_NAMESPACE, Uid};
 use super::names::{backend_number, bucket_name, endpoint};
@@ -8,8 +8,8 @@ use super::state::{Cell, Memory, Pass, State};
 use super::world::{DEADLINE, Lag, ModelWorld};
 
 impl ModelWorld {
-    /// The claim of a name, as the operator's cache has it: the later of what was seen and what it
-    /// wrote itself.
+    /// Returns the claim in the operator's cache: the later of what the watch showed and what the
+    /// operator wrote itself.
     pub(super) fn cached_claim(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {
         if !self.lags(Lag::Claims) {
             return state.claims[slot];
@@ -23,7 +23,7 @@ impl ModelWorld {
         Some(operator.wrote_claims[slot].filter(|wrote| version(*wrote) > version(seen)).unwrap_or(seen))
     }
 
-    /// What the cache has under a name.
+    /// Returns the Secret that the cache has under a name.
     fn cached(&self, state: &State, operator: usize, name: u32) -> Option<u32> {
         let internal = self.is_internal(name);
         if !self.lags(if internal { Lag::Internal } else { Lag::Consumers }) {
@@ -52,16 +52,17 @@ impl ModelWorld {
         if self.lags(Lag::Backends) { state.operators[operator].seen.backends } else { state.backends }
     }
 
-    /// A read or a write of its own told the operator what stands under a name.
+    /// Notes what the operator itself read or wrote under a name.
     pub(super) fn note(&self, state: &mut State, operator: usize, name: u32, cell: Cell) {
         let lags = self.lags(if self.is_internal(name) { Lag::Internal } else { Lag::Consumers });
-        // What the cache does not hold is not forgotten.
+        // A Secret that the cache does not have needs no tombstone.
         if lags && (cell.live().is_some() || self.cached(state, operator, name).is_some()) {
             state.operators[operator].wrote.put(name, cell);
         }
     }
 
-    /// What the operator knows when a pass over a claim begins; `None` = it knows of no such claim.
+    /// Returns what the operator knows when a pass over a claim begins; `None` if it knows of no
+    /// such claim.
     pub(super) fn begin(&self, state: &State, operator: usize, slot: usize, look: bool) -> Option<(Pass, Memory)> {
         let claim = self.cached_claim(state, operator, slot)?;
         let objects = &self.talks.objects;
@@ -77,7 +78,7 @@ impl ModelWorld {
         let consumers: Vec<u32> = self.all_cached(state, operator).filter(of_namespace).map(number).collect();
         let process = &state.operators[operator];
         let mut memory = process.memory[facts.uid.0 as usize].unwrap_or_else(|| {
-            // As the controller has it: what a process that died may have left under way.
+            // As in the controller: a process that crashed may have left a call under way.
             let records = own.iter().filter(|number| objects.secret_of(**number).record.is_some()).count();
             let unfinished = status.bound_secret_name.is_none() || records > 1 || facts.deleting;
             let at_stake = facts.finalizer && unfinished;
@@ -104,7 +105,7 @@ impl ModelWorld {
         Some((Pass { view, edited: false, born: 0, pinned: None }, memory))
     }
 
-    /// Who holds a bucket, as far as the caches know.
+    /// Returns the holder of a bucket, as far as the caches know.
     pub(super) fn holder(&self, state: &State, operator: usize, uid: Uid, place: Place) -> Reply {
         let others = |secret: &SecretFacts| secret.claim != Some(uid);
         let mut suspect = false;
@@ -123,13 +124,14 @@ impl ModelWorld {
         if suspect { Reply::Suspect } else { Reply::Held(None) }
     }
 
-    /// Whether a Secret has the name of a bucket's record.
+    /// Returns true if a Secret has the name of this bucket's record.
     pub(super) fn is_record_of(&self, secret: &SecretFacts, place: Place) -> bool {
         let (namespace, name) = self.talks.objects.named(secret.name);
         namespace == OPERATOR_NAMESPACE && name == place.record()
     }
 
-    /// Whether a credential is for this very bucket, as the operator's `Observer` finds out.
+    /// Returns true if a credential opens exactly this bucket, by the rule of the operator's
+    /// `Observer`.
     pub(super) fn is_key_to(&self, state: &State, operator: usize, secret: &SecretFacts, place: Place) -> bool {
         let elsewhere = |name: &String| {
             let backend = backend_number(name).and_then(|number| self.cached_backend(state, operator, number));

@@ -1,4 +1,4 @@
-//! The world as stateright explores it: what can happen in a state, and what comes of it.
+//! The world as a stateright model: the actions that are possible in a state, and their effects.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,10 +16,10 @@ use super::state::State;
 use super::turn::Fate;
 use super::world::{DEADLINE, Lag, ModelWorld};
 
-/// Something that happens.
+/// One transition of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Action {
-    /// An operator begins a pass over a claim; with a drift check that is due.
+    /// An operator begins a pass over a claim. If `look` is set, a drift check is due.
     Begin { operator: usize, slot: usize, look: bool },
     /// A pass takes its next step.
     Step { operator: usize, slot: usize, fate: Fate },
@@ -29,7 +29,7 @@ pub(super) enum Action {
     Visit { operator: usize, fate: Fate },
     /// An operator begins a sweep of what the access left.
     SweepAccess { operator: usize },
-    /// That sweep takes its next step.
+    /// The sweep of the access's Secrets takes its next step.
     StrideAccess { operator: usize, fate: Fate },
     /// An operator begins a sweep.
     Sweep { operator: usize, uid: Uid },
@@ -37,19 +37,20 @@ pub(super) enum Action {
     Stride { operator: usize, fate: Fate },
     /// A watch catches up.
     CatchUp { operator: usize, kind: Lag },
-    /// An operator's process ends, and another one starts.
+    /// An operator's process crashes and is replaced by a new one.
     Crash { operator: usize },
-    /// The world's event of this number.
+    /// The event with this number in the world's list.
     Event(usize),
-    /// A call that nobody waits for is carried out.
+    /// A call that timed out is carried out.
     Land,
-    /// The clock goes on to the next moment at which something is due.
+    /// The clock advances to the next moment at which something is due.
     Tick,
-    /// The garbage collector takes a Secret.
+    /// The garbage collector deletes a Secret.
     Collect(u32),
 }
 
-/// The most seconds that the clock is ever put forward by itself: a rotation by time is weeks away.
+/// Largest advance of the clock in seconds. A rotation by interval is weeks away and is not waited
+/// for.
 pub(super) const FAR: u32 = 86_400;
 
 impl ModelWorld {
@@ -59,7 +60,7 @@ impl ModelWorld {
         hasher.finish()
     }
 
-    /// Whether the bounds are reached.
+    /// Returns true once the exploration has reached its bounds.
     fn is_enough(&self) -> bool {
         if self.cut.load(Ordering::Relaxed) || self.found.load(Ordering::Relaxed) {
             return true;
@@ -91,7 +92,7 @@ impl ModelWorld {
         }
     }
 
-    /// What an operator may do about the access.
+    /// Adds the actions that an operator can take about the access.
     fn visits(&self, state: &State, operator: usize, actions: &mut Vec<Action>) {
         let process = &state.operators[operator];
         let (access, visit) = (&self.talks.access, |fate| Action::Visit { operator, fate });
@@ -108,7 +109,7 @@ impl ModelWorld {
         }
     }
 
-    /// Whether a pass that begins now does more than to look into its caches.
+    /// Returns true if a pass that begins now does more than read its caches.
     fn would_act(&self, state: &State, operator: usize, slot: usize, look: bool) -> bool {
         let Some((pass, _)) = self.begin(state, operator, slot, look) else { return false };
         let mut view = pass.view;
@@ -140,8 +141,8 @@ impl ModelWorld {
         actions.extend(suspects.map(|uid| Action::Sweep { operator, uid }));
     }
 
-    /// The next moment at which something is due: a key's end, a rotation that waits, a call that
-    /// can't happen any more.
+    /// Returns the next moment at which something is due: the expiry of a key, a waiting rotation,
+    /// the deadline of a call that may still be carried out.
     pub(super) fn next_due(&self, state: &State) -> Option<u32> {
         let mut due: Vec<u32> = Vec::new();
         let claims = || state.claims.iter().flatten().map(|number| self.talks.objects.claim_facts(*number));
@@ -149,7 +150,7 @@ impl ModelWorld {
         for secret in state.secrets.all().map(|number| self.talks.objects.secret_of(number)) {
             let rotates = match secret.kind {
                 Kind::Credential => Some(rotates),
-                // Also an entry that opens anew, or leads elsewhere, takes another key.
+                // An entry that opens again or points elsewhere also takes another key.
                 Kind::AccessKey => Some(true),
                 _ => None,
             };
@@ -171,7 +172,7 @@ impl ModelWorld {
         due.into_iter().filter(|at| *at > state.now).min()
     }
 
-    /// What comes of an action.
+    /// Applies an action to a state.
     pub(super) fn apply(&self, state: &mut State, action: Action) {
         match action {
             Action::Begin { operator, slot, look } => self.start(state, operator, slot, look),
@@ -235,7 +236,7 @@ impl ModelWorld {
         process.alone = Default::default();
     }
 
-    /// A call that nobody waits for is carried out.
+    /// Carries out a call that timed out.
     pub(super) fn land(&self, state: &mut State) {
         if let Some(late) = state.late.take() {
             self.object_to_late(state, late);
@@ -243,19 +244,19 @@ impl ModelWorld {
         }
     }
 
-    /// Goes on to the next moment at which something is due.
+    /// Advances the clock to the next moment at which something is due.
     pub(super) fn tick(&self, state: &mut State) {
         if let Some(due) = self.next_due(state) {
             self.go_on_to(state, due);
         }
     }
 
-    /// Goes on to a moment. Calls whose deadline has passed don't happen any more.
+    /// Advances the clock to a moment and drops calls whose deadline has passed.
     pub(super) fn go_on_to(&self, state: &mut State, moment: u32) {
         state.now = state.now.max(moment);
         state.late = state.late.filter(|late| late.until > state.now);
         for operator in &mut state.operators {
-            // What is over is forgotten: so that states which differ in nothing else are one.
+            // Expired deadlines are reset, so that states that differ in nothing else are equal.
             for memory in operator.memory.iter_mut().flatten() {
                 if memory.until <= state.now {
                     memory.until = 0;
@@ -292,7 +293,7 @@ impl ModelWorld {
         actions.extend(self.garbage(state).map(Action::Collect));
     }
 
-    /// Kinds of which the operator has not seen everything.
+    /// Kinds of objects whose latest changes the operator has not seen yet.
     pub(super) fn behind<'a>(&'a self, state: &'a State, operator: usize) -> impl Iterator<Item = Lag> + 'a {
         let process = &state.operators[operator];
         let wrote = move |internal: bool| process.wrote.iter().any(|(name, _)| self.is_internal(name) == internal);
@@ -307,7 +308,7 @@ impl ModelWorld {
         })
     }
 
-    /// An action in words, as it is about to happen.
+    /// Describes an action that is about to happen.
     pub(super) fn describe(&self, state: &State, action: Action) -> String {
         let who = |operator: usize| {
             if self.recipe.operators > 1 { format!("operator {}", operator + 1) } else { "operator".to_owned() }
@@ -401,22 +402,24 @@ impl Model for ModelWorld {
 }
 
 impl ModelWorld {
-    /// Whether no promise was broken, or one before: the first is the one that is told, by the
-    /// shortest way to it.
+    /// Returns true if no promise is broken, or if one was already found. Only the first one is
+    /// reported, because it has the shortest path.
     fn is_safe(&self, state: &State) -> bool {
         state.broken.is_none() || self.found.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether everything comes to rest as it should from here, once nothing goes wrong any more.
+    /// Returns true if the world comes to rest in a correct state from here, once no more faults
+    /// happen.
     fn is_restful(&self, state: &State) -> bool {
         self.looked_at.fetch_add(1, Ordering::Relaxed);
-        // Nothing follows a broken promise. With the bounds reached, what is left is not looked at.
+        // No state follows a broken promise. Once the bounds are reached, remaining states are not
+        // checked.
         let over = self.found.load(Ordering::Relaxed) || self.cut.load(Ordering::Relaxed);
         over || self.come_to_rest(state).1.is_none() || self.found.swap(true, Ordering::Relaxed)
     }
 }
 
-/// What may become of a call of a pass, but that it comes late.
+/// Possible outcomes of a call of a pass, except that it is carried out late.
 fn fates(state: &State, call: &Call) -> &'static [Fate] {
     match call {
         _ if state.left.losses == 0 || call.is_cached() || matches!(call, Call::Rest(_)) => &[Fate::Answered],
@@ -425,7 +428,7 @@ fn fates(state: &State, call: &Call) -> &'static [Fate] {
     }
 }
 
-/// Outcomes of a step of a sweep.
+/// Possible outcomes of a step of a sweep.
 fn sweep_fates(state: &State, next: Stride) -> impl Iterator<Item = Fate> + use<> {
     let is_call = state.left.losses > 0 && !matches!(next, Stride::Over | Stride::Held | Stride::Retry);
     let lost = is_call.then_some(Fate::Lost);
@@ -433,7 +436,7 @@ fn sweep_fates(state: &State, next: Stride) -> impl Iterator<Item = Fate> + use<
     [Some(Fate::Answered), lost, unheard].into_iter().flatten()
 }
 
-/// So that a broken promise is told by its name.
+/// Returns the first broken promise of a state, to report it by its name.
 pub(super) fn first_broken(world: &ModelWorld, state: &State) -> Option<(Promise, String)> {
     match state.broken {
         Some(promise) => Some((promise, String::new())),
@@ -441,7 +444,8 @@ pub(super) fn first_broken(world: &ModelWorld, state: &State) -> Option<(Promise
     }
 }
 
-/// When a claim is looked at again, in seconds; `None` = not by the clock, or in days.
+/// Returns the seconds until a claim is looked at again; `None` if that is not scheduled or is more
+/// than a day away.
 pub(super) fn soon(ending: Ending) -> Option<u32> {
     match ending {
         Ending::After(seconds) if seconds < FAR => Some(seconds),

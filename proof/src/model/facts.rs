@@ -1,25 +1,25 @@
-//! What claims and backends of the abstract world say, in a few bytes, and how many there are.
+//! Compact content of the abstract world's claims and backends, and the limits on their number.
 
 use stowage_operator::api::{AccessMode, ClaimUid};
 
 /// Namespace of the internal Secrets.
 pub(super) const OPERATOR_NAMESPACE: &str = "stowage-system";
-/// How many claims a world has at most.
+/// Maximum number of claims in a world.
 pub(super) const CLAIMS: usize = 2;
-/// How many UIDs one name is given at most.
+/// Maximum number of UIDs per claim name.
 pub(super) const LIVES: usize = 2;
-/// How many UIDs there are.
+/// Number of claim UIDs.
 pub(super) const UIDS: usize = CLAIMS * LIVES;
-/// How many backends, and stores, there are.
+/// Number of backends, and of stores.
 pub(super) const BACKENDS: usize = 2;
-/// How many names of buckets there are.
+/// Number of bucket names.
 pub(super) const NAMES: usize = 2;
-/// How many buckets there can be.
+/// Maximum number of buckets.
 pub(super) const BUCKETS: usize = BACKENDS * NAMES;
-/// Generations that are told apart.
+/// Number of distinct generations.
 pub(super) const GENERATIONS: u64 = 12;
 
-/// A UID of a claim: its name's number and which life of it.
+/// A UID of a claim: the number of its name, and a counter of the claims that had that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Uid(pub(super) u8);
 
@@ -49,27 +49,27 @@ impl Uid {
     }
 }
 
-/// What a claim asks for.
+/// Spec of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Spec {
     /// Number of the backend.
     pub(super) backend: u8,
-    /// What becomes of the bucket.
+    /// Deletion policy for the bucket.
     pub(super) deletion: Policy,
-    /// The consumer Secret has its second name.
+    /// True if the consumer Secret has its second name.
     pub(super) renamed: bool,
-    /// The bucket may be read by everybody.
+    /// True if everybody may read the bucket.
     pub(super) public: bool,
-    /// Seconds for which an old key goes on working.
+    /// Seconds for which a replaced key keeps working.
     pub(super) overlap: u32,
-    /// Days between two rotations that come by themselves.
+    /// Days between two automatic rotations.
     pub(super) interval: Option<u32>,
-    /// What accesses of the one other namespace may do.
+    /// Mode that accesses of the other namespace may have.
     pub(super) shares: Option<AccessMode>,
 }
 
 impl Spec {
-    /// What a claim asks for unless somebody edits it.
+    /// Spec of a claim that nobody has edited.
     pub(super) const PLAIN: Self = Self {
         backend: 0,
         deletion: Policy::Retain,
@@ -81,18 +81,18 @@ impl Spec {
     };
 }
 
-/// Deletion policy and forceDelete.
+/// `deletionPolicy` and `forceDelete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Policy {
-    /// The bucket stays.
+    /// Keep the bucket.
     Retain,
-    /// It goes if it is empty.
+    /// Delete the bucket if it is empty.
     Delete,
-    /// It is emptied and goes.
+    /// Empty the bucket and delete it.
     Force,
 }
 
-/// A claim as it is stored.
+/// Fields of a claim as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClaimFacts {
     pub(super) uid: Uid,
@@ -100,36 +100,36 @@ pub(super) struct ClaimFacts {
     pub(super) deleting: bool,
     pub(super) finalizer: bool,
     pub(super) paused: bool,
-    /// Which rotation the annotation asks for; 0 = none.
+    /// Number of the rotation that the annotation requests; 0 = none.
     pub(super) rotate: u8,
-    /// Which revocation the annotation asks for; 0 = none.
+    /// Number of the revocation that the annotation requests; 0 = none.
     pub(super) revoke: u8,
-    /// Generation of the spec.
+    /// `metadata.generation`.
     pub(super) generation: u8,
-    /// Number of the status.
+    /// Number of its status.
     pub(super) status: u32,
-    /// Counts the writes.
+    /// Number of writes so far.
     pub(super) version: u16,
 }
 
-/// A backend as it is stored; `None` in its place = there is none.
+/// Fields of a backend as stored. A slot with `None` has no backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BackendFacts {
-    /// Its own number.
+    /// Number of this backend.
     pub(super) number: u8,
     /// Number of the store that it points to.
     pub(super) store: u8,
-    /// Number of the bucket name that its template gives.
+    /// Number of the bucket name that its template renders.
     pub(super) template: u8,
     pub(super) adoption: Adoption,
     pub(super) ready: bool,
 }
 
-/// What may happen to a bucket that is there already.
+/// Adoption policy for buckets that already exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Adoption {
-    /// It is taken if its tags name the claim.
+    /// Adopt a bucket whose tags name the claim.
     Owned,
-    /// It is taken unless its tags name another.
+    /// Adopt a bucket unless its tags name another claim.
     Any,
 }

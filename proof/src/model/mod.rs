@@ -1,24 +1,27 @@
-//! The pure planner, model-checked.
+//! Model checking of the pure planner.
 //!
-//! The production planner (`stowage_operator::plan`, its
-//! [`Sweep`](stowage_operator::plan::orphans::Sweep) included) is put into an abstract world that
-//! executes its steps: a handful of claims, Secrets, buckets, caches, one or two operators with
-//! passes under way. [`stateright`] goes through every state that such a world can come into: what
-//! everybody does falls between any two steps of a pass. See `docs/guide/model.md`.
+//! The production planner (`stowage_operator::plan`, including its
+//! [`Sweep`](stowage_operator::plan::orphans::Sweep)) runs in an abstract world that executes its
+//! steps: a few claims, Secrets, buckets and caches, and one or two operators with passes under
+//! way. [`stateright`] explores every reachable state of such a world. Any event can happen between
+//! two steps of a pass. See `docs/guide/model.md`.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `worlds`, `access_worlds` | which worlds there are: who is in them, what may go wrong |
-//! | `world`, `state` | what a world is made of, and a state of it |
-//! | `facts`, `objects`, `names`, `shown` | claims, Secrets, tags and backends, by numbers and as the planner sees them |
-//! | `phrases` | what is said between a pass and the world: by numbers too |
-//! | `talks`, `shelf` | the conversations with the planner: it is asked once for each view that comes up |
-//! | `caches`, `turn` | how a pass begins; how its steps are answered and carried out |
-//! | `people` | what everybody else does |
-//! | `access`, `access_talks`, `visit` | the access: its objects, its planner, the passes |
-//! | `sweeps`, `access_sweep` | the sweeps: what is said to them, and how those of the access are carried out |
-//! | `checker` | what can happen in a state: the model as stateright explores it |
-//! | `promise`, `oracle`, `rest`, `access_oracle`, `access_rest` | what must never be, and what must be at rest |
+//! | `worlds`, `access_worlds` | list of worlds: their objects, events and faults |
+//! | `world`, `state` | definition of a world, and a state of it |
+//! | `facts`, `objects`, `names` | claims, Secrets, tags and backends, as numbers |
+//! | `shown` | the same objects as the planner sees them |
+//! | `phrases` | calls and replies between a pass and the world, as numbers |
+//! | `talks`, `shelf` | calls of the planner, once for each view that occurs |
+//! | `caches`, `turn` | start of a pass; answers to its steps and execution of its effects |
+//! | `people` | events from outside the operator |
+//! | `access`, `access_talks`, `visit` | the access: its objects, its planner, its passes |
+//! | `sweeps`, `access_sweep` | steps and answers of sweeps, and execution of the access's |
+//! | `checker` | possible actions in a state: the stateright model |
+//! | `promise` | the promises that are checked |
+//! | `oracle`, `access_oracle` | safety rules |
+//! | `rest`, `access_rest` | rules at rest |
 
 mod access;
 mod access_oracle;

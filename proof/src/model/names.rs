@@ -1,10 +1,11 @@
-//! What everything in the abstract world is called.
+//! Names of the objects in the abstract world.
 
 use stowage_operator::api::{ClaimRef, Endpoint};
 
 use super::facts::{BACKENDS, NAMES};
 
-/// Namespace and name of a claim. With the default template both come to one bucket: `a-b-c`.
+/// Namespace and name of a claim. With the default template both claims get the bucket name
+/// `a-b-c`.
 pub(super) fn claim_ref(slot: usize) -> ClaimRef {
     let (namespace, name) = [("a-b", "c"), ("a", "b-c")][slot];
     ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
@@ -30,7 +31,7 @@ pub(super) fn endpoint(store: u8) -> Endpoint {
     parsed(Endpoint::parse(["http://one.example", "http://two.example"][store as usize]))
 }
 
-/// A bucket's place: its store and its name.
+/// Number of a bucket, from its store and its name.
 pub(super) fn bucket_number(endpoint_text: &str, bucket: &str) -> Option<usize> {
     let store = (0..BACKENDS).find(|store| endpoint(*store as u8).as_str() == endpoint_text)?;
     let name = (0..NAMES).find(|name| bucket_name(*name) == bucket)?;
@@ -42,20 +43,20 @@ pub(super) fn bucket_name(name: usize) -> &'static str {
     ["a-b-c", "x-a-b-c"][name]
 }
 
-/// The resourceVersion of an object of this number, after so many writes: of two versions of one
-/// object the planner knows the later one by the greater number.
+/// Encodes the number of an object and its count of writes as a resourceVersion. The planner takes
+/// the greater one of two versions of an object for the later one.
 pub(super) fn resource_version(writes: u16, number: u32) -> String {
     ((u64::from(writes) << u32::BITS) | u64::from(number)).to_string()
 }
 
-/// The number of the object that a resourceVersion is.
+/// Decodes the number of the object from a resourceVersion.
 pub(super) fn number_of(resource_version: &str) -> u32 {
     let all = resource_version.parse::<u64>();
-    // The rest counts the writes.
+    // The upper bits count the writes.
     all.unwrap_or_else(|_| unreachable!("no resourceVersion of the model: {resource_version}")) as u32
 }
 
-/// A constant of the model, which can be parsed.
+/// Unwraps the result of parsing a constant of the model.
 pub(super) fn parsed<T, E: std::fmt::Debug>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| unreachable!("a constant of the model: {error:?}"))
 }

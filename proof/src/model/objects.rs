@@ -1,8 +1,8 @@
-//! The objects of the abstract world that came up so far: by numbers, each with what it says and
-//! with the real object that the planner is shown.
+//! Numbered objects of the abstract world that have occurred so far, each with its content and with
+//! the real object that the planner is shown.
 //!
-//! A resourceVersion is the number of the object: it tells what the object says, and the planner
-//! knows nothing more of one than whether it is the same.
+//! The resourceVersion contains the number of the object, so it identifies the content. The planner
+//! uses a resourceVersion only to see if an object is the same.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,68 +21,68 @@ use super::facts::{BackendFacts, ClaimFacts, GENERATIONS, Uid};
 use super::shelf::Known;
 use super::shown;
 
-/// What kind of Secret it is, by its name.
+/// Kind of a Secret, derived from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// Who holds a bucket.
+    /// Record of a bucket's holder.
     Record,
-    /// A key.
+    /// Key of a claim.
     Credential,
-    /// Public access.
+    /// Anonymous binding for public access.
     Binding,
-    /// What is remembered of the access.
+    /// Record of the access.
     AccessRecord,
-    /// A key of the access.
+    /// Key of the access.
     AccessKey,
-    /// The connection, in the namespace of the claim or of the access.
+    /// Consumer Secret in the namespace of the claim or of the access.
     Consumer,
 }
 
-/// What a Secret says, as far as the world and the oracles ask.
+/// Content of a Secret, as far as the world and the oracles need it.
 #[derive(Clone, Debug)]
 pub(super) struct SecretFacts {
     pub(super) stored: Stored,
-    /// Its own number.
+    /// Number of this Secret version.
     pub(super) number: u32,
     /// Number of its name.
     pub(super) name: u32,
     pub(super) kind: Kind,
-    /// Whose its data say it is, or its controller where they say nothing: what caches find it by.
+    /// Claim that the data name, or the controller if they name none. Caches index by it.
     pub(super) claim: Option<Uid>,
-    /// Whose its label says it is: what lists find it by.
+    /// Claim that the label names. Lists select by it.
     pub(super) labelled: Option<Uid>,
-    /// Its controller.
+    /// Claim that the controller reference names.
     pub(super) controller: Option<Uid>,
-    /// Whose a sweep takes it for.
+    /// Claim to which a sweep attributes the Secret.
     pub(super) swept: Option<Uid>,
-    /// What it says as a Secret of the access, if it is one.
+    /// Content as a Secret of the access, if it is one.
     pub(super) access: Option<OfAccess>,
-    /// The record that it is, if it can be read.
+    /// Bucket record in it, if it can be parsed.
     pub(super) record: Option<BucketRecord>,
-    /// Generation of the key that it is or publishes.
+    /// Generation of the key that it contains or publishes.
     pub(super) generation: u64,
-    /// Name of the bucket that it is about.
+    /// Name of its bucket.
     pub(super) bucket: Option<BucketName>,
-    /// Name of the backend.
+    /// Name of its backend.
     pub(super) backend: Option<String>,
     /// The secret key in it.
     pub(super) key: Option<String>,
-    /// When the key stops working.
+    /// Expiry of the key.
     pub(super) expires: Option<u32>,
-    /// When it was made.
+    /// Time of creation.
     pub(super) made: u32,
-    /// Counts the writes.
+    /// Number of writes so far.
     pub(super) version: u16,
 }
 
 struct ClaimEntry {
     facts: ClaimFacts,
     claim: Claim,
-    /// Names of the Secrets that it publishes to, or did.
+    /// Names of the Secrets to which the claim publishes, or published.
     publishes_to: [Option<u32>; 2],
 }
 
-/// Every object that came up so far.
+/// Every object that has occurred so far.
 pub(super) struct Objects {
     pub(super) setting: Arc<Setting>,
     names: Known<String, (String, String)>,
@@ -93,16 +93,16 @@ pub(super) struct Objects {
     backends: Known<BackendFacts, BackendSeen>,
 }
 
-/// What the tags of a bucket say.
+/// Content of a bucket's tags.
 pub(super) struct TagFacts {
     pub(super) tags: BTreeMap<String, String>,
-    /// The claim UID in them.
+    /// Claim UID in the tags.
     pub(super) uid: Option<Uid>,
 }
 
-/// Number of a bucket without tags.
+/// Number of the empty set of tags.
 pub(super) const UNTAGGED: u32 = 0;
-/// Number of the tags that a stranger puts.
+/// Number of the tags that a stranger writes.
 pub(super) const STRANGERS: u32 = 1;
 
 impl Objects {
@@ -121,29 +121,29 @@ impl Objects {
         objects
     }
 
-    /// Number of a Secret's name.
+    /// Returns the number of a Secret's name.
     pub(super) fn name(&self, namespace: &str, name: &str) -> u32 {
         self.names.number(format!("{namespace}/{name}"), |_| (namespace.to_owned(), name.to_owned()))
     }
 
-    /// Namespace and name of a number.
+    /// Returns the namespace and name with this number.
     pub(super) fn named(&self, number: u32) -> (&str, &str) {
         let (namespace, name) = self.names.get(number);
         (namespace, name)
     }
 
-    /// Number of a status.
+    /// Returns the number of a status.
     pub(super) fn status(&self, status: &BucketClaimStatus) -> u32 {
         let key = serde_json::to_string(status).unwrap_or_else(|_| unreachable!("a status is plain data"));
         self.statuses.number(key, |_| status.clone())
     }
 
-    /// The status of a number.
+    /// Returns the status with this number.
     pub(super) fn status_of(&self, number: u32) -> &BucketClaimStatus {
         self.statuses.get(number)
     }
 
-    /// Number of a claim.
+    /// Returns the number of a claim version.
     pub(super) fn claim(&self, facts: &ClaimFacts) -> u32 {
         self.claims.number(facts.clone(), |number| {
             let claim = shown::claim(facts, number, self.status_of(facts.status));
@@ -153,56 +153,56 @@ impl Objects {
         })
     }
 
-    /// Names of the Secrets that a claim publishes to, or did.
+    /// Returns the names of the Secrets to which a claim publishes, or published.
     pub(super) fn publishes_to(&self, number: u32) -> &[Option<u32>] {
         &self.claims.get(number).publishes_to
     }
 
-    /// What a claim says.
+    /// Returns the fields of a claim.
     pub(super) fn claim_facts(&self, number: u32) -> &ClaimFacts {
         &self.claims.get(number).facts
     }
 
-    /// A claim as the planner sees it.
+    /// Returns a claim as the planner sees it.
     pub(super) fn claim_of(&self, number: u32) -> &Claim {
         &self.claims.get(number).claim
     }
 
-    /// Number of a Secret in a version. `secret` carries its UID.
+    /// Returns the number of a Secret in a version. `secret` includes its UID.
     pub(super) fn secret(&self, secret: &Secret, version: u16) -> u32 {
         let key = serde_json::to_string(secret).unwrap_or_else(|_| unreachable!("a Secret is plain data"));
         self.secrets.number((key, version), |number| self.secret_facts(secret, version, number))
     }
 
-    /// What a Secret says.
+    /// Returns the content of a Secret.
     pub(super) fn secret_of(&self, number: u32) -> &SecretFacts {
         self.secrets.get(number)
     }
 
-    /// The Secret that a patch leaves; `None` = it can't be applied.
+    /// Returns the Secret after a patch; `None` if the patch cannot be applied.
     pub(super) fn patched(&self, secret: u32, patch: &SecretPatch) -> Option<u32> {
         let facts = self.secret_of(secret);
         let after = patched(&facts.stored.0, &patch.json())?;
         Some(self.secret(&after, facts.version + 1))
     }
 
-    /// A Secret as the planner sees it.
+    /// Returns a Secret as the planner sees it.
     pub(super) fn stored(&self, number: u32) -> Stored {
         self.secret_of(number).stored.clone()
     }
 
-    /// Number of a set of tags.
+    /// Returns the number of a set of tags.
     pub(super) fn tags(&self, tags: &BTreeMap<String, String>) -> u32 {
         let uid = tags.get(wire::TAG_CLAIM_UID).and_then(|text| Uid::parse(text));
         self.tags.number(tags.clone(), |_| TagFacts { tags: tags.clone(), uid })
     }
 
-    /// The tags of a number.
+    /// Returns the tags with this number.
     pub(super) fn tags_of(&self, number: u32) -> &TagFacts {
         self.tags.get(number)
     }
 
-    /// A backend as the planner sees it.
+    /// Returns a backend as the planner sees it.
     pub(super) fn backend(&self, facts: BackendFacts) -> &BackendSeen {
         self.backends.get(self.backends.number(facts, |number| shown::backend(facts, number)))
     }
@@ -255,7 +255,7 @@ impl Objects {
     }
 }
 
-/// A Secret after a JSON patch, as the API server would store it.
+/// Applies a JSON patch to a Secret like the API server does.
 fn patched(secret: &Secret, patch: &Value) -> Option<Secret> {
     let mut raw = serde_json::to_value(secret).ok()?;
     let patch: json_patch::Patch = serde_json::from_value(patch.clone()).ok()?;
@@ -265,14 +265,14 @@ fn patched(secret: &Secret, patch: &Value) -> Option<Secret> {
     Some(secret)
 }
 
-/// A Secret that is stored for the first time, in this version of its name.
+/// Sets UID and creation time of a Secret that is created as this version of its name.
 pub(super) fn stored_first(mut secret: Secret, version: u16, now: u32) -> Secret {
     secret.metadata.uid = Some(format!("s-{version}"));
     secret.metadata.creation_timestamp = Some(Time(timestamp(now)));
     secret
 }
 
-/// A moment of the model as a time.
+/// Converts a time of the model.
 pub(super) fn timestamp(seconds: u32) -> Timestamp {
     Timestamp::from_second(i64::from(seconds)).unwrap_or(Timestamp::MAX)
 }

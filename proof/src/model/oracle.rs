@@ -1,4 +1,4 @@
-//! What must never happen, checked at every effect and in every state.
+//! Safety rules, checked at every effect and in every state.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ impl ModelWorld {
         !state.ghost.tampered && !state.ghost.intruded && self.recipe.operators == 1 && !self.recipe.late
     }
 
-    /// Judges an effect right before it is carried out.
+    /// Judges an effect just before it is carried out.
     pub(super) fn object(&self, state: &mut State, plan: u32, pass: Pass) {
         let uid = self.talks.uid(pass.view);
         self.note_retention(state, plan, pass);
@@ -69,8 +69,8 @@ impl ModelWorld {
         }
     }
 
-    /// A record that goes with a pass that read `Retain` decides: the bucket stays, whatever is
-    /// edited after that.
+    /// Notes that a pass which read `Retain` deletes the record. From then on the bucket stays,
+    /// even if the policy is edited later.
     fn note_retention(&self, state: &mut State, plan: u32, pass: Pass) {
         let retains = self.talks.view(pass.view).claim().deletion == Deletion::Retain;
         if let Call::Delete(secret) = self.talks.planned(plan).call
@@ -81,7 +81,7 @@ impl ModelWorld {
         }
     }
 
-    /// I1, I2, I3: what entitles the pass to destroy, and whose the bucket is.
+    /// Checks I1, I2 and I3: the pass is entitled to destroy, and the bucket is the claim's.
     fn destruction(&self, state: &State, place: Place, uid: Uid, pass: Pass, purge: bool) -> Option<Promise> {
         let view = self.talks.view(pass.view);
         let bucket = &state.buckets[place.bucket];
@@ -99,8 +99,8 @@ impl ModelWorld {
             return Some(Promise::I1);
         }
         if bucket.present && bucket.maker != Some(uid) {
-            // What looks like ours and isn't: a stranger acted between the look and the call,
-            // tagged it so, or made an empty one after we saw absence (spec §3.2).
+            // The bucket looks like ours and is not: a stranger replaced it between look and call,
+            // wrote our tags, or created an empty one after the absence was recorded (spec §3.2).
             if bucket.born != pass.born || unfinished || state.ghost.intruded || self.recipe.operators > 1 {
                 self.limits.fetch_add(1, Ordering::Relaxed);
             } else {
@@ -117,7 +117,7 @@ impl ModelWorld {
         }
     }
 
-    /// I12, at the first outside effect.
+    /// Checks I12 at the first effect outside Kubernetes.
     fn outside(&self, state: &State, place: Place, uid: Uid) -> Option<Promise> {
         let held = state.ghost.held[uid.0 as usize] & (1 << place.bucket) != 0;
         let claim = state.claims[uid.slot()].map(|claim| self.talks.objects.claim_facts(claim));
@@ -125,14 +125,14 @@ impl ModelWorld {
         (!held || (!finalizer && self.is_undisturbed(state))).then_some(Promise::I12)
     }
 
-    /// I12, when the finalizer goes.
+    /// Checks I12 when the finalizer is removed.
     fn release(&self, state: &State, uid: Uid) -> Option<Promise> {
         let of_claim = |secret: &SecretFacts| secret.kind != Kind::Consumer && secret.claim == Some(uid);
         let left = state.secrets.all().any(|number| of_claim(self.talks.objects.secret_of(number)));
         (left && self.is_undisturbed(state)).then_some(Promise::I12)
     }
 
-    /// I13: whose the Secret is.
+    /// Checks I13: the Secret belongs to the claim.
     fn write(&self, state: &State, secret: u32, uid: Uid) -> Option<Promise> {
         let facts = self.talks.objects.secret_of(secret);
         let live = state.secrets.live(facts.name).map(|live| self.talks.objects.secret_of(live))?;
@@ -140,7 +140,7 @@ impl ModelWorld {
         (live.number == secret && !ours && !state.ghost.tampered).then_some(Promise::I13)
     }
 
-    /// I6: a key that was published is revoked only when its time is over, or with its claim.
+    /// Checks I6: a published key is revoked only after its expiry, or with its claim.
     fn revocation(&self, state: &State, facts: &SecretFacts, uid: Uid) -> Option<Promise> {
         let published = state.ghost.published[uid.0 as usize] & (1 << facts.generation.min(15)) != 0;
         let over = facts.expires.is_some_and(|at| state.now >= at);
@@ -150,7 +150,8 @@ impl ModelWorld {
         (facts.kind == Kind::Credential && published && !over && !deleting && !revoked).then_some(Promise::I6)
     }
 
-    /// I6 of a record that is stored: what it notes as revoked was asked for, once for each time.
+    /// Checks I6 for a record that is stored: each revocation in it was requested, and is counted
+    /// once per request.
     fn revocation_noted(&self, state: &State, record: &BucketRecord, before: Option<&SecretFacts>, uid: Uid) -> bool {
         let handled = before.and_then(|before| before.record.as_ref()?.handled_revoke_request.clone());
         let asked = state.claims[uid.slot()].map_or(0, |claim| self.talks.objects.claim_facts(claim).revoke);
@@ -158,7 +159,7 @@ impl ModelWorld {
         record.revoked_through <= state.ghost.revoked[uid.0 as usize] || (asked > 0 && is_new)
     }
 
-    /// I8 and I10: what a patch does to a key.
+    /// Checks I8 and I10 for a patch of a key.
     fn stamp(
         &self,
         state: &State,
@@ -182,7 +183,7 @@ impl ModelWorld {
         }
     }
 
-    /// A sweep is to delete only what is of a claim that is gone.
+    /// Checks that a sweep deletes only Secrets of a claim that is gone.
     pub(super) fn object_to_sweep(&self, state: &mut State, uid: Uid, secret: u32) {
         let facts = self.talks.objects.secret_of(secret);
         let live = state.secrets.live(facts.name) == Some(secret);
@@ -198,7 +199,7 @@ impl ModelWorld {
         }
     }
 
-    /// I1, for a call that nobody waits for any more: within its deadline it must not hit the
+    /// Checks I1 for a call that timed out: within its deadline it must not hit the bucket of the
     /// name's next holder.
     pub(super) fn object_to_late(&self, state: &mut State, late: Late) {
         if let Call::DeleteBucket(place) | Call::Purge(place, _) = self.talks.planned(late.plan).call {
@@ -209,7 +210,7 @@ impl ModelWorld {
         }
     }
 
-    /// Notes a Secret that is stored: what was minted, published and held.
+    /// Notes the keys, publications and records in a Secret that is stored.
     pub(super) fn remember(&self, state: &mut State, secret: u32) {
         let facts = self.talks.objects.secret_of(secret);
         let before = state.secrets.live(facts.name).map(|before| self.talks.objects.secret_of(before));
@@ -224,8 +225,8 @@ impl ModelWorld {
                     if lives || self.recipe.operators == 1 {
                         self.break_promise(state, Promise::I10);
                     } else {
-                        // An old pass of a second operator, over a claim that the other saw out: it
-                        // is swept.
+                        // An old pass of a second operator over a claim whose deletion the other
+                        // operator completed; a sweep removes it.
                         self.limits.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -263,14 +264,14 @@ impl ModelWorld {
         }
     }
 
-    /// Whether a key of the claim is there that is revoked.
+    /// Returns true if a revoked key of the claim still exists.
     pub(super) fn is_beside_a_revoked(&self, state: &State, uid: Uid) -> bool {
         let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
         let mut keys = all.filter(|secret| secret.kind == Kind::Credential && secret.claim == Some(uid));
         keys.any(|key| is_revoked(state, key, uid))
     }
 
-    /// Looks for what must not be, whoever did it.
+    /// Checks the rules that apply to every state.
     pub(super) fn inspect(&self, state: &mut State) {
         if state.broken.is_some() {
             return;
@@ -280,7 +281,7 @@ impl ModelWorld {
         state.broken = promise;
     }
 
-    /// I4: no two claims that live have keys to one bucket.
+    /// Checks I4: no two live claims have keys to the same bucket.
     fn keys_apart(&self, state: &State) -> Option<Promise> {
         if state.ghost.tampered {
             return None;
@@ -300,7 +301,7 @@ impl ModelWorld {
         clash.then_some(Promise::I4)
     }
 
-    /// I5 and I6: how many keys a claim has, and whether the one that it publishes works.
+    /// Checks I5 and I6: the number of keys of each claim, and that the published one works.
     fn keys_of_claims(&self, state: &State) -> Option<Promise> {
         if state.ghost.tampered {
             return None;
@@ -333,12 +334,13 @@ impl ModelWorld {
     }
 }
 
-/// Whether a record has noted a key as revoked.
+/// Returns true if a record has noted a key as revoked.
 fn is_revoked(state: &State, key: &SecretFacts, uid: Uid) -> bool {
     (1..=state.ghost.revoked[uid.0 as usize]).contains(&key.generation)
 }
 
-/// I4: a bucket of another account, in which the store has shown what is there, is used.
+/// Checks I4: the pass does not use a bucket of another account whose existence the store has
+/// shown.
 fn lured(state: &State, place: Place, pass: Pass) -> Option<Promise> {
     let bucket = &state.buckets[place.bucket];
     (bucket.present && bucket.theirs && bucket.born == pass.born).then_some(Promise::I4)

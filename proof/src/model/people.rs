@@ -1,4 +1,4 @@
-//! What everybody else does: users, admins, third parties with their hands in our Secrets,
+//! Events from outside the operator: users, admins, third parties that edit Stowage's Secrets, and
 //! strangers at the store.
 
 use k8s_openapi::ByteString;
@@ -12,7 +12,7 @@ use super::state::{Bucket, Cell, State};
 use super::world::{Event, ModelWorld};
 
 impl ModelWorld {
-    /// Whether an event can happen now.
+    /// Returns true if an event can happen now.
     pub(super) fn can_happen(&self, state: &State, event: Event) -> bool {
         let claim = |slot: usize| state.claims[slot].map(|claim| self.talks.objects.claim_facts(claim));
         let alive = |slot: usize| claim(slot).filter(|facts| !facts.deleting);
@@ -44,7 +44,7 @@ impl ModelWorld {
         }
     }
 
-    /// An event happens.
+    /// Applies an event.
     pub(super) fn happen(&self, state: &mut State, event: Event) {
         match event {
             Event::Create(slot) => self.make_claim(state, slot, self.recipe.claims[slot].unwrap_or(Spec::PLAIN)),
@@ -111,12 +111,12 @@ impl ModelWorld {
         }
     }
 
-    /// Name of the Secret that a claim's is to have at first.
+    /// Initial name of a claim's consumer Secret.
     fn consumer(&self, slot: usize) -> u32 {
         self.talks.objects.name(&claim_ref(slot).namespace, &consumer_name(slot, false))
     }
 
-    /// The claim's Secret of a kind; of its keys the newest.
+    /// Returns the claim's Secret of a kind; for keys, the newest one.
     fn newest(&self, state: &State, slot: usize, kind: Kind) -> Option<u32> {
         let claim = self.talks.objects.claim_facts(state.claims[slot]?);
         let ours = |secret: &&SecretFacts| secret.kind == kind && secret.claim == Some(claim.uid);
@@ -165,7 +165,7 @@ impl ModelWorld {
         }
     }
 
-    /// A Secret that is nobody's of ours.
+    /// Creates a foreign Secret under the name of the claim's consumer Secret.
     fn squat(&self, state: &mut State, slot: usize) {
         let name = self.consumer(slot);
         let version = match state.secrets.get(name) {
@@ -181,8 +181,8 @@ impl ModelWorld {
         state.secrets.put(name, Cell::Live(number));
     }
 
-    /// Secrets that the garbage collector may take: their controller is gone, or their namespace
-    /// goes.
+    /// Secrets that the garbage collector may delete: their controller is gone, or their namespace
+    /// is terminating.
     pub(super) fn garbage<'a>(&'a self, state: &'a State) -> impl Iterator<Item = u32> + 'a {
         state.secrets.all().filter(move |number| {
             let facts = self.talks.objects.secret_of(*number);

@@ -1,4 +1,4 @@
-//! What is said between a pass or a sweep and the world: steps and answers, by numbers.
+//! Steps and answers exchanged between a pass or a sweep and the world, as numbers.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use super::facts::{BACKENDS, BUCKETS, BackendFacts, NAMES, Uid};
 use super::names::{backend_name, backend_number, bucket_name, bucket_number, endpoint};
 use super::objects::Objects;
 
-/// A bucket as the operator means it: by which backend, at which store.
+/// A bucket as the operator addresses it: backend, store and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
     pub(super) backend: u8,
@@ -50,47 +50,47 @@ impl Place {
     }
 }
 
-/// What a step of a pass comes down to.
+/// Step of a pass, reduced to what the world needs.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Backend(u8),
     Holder(Place),
-    /// Not modelled: nobody else opens a bucket of that name.
+    /// Not modelled: no other claim opens a bucket of that name.
     PublicRival,
     Claim,
     Own,
-    /// By the number of its name.
+    /// Has the number of the Secret's name.
     Internal(u32),
     Consumer(u32),
     CredentialsFor(Place),
     Bucket(Place),
     Owner(Place),
     Contents(Place),
-    /// Of the claim in this version.
+    /// Has the version of the claim.
     Finalizer(u32, bool),
     Status(u32, u32),
     Create(u32),
-    /// Of the Secret in this version.
+    /// Has the version of the Secret.
     Patch(u32),
     Delete(u32),
     CreateBucket(Place),
     Purge(Place, u32),
     DeleteBucket(Place),
     Tag(Place, u32),
-    /// Not modelled: the store does not implement it.
+    /// Not modelled: the store does not implement versioning.
     Versioning,
-    /// By the number of the record's name, and that of the backend.
+    /// Has the number of the record's name, and the number of the backend.
     Consent(u32, u8),
     Access,
-    /// That of the access.
+    /// Namespace of the access.
     Namespace,
-    /// What is to be had of the claim that the access names.
+    /// Summary of the claim that the access names.
     Word,
     Rest(Ending),
 }
 
 impl Call {
-    /// The bucket that the store is asked about.
+    /// Returns the bucket if the step is a call to the store.
     pub(super) fn place(&self) -> Option<Place> {
         match self {
             Self::Bucket(place)
@@ -104,12 +104,12 @@ impl Call {
         }
     }
 
-    /// Whether it is answered without asking anybody.
+    /// Returns true if the step needs no call.
     pub(super) fn is_cached(&self) -> bool {
         matches!(self, Self::Backend(_) | Self::Holder(_) | Self::PublicRival)
     }
 
-    /// Whether it changes something.
+    /// Returns true if the step changes something.
     pub(super) fn is_act(&self) -> bool {
         matches!(
             self,
@@ -126,51 +126,51 @@ impl Call {
     }
 }
 
-/// When a claim is looked at again.
+/// Time of the next look at a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ending {
-    /// When something changes.
+    /// At the next change.
     Change,
-    /// After so many seconds.
+    /// After this many seconds.
     After(u32),
     /// After a backoff.
     Retry,
 }
 
-/// A step that the planner named.
+/// A step that the planner returned.
 pub(super) struct Planned {
     pub(super) view: u32,
     pub(super) step: Step,
     pub(super) call: Call,
 }
 
-/// An answer to a step of a pass, by numbers.
+/// Answer to a step of a pass, as numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reply {
     Backend(Option<BackendFacts>),
-    /// Nobody, or the claim of this number holds it.
+    /// `None` if the bucket has no holder, else the number of the claim that holds it.
     Held(Option<usize>),
-    /// Somebody has a key to it.
+    /// Another claim has a key to the bucket.
     Suspect,
-    /// The record can't be read.
+    /// The record cannot be parsed.
     Damaged,
     Claim(Option<u32>),
     Consent(ConsentRead),
-    /// By the number of its version.
+    /// Has the number of the access's version.
     Access(Option<u32>),
     Namespace,
     Word(Heard),
     Secrets(Vec<u32>),
     Secret(Option<u32>),
     Absent,
-    /// By the number of its tags.
+    /// Has the number of its tags.
     Present(u32),
     Owner(OwnerSeen),
     Empty(bool),
     Created(bool),
-    /// How many objects went, and whether that was all.
+    /// Number of deleted objects, and whether the bucket is empty now.
     Purged(u8, bool),
-    /// A request of the slice got no answer.
+    /// A request of the slice failed.
     PurgeFailed,
     Deleted,
     Gone,
@@ -178,29 +178,29 @@ pub(super) enum Reply {
     Exists,
     Done,
     Conflict,
-    /// The API server gave no answer.
+    /// The API server did not answer.
     Kubernetes,
-    /// The namespace is going away.
+    /// The namespace is terminating.
     Terminating,
-    /// The store gave no answer.
+    /// The store did not answer.
     Upstream,
-    /// The store was not asked.
+    /// The store was not called.
     NoUpstream,
     Unsupported,
 }
 
-/// What was read before a bucket is opened to the access, by numbers.
+/// Numbers of the objects read before a bucket is opened to the access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ConsentRead {
     pub(super) record: Option<u32>,
     pub(super) own: Vec<u32>,
-    /// The access names the claim, and stays.
+    /// True if the access names the claim and is not being deleted.
     pub(super) asks: bool,
     pub(super) backend: Option<BackendFacts>,
     pub(super) claim: Option<u32>,
 }
 
-/// What there is of the claim that the access names.
+/// Numbers of the objects that belong to the claim that the access names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Heard {
     pub(super) claim: Option<u32>,
@@ -210,7 +210,7 @@ pub(super) struct Heard {
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
 }
 
-/// What a pass over the access begins with.
+/// Inputs for the view at the start of a pass over the access.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AccessBeginning {
     pub(super) access: u32,
@@ -219,51 +219,51 @@ pub(super) struct AccessBeginning {
     pub(super) heard: Heard,
 }
 
-/// What a pass begins with.
+/// Inputs for the view at the start of a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Beginning {
     pub(super) claim: u32,
     pub(super) own: Vec<u32>,
     pub(super) consumers: Vec<u32>,
     pub(super) missing: Option<Place>,
-    /// Seconds for which a call without an answer may still happen.
+    /// Seconds during which a call without an answer may still be carried out.
     pub(super) unanswered: u32,
     pub(super) look: bool,
-    /// The access, as the caches show it; `None` = nobody in this world ever asks for a bucket.
+    /// The access, as the caches show it; `None` in a world without accesses.
     pub(super) asks: Option<Asks>,
 }
 
 /// The access, as the caches show it to a pass over a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Asks {
-    /// The watch shows that it asks for the claim's bucket.
+    /// The watch shows an access that requests the claim's bucket.
     Shown,
-    /// The watch doesn't show it, but its record is there: the watch may be behind.
+    /// The watch doesn't show the access, but its record exists, so the watch may lag.
     Recorded,
-    /// There is none, or it asks for something else.
+    /// No access exists, or it requests something else.
     Not,
 }
 
-/// What a sweep is to do next.
+/// Next step of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stride {
     Claim(usize),
-    /// Is it among all claims, or all accesses?
+    /// List all claims, or all accesses, and look for the UID.
     All,
     Own,
     Internal(u32),
-    /// A record is patched.
+    /// Patch a record.
     End(u32),
     Delete(u32),
-    /// Over: nothing is left, or it lives.
+    /// End: nothing is left, or the owner exists.
     Over,
-    /// Over, to be taken up when no create can land any more.
+    /// End, and sweep again once no pending create can land any more.
     Held,
-    /// Over, to be tried again.
+    /// End, and try again.
     Retry,
 }
 
-/// An answer to a step of a sweep.
+/// Answer to a step of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SweepReply {
     Claim(Option<Uid>),
@@ -274,10 +274,10 @@ pub(super) enum SweepReply {
     Failed,
 }
 
-/// What a failure says.
+/// Message of a failure.
 pub(super) const NO_ANSWER: &str = "no answer";
 
-/// The failure that a reply stands for, if it is one.
+/// Returns the failure that a reply means, if it is one.
 pub(super) fn failure(reply: &Reply) -> Option<Failure> {
     match reply {
         Reply::Conflict => Some(Failure::Conflict),
@@ -290,7 +290,7 @@ pub(super) fn failure(reply: &Reply) -> Option<Failure> {
     }
 }
 
-/// The answer to a POST that a reply stands for.
+/// Returns the result of a POST that a reply means.
 pub(super) fn posted(objects: &Objects, reply: &Reply) -> Posted {
     match reply {
         Reply::Secret(Some(number)) => Posted::Stored(objects.stored(*number)),
@@ -299,7 +299,7 @@ pub(super) fn posted(objects: &Objects, reply: &Reply) -> Posted {
     }
 }
 
-/// When one who rests is looked at again.
+/// Returns when an object is looked at again after its pass.
 pub(super) fn ending(rest: &Rest) -> Ending {
     match &rest.then {
         Then::AwaitChange => Ending::Change,

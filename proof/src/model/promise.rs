@@ -1,56 +1,57 @@
-//! The promises that the oracles judge by.
+//! Promises that the oracles check.
 
 use std::fmt;
 
-/// A promise of the operator, in the words of the contract's tests.
+/// A promise of the operator, named as in the contract's tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Promise {
     /// No access opens a bucket beyond its owner's consent.
     A1,
-    /// No access opens a bucket whose claim is to go.
+    /// No access opens a bucket whose claim is being deleted.
     A2,
-    /// At most two keys of an access, and none after it.
+    /// An access has at most two keys, and no key outlives it.
     A3,
-    /// An access touches no bucket, and nothing of a claim.
+    /// An access changes no bucket and no object of a claim.
     A4,
-    /// What an access tells is so at rest.
+    /// At rest, the status of an access is true.
     A5,
-    /// Nothing is destroyed that isn't the claim's.
+    /// Nothing is destroyed that does not belong to the claim.
     I1,
     /// Nothing is destroyed after an edit to `Retain`.
     I2,
     /// Nothing is emptied after an edit to `forceDelete: false`.
     I3,
-    /// One bucket, one claim with keys to it.
+    /// At most one claim has keys to a bucket.
     I4,
-    /// Two keys at most, and one of them on its way out.
+    /// A claim has at most two keys, and one of two is retiring.
     I5,
-    /// A key that was published works until its own end, or until it is revoked.
+    /// A published key works until its expiry, or until it is revoked.
     I6,
-    /// No key is revoked and there beside the next.
+    /// No revoked key exists beside its successor.
     I7,
     /// `expires-at` never moves earlier, and leaves the whole overlap.
     I8,
-    /// An access key id is given one secret, once.
+    /// An access key id gets one secret key, once.
     I10,
-    /// Finalizer and record stand before the first outside effect; the finalizer goes last.
+    /// Finalizer and record exist before the first effect outside Kubernetes; the finalizer is
+    /// removed last.
     I12,
-    /// Only what is the claim's is written.
+    /// Only objects that belong to the claim are written.
     I13,
-    /// At rest nothing is left over.
+    /// At rest, nothing is left over.
     I14,
     /// At rest the status is true.
     I16,
-    /// What the spec asks for is reached, or the status names who is in the way.
+    /// The state that the spec requests is reached, or the status names the obstacle.
     L1,
-    /// A deleted claim goes, or the status names what is in the way.
+    /// A deleted claim disappears, or the status names the obstacle.
     L2,
-    /// Everything comes to rest.
+    /// The world comes to rest.
     L4,
 }
 
 impl Promise {
-    /// All of them.
+    /// All promises.
     pub const ALL: [Self; 21] = [
         Self::A1,
         Self::A2,
@@ -75,7 +76,7 @@ impl Promise {
         Self::L4,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::A1 => "A1",
@@ -102,7 +103,7 @@ impl Promise {
         }
     }
 
-    /// The promise in words.
+    /// Returns the promise as a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::A1 => "no access opens a bucket beyond its owner's consent",

@@ -1,9 +1,9 @@
-//! Nothing goes wrong any more: does everything come to rest, and to the right end?
+//! Rules at rest: once no more faults happen, the world comes to rest in a correct state.
 //!
-//! From every state that is reached the world is let run on without faults: calls under way land,
-//! watches catch up, passes go to their end, and are begun again until none changes anything. That
-//! path is one, not all; but as each state on every path is asked, a planner that can be brought
-//! into a state that it does not come out of is found.
+//! From every reached state the world runs on without faults: calls under way complete, watches
+//! catch up, and passes run to their end and begin again until none of them changes anything. This
+//! follows one path and not all of them. But it is done for each state on every path, so a planner
+//! that can get stuck in some state is detected.
 
 use stowage_operator::api::{BucketRecord, Claim};
 
@@ -16,17 +16,17 @@ use super::state::State;
 use super::turn::Fate;
 use super::world::{DEADLINE, ModelWorld};
 
-/// More steps than this are taken for no end.
+/// Limit on the steps to rest; more of them count as never coming to rest.
 const MOST_STEPS: usize = 2000;
 
-/// And so many of one pass: the operator ends one that takes more than 200.
+/// Limit on the steps of one pass. The operator ends a pass after 200.
 const MOST_OF_A_PASS: usize = 250;
 
-/// A broken promise, and what it is about.
+/// A broken promise and its details.
 pub(super) type Trouble = Option<(Promise, String)>;
 
 impl ModelWorld {
-    /// The state of rest that follows a state.
+    /// Returns the state of rest that follows a state.
     pub(super) fn at_rest(&self, state: State) -> State {
         let mut state = state;
         for _ in 0..MOST_STEPS {
@@ -37,8 +37,8 @@ impl ModelWorld {
         state
     }
 
-    /// Lets the world run on without faults. Returns where it comes to rest, and what is wrong with
-    /// that.
+    /// Runs the world without faults. Returns the state in which it comes to rest, and what is
+    /// wrong with it.
     pub(super) fn come_to_rest(&self, state: &State) -> (State, Trouble) {
         let mut state = state.clone();
         let mut trail = Vec::new();
@@ -72,7 +72,7 @@ impl ModelWorld {
         self.restful.lock().extend(trail);
     }
 
-    /// One thing that happens of itself. `false` = there is none.
+    /// Performs one action that happens without an event or a pass. Returns false if there is none.
     fn calm_down(&self, state: &mut State) -> bool {
         if state.late.is_some() {
             self.land(state);
@@ -111,7 +111,7 @@ impl ModelWorld {
         self.begin_something(state)
     }
 
-    /// Passes and sweeps that change something; then time.
+    /// Runs a pass or sweep that changes something; if there is none, advances the clock.
     fn begin_something(&self, state: &mut State) -> bool {
         let mut due: Vec<u32> = Vec::new();
         for operator in 0..state.operators.len() {
@@ -149,7 +149,7 @@ impl ModelWorld {
         next.is_some()
     }
 
-    /// A whole pass. Returns when it wants the claim looked at again.
+    /// Runs a whole pass. Returns the seconds until the claim is looked at again.
     fn pass(&self, state: &mut State, operator: usize, slot: usize) -> Option<u32> {
         self.start(state, operator, slot, self.recipe.drift);
         for _ in 0..MOST_OF_A_PASS {
@@ -167,8 +167,8 @@ impl ModelWorld {
         None
     }
 
-    /// A whole pass over the access, and a whole sweep of what it left. Returns when the access is
-    /// to be looked at again.
+    /// Runs a whole pass over the access, and a whole sweep of what it left behind. Returns the
+    /// seconds until the access is looked at again.
     fn visit(&self, state: &mut State, operator: usize) -> Option<u32> {
         self.start_visit(state, operator);
         for _ in 0..MOST_OF_A_PASS {
@@ -193,7 +193,7 @@ impl ModelWorld {
         None
     }
 
-    /// What is not as it should be at rest.
+    /// Returns the first rule that is broken at rest.
     fn trouble_at_rest(&self, state: &State) -> Trouble {
         let claims = state.claims.iter().flatten();
         let trouble = claims.map(|number| self.trouble_of(state, *number)).find(Option::is_some).flatten();
@@ -226,8 +226,8 @@ impl ModelWorld {
         (!self.is_in_the_way(state, facts, reason)).then_some((Promise::L1, told))
     }
 
-    /// What is left to do of a revocation: nothing keeps it, also not a pause. A claim without a
-    /// record has nothing that it could be noted in.
+    /// Returns the part of a requested revocation that is not done. Nothing delays a revocation,
+    /// not even a pause. A claim without a record has no place to note it in.
     fn unrevoked(&self, state: &State, facts: &ClaimFacts) -> Option<&'static str> {
         let asked = (facts.revoke > 0).then(|| facts.revoke.to_string());
         let mut records = self.of_claim(state, facts.uid, Kind::Record).filter_map(|secret| secret.record.as_ref());
@@ -248,7 +248,7 @@ impl ModelWorld {
         all.filter(move |secret| secret.kind == kind && secret.claim == Some(uid))
     }
 
-    /// Why a claim that says that it is Ready isn't.
+    /// Returns why a claim with `Ready=True` is not ready.
     fn untrue(&self, state: &State, facts: &ClaimFacts) -> Option<&'static str> {
         let name = self.talks.objects.name(&claim_ref(facts.uid.slot()).namespace, &self.wanted_name(facts));
         let Some(published) = state.secrets.live(name).map(|number| self.talks.objects.secret_of(number)) else {
@@ -268,7 +268,8 @@ impl ModelWorld {
             _ if lasting != 1 => Some("more than one key is for good"),
             _ if public != facts.spec.public => Some("public access is not as the spec has it"),
             None => Some("it holds no record of the bucket"),
-            // Without a drift check that a bucket vanished is not noticed, and needn't be.
+            // Without a drift check the operator does not notice that a bucket is gone, and need
+            // not.
             Some(bucket) if !state.buckets[bucket].present && self.recipe.drift => Some("there is no bucket"),
             Some(_) => None,
         }
@@ -278,7 +279,7 @@ impl ModelWorld {
         consumer_name(facts.uid.slot(), facts.spec.renamed)
     }
 
-    /// Whether what the status says keeps a claim from being Ready does.
+    /// Returns true if the reason in the status really keeps a claim from being Ready.
     fn is_in_the_way(&self, state: &State, facts: &ClaimFacts, reason: &str) -> bool {
         let uid = facts.uid;
         let wanted = state.backends[facts.spec.backend as usize];
@@ -288,7 +289,7 @@ impl ModelWorld {
         let places: Vec<usize> = held.chain(asked).collect();
         let is_ours = |bucket: &usize| {
             let bucket = &state.buckets[*bucket];
-            // One that took the place of ours right before we tagged it has our tags.
+            // A stranger's bucket that replaced ours just before it was tagged has our tags.
             !bucket.theirs && self.talks.objects.tags_of(bucket.tags).uid == Some(uid)
         };
         let others = || {
@@ -314,7 +315,7 @@ impl ModelWorld {
         }
     }
 
-    /// Whether what the status says keeps a claim from being deleted does.
+    /// Returns true if the reason in the status really blocks the deletion of a claim.
     fn is_blocked(&self, state: &State, facts: &ClaimFacts, claim: &Claim, reason: &str) -> bool {
         let ours = |bucket: &usize| {
             state.buckets[*bucket].present
@@ -333,7 +334,7 @@ impl ModelWorld {
         }
     }
 
-    /// I14: what is left of claims that are gone.
+    /// Checks I14: nothing is left of claims that are gone.
     fn left_over(&self, state: &State) -> Trouble {
         let orphan = |secret: &&SecretFacts| {
             secret.kind != Kind::Consumer && secret.claim.is_some_and(|uid| !self.is_alive(state, uid))
@@ -348,8 +349,8 @@ impl ModelWorld {
         for (uid, policy) in Uid::all().zip(state.ghost.released) {
             let ours = |bucket: &super::state::Bucket| {
                 let tagged = self.talks.objects.tags_of(bucket.tags).uid == Some(uid);
-                // Of a claim that was never bound, one that holds something was not proved its own:
-                // tags may come late.
+                // A bucket that has objects and whose claim was never bound was not proved to
+                // belong to it: tags may come late.
                 let bound = state.ghost.minted[uid.0 as usize] != 0;
                 let unfinished = bucket.maker == Some(uid) && bucket.tags == UNTAGGED;
                 bucket.present && (tagged || unfinished) && (bucket.objects == 0 || (bound && tagged))

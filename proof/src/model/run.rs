@@ -1,4 +1,4 @@
-//! Runs worlds, one after the other.
+//! Explores the worlds one after the other.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -14,114 +14,114 @@ use super::talks::{Planner, Planners};
 use super::world::{Bounds, ModelWorld, Recipe};
 use super::worlds::worlds;
 
-/// What to explore, and how far.
+/// Worlds to explore, and bounds of the exploration.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Names of worlds; none = all.
+    /// Names of worlds; empty = all.
     pub worlds: Vec<String>,
-    /// Threads; `None` = one for each core.
+    /// Number of threads; `None` = one per core.
     pub jobs: Option<NonZeroUsize>,
-    /// When to stop, for all worlds together: each has its share of what the ones before it have
-    /// left.
+    /// Time limit for all worlds together. Each world gets an equal share of the time that is left.
     pub time_limit: Option<Duration>,
-    /// Most states of each world.
+    /// Maximum number of states of each world.
     pub max_states: Option<usize>,
-    /// Set where somebody asks for the end: the world that is explored is cut short, and none is
-    /// begun after it.
+    /// Set when the user requests an end: the current world is cut short and no further world
+    /// begins.
     pub asked: Arc<AtomicBool>,
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Clone, Debug)]
 pub struct ModelReport {
-    /// Of each world.
+    /// Results per world.
     pub worlds: Vec<WorldReport>,
-    /// Threads.
+    /// Number of threads.
     pub jobs: usize,
-    /// Worlds that were to be explored, and were not begun, as the end was asked for.
+    /// Names of worlds that were not begun because an end was requested.
     pub left: Vec<&'static str>,
 }
 
-/// What came of one world.
+/// Results of one world.
 #[derive(Clone, Debug)]
 pub struct WorldReport {
     /// Its name.
     pub name: &'static str,
-    /// What it is about.
+    /// Its description.
     pub about: &'static str,
-    /// Different states.
+    /// Number of distinct states.
     pub states: usize,
-    /// Steps from one to the next, whether it was known or not.
+    /// Number of transitions, including those to known states.
     pub transitions: usize,
-    /// Different views that the planner was shown.
+    /// Number of distinct views that the planner was called with.
     pub views: usize,
-    /// Most steps from the first state.
+    /// Length of the longest path from the first state.
     pub depth: usize,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Every state was looked at.
+    /// True if every state was explored.
     pub complete: bool,
-    /// Steps that came upon what the contract lists as an honest limit.
+    /// Number of steps that met a limit which the contract documents.
     pub limits: u64,
-    /// Promises that were broken.
+    /// Broken promises.
     pub violations: Vec<Violation>,
 }
 
-/// A broken promise, and how that comes about.
+/// A broken promise and the path to it.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// The promise.
     pub promise: Promise,
-    /// What is wrong, where there is more to say.
+    /// Details; empty if the promise says it all.
     pub what: String,
-    /// What happens, step by step.
+    /// Steps of the path in order.
     pub trace: Vec<String>,
 }
 
 impl ModelReport {
-    /// Every broken promise, and in which world.
+    /// Returns every broken promise with the name of its world.
     pub fn violations(&self) -> impl Iterator<Item = (&'static str, &Violation)> {
         self.worlds.iter().flat_map(|world| world.violations.iter().map(|violation| (world.name, violation)))
     }
 
-    /// Whether each world was explored, and all of it.
+    /// Returns true if every world was explored completely.
     pub fn complete(&self) -> bool {
         self.left.is_empty() && self.worlds.iter().all(|world| world.complete)
     }
 
-    /// Names of the worlds of which nothing was explored: what they would have shown is not known.
+    /// Returns the names of the worlds of which no state was explored, so that their results are
+    /// unknown.
     pub fn unexplored(&self) -> impl Iterator<Item = &'static str> {
         let begun = self.worlds.iter().filter(|world| !world.is_explored()).map(|world| world.name);
         begun.chain(self.left.iter().copied())
     }
 
-    /// States of all worlds.
+    /// Returns the number of states of all worlds.
     pub fn states(&self) -> usize {
         self.worlds.iter().map(|world| world.states).sum()
     }
 
-    /// Seconds of all worlds.
+    /// Returns the duration of all worlds in seconds.
     pub fn seconds(&self) -> f64 {
         self.worlds.iter().map(|world| world.seconds).sum()
     }
 }
 
 impl WorldReport {
-    /// Whether any of it was explored before the time was over.
+    /// Returns true if a part of the world was explored before the time was over.
     pub fn is_explored(&self) -> bool {
         self.states > 0 || !self.violations.is_empty()
     }
 }
 
-/// Every world's name.
+/// Returns the name of every world.
 pub fn world_names() -> impl Iterator<Item = &'static str> {
     worlds().map(|recipe| recipe.name)
 }
 
-/// Explores worlds and tells of each when it is done.
+/// Explores worlds and calls `done` with the report of each.
 ///
 /// # Errors
-/// When there is no world of one of the names.
+/// Returns an error if a name in `options` is unknown.
 pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<ModelReport, String> {
     if let Some(unknown) = options.worlds.iter().find(|name| world_names().all(|world| world != name.as_str())) {
         let names: Vec<&str> = world_names().collect();
@@ -129,7 +129,7 @@ pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Mode
     }
     let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let jobs = options.jobs.map_or_else(cores, NonZeroUsize::get);
-    // One that is beyond all time is none.
+    // A deadline too far away to represent is no deadline.
     let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
     let chosen = |recipe: &&Recipe| options.worlds.is_empty() || options.worlds.iter().any(|name| name == recipe.name);
     let recipes: Vec<&Recipe> = worlds().filter(chosen).collect();
@@ -146,13 +146,13 @@ pub fn run(options: &Options, mut done: impl FnMut(&WorldReport)) -> Result<Mode
     Ok(ModelReport { worlds, jobs, left })
 }
 
-/// Until when the next of so many worlds may take.
+/// Returns the deadline of the next world if this many worlds are left.
 fn share(now: Instant, deadline: Instant, worlds: usize) -> Instant {
     let left = deadline.saturating_duration_since(now);
     now + left / u32::try_from(worlds.max(1)).unwrap_or(u32::MAX)
 }
 
-/// Explores a world with a planner of claims.
+/// Explores a world with another planner of claims.
 pub(super) fn explore(recipe: Recipe, planner: Planner, bounds: Bounds, jobs: usize) -> WorldReport {
     explore_with(recipe, Planners { claims: planner, ..Planners::PRODUCTION }, bounds, jobs)
 }

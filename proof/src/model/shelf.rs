@@ -1,5 +1,5 @@
-//! What is made once and then known by a number: so that a state is a few small integers, and the
-//! planner is asked once about what it was asked about before.
+//! Interning of values by number: a state consists of a few small integers, and the planner is
+//! called once per distinct input.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,10 +10,10 @@ use parking_lot::RwLock;
 const BOARD: usize = 4096;
 const BOARDS: usize = 8192;
 
-/// Values in the order in which they came to be known. What stands there is read without a lock.
+/// Append-only list of values. Reading does not take a lock.
 struct Shelf<T>(Box<[OnceLock<Board<T>>]>);
 
-/// So many places, made when the first of them is needed.
+/// A chunk of slots, allocated when the first of them is needed.
 type Board<T> = Box<[OnceLock<T>]>;
 
 impl<T> Shelf<T> {
@@ -28,7 +28,7 @@ impl<T> Shelf<T> {
     }
 }
 
-/// Values by what they are made from: equal keys have one number, and one value.
+/// Values interned by key: equal keys have the same number and the same value.
 pub(super) struct Known<K, V> {
     numbers: RwLock<HashMap<K, u32>>,
     values: Shelf<V>,
@@ -39,7 +39,7 @@ impl<K: Eq + Hash, V> Known<K, V> {
         Self { numbers: RwLock::default(), values: Shelf::new() }
     }
 
-    /// The number of `key`; its value is made if it has none. `make` is told the number.
+    /// Returns the number of `key`. Calls `make` with that number if `key` is new.
     pub(super) fn number(&self, key: K, make: impl FnOnce(u32) -> V) -> u32 {
         if let Some(number) = self.numbers.read().get(&key) {
             return *number;
@@ -47,24 +47,24 @@ impl<K: Eq + Hash, V> Known<K, V> {
         let mut numbers = self.numbers.write();
         let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
         *numbers.entry(key).or_insert_with(|| {
-            // Filled once: the number is given under the lock.
+            // Set exactly once: the number is assigned under the lock.
             let _ = self.values.place(next).set(make(next));
             next
         })
     }
 
-    /// The value of a number that [`Known::number`] gave.
+    /// Returns the value for a number that [`Known::number`] returned.
     pub(super) fn get(&self, number: u32) -> &V {
         self.values.place(number).get().unwrap_or_else(|| unreachable!("number {number} was given to nothing"))
     }
 
-    /// How many there are.
+    /// Returns how many values there are.
     pub(super) fn len(&self) -> usize {
         self.numbers.read().len()
     }
 }
 
-/// Answers of a pure function, by its arguments.
+/// Cache of a pure function's results by its arguments.
 pub(super) struct Memo<K, V>(RwLock<HashMap<K, V>>);
 
 impl<K: Eq + Hash, V: Copy> Memo<K, V> {
@@ -72,7 +72,7 @@ impl<K: Eq + Hash, V: Copy> Memo<K, V> {
         Self(RwLock::default())
     }
 
-    /// The answer to `key`, worked out by `ask` where it is not known yet.
+    /// Returns the result for `key`, computed by `ask` if it is not cached.
     pub(super) fn get(&self, key: K, ask: impl FnOnce(&K) -> V) -> V {
         if let Some(answer) = self.0.read().get(&key) {
             return *answer;

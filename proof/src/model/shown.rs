@@ -1,4 +1,4 @@
-//! The real objects that the planner is shown.
+//! Real objects that the planner is called with.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::names::{backend_name, claim_ref, consumer_name, endpoint, parsed, res
 
 const INSTALLATION: &str = "cluster";
 
-/// What the operator was told.
+/// Returns the operator's settings.
 pub(super) fn setting(purge_slice: u32) -> Setting {
     Setting {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn setting(purge_slice: u32) -> Setting {
     }
 }
 
-/// A claim.
+/// Returns a claim.
 pub(super) fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus) -> Claim {
     let slot = facts.uid.slot();
     Claim {
@@ -71,7 +71,7 @@ pub(super) fn claim(facts: &ClaimFacts, number: u32, status: &BucketClaimStatus)
     }
 }
 
-/// What its owner says of accesses of the one other namespace.
+/// Returns `spec.sharing` for accesses of the other namespace.
 fn sharing(mode: Option<AccessMode>) -> Sharing {
     let rule = |mode: AccessMode| SharingRule {
         namespaces: SharedWith { names: Some(vec![access_ref().namespace]), selector: None },
@@ -81,7 +81,7 @@ fn sharing(mode: Option<AccessMode>) -> Sharing {
     Sharing::parse(mode.map(|mode| vec![rule(mode)]).as_ref())
 }
 
-/// A backend.
+/// Returns a backend.
 pub(super) fn backend(facts: BackendFacts, number: u32) -> BackendSeen {
     let name = backend_name(facts.number).to_owned();
     let template = ["{{ .Namespace }}-{{ .Name }}", "x-{{ .Namespace }}-{{ .Name }}"][facts.template as usize];

@@ -1,4 +1,4 @@
-//! A state of the abstract world: small integers throughout; objects by their numbers.
+//! A state of the abstract world. It consists of small integers; objects are stored by number.
 
 use stowage_operator::api::AccessMode;
 
@@ -6,50 +6,50 @@ use super::facts::{BACKENDS, BUCKETS, BackendFacts, CLAIMS, Policy, UIDS, Uid};
 use super::phrases::Place;
 use super::promise::Promise;
 
-/// All of it: cluster, stores, operators, and what the oracles remember.
+/// State of the cluster, the stores, the operators and the oracles.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    /// Seconds.
+    /// Time in seconds.
     pub(super) now: u32,
-    /// The claim of each name.
+    /// Version of the claim under each name.
     pub(super) claims: [Option<u32>; CLAIMS],
-    /// How many UIDs each name was given.
+    /// Number of UIDs that each name has had.
     pub(super) lives: [u8; CLAIMS],
-    /// Namespaces that are going away.
+    /// True for namespaces that are terminating.
     pub(super) terminating: [bool; CLAIMS],
-    /// The version of the access.
+    /// Version of the access.
     pub(super) access: Option<u32>,
     /// Every name that a Secret ever had, in order.
     pub(super) secrets: Cells,
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
     pub(super) buckets: [Bucket; BUCKETS],
     pub(super) operators: Vec<Operator>,
-    /// A call that nobody waits for any more, and that may still happen.
+    /// A call that timed out and may still be carried out.
     pub(super) late: Option<Late>,
-    /// What may still go wrong.
+    /// Faults and events that may still happen.
     pub(super) left: Left,
-    /// Which of the world's events happened: bits.
+    /// Events of the world that happened, as bits.
     pub(super) happened: u32,
     pub(super) ghost: Ghost,
-    /// The first promise that was broken. Nothing follows it.
+    /// First broken promise. A state with one has no successors.
     pub(super) broken: Option<Promise>,
 }
 
-/// Secrets by the numbers of their names.
+/// Secrets by the number of their name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Cells(Vec<(u32, Cell)>);
 
-/// What stands under a name.
+/// Content of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cell {
-    /// The Secret of this number.
+    /// The Secret with this number.
     Live(u32),
-    /// Nothing, after this many versions.
+    /// No Secret, after this many versions.
     Gone(u16),
 }
 
 impl Cell {
-    /// The Secret, if there is one.
+    /// Returns the Secret, if there is one.
     pub(super) fn live(self) -> Option<u32> {
         match self {
             Self::Live(number) => Some(number),
@@ -59,17 +59,17 @@ impl Cell {
 }
 
 impl Cells {
-    /// What stands under this name; `None` = nothing ever did.
+    /// Returns the content of this name; `None` if it never had any.
     pub(super) fn get(&self, name: u32) -> Option<Cell> {
         self.0.binary_search_by_key(&name, |(name, _)| *name).ok().map(|at| self.0[at].1)
     }
 
-    /// The Secret of this name.
+    /// Returns the Secret of this name.
     pub(super) fn live(&self, name: u32) -> Option<u32> {
         self.get(name).and_then(Cell::live)
     }
 
-    /// Puts something under a name.
+    /// Sets the content of a name.
     pub(super) fn put(&mut self, name: u32, cell: Cell) {
         match self.0.binary_search_by_key(&name, |(name, _)| *name) {
             Ok(at) => self.0[at].1 = cell,
@@ -77,40 +77,40 @@ impl Cells {
         }
     }
 
-    /// Every Secret that is there, in the order of their names' numbers.
+    /// Iterates over existing Secrets, in the order of the numbers of their names.
     pub(super) fn all(&self) -> impl Iterator<Item = u32> {
         self.0.iter().filter_map(|(_, cell)| cell.live())
     }
 
-    /// Every name and what stands there.
+    /// Iterates over every name and its content.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, Cell)> {
         self.0.iter().copied()
     }
 
-    /// Forgets what stood under any name.
+    /// Removes all names.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Keeps what stands under these names.
+    /// Keeps only the names for which `keep` returns true.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
         self.0.retain(|(name, _)| keep(*name));
     }
 }
 
-/// A bucket, or the place of one.
+/// A bucket, or a bucket name that is not in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bucket {
     pub(super) present: bool,
     /// Number of its tags.
     pub(super) tags: u32,
-    /// Versions, delete markers and uploads in it.
+    /// Number of versions, delete markers and uploads in it.
     pub(super) objects: u8,
-    /// It is of another account, which lets us in.
+    /// True if it belongs to another account that grants us access.
     pub(super) theirs: bool,
-    /// Whose call made it; `None` = a stranger's.
+    /// Claim whose pass created it; `None` if a stranger did.
     pub(super) maker: Option<Uid>,
-    /// Which bucket of this name it is.
+    /// Counter of buckets that had this name.
     pub(super) born: u8,
 }
 
@@ -118,14 +118,14 @@ impl Bucket {
     pub(super) const NONE: Self = Self { present: false, tags: 0, objects: 0, theirs: false, maker: None, born: 0 };
 }
 
-/// One process of the operator: all of it is lost in a crash, but for what the watches had shown.
+/// One process of the operator. A crash loses all of it except what the watches had shown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Operator {
-    /// When it started.
+    /// Time of its start.
     pub(super) began: u32,
-    /// What its watches have shown, of kinds that lag.
+    /// Objects that its watches have shown, for kinds whose caches lag.
     pub(super) seen: Seen,
-    /// Answers to its own writes and reads since, which supersede that.
+    /// Answers to its own writes and reads since then. They supersede `seen`.
     pub(super) wrote: Cells,
     pub(super) wrote_claims: [Option<u32>; CLAIMS],
     pub(super) wrote_access: Option<u32>,
@@ -133,15 +133,15 @@ pub(super) struct Operator {
     /// The pass over the access that is under way.
     pub(super) visit: Option<Visit>,
     pub(super) memory: [Option<Memory>; UIDS],
-    /// The sweep under way.
+    /// The sweep that is under way.
     pub(super) sweep: Option<(Uid, u32)>,
     /// The sweep of what the access left that is under way.
     pub(super) access_sweep: Option<u32>,
-    /// Since when a claim whose record has to wait has been known gone.
+    /// Time since which a claim is known to be gone while the sweep of its record waits.
     pub(super) alone: [Option<u32>; UIDS],
 }
 
-/// What watches have shown; of kinds that don't lag, nothing.
+/// Objects that watches have shown. Kinds that do not lag are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
     pub(super) claims: [Option<u32>; CLAIMS],
@@ -154,41 +154,42 @@ pub(super) struct Seen {
 /// A pass that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pass {
-    /// What it knows.
+    /// Number of its view.
     pub(super) view: u32,
-    /// The deletion policy was edited since its last answer.
+    /// True if the deletion policy was edited since its last answer.
     pub(super) edited: bool,
-    /// Which bucket of its name it saw last.
+    /// Counter of the bucket that it saw last under the name.
     pub(super) born: u8,
-    /// It reads what a bucket is opened by, and has read the record.
+    /// Set while it reads the objects that justify opening a bucket, once it has read the record.
     pub(super) pinned: Option<Pinned>,
 }
 
-/// The record that a pass has read, and from which on nothing that it reads is older.
+/// The record that a pass has read. Everything that the pass reads after it is at least as recent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pinned(pub(super) Option<u32>);
 
 /// A pass over the access that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Visit {
-    /// What it knows.
+    /// Number of its view.
     pub(super) view: u32,
-    /// It read the access, or put the finalizer on, since it last made the record; and the access
-    /// was not on its way out.
+    /// True if it read the access or added the finalizer since it last created the record, and the
+    /// access was not being deleted.
     pub(super) is_live: bool,
 }
 
-/// What a process remembers of a claim.
+/// Memory that a process keeps about a claim between passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Memory {
     pub(super) missing: Option<Place>,
-    /// A look at the bucket is due: the last one failed, or another operator saw something else.
+    /// True if a look at the bucket is due: the last one failed, or another operator saw something
+    /// else.
     pub(super) look: bool,
-    /// Until when a call without an answer may still happen.
+    /// Time until which a call without an answer may still be carried out.
     pub(super) until: u32,
 }
 
-/// A call that may still happen.
+/// A call that may still be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Late {
     pub(super) plan: u32,
@@ -196,7 +197,7 @@ pub(super) struct Late {
     pub(super) until: u32,
 }
 
-/// What may still go wrong.
+/// Faults and events that may still happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Left {
     pub(super) crashes: u8,
@@ -205,25 +206,25 @@ pub(super) struct Left {
     pub(super) events: u8,
 }
 
-/// What the oracles remember.
+/// Memory of the oracles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ghost {
-    /// Generations of each claim whose key was made: bits.
+    /// Generations of each claim whose key was created, as bits.
     pub(super) minted: [u16; UIDS],
-    /// Generations whose key could be read in a consumer Secret: bits.
+    /// Generations of each claim whose key was readable in a consumer Secret, as bits.
     pub(super) published: [u16; UIDS],
-    /// When each claim's consumer Secret was given the key that it holds.
+    /// Time at which each claim's consumer Secret got its current key.
     pub(super) switched: [u32; UIDS],
-    /// Buckets that each claim ever held a record of: bits.
+    /// Buckets of which each claim ever had a record, as bits.
     pub(super) held: [u8; UIDS],
-    /// The policy by which the operator let go of each claim.
+    /// Policy by which the operator released each claim.
     pub(super) released: [Option<Policy>; UIDS],
-    /// Up to which generation each claim's keys are revoked, as a record has noted.
+    /// Highest revoked generation of each claim, as noted in a record.
     pub(super) revoked: [u64; UIDS],
     pub(super) access: AccessGhost,
-    /// Somebody edited or deleted what the operator wrote.
+    /// True if a third party edited or deleted objects that the operator wrote.
     pub(super) tampered: bool,
-    /// A stranger was at the store.
+    /// True if a stranger changed something at the store.
     pub(super) intruded: bool,
 }
 
@@ -241,21 +242,21 @@ impl Ghost {
     };
 }
 
-/// What the oracles remember of the access.
+/// Memory of the oracles about the access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct AccessGhost {
-    /// Generations of its keys that were made: bits.
+    /// Generations of its keys that were created, as bits.
     pub(super) minted: u16,
-    /// Generations whose key could be read in its consumer Secret: bits.
+    /// Generations whose key was readable in its consumer Secret, as bits.
     pub(super) published: u16,
-    /// When its consumer Secret was given the key that it holds.
+    /// Time at which its consumer Secret got its current key.
     pub(super) switched: u32,
-    /// Buckets that each claim ever had a key to: bits.
+    /// Buckets to which each claim ever had a key, as bits.
     pub(super) opened: [u8; UIDS],
-    /// Buckets whose record said that the claim is on its way out: bits.
+    /// Buckets whose record said that the claim is being deleted, as bits.
     pub(super) ended: [u8; UIDS],
-    /// The most that could be let into the record of each bucket, since it is in the version that
-    /// it is in.
+    /// The most that each bucket's record may grant: the union of all consents since its current
+    /// version was written.
     pub(super) consented: [Option<AccessMode>; BUCKETS],
 }
 

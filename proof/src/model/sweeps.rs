@@ -1,5 +1,5 @@
-//! The conversations with sweeps of what a claim or the access left: each is asked once for all
-//! that it can know.
+//! Conversations with sweeps of a claim's or the access's Secrets. Equal states of a sweep are
+//! interned, so each is asked for its next step only once.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,12 +15,12 @@ use super::objects::{Objects, timestamp};
 use super::phrases::{Stride, SweepReply};
 use super::shelf::{Known, Memo};
 
-/// A kind of object whose Secrets are swept, as the model has it.
+/// A kind of object whose Secrets are swept.
 pub(super) trait Swept: Kind {
-    /// The look at the object of this name.
+    /// Returns the step that looks at the object of this name.
     fn look(at: &Self::At) -> Stride;
 
-    /// The UID that the look showed.
+    /// Returns the UID in the answer to the look.
     fn seen(reply: &SweepReply) -> Option<Self::Uid>;
 }
 
@@ -53,7 +53,7 @@ impl Swept for OfAccess {
 
 type Next<K> = ControlFlow<SweepEnd, SweepStep<K>>;
 
-/// All that was ever said to sweeps of one kind.
+/// Sweeps of one kind, with every answer so far.
 pub(super) struct Sweeps<K: Swept> {
     sweeps: Known<String, (Sweep<K>, Next<K>, Stride)>,
     swept: Memo<(u32, SweepReply), u32>,
@@ -64,7 +64,7 @@ impl<K: Swept> Sweeps<K> {
         Self { sweeps: Known::new(), swept: Memo::new() }
     }
 
-    /// A sweep that begins.
+    /// Begins a sweep.
     pub(super) fn begin(&self, objects: &Objects, uid: K::Uid, seen: &[u32], create_pending: bool) -> u32 {
         let seen: Vec<Stored> = seen.iter().map(|number| objects.stored(*number)).collect();
         self.go_on(objects, Sweep::new(uid, &seen, BTreeSet::new(), create_pending, Reach::Cluster))
@@ -78,12 +78,12 @@ impl<K: Swept> Sweeps<K> {
         })
     }
 
-    /// What a sweep is to do next.
+    /// Returns the next step of a sweep.
     pub(super) fn stride_of(&self, sweep: u32) -> Stride {
         self.sweeps.get(sweep).2
     }
 
-    /// The UID that a sweep is about, and its next step in words.
+    /// Describes a sweep: its UID and its next step.
     pub(super) fn text(&self, sweep: u32) -> String {
         let (sweep, step, _) = self.sweeps.get(sweep);
         let uid = K::text(sweep.uid());
@@ -93,7 +93,7 @@ impl<K: Swept> Sweeps<K> {
         }
     }
 
-    /// What a sweep knows after an answer.
+    /// Returns the sweep after an answer.
     pub(super) fn learn(&self, objects: &Objects, sweep: u32, reply: SweepReply) -> u32 {
         self.swept.get((sweep, reply), |(sweep, reply)| {
             let (sweep, step, _) = self.sweeps.get(*sweep);
@@ -105,7 +105,7 @@ impl<K: Swept> Sweeps<K> {
         })
     }
 
-    /// The record that a sweep's PATCH leaves; `None` = it can't be applied.
+    /// Returns the record after a sweep's PATCH; `None` if the patch cannot be applied.
     pub(super) fn patch(&self, objects: &Objects, sweep: u32, record: u32) -> Option<u32> {
         let (_, step, _) = self.sweeps.get(sweep);
         let ControlFlow::Continue(SweepStep::End(patch)) = step else { return None };

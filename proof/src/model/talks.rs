@@ -1,6 +1,6 @@
-//! The conversations with the planner. Each thing that a pass can know is a number, and so is each
-//! step that the planner names: it is asked once for each (view, time) that comes up, however many
-//! states of the world that is true in.
+//! Conversations with the planner. Views and steps are interned as numbers, so the planner is
+//! called once for each pair of view and time that occurs, no matter in how many states of the
+//! world.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use super::phrases::{Asks, Beginning, Call, ConsentRead, NO_ANSWER, Place, Plann
 use super::shelf::{Known, Memo};
 use super::sweeps::Sweeps;
 
-/// The planner, or something in its place.
+/// The planner of claims, or a replacement in a test.
 pub(super) type Planner = fn(&View, Timestamp) -> Step;
 
-/// The planners of claims and of accesses, or something in their places.
+/// The planners of claims and of accesses, or replacements in a test.
 #[derive(Clone, Copy)]
 pub(super) struct Planners {
     pub(super) claims: Planner,
@@ -32,7 +32,7 @@ pub(super) struct Planners {
 }
 
 impl Planners {
-    /// Those that ship.
+    /// The production planners.
     pub(super) const PRODUCTION: Self = Self { claims: plan::next, accesses: access_talks::next };
 }
 
@@ -42,11 +42,11 @@ struct Pass {
     begun: u32,
 }
 
-/// The planner and all that was ever said to it.
+/// The planner, with every view and answer so far.
 pub(super) struct Talks {
     pub(super) objects: Objects,
     pub(super) sweeps: Sweeps<OfClaim>,
-    /// What was said to the planner of accesses.
+    /// Conversations with the planner of accesses.
     pub(super) access: AccessTalks,
     planner: Planner,
     views: Known<String, Pass>,
@@ -73,13 +73,13 @@ impl Talks {
         }
     }
 
-    /// How many views the planners were shown.
+    /// Number of views that the planners were called with.
     pub(super) fn views(&self) -> usize {
         self.views.len() + self.access.views()
     }
 
-    /// The view of a pass that begins, as the operator's `Observer::begin` and `Looks::recall` make
-    /// it.
+    /// Returns the view at the start of a pass, built like the operator's `Observer::begin` and
+    /// `Looks::recall` do it.
     pub(super) fn begin(&self, beginning: Beginning) -> u32 {
         self.begun.get(beginning, |beginning| {
             let claim = self.objects.claim_of(beginning.claim).clone();
@@ -99,7 +99,8 @@ impl Talks {
         })
     }
 
-    /// Who asks for accesses, as the operator's `Observer::asking` finds it out.
+    /// Returns the accesses that request the bucket, computed like the operator's
+    /// `Observer::asking` does it.
     fn asking(&self, own: &[u32], asks: Asks) -> Asking {
         let mut records = own.iter().filter_map(|number| self.objects.secret_of(*number).record.as_ref());
         let asker = asker();
@@ -120,27 +121,27 @@ impl Talks {
         })
     }
 
-    /// Whose pass a view is of.
+    /// Returns the UID of the claim that a view is about.
     pub(super) fn uid(&self, number: u32) -> Uid {
         self.views.get(number).uid
     }
 
-    /// What a pass knows.
+    /// Returns the view with this number.
     pub(super) fn view(&self, number: u32) -> &View {
         &self.views.get(number).view
     }
 
-    /// Where the bucket is missing, as far as a pass saw.
+    /// Returns the place where the bucket is missing, as far as a pass saw.
     pub(super) fn missing(&self, view: u32) -> Option<Place> {
         self.view(view).remembered().missing_at.as_ref().map(Place::of)
     }
 
-    /// The bucket that the claim's record is about, as far as a pass knows.
+    /// Returns the bucket of the claim's record, as far as a pass knows.
     pub(super) fn bucket(&self, view: u32) -> Option<Place> {
         self.view(view).bucket_of_record().as_ref().map(Place::of)
     }
 
-    /// The number of the next step.
+    /// Returns the number of the next step.
     pub(super) fn plan(&self, view: u32, now: u32) -> u32 {
         self.plans.number((view, now), |_| {
             let step = (self.planner)(self.view(view), timestamp(now));
@@ -149,12 +150,12 @@ impl Talks {
         })
     }
 
-    /// The step of a number.
+    /// Returns the step with this number.
     pub(super) fn planned(&self, plan: u32) -> &Planned {
         self.plans.get(plan)
     }
 
-    /// What the pass knows after an answer.
+    /// Returns the view after an answer.
     pub(super) fn learn(&self, plan: u32, reply: Reply) -> u32 {
         self.learnt.get((plan, reply), |(plan, reply)| {
             let planned = self.planned(*plan);
@@ -165,7 +166,7 @@ impl Talks {
         })
     }
 
-    /// The Secret that a POST stores, in this version of its name.
+    /// Returns the Secret that a POST stores as this version of its name.
     pub(super) fn create(&self, plan: u32, version: u16, now: u32) -> u32 {
         self.created.get((plan, version, now), |_| {
             let operator = OPERATOR_NAMESPACE;
@@ -174,7 +175,7 @@ impl Talks {
                 Step::Act(Act::CreateBinding(binding)) => binding.content(operator),
                 Step::Act(Act::CreateConsumer(content)) => (**content).clone(),
                 Step::Act(Act::Mint(facts)) => {
-                    // Another secret each time that the name is given.
+                    // A name that is created again gets a new secret key.
                     let key = stowage_operator::api::SecretKey::new(format!("key-{version:036}"));
                     facts.content(operator, Some(&key))
                 }
@@ -184,7 +185,7 @@ impl Talks {
         })
     }
 
-    /// The Secret that a PATCH leaves; `None` = it can't be applied.
+    /// Returns the Secret after a PATCH; `None` if the patch cannot be applied.
     pub(super) fn patch(&self, plan: u32, secret: u32) -> Option<u32> {
         self.patches.get((plan, secret), |_| {
             let Step::Act(Act::Patch(patch)) = &self.planned(plan).step else { return None };
@@ -245,7 +246,7 @@ impl Talks {
         }
     }
 
-    /// The answer to a step that a reply stands for.
+    /// Returns the answer to a step that a reply means.
     fn answer(&self, step: &Step, reply: &Reply) -> Answer {
         if let Some(failure) = failure(reply) {
             return Answer::Failed(step.clone(), failure);
@@ -290,7 +291,8 @@ impl Talks {
         }
     }
 
-    /// Answer to a question: of accesses, those that it names alone.
+    /// Returns the answer to a question about consent. It includes only accesses that the question
+    /// names.
     fn consent_seen(&self, question: &ConsentQuestion, seen: &ConsentRead) -> ConsentSeen {
         let asks = seen.asks && question.accesses.contains(&access_ref());
         let backend = seen.backend.and_then(|facts| match self.objects.backend(facts) {

@@ -1,4 +1,5 @@
-//! Worlds small enough for every test run; and each promise broken on purpose, to see it caught.
+//! Worlds small enough for every test run, and planners that break each promise, to prove that the
+//! oracles detect it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ fn worlds_have_names_of_their_own() {
     assert!(worlds().all(|recipe| recipe.events.len() <= 32), "events are bits");
 }
 
-/// A planner that breaks one promise, and the world in which that shows.
+/// A planner that breaks one promise, and a world that exposes it.
 #[rstest]
 #[case(Promise::I1, takes_any_bucket_for_its_own, one(Policy::Force, false, &[Event::Make(0), Event::Delete(0)]))]
 #[case(Promise::I2, reads_no_claim_again, one(Policy::Force, true, &[Event::Delete(0), Event::Policy(0, Policy::Retain)]))]
@@ -102,7 +103,7 @@ fn each_promise_can_be_broken(#[case] promise: Promise, #[case] planner: Planner
     assert!(broken.contains(&promise), "{promise} stands, but {}", text(&report));
 }
 
-/// One claim, bound at first or not, one operator, no faults but these events.
+/// One claim, initially bound or not, and one operator. Nothing happens but these events.
 fn one(deletion: Policy, bound: bool, events: &'static [Event]) -> Recipe {
     let claims = [Some(Spec { deletion, ..Spec::PLAIN }), None];
     let most_events = u8::try_from(events.len()).unwrap();
@@ -110,7 +111,7 @@ fn one(deletion: Policy, bound: bool, events: &'static [Event]) -> Recipe {
     Recipe { claims, bound, events, most_events, backends, ..Recipe::CALM }
 }
 
-/// Takes keys for deleted that are to be deleted.
+/// Takes keys that are due for deletion as already deleted.
 fn mints_before_it_revokes(view: &View, now: Timestamp) -> Step {
     match next(view, now) {
         Step::Act(Act::Delete(secret)) if secret.name.starts_with("vc-") => {
@@ -120,14 +121,14 @@ fn mints_before_it_revokes(view: &View, now: Timestamp) -> Step {
     }
 }
 
-/// The planner, after the pass was told something that is not so.
+/// Calls the planner after the pass learned false answers.
 fn deceived(view: &View, now: Timestamp, lies: impl IntoIterator<Item = Answer>) -> Step {
     let mut view = view.clone();
     lies.into_iter().for_each(|lie| view.learn(lie));
     next(&view, now)
 }
 
-/// The planner, on another claim than the one that is there.
+/// Calls the planner with an edited claim.
 fn of_another_claim(view: &View, now: Timestamp, edit: impl FnOnce(&mut Claim)) -> Step {
     let mut claim = view.claim().clone();
     edit(&mut claim);
@@ -176,7 +177,7 @@ fn mints_in_spite_of_a_conflict(view: &View, now: Timestamp) -> Step {
 fn forgets_what_is_on_its_way_out(view: &View, now: Timestamp) -> Step {
     let (goes, stays): (Vec<_>, Vec<_>) =
         view.all_own().cloned().partition(|secret| secret.annotation(wire::EXPIRES_AT).is_some());
-    // It is believed of a list and of a read by name together.
+    // The planner requires both a list and a read by name to believe it.
     let gone = goes.iter().map(|secret| Answer::Internal(secret.name().to_owned(), None));
     deceived(view, now, [Answer::Own(stays)].into_iter().chain(gone))
 }
@@ -240,7 +241,7 @@ fn goes_no_further(view: &View, now: Timestamp) -> Step {
     of_another_claim(view, now, |claim| claim.paused = claim.deleting)
 }
 
-/// Says something else of itself each time.
+/// Writes a different status each time.
 fn never_rests(view: &View, now: Timestamp) -> Step {
     let step = next(view, now);
     let Step::Rest(Rest { then: Then::AwaitChange, .. }) = &step else { return step };

@@ -1,4 +1,4 @@
-//! What came of the worlds, for people and for machines.
+//! Output of the results as text and as JSON.
 
 use std::io::{self, Write};
 
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::run::{ModelReport, Violation, WorldReport};
 
-/// The name of the CPU, where the system tells it.
+/// Returns the name of the CPU; the architecture if the system does not provide it.
 pub fn cpu_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }
 
-/// A row for one world.
+/// Writes the row of one world.
 ///
 /// # Errors
-/// When it can't be written.
+/// Returns an error if writing fails.
 pub fn write_world(out: &mut impl Write, world: &WorldReport) -> io::Result<()> {
     let rate = rate(world.states, world.seconds);
     let end = match (world.violations.is_empty(), world.complete) {
@@ -33,10 +33,10 @@ pub fn write_world(out: &mut impl Write, world: &WorldReport) -> io::Result<()> 
     )
 }
 
-/// A broken promise and how that comes about.
+/// Writes a broken promise and the path to it.
 ///
 /// # Errors
-/// When it can't be written.
+/// Returns an error if writing fails.
 pub fn write_violation(out: &mut impl Write, world: &str, violation: &Violation) -> io::Result<()> {
     let what = if violation.what.is_empty() { String::new() } else { format!(" ({})", violation.what) };
     writeln!(out, "\n{world} breaks {}{what}:", violation.promise)?;
@@ -46,10 +46,10 @@ pub fn write_violation(out: &mut impl Write, world: &str, violation: &Violation)
     Ok(())
 }
 
-/// The last lines.
+/// Writes the summary.
 ///
 /// # Errors
-/// When it can't be written.
+/// Returns an error if writing fails.
 pub fn write_summary(out: &mut impl Write, report: &ModelReport) -> io::Result<()> {
     for (world, violation) in report.violations() {
         write_violation(out, world, violation)?;
@@ -69,7 +69,7 @@ pub fn write_summary(out: &mut impl Write, report: &ModelReport) -> io::Result<(
     }
 }
 
-/// The document (spec §5). Fields may be added, never renamed.
+/// Returns the JSON document (spec §5). Fields may be added, never renamed.
 pub fn document(report: &ModelReport) -> Value {
     let violation = |world: &str, violation: &Violation| {
         json!({

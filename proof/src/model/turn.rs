@@ -1,5 +1,5 @@
-//! How the abstract world answers questions and carries out effects: the API server's and the
-//! store's rules, in as few words as they can be said.
+//! The simplified API server and store: how the abstract world answers questions and carries out
+//! effects.
 
 use stowage_operator::plan::{Checked, OwnerSeen};
 
@@ -10,26 +10,26 @@ use super::phrases::{Call, ConsentRead, Ending, Place, Reply, Stride, SweepReply
 use super::state::{Bucket, Cell, Late, Pinned, State};
 use super::world::{DEADLINE, ModelWorld};
 
-/// What becomes of a call.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is answered.
+    /// Carried out and answered.
     Answered,
-    /// It fails, and was not carried out.
+    /// Failed, and not carried out.
     Lost,
-    /// It was carried out, and its answer is lost.
+    /// Carried out, but its answer is lost.
     Unheard,
-    /// Nobody waits for it any more, and it may be carried out later.
+    /// Timed out, and may be carried out later.
     Late,
 }
 
 impl ModelWorld {
-    /// The next step of a pass.
+    /// Returns the next step of a pass.
     pub(super) fn plan(&self, state: &State, operator: usize, slot: usize) -> Option<u32> {
         state.operators[operator].passes[slot].map(|pass| self.talks.plan(pass.view, state.now))
     }
 
-    /// A pass takes its next step.
+    /// Carries out the next step of a pass.
     pub(super) fn step(&self, state: &mut State, operator: usize, slot: usize, fate: Fate) {
         let Some(mut pass) = state.operators[operator].passes[slot] else { return };
         let plan = self.talks.plan(pass.view, state.now);
@@ -39,7 +39,8 @@ impl ModelWorld {
         }
         let uid = self.talks.uid(pass.view);
         if let (Call::Consent(record, _), None, Fate::Answered) = (call, pass.pinned, fate) {
-            // What a bucket is opened by is read in two steps: the record, and then all else.
+            // The question about consent takes two steps: the record first, and then everything
+            // else.
             pass.pinned = Some(Pinned(state.secrets.live(*record)));
             state.operators[operator].passes[slot] = Some(pass);
             return;
@@ -82,7 +83,7 @@ impl ModelWorld {
         state.operators[operator].passes[slot] = Some(pass);
     }
 
-    /// A pass ends: what the operator keeps of it in memory, and when it looks at the claim again.
+    /// Ends a pass and updates what the operator remembers of the claim.
     pub(super) fn end(&self, state: &mut State, operator: usize, slot: usize) {
         if let Some(pass) = state.operators[operator].passes[slot].take() {
             let memory = &mut state.operators[operator].memory[self.talks.uid(pass.view).0 as usize];
@@ -96,7 +97,7 @@ impl ModelWorld {
         }
     }
 
-    /// When the claim is looked at again, if the next step is to rest.
+    /// Returns when the claim is looked at again, if the next step ends the pass.
     pub(super) fn ending(&self, state: &State, operator: usize, slot: usize) -> Option<Ending> {
         match self.talks.planned(self.plan(state, operator, slot)?).call {
             Call::Rest(ending) => Some(ending),
@@ -104,7 +105,7 @@ impl ModelWorld {
         }
     }
 
-    /// A pass begins.
+    /// Begins a pass.
     pub(super) fn start(&self, state: &mut State, operator: usize, slot: usize, look: bool) {
         if let Some((pass, memory)) = self.begin(state, operator, slot, look) {
             let uid = self.talks.uid(pass.view);
@@ -151,7 +152,7 @@ impl ModelWorld {
         }
     }
 
-    /// A Secret is read by its name.
+    /// Reads a Secret by its name.
     pub(super) fn read_secret(&self, state: &mut State, operator: usize, call: &Call) -> Reply {
         let (Call::Internal(name) | Call::Consumer(name)) = call else { return Reply::Unsupported };
         let live = state.secrets.live(*name);
@@ -161,7 +162,7 @@ impl ModelWorld {
         Reply::Secret(live)
     }
 
-    /// What is read after the record before a bucket is opened to the access.
+    /// Answers the question about consent with everything that is read after the record.
     fn consent(&self, state: &State, pinned: Pinned, backend: u8, uid: Uid) -> Reply {
         Reply::Consent(ConsentRead {
             record: pinned.0,
@@ -172,7 +173,7 @@ impl ModelWorld {
         })
     }
 
-    /// Carries out an effect. The process that hears the answer is told; a call that comes late has
+    /// Carries out an effect. `operator` is the process that receives the answer; a late call has
     /// none.
     pub(super) fn carry_out(&self, state: &mut State, operator: Option<usize>, plan: u32, uid: Uid) -> Reply {
         match &self.talks.planned(plan).call {
@@ -225,7 +226,7 @@ impl ModelWorld {
         }
     }
 
-    /// Writes to a claim if it is still the one in that version.
+    /// Writes to a claim if it still has this version.
     fn write_claim(
         &self,
         state: &mut State,
@@ -244,7 +245,7 @@ impl ModelWorld {
         Reply::Claim(number)
     }
 
-    /// Edits a claim. One that is being deleted goes with its finalizer.
+    /// Edits a claim. A claim that is being deleted disappears when it loses its finalizer.
     pub(super) fn edit_claim(&self, state: &mut State, slot: usize, edit: impl FnOnce(&mut ClaimFacts)) -> Option<u32> {
         let mut facts = self.talks.objects.claim_facts(state.claims[slot]?).clone();
         edit(&mut facts);
@@ -254,7 +255,7 @@ impl ModelWorld {
         Some(number)
     }
 
-    /// Stores a Secret of a new name; `make` is told which version of the name it is.
+    /// Creates a Secret. `make` gets the version number of the name.
     pub(super) fn create_secret(
         &self,
         state: &mut State,
@@ -277,7 +278,7 @@ impl ModelWorld {
         Reply::Secret(Some(secret))
     }
 
-    /// Writes to a Secret in that version what `patch` makes of it.
+    /// Applies `patch` to a Secret if it still has this version.
     pub(super) fn patch_secret(
         &self,
         state: &mut State,
@@ -303,7 +304,8 @@ impl ModelWorld {
         }
     }
 
-    /// Deletes a Secret in that version; one that is gone is as good as deleted.
+    /// Deletes a Secret if it still has this version. A Secret that is already gone counts as
+    /// deleted.
     pub(super) fn delete_secret(&self, state: &mut State, operator: Option<usize>, secret: u32) -> Reply {
         let facts = self.talks.objects.secret_of(secret);
         match state.secrets.live(facts.name) {
@@ -317,7 +319,7 @@ impl ModelWorld {
         Reply::Done
     }
 
-    /// A sweep takes its next step.
+    /// Carries out the next step of a sweep.
     pub(super) fn stride(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some((uid, sweep)) = state.operators[operator].sweep else { return };
         let stride = self.talks.sweeps.stride_of(sweep);
@@ -372,14 +374,14 @@ impl ModelWorld {
         state.operators[operator].sweep = Some((uid, self.talks.sweeps.learn(&self.talks.objects, sweep, reply)));
     }
 
-    /// A sweep begins, if the caches show Secrets of a claim and no such claim.
+    /// Begins a sweep if the caches show Secrets of a claim but not the claim.
     pub(super) fn start_sweep(&self, state: &mut State, operator: usize, uid: Uid) {
         if let Some(sweep) = self.suspect(state, operator, uid) {
             state.operators[operator].sweep = Some((uid, sweep));
         }
     }
 
-    /// The sweep that would begin.
+    /// Returns the sweep that can begin.
     pub(super) fn suspect(&self, state: &State, operator: usize, uid: Uid) -> Option<u32> {
         let claim = self.cached_claim(state, operator, uid.slot());
         if claim.is_some_and(|claim| self.talks.objects.claim_facts(claim).uid == uid) {
@@ -394,7 +396,7 @@ impl ModelWorld {
         Some(self.talks.sweeps.begin(&self.talks.objects, uid.claim_uid(), &seen, !landed))
     }
 
-    /// Whether there is a claim of this UID.
+    /// Returns true if a claim with this UID exists.
     pub(super) fn is_alive(&self, state: &State, uid: Uid) -> bool {
         state.claims[uid.slot()].is_some_and(|claim| self.talks.objects.claim_facts(claim).uid == uid)
     }

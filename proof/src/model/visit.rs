@@ -1,4 +1,4 @@
-//! A pass over the access: what it begins with, and how its steps are answered and carried out.
+//! A pass over the access: its start, the answers to its steps, and the execution of its effects.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +12,8 @@ use super::turn::Fate;
 use super::world::{Lag, ModelWorld};
 
 impl ModelWorld {
-    /// The access as the operator's cache has it: the later of what was seen and what it wrote
-    /// itself.
+    /// Returns the access in the operator's cache: the later of what the watch showed and what the
+    /// operator wrote itself.
     pub(super) fn cached_access(&self, state: &State, operator: usize) -> Option<u32> {
         if !self.lags(Lag::Accesses) {
             return state.access;
@@ -24,8 +24,8 @@ impl ModelWorld {
         Some(operator.wrote_access.filter(|wrote| version(*wrote) > version(seen)).unwrap_or(seen))
     }
 
-    /// The access, as the operator's caches show it to a pass over a claim; `None` in a world that
-    /// has none.
+    /// Returns the access as the operator's caches show it to a pass over a claim; `None` in a
+    /// world without an access.
     pub(super) fn cached_asks(&self, state: &State, operator: usize, slot: usize) -> Option<Asks> {
         if !self.recipe.access {
             return None;
@@ -39,12 +39,13 @@ impl ModelWorld {
         })
     }
 
-    /// Whether this version of the access asks for anything.
+    /// Returns true if this version of the access still requests its bucket.
     pub(super) fn asks(&self, access: Option<u32>) -> bool {
         access.is_some_and(|number| !self.talks.access.accesses.facts(number).deleting)
     }
 
-    /// What the operator knows when a pass over the access begins; `None` = it knows of none.
+    /// Returns what the operator knows when a pass over the access begins; `None` if it does not
+    /// know the access.
     pub(super) fn begin_visit(&self, state: &State, operator: usize) -> Option<Visit> {
         let access = self.cached_access(state, operator)?;
         let number = |secret: &SecretFacts| secret.number;
@@ -70,23 +71,23 @@ impl ModelWorld {
         Some(Visit { view, is_live: false })
     }
 
-    /// A pass begins.
+    /// Begins a pass.
     pub(super) fn start_visit(&self, state: &mut State, operator: usize) {
         state.operators[operator].visit = self.begin_visit(state, operator);
     }
 
-    /// Whether a pass that begins now does more than to look into its caches.
+    /// Returns true if a pass that begins now does more than read its caches.
     pub(super) fn visit_would_act(&self, state: &State, operator: usize) -> bool {
         let plan = self.begin_visit(state, operator).map(|visit| self.visit_plan(state, visit));
         plan.is_some_and(|plan| !matches!(self.talks.access.planned(plan).call, Call::Rest(_)))
     }
 
-    /// The next step of a pass.
+    /// Returns the next step of a pass.
     pub(super) fn visit_plan(&self, state: &State, visit: Visit) -> u32 {
         self.talks.access.plan(&self.talks.objects, visit.view, state.now)
     }
 
-    /// The next step of a pass in words.
+    /// Describes the next step of a pass.
     pub(super) fn visit_text(&self, state: &State, visit: Visit) -> String {
         match &self.talks.access.planned(self.visit_plan(state, visit)).step {
             ControlFlow::Continue(step) => step.to_string(),
@@ -94,7 +95,7 @@ impl ModelWorld {
         }
     }
 
-    /// When the access is looked at again, if the next step is to rest.
+    /// Returns when the access is looked at again, if the next step ends the pass.
     pub(super) fn visit_ending(&self, state: &State, operator: usize) -> Option<Ending> {
         let plan = self.visit_plan(state, state.operators[operator].visit?);
         match self.talks.access.planned(plan).call {
@@ -103,7 +104,7 @@ impl ModelWorld {
         }
     }
 
-    /// A pass takes its next step.
+    /// Carries out the next step of a pass.
     pub(super) fn visit_step(&self, state: &mut State, operator: usize, fate: Fate) {
         let Some(mut visit) = state.operators[operator].visit else { return };
         let plan = self.visit_plan(state, visit);
@@ -137,7 +138,7 @@ impl ModelWorld {
         state.operators[operator].visit = Some(visit);
     }
 
-    /// Answers a question of a pass over the access, or of a sweep of what it left.
+    /// Answers a question of a pass over the access, or of a sweep of its Secrets.
     pub(super) fn visit_finds_out(&self, state: &mut State, operator: usize, call: &Call) -> Reply {
         match call {
             Call::Access => Reply::Access(state.access),
@@ -177,7 +178,7 @@ impl ModelWorld {
         }
     }
 
-    /// Writes to the access if it is still in that version.
+    /// Writes to the access if it still has this version.
     fn write_access(
         &self,
         state: &mut State,
@@ -195,7 +196,7 @@ impl ModelWorld {
         Reply::Access(number)
     }
 
-    /// Edits the access. One that is being deleted goes with its finalizer.
+    /// Edits the access. An access that is being deleted disappears when it loses its finalizer.
     pub(super) fn edit_access(&self, state: &mut State, edit: impl FnOnce(&mut AccessFacts)) -> Option<u32> {
         let accesses = &self.talks.access.accesses;
         let mut facts = accesses.facts(state.access?).clone();
@@ -206,7 +207,7 @@ impl ModelWorld {
         Some(number)
     }
 
-    /// The access is made.
+    /// Creates the access.
     pub(super) fn make_access(&self, state: &mut State) {
         let accesses = &self.talks.access.accesses;
         let status = accesses
@@ -215,7 +216,7 @@ impl ModelWorld {
         state.access = Some(accesses.number(&facts));
     }
 
-    /// A claim's internal Secrets, as a live list shows them.
+    /// Lists a claim's internal Secrets by label, like a live list.
     pub(super) fn own(&self, state: &State, uid: Uid) -> Vec<u32> {
         let all = state.secrets.all().map(|number| self.talks.objects.secret_of(number));
         let own = all.filter(|secret| secret.kind != Kind::Consumer && secret.labelled == Some(uid));

@@ -1,4 +1,4 @@
-//! A small world: which claims there are, what may happen in it, and what may go wrong.
+//! Definition of a small world: its claims, and the events and faults that may happen in it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use super::facts::{
 use super::state::{Bucket, Cells, Ghost, Left, Operator, Seen, State};
 use super::talks::{Planners, Talks};
 
-/// How long a call to a store takes at most.
+/// Longest duration of a call to a store in seconds.
 pub(super) const DEADLINE: u32 = 30;
-/// When a world begins.
+/// Time at which a world begins.
 pub(super) const START: u32 = 1_000_000;
 
-/// What somebody does, besides the operator. Each of a world's happens once at most.
+/// An event from outside the operator. Each event of a world happens at most once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A user makes the claim again.
+    /// A user creates the claim again.
     Create(usize),
     /// A user deletes the claim.
     Delete(usize),
-    /// A user edits deletionPolicy and forceDelete.
+    /// A user edits `deletionPolicy` and `forceDelete`.
     Policy(usize, Policy),
-    /// A user asks for a rotation.
+    /// A user requests a rotation.
     Rotate(usize),
     /// A user revokes every key of the claim.
     Revoke(usize),
@@ -40,41 +40,41 @@ pub(super) enum Event {
     Rename(usize),
     /// A user edits `backendRef`.
     Move(usize, u8),
-    /// A user edits `sharing`: what accesses of the one other namespace may do.
+    /// A user edits `sharing`: the mode that accesses of the other namespace may have.
     Share(usize, Option<AccessMode>),
-    /// A user asks for a rotation of the access.
+    /// A user requests a rotation of the access.
     RotateAccess,
     /// A user deletes the access.
     DeleteAccess,
-    /// Somebody takes our finalizer off the access.
+    /// A third party removes our finalizer from the access.
     StripAccess,
     /// A user edits `anonymousAccess`.
     Public(usize, bool),
     /// A user deletes the claim's namespace.
     EndNamespace(usize),
-    /// An admin edits, makes or deletes a backend.
+    /// An admin creates, edits or deletes a backend.
     Backend(u8, Option<BackendFacts>),
-    /// Somebody deletes a bucket record of the claim.
+    /// A third party deletes a bucket record of the claim.
     DropRecord(usize),
-    /// Somebody deletes the claim's newest key.
+    /// A third party deletes the claim's newest key.
     DropKey(usize),
-    /// Somebody deletes the claim's consumer Secret.
+    /// A third party deletes the claim's consumer Secret.
     DropConsumer(usize),
-    /// Somebody empties the claim's newest key.
+    /// A third party empties the Secret of the claim's newest key.
     DamageKey(usize),
-    /// Somebody takes the labels off the claim's record.
+    /// A third party removes the labels from the claim's record.
     Unlabel(usize),
-    /// Somebody takes our finalizer off the claim.
+    /// A third party removes our finalizer from the claim.
     Strip(usize),
-    /// Somebody makes a Secret of the name that the claim's is to have.
+    /// A third party creates a Secret under the name of the claim's consumer Secret.
     Squat(usize),
     /// A tenant or a stranger puts an object into a bucket.
     Put(usize),
-    /// A stranger makes a bucket.
+    /// A stranger creates a bucket.
     Make(usize),
-    /// Another account makes a bucket, and lets us in.
+    /// Another account creates a bucket and grants us access.
     Lure(usize),
-    /// A stranger deletes a bucket, whatever it holds.
+    /// A stranger deletes a bucket, even if it has objects.
     Remove(usize),
     /// A stranger replaces a bucket's tags.
     Retag(usize),
@@ -94,36 +94,36 @@ impl Lag {
     pub(super) const ALL: [Self; 5] = [Self::Claims, Self::Accesses, Self::Internal, Self::Consumers, Self::Backends];
 }
 
-/// What a world is made of. Everything that is not named is off.
+/// Definition of a world. Everything that a recipe does not name is off.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
     /// Its name.
     pub(super) name: &'static str,
-    /// What it is about.
+    /// Its description.
     pub(super) about: &'static str,
-    /// What each claim asks for at first; `None` = there is none.
+    /// Initial spec of each claim; `None` = no claim.
     pub(super) claims: [Option<Spec>; CLAIMS],
-    /// There is an access, which names the first claim.
+    /// True if there is an access, which names the first claim.
     pub(super) access: bool,
     pub(super) backends: [Option<BackendFacts>; BACKENDS],
-    /// It begins with claims that are bound.
+    /// True if its claims are bound at first.
     pub(super) bound: bool,
     pub(super) operators: usize,
-    /// Caches that lag.
+    /// Kinds of objects whose caches lag.
     pub(super) lag: &'static [Lag],
     pub(super) crashes: u8,
-    /// Answers that get lost, of calls that were carried out and of calls that were not.
+    /// Maximum number of lost answers, of calls that were carried out and of calls that were not.
     pub(super) losses: u8,
-    /// Calls without an answer may happen later.
+    /// True if calls without an answer may be carried out later.
     pub(super) late: bool,
-    /// How often the clock goes on to the next moment at which something is due.
+    /// Maximum number of advances of the clock to the next moment at which something is due.
     pub(super) ticks: u8,
-    /// Drift checks fall due.
+    /// True if drift checks fall due.
     pub(super) drift: bool,
-    /// Objects of one slice of emptying a bucket.
+    /// Number of objects per slice when a bucket is emptied.
     pub(super) purge_slice: u32,
     pub(super) events: &'static [Event],
-    /// How many of them happen at most.
+    /// Maximum number of events that happen.
     pub(super) most_events: u8,
 }
 
@@ -133,7 +133,7 @@ pub(super) const fn backend(number: u8, adoption: Adoption) -> BackendFacts {
 }
 
 impl Recipe {
-    /// One claim, one operator, nothing goes wrong.
+    /// One claim, one operator, no faults.
     pub(super) const CALM: Self = Self {
         name: "calm",
         about: "one claim, nothing goes wrong",
@@ -154,31 +154,31 @@ impl Recipe {
     };
 }
 
-/// When to stop before everything is explored.
+/// Bounds that stop an exploration before it is complete.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
-    /// Most states.
+    /// Maximum number of states.
     pub states: Option<usize>,
-    /// Not later than this.
+    /// Deadline.
     pub until: Option<Instant>,
-    /// As soon as this is set.
+    /// Flag that requests the end.
     pub asked: Option<Arc<AtomicBool>>,
 }
 
-/// A world as it is explored.
+/// A world while it is explored.
 pub(super) struct ModelWorld {
     pub(super) recipe: Recipe,
     pub(super) talks: Talks,
     pub(super) bounds: Bounds,
-    /// States that were looked at.
+    /// Number of states that were checked at rest.
     pub(super) looked_at: AtomicUsize,
-    /// A broken promise was found.
+    /// Set once a broken promise was found.
     pub(super) found: AtomicBool,
-    /// Some were left out because of the bounds.
+    /// Set once states were skipped because of the bounds.
     pub(super) cut: AtomicBool,
-    /// Steps that came upon an honest limit of the contract.
+    /// Number of steps that met a documented limit of the contract.
     pub(super) limits: AtomicU64,
-    /// States from which everything comes to rest as it should, once nothing goes wrong any more.
+    /// Fingerprints of states from which the world is known to come to rest in a correct state.
     pub(super) restful: Mutex<HashSet<u64>>,
 }
 
@@ -200,7 +200,7 @@ impl ModelWorld {
         self.recipe.lag.contains(&kind)
     }
 
-    /// The state that everything begins with.
+    /// Returns the initial state.
     pub(super) fn first(&self) -> State {
         let recipe = &self.recipe;
         let mut state = State {
@@ -241,7 +241,7 @@ impl ModelWorld {
         state
     }
 
-    /// A process that just started, and has seen everything.
+    /// Returns a process that just started and whose caches are up to date.
     fn operator(&self, state: &State) -> Operator {
         let mut operator = Operator {
             began: state.now,
@@ -262,7 +262,7 @@ impl ModelWorld {
         operator
     }
 
-    /// The watch of a kind catches up.
+    /// Lets the watch of a kind catch up.
     pub(super) fn show(&self, state: &State, operator: &mut Operator, kind: Lag) {
         if !self.lags(kind) {
             return;
@@ -295,7 +295,7 @@ impl ModelWorld {
         self.talks.objects.named(name).0 == OPERATOR_NAMESPACE
     }
 
-    /// A claim of a new UID under this name.
+    /// Creates a claim with a new UID under this name.
     pub(super) fn make_claim(&self, state: &mut State, slot: usize, spec: Spec) {
         let uid = Uid::of(slot, state.lives[slot]);
         state.lives[slot] += 1;

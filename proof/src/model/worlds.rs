@@ -1,4 +1,5 @@
-//! The worlds: each small enough to be explored to its end, or with a bound that is told.
+//! List of worlds. Each is small enough to be explored completely, or reports the bound that it was
+//! cut at.
 
 use super::access_worlds::ACCESS_WORLDS;
 use super::facts::{Adoption, BackendFacts, Policy, Spec};
@@ -12,12 +13,12 @@ const SECOND: BackendFacts = backend(1, Adoption::Owned);
 const BOUND: Recipe = Recipe { bound: true, ..Recipe::CALM };
 const ALL: &[Lag] = &[Lag::Claims, Lag::Internal, Lag::Consumers];
 
-/// Every world, in the order in which they are explored.
+/// Every world, in the order of exploration.
 pub(super) fn worlds() -> impl Iterator<Item = &'static Recipe> {
     WORLDS.iter().chain(ACCESS_WORLDS)
 }
 
-/// Those without an access.
+/// Worlds without an access.
 pub(super) const WORLDS: &[Recipe] = &[
     Recipe {
         name: "one-claim-crashes",

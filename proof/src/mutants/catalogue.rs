@@ -1,4 +1,4 @@
-//! The catalogue: every mutant, read from its patch.
+//! Catalogue of mutants, read from their patches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::oracles::Promise;
 use super::named_test::NamedTest;
 use super::patch;
 
-/// Where the patches are, from the root of the workspace.
+/// Directory of the patches, relative to the workspace.
 pub const FOLDER: &str = "proof/mutants";
 /// Key of the header line with the schedule that killed a mutant last.
 const PLAN: &str = "Plan";
@@ -17,13 +17,13 @@ const PLAN: &str = "Plan";
 /// A seeded bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// Its name, and that of its file.
+    /// Name of the mutant and of its file.
     pub name: String,
-    /// What is wrong, in one sentence.
+    /// Description of the bug, in one sentence.
     pub bug: String,
-    /// Where it comes from: another operator, the contract's own history, ours.
+    /// Origin of the bug: another operator, the contract's own history, or this project.
     pub origin: String,
-    /// The finder that has to see it.
+    /// Finder that has to detect it.
     pub finder: Finder,
     diff: String,
 }
@@ -40,17 +40,17 @@ pub enum Finder {
         /// The line that killed it last. It is replayed before anything is explored.
         plan: Option<String>,
     },
-    /// A test. It is for what no schedule shows: memory, the number of requests, hundreds of calls
-    /// at once.
+    /// A test, for bugs that no schedule can show: memory, the number of requests, hundreds of
+    /// concurrent calls.
     Test(NamedTest),
 }
 
 impl Mutant {
-    /// Reads a patch: lines of `Key: value`, an empty one, the diff. `name` is the name of its
+    /// Parses a patch: lines of `Key: value`, an empty line, the diff. `name` is the name of its
     /// file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns a description of the first problem.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
         let (header, diff) = text.split_once("\n\n").ok_or("no empty line between its header and its diff")?;
         let mut fields = BTreeMap::new();
@@ -87,7 +87,7 @@ impl Mutant {
         }
     }
 
-    /// The promises that it is expected to break; none of one that a test finds.
+    /// Returns the promises that it is expected to break; none if a test finds it.
     pub fn promises(&self) -> &[Promise] {
         match &self.finder {
             Finder::Exploration { promises, .. } => promises,
@@ -95,7 +95,7 @@ impl Mutant {
         }
     }
 
-    /// The scenarios to look in first; none of one that a test finds.
+    /// Returns the scenarios to explore first; none if a test finds it.
     pub fn scenarios(&self) -> &[String] {
         match &self.finder {
             Finder::Exploration { scenarios, .. } => scenarios,
@@ -103,7 +103,7 @@ impl Mutant {
         }
     }
 
-    /// The test that finds it, unless the exploration does.
+    /// Returns the test that finds it; `None` if the exploration does.
     pub fn test(&self) -> Option<&NamedTest> {
         match &self.finder {
             Finder::Exploration { .. } => None,
@@ -130,10 +130,10 @@ impl Mutant {
         fs::write(&path, with_plan(&text, line)).map_err(unusable)
     }
 
-    /// The files of `workspace` that it changes, by path: as they are after it.
+    /// Applies the patch to `workspace` and returns the new text of each changed file, by path.
     ///
     /// # Errors
-    /// When it does not apply.
+    /// Returns an error if the patch does not apply.
     pub fn apply(&self, workspace: &Path) -> Result<BTreeMap<String, String>, String> {
         patch::apply(&self.diff, |path| {
             fs::read_to_string(workspace.join(path)).map_err(|error| format!("can't read {path}: {error}"))
@@ -154,10 +154,10 @@ fn promise(name: &str) -> Result<Promise, String> {
     found.ok_or_else(|| format!("there is no promise {name}"))
 }
 
-/// The catalogue of a workspace, by name.
+/// Loads the catalogue of a workspace, sorted by name.
 ///
 /// # Errors
-/// The first patch that can't be read, and why.
+/// Returns an error for the first patch that cannot be read.
 pub fn load(workspace: &Path) -> Result<Vec<Mutant>, String> {
     let folder = workspace.join(FOLDER);
     let unreadable = |error| format!("can't read {}: {error}", folder.display());

@@ -1,4 +1,4 @@
-//! What a mutant's own `stowage-proof` finds about it.
+//! Exploration and replay with the `stowage-proof` binary of a mutant.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,48 +10,48 @@ use serde::de::DeserializeOwned;
 
 use super::process::{self, Done};
 
-/// Beyond its own limit, how long an exploration may take to end: the schedule under way, the
+/// Extra time for an exploration beyond its own limit, for the schedule under way and for
 /// shrinking.
 const GRACE: Duration = Duration::from_secs(120);
 
-/// How an exploration is run.
+/// Limits of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Schedules run at once; the explorer's own choice if absent.
+    /// Number of schedules to run at once; `None` = the explorer's default.
     pub jobs: Option<u16>,
-    /// Seconds for the scenarios that a header names, and again for all.
+    /// Seconds for the scenarios that a header names, and the same again for all scenarios.
     pub time_limit: u64,
 }
 
-/// What a mutant was killed by.
+/// Failure that killed a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Kill {
-    /// The line that `stowage-proof replay` takes.
+    /// Line for `stowage-proof replay`.
     pub line: String,
     /// The promise that was broken first.
     pub promise: String,
-    /// What was seen.
+    /// Message of the failure.
     pub message: String,
-    /// The line of the smallest plan that breaks the promise too, where one was found.
+    /// Line of the smallest plan that also breaks the promise, if one was found.
     #[serde(default)]
     pub shrunk: Option<String>,
-    /// All promises that the mutant breaks under the smallest line, each once, in the order in
-    /// which they were found broken.
+    /// All promises that the mutant breaks under the smallest line, without duplicates, in the
+    /// order of detection.
     #[serde(skip)]
     pub promises: Vec<String>,
-    /// Whether every fault of the line met a call of the unmutated operator too.
+    /// True if every fault of the line also met a call of the unmutated operator.
     #[serde(skip)]
     pub met: bool,
 }
 
 impl Kill {
-    /// The smallest line known.
+    /// Returns the smallest line known.
     pub fn fault(&self) -> &str {
         self.shrunk.as_ref().unwrap_or(&self.line)
     }
 }
 
-/// What an exploration came to; a part of what `explore -o json` prints (spec §5).
+/// Result of an exploration: a part of the output of `explore -o json` (spec §5).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Explored {
     pub(super) schedules: u64,
@@ -59,10 +59,10 @@ pub(super) struct Explored {
     pub(super) failures: Vec<Kill>,
 }
 
-/// Explores until the first failure, in these scenarios; in all if there are none.
+/// Explores these scenarios until the first failure; all scenarios if the list is empty.
 ///
 /// # Errors
-/// When the explorer gives no account: it crashed, or did not end.
+/// Returns an error if the explorer prints no result because it crashed or did not end in time.
 pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> Result<Explored, String> {
     let mut command = program(binary);
     command.arg("explore").args(scenarios).args(["--fail-fast", "--shuffle", "--output", "json"]);
@@ -73,22 +73,22 @@ pub(super) fn explore(binary: &Path, scenarios: &[String], limits: &Limits) -> R
     told(&done, "exploration")
 }
 
-/// A `stowage-proof` that does what its arguments say: what the environment asks of this process is
-/// not asked of it.
+/// Returns a command of this `stowage-proof` without the environment variables of this process, so
+/// that only its arguments count.
 fn program(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     forget(&mut command, std::env::vars_os().map(|(name, _)| name));
     command
 }
 
-/// Keeps from a program those of these variables that a command line of ours would read.
+/// Removes those of these variables that our command lines read from a command's environment.
 pub(super) fn forget(command: &mut Command, names: impl Iterator<Item = OsString>) {
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"STOWAGE_")) {
         command.env_remove(name);
     }
 }
 
-/// The document that a program told.
+/// Parses the document that a program printed.
 fn told<T: DeserializeOwned>(done: &Done, what: &str) -> Result<T, String> {
     serde_json::from_str(&done.stdout).map_err(|error| {
         let last = done.stderr.lines().last().unwrap_or("it said nothing");
@@ -99,12 +99,12 @@ fn told<T: DeserializeOwned>(done: &Done, what: &str) -> Result<T, String> {
     })
 }
 
-/// What a replay came to; a part of what `replay -o json` prints.
+/// Result of a replay: a part of the output of `replay -o json`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Replayed {
     /// Faults of the line that met no call.
     pub(super) unmet: Vec<String>,
-    /// What was broken.
+    /// Broken promises.
     pub(super) violations: Vec<Violated>,
 }
 
@@ -119,7 +119,7 @@ pub(super) struct Violated {
 }
 
 impl Replayed {
-    /// The promises that were broken, each once.
+    /// Returns the broken promises without duplicates.
     pub(super) fn promises(self) -> Vec<String> {
         let mut promises = Vec::new();
         for Violated { promise, .. } in self.violations {
@@ -131,10 +131,10 @@ impl Replayed {
     }
 }
 
-/// Replays a line by this build.
+/// Replays a line with this build.
 ///
 /// # Errors
-/// When the line can't be replayed.
+/// Returns an error if the line cannot be replayed.
 pub(super) fn replay(binary: &Path, line: &str) -> Result<Replayed, String> {
     let mut command = program(binary);
     command.args(["replay", line, "--output", "json"]);

@@ -1,5 +1,5 @@
-//! A test that finds a mutant which no exploration can: it passes as things are and fails over the
-//! mutated sources.
+//! Tests that find mutants which no exploration can: they pass on the unmutated sources and fail on
+//! the mutated ones.
 
 use std::fmt;
 use std::fs;
@@ -7,21 +7,21 @@ use std::path::Path;
 
 use super::process::Done;
 
-/// A test of an integration test, by the path of that and by its own name.
+/// A test function in an integration test, identified by path and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedTest {
-    /// Path without `.rs` from the root of the workspace: `gateway/tests/front`.
+    /// Path from the root of the workspace without `.rs`: `gateway/tests/front`.
     target: String,
-    /// Name with its modules: `shares::a_namespace_leaves_half_of_a_store_to_others`. Of one with
-    /// cases, all of them.
+    /// Name with its modules: `shares::a_namespace_leaves_half_of_a_store_to_others`. For a test
+    /// with cases, all cases.
     name: String,
 }
 
 impl NamedTest {
-    /// Reads what a header says: path and name, with a blank between.
+    /// Parses the value of a header: path and name, separated by a space.
     ///
     /// # Errors
-    /// When it is something else.
+    /// Returns an error for any other text.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [target, name] = words[..] else { return Err(format!("{text:?} is no path and name of a test")) };
@@ -33,7 +33,7 @@ impl NamedTest {
         Ok(Self { target: target.to_owned(), name: name.to_owned() })
     }
 
-    /// Complaint about a test that this workspace doesn't have.
+    /// Returns a message if the workspace does not have this test.
     pub fn problem(&self, workspace: &Path) -> Option<String> {
         let (modules, function) = self.name.rsplit_once("::").unwrap_or(("", &self.name));
         let inner = Path::new(&self.target).join(modules.replace("::", "/"));
@@ -48,14 +48,15 @@ impl NamedTest {
         (!files.iter().any(has)).then(|| format!("there is no test {self}"))
     }
 
-    /// Arguments of cargo that build it. The whole workspace is named, because cargo picks features
-    /// by what is asked for; in another package a target of that name has no such test.
+    /// Returns the arguments for cargo to build it. It builds the whole workspace, because cargo
+    /// selects features by the packages on the command line. In other packages, a target with the
+    /// same name does not have the test.
     pub(super) fn to_build(&self) -> Vec<&str> {
         let target = self.target.rsplit('/').next().unwrap_or(&self.target);
         vec!["test", "--quiet", "--locked", "--workspace", "--test", target, "--no-run"]
     }
 
-    /// Arguments of cargo that run it.
+    /// Returns the arguments for cargo to run it.
     pub(super) fn to_run(&self) -> Vec<&str> {
         let built = self.to_build().into_iter().filter(|argument| *argument != "--no-run");
         built.chain(["--no-fail-fast", "--", &self.name]).collect()
@@ -71,17 +72,17 @@ impl fmt::Display for NamedTest {
 /// Outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It passes, in each of its cases.
+    /// All cases pass.
     Passed,
-    /// It fails, with these words.
+    /// A case fails with this message.
     Failed(String),
 }
 
 impl Outcome {
-    /// Reads what cargo and the test said.
+    /// Parses the output of cargo and the test.
     ///
     /// # Errors
-    /// When no test ran, or it came to no verdict.
+    /// Returns an error if no test ran, or if there is no result.
     pub(super) fn of(done: &Done) -> Result<Self, String> {
         let results = done.stdout.lines().filter_map(|line| line.strip_prefix("test result: "));
         let (mut passed, mut failed) = (0, 0);
@@ -100,14 +101,14 @@ impl Outcome {
     }
 }
 
-/// Number before a word: 2 of `ok. 2 passed; 0 failed`.
+/// Returns the number before a word: 2 for `passed` in `ok. 2 passed; 0 failed`.
 fn count(result: &str, word: &str) -> u64 {
     let words: Vec<&str> = result.split([' ', ';']).filter(|word| !word.is_empty()).collect();
     let before = words.windows(2).find_map(|pair| (pair[1] == word).then_some(pair[0]));
     before.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Words of the first panic.
+/// Returns the message of the first panic.
 fn words(stdout: &str) -> String {
     let mut lines = stdout.lines().skip_while(|line| !line.contains(" panicked at ")).skip(1);
     lines.next().unwrap_or("it fails").trim().to_owned()

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use diffy::Patch;
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 
-/// What a diff may change: what operator and gateway consist of.
+/// Directories that a diff may change: the sources of operator and gateway.
 pub(super) const SOURCES: [&str; 4] = ["operator/src/", "gateway/src/", "crates/api/src/", "crates/daemon/src/"];
 
-/// The files that a diff changes, each with its hunks.
+/// Returns the files that a diff changes, each with its hunks.
 ///
 /// # Errors
-/// When it is no diff, or does anything but change files below [`SOURCES`].
+/// Returns an error if the text is no diff, or does anything other than changing files below
+/// [`SOURCES`].
 fn changes(diff: &str) -> Result<Vec<(String, Patch<'_, str>)>, String> {
     let files = PatchSet::parse(diff, ParseOptions::unidiff()).map(|file| {
         let file = file.map_err(|error| format!("no unified diff: {error}"))?;
@@ -30,10 +31,11 @@ fn changes(diff: &str) -> Result<Vec<(String, Patch<'_, str>)>, String> {
     if files.is_empty() { Err("it has no diff".to_owned()) } else { Ok(files) }
 }
 
-/// The files that a diff changes, as they are after it. `read` gives them as they are before.
+/// Returns the new text of each file that a diff changes. `read` returns the text of a file before
+/// the change.
 ///
 /// # Errors
-/// When it can't be read, or does not apply.
+/// Returns an error if the diff cannot be parsed or does not apply.
 pub(super) fn apply(
     diff: &str,
     read: impl Fn(&str) -> Result<String, String>,

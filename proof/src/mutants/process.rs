@@ -1,27 +1,27 @@
-//! Programs that are run to their end, or to that of patience.
+//! Child processes with a time limit.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether a program has ended.
+/// Interval for checking if a program has ended.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// What became of a program.
+/// Result of a program that ended.
 pub(super) struct Done {
-    /// It says that all went well.
+    /// True if it reported success.
     pub(super) success: bool,
-    /// Whether it ended by itself, not by a signal.
+    /// True if it exited by itself, and not by a signal.
     pub(super) exited: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// Runs a program and keeps what it says. One that takes longer than `patience` is killed.
+/// Runs a program and captures its output. Kills it if it takes longer than `patience`.
 ///
 /// # Errors
-/// When it can't be run, or was killed.
+/// Returns an error if it cannot be run, or was killed.
 pub(super) fn run(command: &mut Command, patience: Duration) -> Result<Done, String> {
     let began = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -32,7 +32,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> Result<Done, Str
             Ok(Some(status)) => break status,
             Ok(None) if began.elapsed() < patience => thread::sleep(GLANCE),
             Ok(None) => {
-                // Either may fail where it has ended just now.
+                // Both calls fail if the program has just ended.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", patience.as_secs()));
@@ -44,11 +44,11 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> Result<Done, Str
     Ok(Done { success: status.success(), exited: status.code().is_some(), stdout: text(stdout), stderr: text(stderr) })
 }
 
-/// Reads to the end, so that the program never waits for a reader.
+/// Reads a stream to its end in a thread, so that the program never blocks on a full pipe.
 fn listen(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read until an error is all that there is to be had.
+        // After an error, the bytes read so far are all there is.
         let _ = stream.map(|mut stream| stream.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })

@@ -1,4 +1,4 @@
-//! Reports of a run of mutants: a table for a terminal, JSON, a page in Markdown.
+//! Results of the mutants as text, as JSON, and as a page in Markdown.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::explore::Kill;
 use super::named_test::NamedTest;
 use super::run::{MutantOutcome, MutationReport, Verdict};
 
-/// Width of the table on a terminal: replay lines are long.
+/// Width of the table on a terminal. It is large because replay lines are long.
 const WIDTH: usize = 160;
 
-/// The document of `--list -o json`.
+/// Returns the document of `--list -o json`.
 pub fn catalogue(mutants: &[Mutant]) -> Value {
     let mutant = |it: &Mutant| {
         let promises: Vec<&str> = it.promises().iter().map(|promise| promise.name()).collect();
@@ -25,13 +25,13 @@ pub fn catalogue(mutants: &[Mutant]) -> Value {
     json!({ "mutants": mutants.iter().map(mutant).collect::<Vec<Value>>() })
 }
 
-/// The test that finds a mutant, for machines.
+/// Returns the test that finds a mutant, as text.
 fn test(mutant: &Mutant) -> Option<String> {
     mutant.test().map(NamedTest::to_string)
 }
 
-/// The document of `-o json` (spec §5): of each mutant `name`, `killed`, `fault`, `seconds`, and
-/// more.
+/// Returns the document of `-o json` (spec §5), with at least `name`, `killed`, `fault` and
+/// `seconds` of each mutant.
 pub fn document(report: &MutationReport) -> Value {
     let mutant = |outcome: &MutantOutcome| {
         let (kill, words, problem) = match &outcome.verdict {
@@ -66,7 +66,7 @@ pub fn document(report: &MutationReport) -> Value {
     })
 }
 
-/// The table, and what it sums up to.
+/// Returns the table and its summary.
 pub fn text(report: &MutationReport) -> String {
     let mut table = Table::new(&["MUTANT", "PROMISES", "SECONDS", "BUILD", "SCHEDULES", "KILLED BY"]);
     for outcome in &report.outcomes {
@@ -90,8 +90,9 @@ pub fn text(report: &MutationReport) -> String {
     sentences.fold(text + "\n", |text, sentence| text + &sentence + "\n")
 }
 
-/// The promises and what broke them, or a dash and the test that failed, or why nothing did; and
-/// whether that can be run.
+/// Returns the broken promises and the line that breaks them; for a test, a dash and the test;
+/// otherwise the reason why there is neither. The last value is true if the line or test can be
+/// run.
 fn verdict(outcome: &MutantOutcome) -> (String, String, bool) {
     let none = || "-".to_owned();
     match (&outcome.verdict, outcome.mutant.test()) {
@@ -103,7 +104,7 @@ fn verdict(outcome: &MutantOutcome) -> (String, String, bool) {
     }
 }
 
-/// One sentence.
+/// Returns a one-sentence summary.
 pub(super) fn summary(report: &MutationReport) -> String {
     let (killed, total) = (report.killed().count(), report.outcomes.len());
     let median =
@@ -113,17 +114,17 @@ pub(super) fn summary(report: &MutationReport) -> String {
     format!("{killed} of {total} mutants killed{median}{alive}")
 }
 
-/// What is wrong with it, in one sentence: mutants that live, or that die by no promise that they
-/// were made for; and, where `all` were tried, promises that none breaks. Each may be an oracle
-/// that has gone blind.
+/// Returns one sentence about the problems in a report: mutants that survived or break none of the
+/// promises in their headers and, if `all` mutants were tried, promises that no mutant breaks. Each
+/// of these may be an oracle that no longer detects anything.
 pub fn trouble(report: &MutationReport, all: bool) -> Option<String> {
     let is_fine =
         report.alive().next().is_none() && report.mistaken().next().is_none() && (!all || report.unbroken().is_empty());
     (!is_fine).then(|| [summary(report)].into_iter().chain(notes(report)).collect::<Vec<_>>().join("; "))
 }
 
-/// What the oracles have to do with it: which promises no mutant broke, and which mutants break
-/// none that they were made for.
+/// Returns notes about the oracles: promises that no mutant broke, and mutants that break none of
+/// the promises in their headers.
 fn notes(report: &MutationReport) -> Vec<String> {
     let unbroken = report.unbroken();
     let mistaken: Vec<_> = report.mistaken().map(|outcome| outcome.mutant.name.as_str()).collect();
@@ -147,11 +148,11 @@ of them; such a line is marked with †. Where the exploration can't see a bug, 
 passes without.
 ";
 
-/// A page in Markdown.
+/// Returns a page in Markdown.
 pub fn markdown(report: &MutationReport) -> String {
     let mut text = format!("{PREFACE}\n{}.\n\n", summary(report));
     for note in notes(report) {
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{note}.\n");
     }
     text.push_str("| mutant | bug | from | promises | killed by | seconds |\n|---|---|---|---|---|---|\n");
@@ -163,7 +164,7 @@ pub fn markdown(report: &MutationReport) -> String {
         let by = if met { by } else { format!("{by} †") };
         let mutant = &outcome.mutant;
         let (bug, from, by) = (cell(&mutant.bug), cell(&mutant.origin), cell(&by));
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "| `{}` | {bug} | {from} | {promises} | {by} | {:.2} |", mutant.name, outcome.seconds);
     }
     text
@@ -228,7 +229,7 @@ mod tests {
         assert!(text.lines().nth(2).is_some_and(|line| line.ends_with("it survives")), "{text}");
     }
 
-    /// The second breaks none that its header names; no run is of all promises.
+    /// The second mutant breaks no promise that its header names. No run covers all promises.
     #[test]
     fn blind_oracles_are_trouble_as_survivors_are() {
         let of = |index: usize| MutationReport { outcomes: vec![report().outcomes.swap_remove(index)] };

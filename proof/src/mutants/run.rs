@@ -1,4 +1,4 @@
-//! One mutant after the other: applied, built, explored, and its death confirmed.
+//! Trial of mutants one after the other: apply, build, explore, and confirm the kill.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,41 +12,41 @@ use super::explore::{Kill, Limits, Violated, explore, replay};
 use super::named_test::{NamedTest, Outcome};
 use super::scratch::Scratch;
 
-/// What became of a mutant.
+/// Verdict on a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A promise was broken under a line under which the unmutated operator keeps all.
+    /// A promise was broken under a line under which the unmutated operator keeps all promises.
     Killed(Kill),
-    /// The test that its header names failed, which passes without it; with these words.
+    /// The test in its header, which passes without the mutant, failed with this message.
     FailedTest(String),
     /// Every promise was kept, or the test passed.
     Survived,
-    /// It could not be tried; says why.
+    /// It could not be tried, for this reason.
     Failed(String),
 }
 
-/// A mutant and what became of it.
+/// A mutant and its verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MutantOutcome {
     /// The mutant.
     pub mutant: Mutant,
-    /// What became of it.
+    /// Verdict.
     pub verdict: Verdict,
     /// Duration of the exploration, or of the test.
     pub seconds: f64,
-    /// How many schedules that were.
+    /// Number of schedules explored.
     pub schedules: u64,
-    /// How long its build took.
+    /// Duration of its build.
     pub build: Duration,
 }
 
 impl MutantOutcome {
-    /// True if it was found.
+    /// Returns true if it was found.
     pub fn is_killed(&self) -> bool {
         matches!(self.verdict, Verdict::Killed(_) | Verdict::FailedTest(_))
     }
 
-    /// The line that killed it, if one did.
+    /// Returns the failure that killed it, if the exploration found one.
     pub fn kill(&self) -> Option<&Kill> {
         match &self.verdict {
             Verdict::Killed(kill) => Some(kill),
@@ -55,32 +55,33 @@ impl MutantOutcome {
     }
 }
 
-/// What became of all.
+/// Outcomes of all mutants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MutationReport {
-    /// By name.
+    /// Outcomes by name.
     pub outcomes: Vec<MutantOutcome>,
 }
 
 impl MutationReport {
-    /// Those that were killed.
+    /// Returns the mutants that were killed.
     pub fn killed(&self) -> impl Iterator<Item = &MutantOutcome> {
         self.outcomes.iter().filter(|outcome| outcome.is_killed())
     }
 
-    /// Those that were not, for whatever reason.
+    /// Returns the mutants that were not killed, for any reason.
     pub fn alive(&self) -> impl Iterator<Item = &MutantOutcome> {
         self.outcomes.iter().filter(|outcome| !outcome.is_killed())
     }
 
-    /// Promises that no mutant broke, by name: nothing shows here that their oracles see anything.
+    /// Returns the names of promises that no mutant broke. Nothing here proves that their oracles
+    /// detect anything.
     pub fn unbroken(&self) -> Vec<&'static str> {
         let broken: BTreeSet<&str> = self.kills().flat_map(|kill| &kill.promises).map(String::as_str).collect();
         Promise::ALL.into_iter().map(Promise::name).filter(|name| !broken.contains(name)).collect()
     }
 
-    /// Those that break none of the promises that their headers name, under the line that killed
-    /// them.
+    /// Returns the mutants that break none of the promises in their headers under the line that
+    /// killed them.
     pub fn mistaken(&self) -> impl Iterator<Item = &MutantOutcome> {
         let breaks = |outcome: &MutantOutcome, kill: &Kill| {
             outcome.mutant.promises().iter().any(|promise| kill.promises.iter().any(|name| name == promise.name()))
@@ -92,7 +93,7 @@ impl MutationReport {
         self.outcomes.iter().filter_map(MutantOutcome::kill)
     }
 
-    /// The median of the times that the exploration took to kill those that it killed.
+    /// Returns the median duration of the explorations that killed a mutant.
     pub fn median(&self) -> Option<f64> {
         let explored = self.outcomes.iter().filter(|outcome| outcome.kill().is_some());
         let mut seconds: Vec<f64> = explored.map(|outcome| outcome.seconds).collect();
@@ -101,22 +102,22 @@ impl MutationReport {
     }
 }
 
-/// Tries mutants. `begun` is told of each before it is built, `ended` when it is done with.
+/// Tries mutants. `run` calls `begun` before a mutant is built, and `ended` when it is done.
 pub struct Trial<'a> {
-    /// The project's sources, which are only read.
+    /// Directory of the project's sources, which are only read.
     pub workspace: &'a Path,
-    /// Where copy and target folder are.
+    /// Directory for the copy and its target directory.
     pub place: &'a Path,
-    /// How long each is tried.
+    /// Limits for each mutant.
     pub limits: &'a Limits,
 }
 
 impl Trial<'_> {
-    /// Tries each in turn.
+    /// Tries each mutant in turn.
     ///
     /// # Errors
-    /// When there is nothing to compare with: the unmutated workspace can't be copied or built, or
-    /// a test fails over it.
+    /// Returns an error if there is nothing to compare with: the unmutated workspace cannot be
+    /// copied or built, or a test fails on it.
     pub fn run(
         &self,
         mutants: &[Mutant],
@@ -173,7 +174,7 @@ impl Trial<'_> {
         outcome
     }
 
-    /// Explores the scenarios that the header names, then all.
+    /// Explores the scenarios in the header, then all scenarios.
     fn hunt(
         &self,
         builds: &Builds<'_>,
@@ -202,8 +203,10 @@ struct Builds<'a> {
 }
 
 impl Builds<'_> {
-    /// Replays the line that killed the mutant last. None if it kills it no more, or can't be
-    /// replayed: calls of the operator have other numbers since, or the scenario has another name.
+    /// Replays the recorded schedule of a mutant.
+    ///
+    /// Returns `None` if it breaks no promise any more, or can't be replayed: calls of the operator
+    /// may have other numbers since it was recorded.
     fn replay(&self, line: &str, outcome: &mut MutantOutcome) -> Result<Option<Kill>, String> {
         let began = Instant::now();
         let replayed = replay(self.mutated, line);
@@ -215,7 +218,7 @@ impl Builds<'_> {
         self.confirm(Kill { line: line.to_owned(), promise, message, shrunk: None, promises, met: false }).map(Some)
     }
 
-    /// Makes sure that the unmutated operator keeps every promise under the line of a kill.
+    /// Checks that the unmutated operator keeps every promise under the schedule of a kill.
     fn confirm(&self, kill: Kill) -> Result<Kill, String> {
         let replayed = replay(self.sane, kill.fault())?;
         if !replayed.violations.is_empty() {
@@ -225,7 +228,7 @@ impl Builds<'_> {
     }
 }
 
-/// Makes sure that a test passes over the workspace as it is: only then its failure says something.
+/// Checks that a test passes on the unmutated workspace. Otherwise its failure would prove nothing.
 fn passes(scratch: &Scratch, test: &NamedTest) -> Result<(), String> {
     match scratch.test(&BTreeMap::new(), test)? {
         (Outcome::Passed, ..) => Ok(()),
@@ -233,7 +236,7 @@ fn passes(scratch: &Scratch, test: &NamedTest) -> Result<(), String> {
     }
 }
 
-/// Runs the test that is to fail.
+/// Runs the test that must fail.
 fn put_to_test(
     scratch: &Scratch,
     files: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! A copy of the workspace to mutate and build: the user's own tree is only read.
+//! A copy of the workspace to mutate and build. The user's own tree is only read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
@@ -11,16 +11,16 @@ use super::explore::forget;
 use super::named_test::{NamedTest, Outcome};
 use super::process::{self, Done};
 
-/// Longest that a build may take; the first one builds every dependency.
+/// Time limit for a build. The first one builds every dependency.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Longest that a test may take.
+/// Time limit for a test.
 const MOST_OF_A_TEST: Duration = Duration::from_secs(600);
 
-/// Cargo's mark on folders that hold what can be made again.
+/// File name that marks directories whose content can be regenerated.
 const CACHE_MARK: &str = "CACHEDIR.TAG";
 
-/// The copy, and the target folder that all its builds share, so that only operator, gateway and
-/// what depends on them is built for each mutant. Nobody else uses it meanwhile.
+/// The copy, and a target directory for all its builds, so that only operator, gateway and their
+/// dependents are rebuilt for each mutant. It is locked against use by other processes.
 pub(super) struct Scratch {
     tree: PathBuf,
     target: PathBuf,
@@ -28,13 +28,13 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the copy at `place` the same as the workspace; what is the same already is not
-    /// touched, so that cargo builds no more than it must.
+    /// Updates the copy at `place` from the workspace. Unchanged files are not touched, so that
+    /// cargo rebuilds no more than needed.
     pub(super) fn prepare(workspace: &Path, place: &Path) -> Result<Self, String> {
         let (tree, target) = (place.join("tree"), place.join("target"));
         let unusable = |error: io::Error| format!("can't copy the workspace to {}: {error}", place.display());
         fs::create_dir_all(&tree).map_err(unusable)?;
-        // For cargo, for backups, and for the next copy, should the place lie within the workspace.
+        // For cargo and backup tools, and for the copy itself if `place` is inside the workspace.
         fs::write(place.join(CACHE_MARK), "Signature: 8a477f597d28d172789f06886806bc55\n").map_err(unusable)?;
         let lock = File::create(place.join("lock")).map_err(unusable)?;
         match lock.try_lock() {
@@ -46,18 +46,19 @@ impl Scratch {
         Ok(Self { tree, target, _lock: lock })
     }
 
-    /// Builds `stowage-proof` with these files in place of the workspace's own. The binary, and how
-    /// long that took.
+    /// Builds `stowage-proof` with these files in place of the workspace's own. Returns the path of
+    /// the binary and the duration.
     pub(super) fn build(&self, files: &BTreeMap<String, String>) -> Result<(PathBuf, Duration), String> {
         let began = Instant::now();
-        // The whole workspace is named, because cargo picks features by what is asked for.
+        // Builds the whole workspace, because cargo selects features by the packages on the command
+        // line.
         let arguments = ["build", "--quiet", "--locked", "--workspace", "--bin", "stowage-proof"];
         self.with(files, || self.built(&arguments))?;
         Ok((self.target.join("debug").join("stowage-proof"), began.elapsed()))
     }
 
-    /// Runs a test with these files in place of the workspace's own. Its outcome, how long its
-    /// build took and how long it ran.
+    /// Runs a test with these files in place of the workspace's own. Returns its outcome, the
+    /// duration of the build and the duration of the test.
     pub(super) fn test(
         &self,
         files: &BTreeMap<String, String>,
@@ -73,8 +74,8 @@ impl Scratch {
         })
     }
 
-    /// Does something with these files in place of the workspace's own, which are put back before
-    /// it returns.
+    /// Calls `act` with these files in place of the workspace's own, and restores them before it
+    /// returns.
     fn with<T>(&self, files: &BTreeMap<String, String>, act: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let mut originals = BTreeMap::new();
         for (path, text) in files {
@@ -90,7 +91,7 @@ impl Scratch {
         result
     }
 
-    /// Has cargo build something.
+    /// Builds with cargo.
     fn built(&self, arguments: &[&str]) -> Result<(), String> {
         let done = self.cargo(&[arguments, &["--message-format", "short"]].concat(), PATIENCE)?;
         if done.success {
@@ -100,8 +101,8 @@ impl Scratch {
         Err(error.trim().to_owned())
     }
 
-    /// Runs cargo in the copy. The dev profile, without line numbers: an optimised build takes
-    /// longer than it saves.
+    /// Runs cargo in the copy, with the dev profile without debug information: an optimised build
+    /// takes longer than it saves.
     fn cargo(&self, arguments: &[&str], patience: Duration) -> Result<Done, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -112,8 +113,8 @@ impl Scratch {
     }
 }
 
-/// Makes `to` the same as `from`: hidden files, and folders that hold what can be made again, are
-/// left out.
+/// Makes `to` equal to `from`, without hidden files and without directories whose content can be
+/// regenerated.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut kept = BTreeSet::new();
     for entry in fs::read_dir(from)? {

@@ -1,4 +1,4 @@
-//! Compares an answer with what a case expects. No I/O.
+//! Comparison of an answer with the expectation of a case. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::table::{Case, Expected, Refusal, Request, Rules};
 
-/// What a server said to the last request that was sent.
+/// Answer of a server to the last request that was sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseAnswer {
-    /// Which request.
+    /// The request.
     pub on: Request,
     /// HTTP status.
     pub code: u16,
@@ -19,17 +19,17 @@ pub struct CaseAnswer {
     pub body: Value,
 }
 
-/// How an answer differs from what was expected.
+/// Difference between an answer and the expectation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// Accepted where a refusal was expected, or the other way round, or refused with another code.
+    /// Accepted instead of refused or the other way round, or refused with another code.
     #[error("{on} was answered {code}, expected {expected}: {message}")]
     Code {
-        /// Which request.
+        /// The request.
         on: Request,
         /// HTTP status.
         code: u16,
-        /// What was expected, in words.
+        /// Description of the expectation.
         expected: String,
         /// The server's message, if any.
         message: String,
@@ -37,25 +37,25 @@ pub enum Mismatch {
     /// The stored object differs.
     #[error("{0}")]
     Stored(String),
-    /// Other warnings than expected.
+    /// The warnings are not the expected ones.
     #[error("the warnings are {0:?}")]
     Warnings(Vec<String>),
-    /// A 400 in other words.
+    /// A 400 with another message.
     #[error("the message is {0:?}")]
     Message(String),
-    /// Other causes than expected; each with field and message.
+    /// The causes are not the expected ones; each has a field and a message.
     #[error("the causes are {0:?}")]
     Causes(Vec<(String, String)>),
-    /// There was no answer that could be judged.
+    /// No answer that can be judged.
     #[error("{0}")]
     NoAnswer(String),
 }
 
 impl Case {
-    /// Compares the answer to the last request sent with the expectation.
+    /// Compares the answer to the last request with the expectation.
     ///
     /// # Errors
-    /// The first difference.
+    /// Returns the first difference.
     pub fn judge(&self, rules: Rules, answer: &CaseAnswer) -> Result<(), Mismatch> {
         let accepted = matches!(answer.code, 200 | 201);
         match &self.expected {
@@ -99,7 +99,7 @@ impl CaseAnswer {
         Mismatch::Code { on: self.on, code: self.code, expected, message }
     }
 
-    /// Field and message of every cause.
+    /// Returns field and message of every cause.
     fn causes(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let causes = self.body["details"]["causes"].as_array().into_iter().flatten();
@@ -125,7 +125,7 @@ impl CaseAnswer {
     }
 }
 
-/// Where `found` lacks something that `wanted` names.
+/// Returns the first place where `found` lacks something that `wanted` has.
 fn first_difference(wanted: &Value, found: &Value, path: &str) -> Option<String> {
     match (wanted, found) {
         (Value::Null, _) if path.is_empty() => None,

@@ -1,9 +1,9 @@
-//! The table of good and bad objects of all kinds, and what an API server answers to each.
+//! Table of valid and invalid objects of all kinds, with the answer of an API server to each.
 //!
-//! `table.yaml` says what it holds and how it is to be read; its expectations are the answers of a
-//! real server (Kubernetes 1.34). The same table is played through any [`kube::Client`] ([`run`]):
-//! to the simulated API in this crate's tests, to a real API server by `stowage-e2e`. So schema and
-//! CEL rules, and the simulation of both, are held to one measure.
+//! `table.yaml` describes its own format. Its expectations are the answers of a real server
+//! (Kubernetes 1.34). The same table is played through any [`kube::Client`] ([`run`]): against the
+//! simulated API in this crate's tests, and against a real API server by `stowage-e2e`. So the
+//! schema, the CEL rules and their simulation are tested against the same expectations.
 
 mod judge;
 mod play;

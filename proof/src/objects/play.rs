@@ -1,5 +1,5 @@
-//! Plays cases through a client. Requests are raw, so that invalid objects can be sent and headers
-//! read.
+//! Playing cases through a client, with raw requests, so that invalid objects can be sent and
+//! headers can be read.
 
 use http::{Request as HttpRequest, header};
 use k8s_openapi::api::core::v1::Namespace;
@@ -12,20 +12,20 @@ use stowage_operator::api::{GROUP, VERSION};
 use super::judge::{CaseAnswer, Mismatch};
 use super::table::{Case, Request, Rules, SecondWrite};
 
-/// What came of one case.
+/// Result of one case.
 #[derive(Clone, Debug)]
 pub struct CaseOutcome {
     /// Name of the case.
     pub name: String,
-    /// Whether the server answered as expected.
+    /// `Ok` if the server answered as expected.
     pub result: Result<(), Mismatch>,
 }
 
-/// Plays the cases in a namespace made for it and deleted afterwards. The cluster must serve
-/// all kinds that these rules are about.
+/// Plays the cases in a namespace that is created for them and deleted afterwards. The cluster must
+/// serve all kinds of these rules.
 ///
 /// # Errors
-/// When the namespace can't be made or deleted.
+/// Returns an error if the namespace cannot be created or deleted.
 pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::Result<Vec<CaseOutcome>> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let metadata = ObjectMeta { generate_name: Some("object-table-".to_owned()), ..ObjectMeta::default() };
@@ -36,8 +36,8 @@ pub async fn run(client: &kube::Client, rules: Rules, cases: &[Case]) -> kube::R
     Ok(outcomes)
 }
 
-/// Plays the cases in this namespace. S3Backends get its name as the beginning of theirs. Every
-/// object is removed again before the next case; only an interrupted call leaves one behind.
+/// Plays the cases in this namespace. Names of S3Backends begin with its name. Every object is
+/// removed before the next case; only a call that is interrupted leaves one behind.
 pub async fn play(client: &kube::Client, rules: Rules, namespace: &str, cases: &[Case]) -> Vec<CaseOutcome> {
     let mut outcomes = Vec::with_capacity(cases.len());
     for (index, case) in cases.iter().enumerate().filter(|(_, case)| case.is_about(rules)) {
@@ -58,7 +58,7 @@ fn name_of(case: &Case, namespace: &str, index: usize) -> String {
     }
 }
 
-/// One case on its way.
+/// One case while it is played.
 struct Player<'a> {
     client: &'a kube::Client,
     namespace: &'a str,
@@ -67,7 +67,7 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    /// Sends the requests up to the last, or to the first that fails, and tidies up.
+    /// Sends the requests up to the last one or the first that fails, and removes the object.
     async fn play(&self) -> Result<CaseAnswer, String> {
         let created = self.write(Request::Create, "POST", &self.collection(), &self.whole(&self.case.create)).await?;
         if created.code != 201 {
@@ -103,14 +103,14 @@ impl Player<'_> {
         }
     }
 
-    /// Takes the object away, whatever finalizers it has.
+    /// Deletes the object after removing its finalizers.
     async fn remove(&self) -> Result<(), String> {
         let item = self.item();
         self.write(Request::Update, "PATCH", &item, &json!({"metadata": {"finalizers": null}})).await?;
         self.write(Request::Update, "DELETE", &item, &json!({})).await.map(|_| ())
     }
 
-    /// The object with its envelope.
+    /// Fills in `apiVersion`, `kind` and metadata where absent.
     fn whole(&self, object: &Value) -> Value {
         let mut object = object.clone();
         let fill = |place: &mut Value, value: &str| {
@@ -164,7 +164,7 @@ impl Player<'_> {
     }
 }
 
-/// The text of `299 - "text"`, a quoted string of HTTP.
+/// Returns the text of a warning, `299 - "text"`, where the text is an HTTP quoted string.
 fn warning_text(header: &str) -> Option<String> {
     let quoted = header.splitn(3, ' ').nth(2)?;
     let inner = quoted.trim().strip_prefix('"')?.strip_suffix('"')?;

@@ -1,9 +1,9 @@
-//! The table as types.
+//! Types of the table.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Which kind of object a case is about.
+/// Kind of a case's object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Kind {
     /// `BucketClaim`, in a namespace.
@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind's name in manifests.
+    /// Returns the kind as in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BucketClaim => "BucketClaim",
@@ -24,7 +24,7 @@ impl Kind {
         }
     }
 
-    /// The kind's name in paths.
+    /// Returns the resource name in paths.
     pub fn plural(self) -> &'static str {
         match self {
             Self::BucketClaim => "bucketclaims",
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Whether its objects are in namespaces.
+    /// Returns true if its objects are in namespaces.
     pub fn is_namespaced(self) -> bool {
         match self {
             Self::BucketClaim | Self::BucketAccess => true,
@@ -42,21 +42,21 @@ impl Kind {
     }
 }
 
-/// The `fieldValidation` parameter of a case's requests: what becomes of fields that the schema
-/// doesn't know.
+/// The `fieldValidation` parameter of a case's requests: how the server treats fields that the
+/// schema does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum FieldValidation {
-    /// The request is refused.
+    /// Refuse the request.
     #[default]
     Strict,
-    /// They are dropped, with a warning.
+    /// Drop the fields with a warning.
     Warn,
-    /// They are dropped in silence.
+    /// Drop the fields silently.
     Ignore,
 }
 
 impl FieldValidation {
-    /// As it stands in a URL.
+    /// Returns the value of the query parameter.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Strict => "Strict",
@@ -85,10 +85,10 @@ impl std::fmt::Display for Request {
     }
 }
 
-/// What is sent after the POST.
+/// Second request of a case, after the POST.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SecondWrite {
-    /// Nothing.
+    /// No request.
     Nothing,
     /// A PUT of this whole object.
     Put(Value),
@@ -96,43 +96,44 @@ pub enum SecondWrite {
     MergePatch(Value),
 }
 
-/// Which definitions the server has: some refusals are worded better by ours than by the reference.
+/// CustomResourceDefinitions that the server has. The project's own have better messages for some
+/// refusals than the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// The definitions generated from this project's types.
+    /// Definitions generated from this project's types.
     Project,
-    /// The definitions written by hand that the project's must agree with.
+    /// Handwritten definitions that the project's must agree with.
     Reference,
 }
 
-/// How the last request of a case is answered.
+/// Expected answer to the last request of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expected {
-    /// It succeeds.
+    /// The request succeeds.
     Accepted {
-        /// A part of the object in the answer; `{}` in it means an empty object, lists stand whole.
+        /// Part of the object in the answer. `{}` in it means an empty object; lists must be equal.
         stored: Value,
-        /// Paths that the object in the answer does not have, such as `spec.quota`.
+        /// Paths that are absent in the answer's object, such as `spec.quota`.
         absent: Vec<String>,
-        /// One part per warning, in any order.
+        /// One substring per warning, in any order.
         warnings: Vec<String>,
     },
-    /// It is refused.
+    /// The request is refused.
     Refused {
-        /// Which request.
+        /// The request.
         on: Request,
         /// HTTP status: 422 (schema, CEL) or 400 (not decodable, unknown fields).
         code: u16,
-        /// 422: field of one of the causes. 400: a text that the message names the field with.
+        /// 422: field of one of the causes. 400: text by which the message names the field.
         field: String,
-        /// In the words of [`Rules::Project`].
+        /// Messages with [`Rules::Project`].
         project: Refusal,
-        /// In the words of [`Rules::Reference`].
+        /// Messages with [`Rules::Reference`].
         reference: Refusal,
     },
 }
 
-/// How a refusal is worded.
+/// Messages of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The essential part of the message.
@@ -141,28 +142,28 @@ pub struct Refusal {
     pub also: Vec<String>,
 }
 
-/// One conversation with the server.
+/// A case: one or two writes and the expected answer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Row")]
 pub struct Case {
-    /// What the case shows, in a sentence.
+    /// Description of the case, in a sentence.
     pub name: String,
     /// Kind of the object.
     pub kind: Kind,
     /// The object to POST; `apiVersion`, `kind`, name and namespace are filled in where absent.
     pub create: Value,
-    /// Whether the object is DELETEd after its creation (a finalizer of its own keeps it).
+    /// True to DELETE the object after its creation (its finalizer keeps it).
     pub deleting: bool,
     /// The second write.
     pub then: SecondWrite,
-    /// For both writes.
+    /// Field validation of both writes.
     pub field_validation: FieldValidation,
-    /// How the last of them is answered.
+    /// Expected answer to the last write.
     pub expected: Expected,
 }
 
 impl Case {
-    /// Whether these definitions have the kind.
+    /// Returns true if these definitions have the kind.
     pub fn is_about(&self, rules: Rules) -> bool {
         match rules {
             Rules::Project => true,
@@ -170,29 +171,30 @@ impl Case {
         }
     }
 
-    /// The request that the expectation is about, if all before it succeed.
+    /// Returns the request that the expectation is about, if all before it succeed.
     pub fn last(&self) -> Request {
         if self.then == SecondWrite::Nothing { Request::Create } else { Request::Update }
     }
 }
 
-/// The table of this project.
+/// Returns the table of this project.
 ///
 /// # Panics
-/// Never: it is part of this crate, and a test reads it.
+/// Never: the table is part of this crate, and a test parses it.
 pub fn cases() -> Vec<Case> {
     parse(include_str!("table.yaml")).expect("the table of this crate is well formed")
 }
 
-/// Reads a table.
+/// Parses a table.
 ///
 /// # Errors
-/// When the text is no YAML, or a case is incomplete or contradicts itself; says where.
+/// Returns an error with the location if the text is no YAML, or if a case is incomplete or
+/// contradicts itself.
 pub fn parse(text: &str) -> Result<Vec<Case>, String> {
     serde_saphyr::from_str(text).map_err(|error| error.to_string())
 }
 
-/// A case as it is written.
+/// A case as written in the table.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Row {

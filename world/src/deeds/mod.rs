@@ -1,9 +1,9 @@
-//! Deeds: what people did in a running simulator, step by step, as `stowage-sim history` writes it
-//! down and `stowage-proof replay --history` does it again.
+//! Recordings of user actions in a running simulator, step by step. `stowage-sim history` writes
+//! them, and `stowage-proof replay --history` plays them again.
 //!
-//! Plain data. A step is a write as it was sent to the Kubernetes API, a move of the clock, or the
-//! operator that starts or stops. What the operator did is not in it: it does so again. Nor is what
-//! Secrets hold: `redact` puts other words there.
+//! A recording is plain data. A step is a write that was sent to the Kubernetes API, a move of the
+//! clock, or a start or stop of the operator. Actions of the operator are not recorded, because it
+//! performs them again. Values of Secrets are not recorded either: `redact` replaces them.
 
 mod redact;
 
@@ -18,91 +18,91 @@ use serde_json::Value;
 
 pub use redact::StandIns;
 
-/// Most steps of a history.
+/// Maximum number of steps in a recording.
 pub const MOST_STEPS: usize = 10_000;
 
-/// Most time that a history takes, its leaps included: a hundred years.
+/// Maximum duration of a recording, including moves of the clock: a hundred years.
 const MOST_TIME: SignedDuration = SignedDuration::from_hours(100 * 366 * 24);
 
-/// What a written history begins with, for whoever opens the file.
+/// Comment at the top of a recording file.
 const HEAD: &str = "\
 # What was done in a simulator: stowage-proof replay --history plays it again.
 # Of Secrets only names are true: values are replaced, the same one for the same value. All else
 # stands as it was sent. What the operator did is not in it, nor what went through the gateway.
 ";
 
-/// What people did.
+/// A recording of user actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Deeds {
-    /// What there was before the first step.
+    /// State before the first step.
     pub began: Began,
-    /// Whether ObjectBucketClaims are served.
+    /// True if ObjectBucketClaims are served.
     #[serde(default)]
     pub obc: bool,
-    /// What was done, in order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
-    /// How long it went on after the last step.
+    /// Duration after the last step.
     #[serde(serialize_with = "compact::required")]
     pub afterwards: SignedDuration,
-    /// The calls that faults befell.
+    /// Calls that met a fault.
     #[serde(default)]
     pub met: Vec<Met>,
-    /// What else was done.
+    /// Writes that were not recorded.
     #[serde(default)]
     pub left_out: LeftOut,
 }
 
-/// A call that a fault befell.
+/// A call that met a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Met {
-    /// The fault, as it stands in the plan.
+    /// The fault as written in the plan.
     pub fault: String,
     /// The call.
     pub call: String,
 }
 
-/// What there was before the first step.
+/// State before the first step of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Began {
-    /// Nothing.
+    /// An empty simulator.
     #[default]
     Empty,
-    /// What a directory held.
+    /// The contents of a data directory.
     WithData,
-    /// What a snapshot held.
+    /// The contents of a snapshot.
     FromSnapshot,
 }
 
-/// What was done and is no step, in numbers of writes.
+/// Numbers of writes that are not steps of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LeftOut {
-    /// Came when there was no more room: these and all that follow.
+    /// Writes after the recording was full.
     pub beyond_room: u64,
-    /// Of a form that isn't read.
+    /// Writes in a format that is not supported.
     pub unread: u64,
-    /// Events and Leases of others.
+    /// Writes to Events and Leases by others.
     pub routine: u64,
 }
 
-/// One thing that somebody did.
+/// One recorded action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How long after the step before; of the first, after the beginning.
+    /// Time since the previous step; for the first step, since the beginning.
     #[serde(serialize_with = "compact::required")]
     pub after: SignedDuration,
-    /// What.
+    /// The action.
     #[serde(flatten)]
     pub deed: Deed,
-    /// What was sent along; null for nothing.
+    /// Body of the request; null if there is none.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub with: Value,
 }
 
-/// What somebody did. A write is told by path and query at the Kubernetes API.
+/// A recorded action. A write has path and query at the Kubernetes API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Deed {
@@ -110,34 +110,34 @@ pub enum Deed {
     Create(String),
     /// PUT.
     Replace(String),
-    /// PATCH, as server-side apply.
+    /// PATCH with server-side apply.
     Apply(String),
-    /// PATCH, as a merge patch.
+    /// PATCH with a merge patch.
     MergePatch(String),
-    /// PATCH, as a JSON patch.
+    /// PATCH with a JSON patch.
     JsonPatch(String),
-    /// PATCH, as a strategic merge patch.
+    /// PATCH with a strategic merge patch.
     StrategicPatch(String),
     /// DELETE.
     Delete(String),
-    /// Time was moved ahead, while no operator was at work.
+    /// The clock was moved ahead while no operator was running.
     Advance(#[serde(serialize_with = "compact::required")] SignedDuration),
-    /// The operator of the simulator.
+    /// A start or stop of the simulator's operator.
     Operator(Shift),
 }
 
-/// What the operator does.
+/// Start or stop of the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Shift {
-    /// It starts.
+    /// The operator starts.
     Starts,
-    /// It is told to end, and does.
+    /// The operator is stopped and ends.
     Stops,
 }
 
 impl Deed {
-    /// As what a request is sent; `None` for what is no write.
+    /// Returns method, path and content type of the request; `None` if the action is not a write.
     pub fn request(&self) -> Option<(Method, &str, &'static str)> {
         Some(match self {
             Self::Create(place) => (Method::POST, place, "application/json"),
@@ -151,7 +151,7 @@ impl Deed {
         })
     }
 
-    /// The write that is so sent; `None` for another form of patch.
+    /// Returns the write for a request; `None` for any other patch format.
     pub fn of(method: &Method, content_type: &str, place: String) -> Option<Self> {
         Some(match (method.as_str(), content_type) {
             ("POST", _) => Self::Create(place),
@@ -165,7 +165,7 @@ impl Deed {
         })
     }
 
-    /// What a write is of, as the API server reads it.
+    /// Returns the write as a call of the Kubernetes API.
     pub fn call(&self) -> Option<KubeCall> {
         let (method, place, _) = self.request()?;
         Some(KubeCall::read(&method, &place.parse::<Uri>().ok()?))
@@ -185,7 +185,7 @@ impl Deed {
 }
 
 impl fmt::Display for Step {
-    /// `a user applies bucketclaims team-a/photos`: never what is in it.
+    /// Formats `a user applies bucketclaims team-a/photos`, never the content of the object.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.deed {
             Deed::Advance(by) => return write!(f, "time is moved {by:#} ahead"),
@@ -207,10 +207,10 @@ impl fmt::Display for Step {
 }
 
 impl Deeds {
-    /// Reads what [`Deeds::text`] wrote.
+    /// Parses the output of [`Deeds::text`].
     ///
     /// # Errors
-    /// In one sentence, without what stands in the text.
+    /// Returns one sentence that does not quote the text.
     pub fn read(text: &str) -> Result<Self, String> {
         let value: Value = match text.trim_start().starts_with('{') {
             true => serde_json::from_str(text).map_err(|error| error.to_string())?,
@@ -239,10 +239,10 @@ impl Deeds {
         Ok(deeds)
     }
 
-    /// As a file: YAML, or JSON where YAML would be read otherwise.
+    /// Returns the recording as YAML, or as JSON if the YAML would be parsed differently.
     ///
     /// # Errors
-    /// In one sentence, where it can't be written.
+    /// Returns one sentence if it cannot be serialized.
     pub fn text(&self) -> Result<String, String> {
         let value = serde_json::to_value(self).map_err(|error| error.to_string())?;
         if let Ok(yaml) = serde_saphyr::to_string(&value) {
@@ -254,7 +254,7 @@ impl Deeds {
         serde_json::to_string_pretty(&value).map_err(|error| error.to_string())
     }
 
-    /// What has to be known of it before it is believed, a sentence each.
+    /// Returns the limitations of the recording, one sentence each.
     pub fn caveats(&self) -> Vec<String> {
         let LeftOut { beyond_room, unread, .. } = self.left_out;
         let began = match self.began {
@@ -315,7 +315,7 @@ mod tests {
     #[case("{began: empty, steps: [{after: 1s, advance: 900000h}], afterwards: 1s}", "a hundred years")]
     #[case("{began: empty, steps: [], afterwards: 1s, more: 1}", "unknown field")]
     fn what_is_none_is_refused(#[case] text: &str, #[case] why: &str) {
-        // Not JSON, which braces would make of it.
+        // The comment keeps the parser from treating the braces as JSON.
         let refused = Deeds::read(&format!("# a remark\n{text}")).expect_err("it is none");
         assert!(refused.contains(why), "{refused}");
     }

@@ -1,4 +1,4 @@
-//! Other words in place of what Secrets hold.
+//! Redaction of Secret values.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,24 @@ use sha2::{Digest, Sha256};
 
 use super::Deed;
 
-/// Where kubectl keeps all that was applied before, a Secret's values among it.
+/// Annotation in which kubectl stores the applied object, including a Secret's values.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The same as a step of a JSON pointer.
+/// The annotation as a segment of a JSON pointer.
 const LAST_APPLIED_STEP: &str = "kubectl.kubernetes.io~1last-applied-configuration";
 
-/// What an API server makes of an object, and only it: true of one cluster alone.
+/// Metadata that only the API server sets. It is valid in a single cluster only.
 const OF_SERVER: [&str; 6] = ["resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink"];
 
-/// Words that stand in for the values of Secrets: the same one for the same value, wherever it
-/// stands.
+/// Placeholders for values of Secrets. Equal values have equal placeholders everywhere.
 #[derive(Clone, Debug, Default)]
 pub struct StandIns {
-    /// Which word it is, by the hash of the value.
+    /// Number of the placeholder, by the hash of the value.
     known: BTreeMap<[u8; 32], usize>,
 }
 
 impl StandIns {
-    /// Puts them into what is sent with a write, and takes out what only holds in the cluster that
-    /// it was sent to.
+    /// Replaces values of Secrets in the body of a write, and removes fields that are valid only in
+    /// the original cluster.
     pub fn redact(&mut self, deed: &Deed, with: &mut Value) {
         forget(with);
         let Some(call) = deed.call() else { return };
@@ -71,7 +70,7 @@ impl StandIns {
         }
     }
 
-    /// Replaces every text in it, in Base64 or not.
+    /// Replaces every string in a value, either plain or Base64.
     fn replace(&mut self, value: &mut Value, encoded: bool) {
         match value {
             Value::String(text) if encoded => {
@@ -92,7 +91,7 @@ impl StandIns {
     }
 }
 
-/// Takes out what kubectl has applied before, wherever it stands.
+/// Removes kubectl's annotation at any depth.
 fn forget(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -104,8 +103,8 @@ fn forget(value: &mut Value) {
     }
 }
 
-/// Takes out of an object what the server made of it. A status is the server's too, but where it is
-/// what is written.
+/// Removes the fields that the server sets from an object. The status is one of them, unless it is
+/// the part that is written.
 fn strip(object: &mut Value, is_part: bool) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         OF_SERVER.iter().for_each(|field| drop(metadata.remove(*field)));
@@ -118,8 +117,8 @@ fn strip(object: &mut Value, is_part: bool) {
     }
 }
 
-/// Whether an operation of a JSON patch is about what the server makes, or about what kubectl has
-/// applied.
+/// Returns true if an operation of a JSON patch is about a field that the server sets, or about
+/// kubectl's annotation.
 fn is_of_server(operation: &Value) -> bool {
     let path = operation["path"].as_str().unwrap_or_default();
     path.rsplit('/').next() == Some(LAST_APPLIED_STEP)

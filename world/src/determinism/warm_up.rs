@@ -1,4 +1,4 @@
-//! First use of the statics that draw random numbers once in a process.
+//! First use of statics that draw random numbers once per process.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
@@ -13,7 +13,7 @@ use seeded::VirtualClock;
 
 use crate::installation::definitions;
 
-/// An S3 store that is always too busy, which is what brings the SDK's retry buckets to life.
+/// An S3 store that always answers 503, to initialize the SDK's retry buckets.
 #[derive(Debug)]
 struct Busy;
 
@@ -24,16 +24,16 @@ impl HttpConnector for Busy {
     }
 }
 
-/// Uses each such static, to no other effect.
+/// Uses each of these statics, with no other effect.
 pub(super) async fn draw_once() {
-    // The SDK draws a number for the span of each call. Where no subscriber was ever set in the
-    // process, and so for `log` alone, it is drawn though nobody listens; as soon as another thread
-    // sets one, it is not.
+    // The SDK draws a number for the span of each call. If no subscriber was ever set in the
+    // process, the `log` fallback makes it draw although nothing listens; once another thread sets
+    // a subscriber, it does not. Setting one here makes all runs equal.
     drop(tracing::subscriber::set_default(tracing::subscriber::NoSubscriber::default()));
 
     drop(kube::runtime::reflector::store::<ConfigMap>());
 
-    // The schemas that all clusters share, and the tables of what compiles their rules.
+    // The schemas that all clusters share, and the tables of the CEL compiler.
     let cluster = Cluster::new(VirtualClock::new().clock(), 0);
     for definition in definitions() {
         cluster.serve(definition).expect("the project's own CRDs are valid");
@@ -47,6 +47,6 @@ pub(super) async fn draw_once() {
         .retry_config(RetryConfig::standard().with_max_attempts(2))
         .http_client(http_client_fn(|_, _| SharedHttpConnector::new(Busy)))
         .build();
-    // Fails, as it is meant to.
+    // The call is expected to fail.
     let _busy = Client::from_conf(config).list_buckets().send().await;
 }

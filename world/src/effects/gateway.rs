@@ -1,31 +1,30 @@
-//! The faults of the gateway's calls that the operator's never meet: those of bodies that flow, and
-//! of a store that speaks of us.
+//! Faults that only the gateway's calls can have: faults of streamed bodies, and store messages
+//! that contain the gateway's key and the store's address.
 
 use faults::{
     Application, CallFault, CallKind, Calls, Fault, KubeFault, KubeVerb, Row, S3Operation, Trace, Vocabulary,
 };
 
-/// What can happen to a body on its way between gateway and store, and what a store may say of the
-/// gateway.
+/// A fault of a body between gateway and store, or of a store's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GatewayFault {
-    /// The connection breaks when half of the answer's body has come.
+    /// The connection breaks after half of the answer's body.
     CutAnswer,
     /// The second half of the answer's body never comes.
     StallAnswer,
-    /// The store's end of the connection breaks when the first bytes of the request's body are
-    /// there; nothing is carried out.
+    /// The store closes the connection after the first bytes of the request's body, and does not
+    /// carry out the request.
     CutRequest,
-    /// The store answers 200 before it has read the body, and reads none of it.
+    /// The store answers 200 before it has read the body, and never reads it.
     EarlySuccess,
-    /// The store refuses our signature, with our key and its own address in the text: 403, or 200
-    /// where it works for long.
+    /// The store reports an invalid signature, with the gateway's key and its own address in the
+    /// text. The status is 403, or 200 for operations that take long.
     NamesUs,
-    /// The store refuses the request, with our key and its own address in the message: 400.
+    /// The store answers 400 with the gateway's key and its own address in the message.
     QuotesUs,
 }
 
-/// The faults of the gateway's calls.
+/// A fault of a gateway's call.
 pub type OfGateway = Fault<GatewayFault>;
 
 const CALLS: Calls = Calls::s3(|_| true, "S3 calls");
@@ -62,9 +61,11 @@ fn stores_body(operation: S3Operation) -> bool {
     matches!(operation.name(), "PutObject" | "UploadPart")
 }
 
-/// Whether a fault of the gateway's calls is worth trying: what others do to a bucket, and what
-/// happens to a process, is not about its calls; and a watch without an answer is ended by the
-/// client's own deadline, which there is none of in one process.
+/// Returns true if a fault makes sense for a call of the gateway.
+///
+/// Excluded are changes that third parties make to a bucket, and faults of a process, because they
+/// are not about the gateway's calls. Excluded are also watches without an answer: only the
+/// client's own deadline ends them, and there is none within one process.
 pub fn is_of_gateway(fault: OfGateway, kind: CallKind) -> bool {
     use faults::S3Fault as S3;
     match fault {
@@ -72,7 +73,7 @@ pub fn is_of_gateway(fault: OfGateway, kind: CallKind) -> bool {
         Fault::Call(CallFault::Hang) => !matches!(kind, CallKind::Kube(KubeVerb::List | KubeVerb::Watch)),
         Fault::Call(_) | Fault::Project(_) => true,
         Fault::Kube(KubeFault::WatchSilent) => false,
-        // What is asked for by name is answered as it stands: that is read with a quorum.
+        // A GET by name is never stale: it is a quorum read.
         Fault::Kube(KubeFault::Stale { .. }) => kind != CallKind::Kube(KubeVerb::Get),
         Fault::Kube(_) => true,
         Fault::S3(fault) => !matches!(
@@ -90,14 +91,14 @@ pub fn is_of_gateway(fault: OfGateway, kind: CallKind) -> bool {
     }
 }
 
-/// What the gateway called in a run.
+/// Calls of the gateway in a run.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayCalls {
-    /// All of it, by number.
+    /// All calls, by number.
     pub trace: Trace<GatewayFault>,
-    /// Calls before faults could happen.
+    /// Number of calls before faults could happen.
     pub before: u64,
-    /// Calls until all had come to its end.
+    /// Number of calls until the end.
     pub until: u64,
     /// Faults that met a call.
     pub fired: Vec<OfGateway>,

@@ -1,4 +1,4 @@
-//! Stowage's faults: those of [`faults`], and what users and third parties do to a claim, its
+//! Stowage's faults: those of [`faults`], and actions of users and third parties on a claim, its
 //! Secrets and its bucket.
 
 mod gateway;
@@ -16,7 +16,7 @@ pub use project::{Actor, Edit, StowageFault, Tampering};
 
 /// A fault of any family.
 pub type Fault = faults::Fault<StowageFault>;
-/// Which fault at which effect.
+/// A plan: faults, each at one or more effects.
 pub type Plan = faults::Plan<StowageFault>;
 /// One fault at one effect.
 pub type Entry = faults::Entry<StowageFault>;
@@ -31,7 +31,7 @@ pub type Trace = faults::Trace<StowageFault>;
 /// One effect.
 pub type Line = faults::Line<StowageFault>;
 
-/// Which fault at which call of the gateway.
+/// A plan for the calls of the gateway.
 pub type GatewayPlan = faults::Plan<GatewayFault>;
 /// The calls of all gateways of one run.
 pub type GatewayEffects = faults::Effects<GatewayFault>;

@@ -1,45 +1,45 @@
-//! The faults that only Stowage knows: people's hands, the gateway's lag, clocks that are off.
+//! Faults that only Stowage has: edits by people, the gateway's lag, clocks that are off.
 
 use faults::{Application, Calls, KubeVerb, Lasts, Parameter, Row, S3Operation, Vocabulary, words};
 
-/// What is done to what belongs to a claim, by people and by programs other than the operator.
+/// A change by users and by programs other than the operator to something that belongs to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StowageFault {
-    /// Somebody's wall clock is off, from the beginning of the run to its end.
+    /// A wall clock is off from the beginning of the run to its end.
     Skew {
-        /// Whose.
+        /// Actor that has the clock.
         actor: Actor,
-        /// Seconds that it is ahead; negative ones behind.
+        /// Seconds that it is ahead; negative if behind.
         seconds: i32,
     },
-    /// From this write on, the gateway hears of each change of a Secret this late, for the rest of
+    /// From this write on, the gateway observes each change of a Secret this late, for the rest of
     /// the run.
     Lag {
-        /// Seconds that it is late.
+        /// Delay in seconds.
         seconds: u32,
     },
-    /// Right before the call, the claim that it concerns is deleted by hand, its finalizers
-    /// stripped, and made again: same name and spec, new UID.
+    /// Just before the call, the claim that it concerns is deleted by hand, with its finalizers
+    /// removed, and created again: same name and spec, new UID.
     Recreate,
-    /// Right before the call, a third party lays hands on what belongs to the claim that the call
-    /// concerns.
+    /// Just before the call, a third party changes an object that belongs to the claim that the
+    /// call concerns.
     Tamper(Tampering),
-    /// Right before the call, its user edits the claim that the call concerns.
+    /// Just before the call, the user edits the claim that the call concerns.
     Edit(Edit),
-    /// Right before the call, the bucket is deleted and made again for another claim by the same
-    /// account: it holds an object, and tags that name that claim.
+    /// Just before the call, the bucket is deleted and created again for another claim by the same
+    /// account, with one object, and tags that name that claim.
     Usurp {
-        /// Whether that claim has put nothing into it yet.
+        /// True if that claim has not stored any object yet.
         empty: bool,
     },
 }
 
 words! {
-    /// Who has a wall clock that may be off.
+    /// An actor with a wall clock that may be off.
     Actor {
         /// The operator.
         Operator = "operator",
-        /// The gateway, which ends keys by it.
+        /// The gateway, which expires keys by it.
         Gateway = "gateway",
         /// The store.
         Store = "store",
@@ -47,39 +47,39 @@ words! {
 }
 
 words! {
-    /// What a third party does. Where there is no such object it does nothing.
+    /// A change by a third party. It does nothing if the object does not exist.
     Tampering {
         /// Overwrites the key in the consumer Secret.
         EditConsumer = "edit-consumer",
-        /// Has the consumer Secret tell of the last generation that there can be, with the id that
+        /// Writes the highest possible generation into the consumer Secret, with the id that
         /// follows from it.
         ForgeConsumer = "forge-consumer",
-        /// Takes all data out of the consumer Secret.
+        /// Removes all data from the consumer Secret.
         EmptyConsumer = "empty-consumer",
         /// Deletes the consumer Secret.
         DeleteConsumer = "delete-consumer",
-        /// Takes all labels off the consumer Secret.
+        /// Removes all labels from the consumer Secret.
         RelabelConsumer = "relabel-consumer",
-        /// Takes the owner references off the consumer Secret.
+        /// Removes the owner references from the consumer Secret.
         DisownConsumer = "disown-consumer",
-        /// Takes all labels off the claim's internal Secrets.
+        /// Removes all labels from the claim's internal Secrets.
         RelabelInternal = "relabel-internal",
-        /// Puts a finalizer on the claim's internal Secrets, as a backup tool does, and takes it
-        /// off five minutes later.
+        /// Adds a finalizer to the claim's internal Secrets, as a backup tool does, and removes it
+        /// five minutes later.
         KeepInternal = "keep-internal",
-        /// Deletes the claim's internal Secrets that hold credentials.
+        /// Deletes the claim's credentials.
         DeleteCredential = "delete-credential",
         /// Deletes the claim's bucket record.
         DeleteRecord = "delete-record",
-        /// Takes all finalizers off the claim.
+        /// Removes all finalizers from the claim.
         StripFinalizers = "strip-finalizers",
     }
 }
 
 words! {
-    /// What the user of a claim changes in it.
+    /// An edit of a claim by its user.
     Edit {
-        /// `deletionPolicy: Retain`, without force.
+        /// `deletionPolicy: Retain` without `forceDelete`.
         Retain = "retain",
         /// `deletionPolicy: Delete`.
         Delete = "delete",
@@ -87,17 +87,17 @@ words! {
         Force = "force",
         /// `forceDelete: false`.
         NoForce = "no-force",
-        /// A new value of the annotation that asks for a rotation.
+        /// A new value of the annotation that requests a rotation.
         Rotate = "rotate",
         /// A new value of the annotation that revokes every key.
         Revoke = "revoke",
         /// Another quota.
         Quota = "quota",
-        /// Another name for the consumer Secret.
+        /// Another name of the consumer Secret.
         Rename = "rename",
-        /// The annotation that pauses the claim.
+        /// Adds the annotation that pauses the claim.
         Pause = "pause",
-        /// That annotation gone.
+        /// Removes the annotation that pauses the claim.
         Resume = "resume",
     }
 }
@@ -108,7 +108,7 @@ const ON_BUCKETS: Calls = Calls::s3(S3Operation::is_on_bucket, "S3 calls on a bu
 
 impl Vocabulary for StowageFault {
     fn all() -> Vec<Self> {
-        // An operator that is behind the API server by more lets a rotation wait for as long.
+        // If the operator is further behind the API server, a rotation waits that much longer.
         let operator = [3600, -45].map(|seconds| Self::Skew { actor: Actor::Operator, seconds });
         let gateway = [45, -45].map(|seconds| Self::Skew { actor: Actor::Gateway, seconds });
         let store = [3600, -3600].map(|seconds| Self::Skew { actor: Actor::Store, seconds });
@@ -157,7 +157,7 @@ mod tests {
     fn the_guide_has_every_fault_with_what_may_stand_in_its_brackets() {
         let guide = include_str!("../../../docs/reference/faults.md");
         let forms = Fault::forms(None);
-        // In a table, `|` is written with a backslash.
+        // In a Markdown table, `|` is escaped with a backslash.
         let shown = |form: &&str| guide.contains(&format!("`{}`", form.replace('|', r"\|")));
         let missing: Vec<&str> = forms.split(", ").filter(|form| !shown(form)).collect();
         assert!(missing.is_empty(), "docs/reference/faults.md does not have {}", missing.join(", "));

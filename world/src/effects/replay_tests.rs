@@ -1,5 +1,5 @@
-//! The same seed and plan give the same trace: under a real `kube::Client` with a `Controller`, and
-//! under the real AWS SDK with its jittered retries, in one process and in two.
+//! Determinism of traces: equal seeds and plans give equal traces, with a real `kube::Client` and
+//! `Controller`, and with the real AWS SDK and its jittered retries, in one process and in two.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -27,7 +27,7 @@ use tower::{BoxError, Layer, ServiceExt};
 use super::*;
 use crate::determinism::run_seeded;
 
-/// How often each object has been patched.
+/// Number of patches of each object.
 type Patches = Arc<Mutex<BTreeMap<String, u64>>>;
 
 const OBJECTS: usize = 12;
@@ -35,7 +35,7 @@ const PLAN: &str = "#40 crash(after-effect); kube:patch configmaps@12 crash(afte
     kube:patch configmaps@3 conflict; kube:patch configmaps@5 lost-answer; s3:CreateBucket@2 lost-answer; \
     s3:CreateBucket@6 slow(700); s3:PutBucketTagging slow-down";
 
-/// A Kubernetes API with config maps that count their patches.
+/// A Kubernetes API with ConfigMaps that count their patches.
 async fn kubernetes(patches: Patches, request: Request<Body>) -> Result<Response<Body>, BoxError> {
     let call = KubeCall::read(request.method(), request.uri());
     let object = |name: &str| -> Value { json!({"metadata": {"name": name, "namespace": "team-a"}}) };
@@ -82,7 +82,8 @@ fn s3(effects: &Effects, instance: &Instance) -> aws_sdk_s3::Client {
         .endpoint_url("http://s3.local")
         .force_path_style(true)
         .retry_config(RetryConfig::standard().with_max_attempts(3))
-        // The default partition's budget is the process's: what one run spends the next would lack.
+        // The default partition has one budget per process, which one run would use up for the
+        // next.
         .retry_partition(RetryPartition::custom("run").build())
         .sleep_impl(aws_smithy_async::rt::sleep::TokioSleep::new())
         .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(connector.clone())))
@@ -91,7 +92,7 @@ fn s3(effects: &Effects, instance: &Instance) -> aws_sdk_s3::Client {
 }
 
 async fn reconcile(claims: Api<ConfigMap>, s3: aws_sdk_s3::Client, name: String) -> Result<(), BoxError> {
-    // Draws from each source of randomness, so that a difference in any shows in the trace.
+    // Draws from each source of randomness, so that a difference in any of them shows in the trace.
     let nap = fastrand::u64(1..50);
     tokio::time::sleep(Duration::from_millis(nap)).await;
     s3.create_bucket().bucket(&name).send().await?;
@@ -106,8 +107,8 @@ async fn reconcile(claims: Api<ConfigMap>, s3: aws_sdk_s3::Client, name: String)
     Ok(())
 }
 
-/// An operator of one reconciler: a bucket, its tags, then a patch of the object; every failure is
-/// tried again later.
+/// An operator with one reconciler: it creates a bucket, tags it, then patches the object, and
+/// retries every failure later.
 async fn operator(effects: Effects, instance: Instance, patches: Patches) {
     let api = tower::service_fn(move |request| kubernetes(Arc::clone(&patches), request));
     let client = kube::Client::new(effects.kube_layer(&instance).layer(api), "team-a");
@@ -128,7 +129,7 @@ async fn operator(effects: Effects, instance: Instance, patches: Patches) {
         .await;
 }
 
-/// A minute of the operator, started anew after each crash.
+/// Runs the operator for a minute and restarts it after each crash.
 async fn minute() -> Trace {
     let effects = Effects::new(PLAN.parse().expect("a good plan"));
     let patches = Patches::default();
@@ -158,7 +159,8 @@ fn a_seed_decides_the_trace() {
     assert_eq!(first.lines().last().map(|line| line.instance), Some(3), "{first}");
 }
 
-/// Environment variable by which the test below has itself run once more, to print what it sees.
+/// Environment variable with which the test below runs itself in a child process, to print its
+/// hashes.
 const CHILD: &str = "STOWAGE_TEST_PRINT_TRACE_HASH";
 const TEST: &str = "two_processes_agree_from_their_first_run_on";
 const MARK: &str = "trace hashes: ";

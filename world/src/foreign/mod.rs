@@ -1,30 +1,30 @@
-//! Kinds of others that a world may have besides: ObjectBucketClaims and ObjectBuckets as there are
-//! in clusters (spec §9), and storage classes.
+//! CustomResourceDefinitions of other projects that a world may have: ObjectBucketClaims and
+//! ObjectBuckets as found in clusters (spec §9), and storage classes.
 
 use kube_sim::ReadDefinition;
 
 use super::manifests;
 
-/// Whose definitions of ObjectBucketClaims and ObjectBuckets there are.
+/// Origin of the definitions of ObjectBucketClaims and ObjectBuckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Foreign {
-    /// Those of Rook: everything is kept.
+    /// Rook's definitions, which keep all fields.
     Rook,
-    /// Those of NooBaa: of a status the phase alone.
+    /// NooBaa's definitions, which keep only the phase of a status.
     NooBaa,
-    /// Those of the chart.
+    /// The chart's definitions.
     Own,
 }
 
 impl Foreign {
-    /// The definitions, with that of storage classes.
+    /// Returns the definitions, including storage classes.
     pub(super) fn definitions(self) -> Vec<ReadDefinition> {
         let mut all = self.object_buckets();
         all.extend(read(include_str!("storageclass.yaml")));
         all
     }
 
-    /// The definitions of ObjectBucketClaims and ObjectBuckets alone.
+    /// Returns only the definitions of ObjectBucketClaims and ObjectBuckets.
     pub fn object_buckets(self) -> Vec<ReadDefinition> {
         read(match self {
             Self::Rook => include_str!("rook.yaml"),

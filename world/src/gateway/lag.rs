@@ -1,4 +1,4 @@
-//! An API server whose answers come late: a layer under a client of it.
+//! A client layer that delays the answers of an API server.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use tower::{BoxError, service_fn};
 
 use super::late::late;
 
-/// The same client, but that each piece of what is read comes so late as `lag` says when it is
-/// there. Answers to writes come at once.
+/// Wraps a client so that each chunk of a read is delayed by the current value of `lag`. Answers to
+/// writes are not delayed.
 pub(super) fn late_watches(client: Client, lag: impl Fn() -> Duration + Clone + Send + Sync + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     let service = service_fn(move |request: Request<Body>| {

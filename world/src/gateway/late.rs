@@ -1,4 +1,4 @@
-//! What a gateway is told, late: as when its watch lags behind.
+//! Delayed streams, to simulate a gateway whose watch lags.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,8 +6,9 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use tokio::time::{Instant, sleep_until};
 
-/// Passes on what comes from a stream, each item so long after it came as `lag` says at that time,
-/// in order. Without a lag at once. Ends where the source does, once all of it was passed on.
+/// Forwards the items of a stream in order, each delayed by the value of `lag` when it arrived.
+/// Without a lag, items are forwarded at once. Ends when the source has ended and all items were
+/// forwarded.
 pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration) -> impl Stream<Item = T> {
     let source = Box::pin(source.fuse());
     futures::stream::unfold((source, VecDeque::new(), lag), |(mut source, mut waiting, lag)| async move {
@@ -23,7 +24,7 @@ pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration)
                     return Some((item, (source, waiting, lag)));
                 }
                 item = source.next(), if !source.is_done() => {
-                    // What still waits comes in its time.
+                    // The source has ended; queued items are still forwarded when they are due.
                     let Some(item) = item else { continue };
                     let behind = lag();
                     if behind.is_zero() && waiting.is_empty() {
@@ -36,7 +37,7 @@ pub(super) fn late<T>(source: impl Stream<Item = T>, lag: impl Fn() -> Duration)
     })
 }
 
-/// The time when the next item is due; never without one.
+/// Waits until the next item is due; forever without one.
 async fn until(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
@@ -53,7 +54,7 @@ mod tests {
 
     use super::*;
 
-    /// An item every second, and when each is passed on, in seconds.
+    /// Sends an item every second, and returns the second at which each is forwarded.
     async fn passed_on(lag: impl Fn() -> Duration) -> Vec<(u64, u64)> {
         let start = Instant::now();
         let source = stream::unfold(1_u64, |item| async move {

@@ -1,8 +1,8 @@
-//! The production gateway in a simulated world: the same code that tenants meet in a cluster,
-//! between the simulated API and the simulated stores.
+//! The production gateway in a simulated world: the same code as in a cluster, between the
+//! simulated API and the simulated stores.
 //!
-//! Nothing of it is replaced but what it is given: a client of the simulated API, which can be told
-//! late (`lag`); a way to the stores; a clock.
+//! Only its parameters differ: a client of the simulated API, which can lag (`lag`), a connection
+//! to the stores, and a clock.
 
 mod lag;
 mod late;
@@ -36,39 +36,39 @@ use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use self::lag::late_watches;
 
-/// The gateway of a world. Clones are handles to the same one.
+/// The gateway of a world. Clones are handles to the same gateway.
 #[derive(Clone)]
 pub struct Gateway {
     production: Production,
     registry: Registry,
     source: Source,
     clock: WallClock,
-    /// Milliseconds by which what the watches tell is late.
+    /// Delay of the watches in milliseconds.
     lag: Arc<AtomicU64>,
 }
 
-/// What a gateway is given of the world that it is in.
+/// Parameters of a gateway.
 pub struct Given<S> {
-    /// Tells it from the others of its world.
+    /// Number that distinguishes it from the other gateways of its world.
     pub number: u32,
     /// A client of the simulated API.
     pub client: Client,
-    /// Where the operator keeps its Secrets.
+    /// Namespace in which the operator keeps its Secrets.
     pub operator_namespace: &'static str,
     /// The gateway's own clock.
     pub clock: WallClock,
-    /// What its clients date their signatures by.
+    /// Clock by which its clients date their signatures.
     pub clock_of_clients: WallClock,
-    /// Its way to stores, by the hosts of their endpoints.
+    /// Connection to the stores, by the hosts of their endpoints.
     pub stores: S,
-    /// After how long a watch ends and is begun again; without end unless given.
+    /// Time after which a watch ends and is restarted; `None` = it never ends.
     pub watch: Option<Duration>,
-    /// Where access is logged, if anywhere.
+    /// Destination of the access log, if any.
     pub log: Option<Log>,
 }
 
 impl Gateway {
-    /// A gateway that knows nothing yet: [`Gateway::run`] has to be driven.
+    /// Creates a gateway with empty tables. [`Gateway::run`] has to be polled to fill them.
     pub fn new<S>(given: Given<S>) -> Self
     where
         S: Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
@@ -80,7 +80,7 @@ impl Gateway {
         let Given { number, client, operator_namespace, clock, clock_of_clients, stores, watch, log } = given;
         let lag = Arc::new(AtomicU64::new(0));
         let read = lag.clone();
-        // What is asked for by name comes at once, however late a watch is.
+        // A GET by name is not delayed, even if a watch lags.
         let live = Live::new(client.clone(), operator_namespace);
         let client = late_watches(client, move || Duration::from_millis(read.load(Ordering::Relaxed)));
         let namespaces = [operator_namespace.to_owned()].into();
@@ -91,37 +91,37 @@ impl Gateway {
             connect: Box::new(ToStores(stores)),
             clock: clock.clone(),
             clock_of_clients,
-            // A process draws its own; by it replicas tell each other apart.
+            // A real process draws this number; replicas are distinguished by it.
             first_id: u64::from(number) << 32,
             log,
             metrics: Metrics::new(),
         };
-        // What is known is never too old here, for want of signs of life.
+        // Tables never count as stale here, because there are no signs of life to go by.
         let config = Config { max_staleness: Duration::MAX, ..Config::default() };
-        // No connection can die unheard within a process: as long a watch as the server gives,
-        // without bookmarks. In days of virtual time there is hardly anything else to do. So there
-        // are no signs of life, either, unless watches are to end.
+        // Connections within a process cannot die unnoticed, so watches are as long as the server
+        // allows and have no bookmarks: over days of virtual time, bookmarks would be most of the
+        // work. Therefore there are no signs of life either, unless watches have to end.
         let seconds = watch.map_or(0, |watch| u32::try_from(watch.as_secs()).unwrap_or(u32::MAX));
         let watch = watcher::Config::default().timeout(seconds).disable_bookmarks();
         let source = Source { client, namespace: operator_namespace.to_owned(), watch };
         Self { production: Production::new(gears, config), registry, source, clock, lag }
     }
 
-    /// The S3 protocol as a tower service.
+    /// Returns the S3 protocol as a tower service.
     #[must_use]
     pub fn http(&self) -> GatewayService {
         GatewayService(self.production.clone())
     }
 
-    /// The production gateway itself, for a listener of its own.
+    /// Returns the production gateway itself, to serve it on a separate listener.
     #[must_use]
     pub fn production(&self) -> Production {
         self.production.clone()
     }
 
-    /// Whether the gateway would pass on what somebody asks who signs with this pair of keys;
-    /// `None` where nobody with such a pair is known. What is asked for is a method and a query, of
-    /// a bucket.
+    /// Returns true if the gateway would forward a request that is signed with this pair of keys;
+    /// `None` if it does not know the pair. `asked` is the method and the query of a request to a
+    /// bucket.
     #[must_use]
     pub fn passes_on(&self, id: &str, secret: &str, asked: (&Method, &str), bucket: &str) -> Option<bool> {
         let key = self.registry.key(id).filter(|key| key.secret().expose() == secret)?;
@@ -134,19 +134,19 @@ impl Gateway {
         Some(matches!(verdict, Ok(Verdict::Forward(_))))
     }
 
-    /// Has the gateway hear of each change this late from now on, to show what tenants meet then.
+    /// Delays each change that the gateway observes from now on, to show the effect on tenants.
     pub fn fall_behind(&self, lag: Duration) {
         let millis = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
         self.lag.store(millis, Ordering::Relaxed);
     }
 
-    /// Whether a first whole view is there.
+    /// Returns true once the gateway has loaded a complete view.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.registry.is_ready()
     }
 
-    /// Follows the cluster until it is dropped.
+    /// Follows the cluster until the future is dropped.
     pub async fn run(&self) {
         tokio::select! {
             never = self.registry.follow(self.source.clone()) => match never {},
@@ -161,7 +161,7 @@ impl fmt::Debug for Gateway {
     }
 }
 
-/// The gateway's S3 protocol, see [`Gateway::http`]. Clones serve the same gateway.
+/// The gateway's S3 protocol, see [`Gateway::http`]. Clones use the same gateway.
 #[derive(Clone)]
 pub struct GatewayService(Production);
 
@@ -176,7 +176,7 @@ impl Service<Request<Body>> for GatewayService {
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let gateway = self.0.clone();
-        // As a client of HTTP/1.1 does it.
+        // Sets the Host header like an HTTP/1.1 client.
         let authority = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
         if let Some(host) = authority {
             request.headers_mut().entry(HOST).or_insert(host);
@@ -189,12 +189,12 @@ impl Service<Request<Body>> for GatewayService {
     }
 }
 
-/// A body as the simulated stores take it: they want to know of one that is empty.
+/// Converts a body for the simulated stores, which need to know if it is empty.
 fn body(body: stowage_gateway::body::Body) -> Body {
     if body.is_end_stream() { Body::empty() } else { Body::http_body_unsync(body) }
 }
 
-/// Stores of this process, whatever certificates they would show.
+/// Connection to the stores of this process. Certificates are not checked.
 struct ToStores<S>(S);
 
 impl<S> Connect for ToStores<S>

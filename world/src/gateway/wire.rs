@@ -1,5 +1,5 @@
-//! The wire between a gateway and the stores: it notes what passes, and breaks where a fault says
-//! so.
+//! Connection between a gateway and the stores. It records requests, and breaks where a fault
+//! requires it.
 
 use std::io;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use tower::{BoxError, Service, ServiceExt};
 use crate::effects::GatewayFault;
 use crate::history::Received;
 
-/// What the stores were asked, in order. Clones are the same list.
+/// Requests that the stores received, in order. Clones share the same list.
 #[derive(Clone, Debug, Default)]
 pub struct Mailbox(Arc<Mutex<Vec<Received>>>);
 
 impl Mailbox {
-    /// What was asked since this was asked for last.
+    /// Returns the requests since the last call.
     pub fn take(&self) -> Vec<Received> {
         std::mem::take(&mut self.0.lock())
     }
 }
 
-/// A way to the stores on which requests are noted, and on which bodies break that are marked with
-/// a fault.
+/// A connection to the stores that records requests, and breaks bodies that are marked with a
+/// fault.
 #[derive(Clone)]
 pub struct Wire<S> {
     stores: S,
@@ -40,7 +40,7 @@ pub struct Wire<S> {
 }
 
 impl<S> Wire<S> {
-    /// The way to these stores.
+    /// Creates a connection to these stores.
     pub fn new(stores: S, mailbox: Mailbox) -> Self {
         Self { stores, mailbox }
     }
@@ -88,7 +88,7 @@ where
     }
     let whole = whole(&head.headers, body).await;
     mailbox.0.lock().push(received(&head, whole.clone()));
-    // A server that has not got all of a request carries nothing out.
+    // A server that has not received the whole request does not carry it out.
     let body = whole.ok_or_else(reset)?;
     let answer = stores.oneshot(Request::from_parts(head, sent(body))).await?;
     match fault {
@@ -98,12 +98,12 @@ where
     }
 }
 
-/// The stores want to know of a body that is empty.
+/// Converts a body for the stores, which need to know if it is empty.
 fn sent(body: Bytes) -> Body {
     if body.is_empty() { Body::empty() } else { Body::from(body) }
 }
 
-/// A body that came to its end, and was as long as was announced.
+/// Returns a body if it was received completely, with the announced length.
 async fn whole(headers: &HeaderMap, body: Body) -> Option<Bytes> {
     let bytes = BodyExt::collect(body).await.ok()?.to_bytes();
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
@@ -126,7 +126,7 @@ fn received(head: &Parts, body: Option<Bytes>) -> Received {
     }
 }
 
-/// Half of an answer's body, and then a broken connection, or nothing any more.
+/// Returns half of an answer's body, followed by a broken connection or by nothing.
 async fn halved(answer: Response<Body>, breaks: bool) -> Result<Response<Body>, BoxError> {
     let (head, body) = answer.into_parts();
     let bytes = BodyExt::collect(body).await?.to_bytes();
@@ -138,7 +138,7 @@ async fn halved(answer: Response<Body>, breaks: bool) -> Result<Response<Body>, 
     Ok(Response::from_parts(head, Body::http_body_unsync(StreamBody::new(first.chain(rest)))))
 }
 
-/// What a store says that tells its clients' keys and its own address.
+/// Returns a store's answer that contains the client's key and the store's address.
 fn speaks_of_us(fault: GatewayFault, head: &Parts) -> Response<Body> {
     let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let key = authorization.split("Credential=").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();

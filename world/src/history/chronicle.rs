@@ -1,4 +1,4 @@
-//! Gathers a history while a world runs.
+//! Recording of a history while a world runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use seeded::VirtualClock;
 
 use super::{Called, Event, What};
 
-/// A history being written. Clones write the same one.
+/// A history that is being recorded. Clones write to the same history.
 #[derive(Clone, Debug)]
 pub struct Chronicle {
     clock: VirtualClock,
@@ -20,41 +20,41 @@ pub struct Chronicle {
 #[derive(Debug, Default)]
 struct Book {
     events: Vec<Event>,
-    /// What was seen of a call when it arrived, by its number.
+    /// State of the bucket when a call arrived, by the number of the call.
     arrived: BTreeMap<u64, Arrived>,
 }
 
 /// A call that has arrived at a store.
 #[derive(Debug)]
 pub struct Arrived {
-    /// Its bucket as it was.
+    /// State of its bucket on arrival.
     pub bucket: Option<BucketSnapshot>,
-    /// The key id that it was signed with.
+    /// Access key id that signed it.
     pub key_id: Option<String>,
 }
 
 impl Chronicle {
-    /// An empty one.
+    /// Creates an empty history.
     pub fn new(clock: VirtualClock) -> Self {
         Self::beginning_with(Vec::new(), clock)
     }
 
-    /// One that goes on from what has happened before.
+    /// Creates a history that continues from earlier events.
     pub fn beginning_with(events: Vec<Event>, clock: VirtualClock) -> Self {
         Self { clock, book: Arc::new(Mutex::new(Book { events, ..Book::default() })) }
     }
 
-    /// Notes what was no call of the operator.
+    /// Records an event that is not a call of the operator.
     pub fn note(&self, what: What) {
         self.push(None, what);
     }
 
-    /// A call arrives.
+    /// Records that a call arrived.
     pub fn arrives(&self, effect: u64, arrived: Arrived) {
         self.book().arrived.insert(effect, arrived);
     }
 
-    /// A call at a store is over; what was seen when it arrived is added to `called`.
+    /// Records a completed call at a store, and adds the state on arrival to `called`.
     pub fn called(&self, effect: u64, mut called: Called) {
         if let Some(arrived) = self.book().arrived.remove(&effect) {
             (called.before, called.key_id) = (arrived.bucket, arrived.key_id);
@@ -62,12 +62,12 @@ impl Chronicle {
         self.push(Some(effect), What::Called(called));
     }
 
-    /// All that was noted until now.
+    /// Returns all events so far.
     pub fn events(&self) -> Vec<Event> {
         self.book().events.clone()
     }
 
-    /// All that was noted until now; it is not kept.
+    /// Returns all events so far and removes them.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.book().events)
     }
@@ -77,7 +77,7 @@ impl Chronicle {
         self.book().events.push(Event { at, effect, what });
     }
 
-    /// Every change of the book is one call, so a panic elsewhere leaves it whole.
+    /// Locks the book. Each change is a single call, so a panic elsewhere leaves it consistent.
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock()
     }

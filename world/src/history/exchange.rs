@@ -1,44 +1,44 @@
-//! What a tenant asked a gateway, what the gateway asked the stores for it, and what came of it.
+//! Exchanges: a tenant's request to a gateway, the resulting requests to the stores, and the
+//! answer.
 //!
-//! Plain data. One exchange is over before the next one begins, so that what changed at the stores
-//! meanwhile is its doing.
+//! Plain data. Exchanges do not overlap, so every change at the stores during one is caused by it.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-/// The present objects of all buckets: by host and port of the store and by name, then by key.
+/// Current objects of all buckets: by host and port of the store and bucket name, then by key.
 pub type Contents = BTreeMap<(String, String), BTreeMap<String, Bytes>>;
 
-/// A request of a tenant, from beginning to end.
+/// A request of a tenant from beginning to end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
-    /// The gateway that was asked, counted from 0.
+    /// Index of the gateway, counted from 0.
     pub gateway: usize,
-    /// Whom it is from, by the claim; nobody's if empty.
+    /// Claim of the tenant; empty for a request of no tenant.
     pub tenant: String,
-    /// The key id that it is signed with, if any.
+    /// Access key id that signed it, if any.
     pub access_key_id: Option<String>,
-    /// What the tenant means by it.
+    /// Meaning of the request.
     pub meant: Meant,
-    /// Whether the tenant may ask for that.
+    /// Permission of the tenant for the request.
     pub right: Right,
-    /// What the client got.
+    /// Answer to the client.
     pub answer: Answer,
-    /// What the stores were asked meanwhile.
+    /// Requests that the stores received meanwhile.
     pub received: Vec<Received>,
-    /// All buckets, right before.
+    /// Contents of all buckets just before.
     pub before: Contents,
-    /// All buckets, right after.
+    /// Contents of all buckets just after.
     pub after: Contents,
 }
 
-/// What a request means, told by who made it.
+/// Meaning of a request, as declared by its generator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meant {
-    /// What is asked for.
+    /// Effect on objects.
     pub act: Act,
-    /// The method.
+    /// HTTP method.
     pub method: &'static str,
     /// The bucket.
     pub bucket: String,
@@ -46,27 +46,27 @@ pub struct Meant {
     pub key: String,
     /// Names and values of the query, decoded.
     pub query: Vec<(String, String)>,
-    /// Headers that the store is to have.
+    /// Headers that the store must receive.
     pub headers: Vec<(String, String)>,
-    /// Bucket and key that are copied.
+    /// Bucket and key of the source of a copy.
     pub source: Option<(String, String)>,
-    /// The object's bytes, or the document, as the tenant signed it.
+    /// Bytes of the object, or the document, as the tenant signed it.
     pub body: Bytes,
 }
 
-/// What a request does to objects.
+/// Effect of a request on objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Act {
-    /// Nothing.
+    /// No effect.
     #[default]
     Look,
-    /// Reads an object, or of it the bytes from the first to the last of these.
+    /// Reads an object, or the bytes from the first to the last position.
     Read(Option<(usize, usize)>),
     /// Writes its body as an object.
     Write,
-    /// Writes its body as a part, which shows later.
+    /// Writes its body as a part, which is visible only after completion.
     Part,
-    /// Writes what it copies as an object.
+    /// Writes a copy as an object.
     Copy,
     /// Writes these parts as an object.
     Join(Vec<Bytes>),
@@ -74,48 +74,49 @@ pub enum Act {
     Remove(Vec<String>),
 }
 
-/// Whether a request is right.
+/// Permission for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// It is, and has to be served.
+    /// Permitted; must be served.
     Good,
-    /// It may be served or refused.
+    /// May be served or refused.
     Either,
-    /// It is signed by somebody else, or not all of it is signed, or too long ago.
+    /// Signed with another key, partly unsigned, or signed too long ago.
     Unsigned,
-    /// Its body is not what was signed or announced: a store may be asked, and must not keep it.
+    /// Body differs from the signed or announced one. The request may reach a store, which must not
+    /// keep the body.
     OtherBody,
-    /// It is about a bucket that is not the tenant's, or public no more, or asks for what tenants
-    /// may not do.
+    /// The bucket is not the tenant's or not public any more, or the operation is not permitted to
+    /// tenants.
     Beyond,
-    /// Its key is over, or never was.
+    /// Its key has expired, or never existed.
     Over,
-    /// It would make the bucket hold more than its hard quota.
+    /// Would exceed the bucket's hard quota.
     TooMuch,
 }
 
-/// What a client got.
+/// Answer to a client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// Headers, names and values.
     pub headers: Vec<(String, String)>,
-    /// The body, or what came before it broke off.
+    /// Body; `Err` has the bytes received before it broke off.
     pub body: Result<Bytes, Bytes>,
 }
 
-/// What a store was asked, byte by byte.
+/// A request as a store received it, byte by byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
     /// Host and port.
     pub host: String,
     /// The method.
     pub method: String,
-    /// Path and query as they stood there.
+    /// Path and query, unchanged.
     pub target: String,
     /// Headers, names and values.
     pub headers: Vec<(String, String)>,
-    /// The body; `None` where it never came to its end.
+    /// Body; `None` if it was incomplete.
     pub body: Option<Bytes>,
 }

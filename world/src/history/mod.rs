@@ -1,8 +1,7 @@
-//! History: everything that happened in a world that can be told from outside of the operator, in
-//! order.
+//! History of a world: everything that can be observed from outside the operator, in order.
 //!
-//! Plain data. [`Chronicle`] gathers it while a world runs; oracles judge it afterwards, and a
-//! timeline draws it.
+//! Plain data. [`Chronicle`] records it while a world runs. Afterwards oracles judge it, and a
+//! timeline shows it.
 
 mod chronicle;
 mod exchange;
@@ -18,7 +17,7 @@ use s3_sim::BucketSnapshot;
 
 use crate::effects::{Actor, S3Operation, Trace};
 
-/// What happened, in order.
+/// Events of a world, in order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Every event, oldest first.
@@ -27,62 +26,61 @@ pub struct History {
     pub trace: Trace,
 }
 
-/// One thing that happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// When, by the world's wall clock.
+    /// Time by the world's wall clock.
     pub at: Timestamp,
-    /// The call of the operator that did it; `None` for everybody else's doing.
+    /// Number of the operator's call that caused it; `None` if something else did.
     pub effect: Option<u64>,
-    /// What.
+    /// The event itself.
     pub what: What,
 }
 
-/// What happened.
+/// Kinds of events.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// Somebody asked the Kubernetes API for a write.
+    /// A client requested a write from the Kubernetes API.
     Asked(Asked),
     /// An object changed.
     Stored(Stored),
-    /// A call of the operator was carried out, or refused, by a store.
+    /// A store carried out or refused a call of the operator.
     Called(Called),
     /// A tenant used a key.
     Used(Used),
-    /// A tenant used a key at another gateway than the first.
+    /// A tenant used a key at a gateway other than the first.
     UsedAt {
-        /// Which, counted from 0.
+        /// Index of the gateway, counted from 0.
         gateway: usize,
         /// The use.
         used: Used,
     },
-    /// A tenant asked a gateway for something.
+    /// A tenant sent a request to a gateway.
     Exchanged(Box<Exchange>),
     /// A tenant used the key of an access.
     AccessUsed(Used),
-    /// Somebody tried what a key is not for.
+    /// An attempt to use a key for something it does not permit.
     Tried(Tried),
-    /// Somebody did something that is part of the scenario, in words.
+    /// A description of an action that is part of the scenario.
     Acted(String),
-    /// Somebody's wall clock is off true time from here on.
+    /// A wall clock is off true time from here on.
     ClockOff {
-        /// Whose.
+        /// Actor that has the clock.
         actor: Actor,
-        /// Seconds that it is ahead; negative ones behind.
+        /// Seconds that it is ahead; negative if behind.
         ahead: i64,
     },
-    /// A life of the operator began.
+    /// An operator process started.
     Began {
-        /// Which, counted from 1.
+        /// Number of the process, counted from 1.
         instance: u32,
     },
-    /// A life of the operator ended.
+    /// An operator process ended.
     Ended {
-        /// Which, counted from 1.
+        /// Number of the process, counted from 1.
         instance: u32,
     },
-    /// From here on nothing happens but what the operator does of itself: faults have stopped,
-    /// people rest.
+    /// From here on only the operator acts, on its own: faults have stopped, and users do nothing.
     Quiet,
     /// From here on the operator has nothing to do either (Q in the oracles).
     AtRest,
@@ -95,51 +93,51 @@ pub struct Called {
     pub host: String,
     /// The operation.
     pub operation: S3Operation,
-    /// The bucket; `None` for operations on none.
+    /// The bucket; `None` for operations without one.
     pub bucket: Option<String>,
-    /// Key id that it was signed with, as it stood there for anybody to read.
+    /// Access key id that signed it, as readable in the request.
     pub key_id: Option<String>,
-    /// The bucket as it was right before; `None` if there was none.
+    /// State of the bucket just before; `None` if it did not exist.
     pub before: Option<BucketSnapshot>,
-    /// The bucket as it was right after; `None` if there was none.
+    /// State of the bucket just after; `None` if it did not exist.
     pub after: Option<BucketSnapshot>,
-    /// Status of the store's answer, whatever the operator saw of it.
+    /// Status of the store's answer, even if the operator did not receive it.
     pub status: u16,
 }
 
-/// A tenant's use of a key at the gateway: what it wanted is in its scope.
+/// A tenant's use of a key at the gateway, within the key's scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Used {
     /// Namespace of the tenant.
     pub namespace: String,
-    /// The consumer Secret that it read the key from.
+    /// Consumer Secret from which it read the key.
     pub secret: String,
-    /// The key's id.
+    /// Access key id.
     pub access_key_id: String,
-    /// The bucket that it wanted to list.
+    /// Bucket that it tried to list.
     pub bucket: String,
-    /// When it read the Secret.
+    /// Time at which it read the Secret.
     pub read_at: Timestamp,
-    /// Whether the gateway let it.
+    /// True if the gateway permitted it.
     pub allowed: bool,
 }
 
-/// An attempt to do at the gateway what a key is not for: on another bucket, or with a bucket
-/// itself.
+/// An attempt to use a key at the gateway outside its scope: on another bucket, or for an operation
+/// on a bucket itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// The key's id.
+    /// Access key id.
     pub access_key_id: String,
-    /// The operation, by its name in the AWS service model.
+    /// Name of the operation in the AWS service model.
     pub operation: String,
     /// The bucket.
     pub bucket: String,
-    /// Whether the gateway let it.
+    /// True if the gateway permitted it.
     pub allowed: bool,
 }
 
 impl History {
-    /// Changes of objects of a resource, oldest first, each with its event.
+    /// Iterates over changes of a resource's objects, oldest first, each with its event.
     pub fn changes<'a>(&'a self, plural: &'a str) -> impl Iterator<Item = (&'a Event, &'a Stored)> {
         self.events.iter().filter_map(move |event| match &event.what {
             What::Stored(stored) if stored.plural == plural => Some((event, stored)),
@@ -147,7 +145,7 @@ impl History {
         })
     }
 
-    /// Calls at stores, oldest first, each with its event.
+    /// Iterates over calls at stores, oldest first, each with its event.
     pub fn calls(&self) -> impl Iterator<Item = (&Event, &Called)> {
         self.events.iter().filter_map(|event| match &event.what {
             What::Called(called) => Some((event, called)),
@@ -155,13 +153,13 @@ impl History {
         })
     }
 
-    /// Which life of the operator made a call; 0 for a number that no call has.
+    /// Returns the number of the operator process that made a call; 0 for an unknown call.
     pub fn instance_of(&self, effect: u64) -> u32 {
         let index = usize::try_from(effect).ok().and_then(|number| number.checked_sub(1));
         index.and_then(|index| self.trace.lines().get(index)).map_or(0, |line| line.instance)
     }
 
-    /// When the operator was at rest, if that was waited for.
+    /// Returns the time at which the operator came to rest, if the run waited for that.
     pub fn at_rest(&self) -> Option<Timestamp> {
         self.events.iter().rev().find(|event| matches!(event.what, What::AtRest)).map(|event| event.at)
     }

@@ -1,7 +1,7 @@
-//! Scenes: what people do around one claim, written once and played on two stages.
+//! Scenes: actions of people around one claim, written once and played on two stages.
 //!
-//! A simulated world takes the steps under every fault. A real API server and store take the same
-//! steps without any, in names of their own, and are asked for the same goals.
+//! A simulated world plays the steps under every fault. A real API server and store play the same
+//! steps without faults, under other names, and must reach the same goals.
 
 pub mod names;
 pub mod removal;
@@ -20,33 +20,34 @@ use crate::history::Facts;
 
 /// The namespace of the claim that every scene is about.
 pub const NAMESPACE: &str = "team-a";
-/// Its name.
+/// Name of the claim.
 pub const CLAIM: &str = "photos";
-/// The bucket that it comes to.
+/// Name of the claim's bucket.
 pub const BUCKET: &str = "team-a-photos";
 
-/// Takes the steps of scenes.
+/// A stage that performs the steps of scenes.
 pub trait Stage {
-    /// Steps that no other stage can take.
+    /// Steps that only this stage can perform.
     type More;
-    /// Reason why a step was not taken.
+    /// Reason why a step was not performed.
     type Failed;
 
-    /// Takes a step.
+    /// Performs a step.
     fn take(&mut self, step: &Step<Self::More>) -> impl Future<Output = Result<(), Self::Failed>>;
 }
 
-/// Steps around one claim and the goal that they lead to; an operator is at work before the first.
+/// Steps around one claim and the goal that they lead to. The operator is running before the first
+/// step.
 pub struct Scene<More = Infallible> {
     /// Summary, in one line.
     pub about: &'static str,
-    /// Manifests of what is there besides the backend and the namespaces of the tenants.
+    /// Manifests of further objects besides the backend and the tenants' namespaces.
     pub further: &'static str,
     /// Steps, in order.
     pub script: fn() -> Vec<Step<More>>,
     /// Goal that they lead to.
     pub goal: Goal,
-    /// Further conditions once the goal is reached, in spite of these faults; an error says in one
-    /// sentence what does not hold.
+    /// Checks further conditions once the goal is reached in spite of these faults. Returns an
+    /// error sentence if one is violated.
     pub check: fn(&Facts, &[Fault]) -> Result<(), String>,
 }

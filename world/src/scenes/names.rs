@@ -1,4 +1,5 @@
-//! Claims that come to one name, and buckets and Secrets that were there before.
+//! Scenes in which two claims have the same bucket name, or in which the bucket or Secret already
+//! exists.
 
 use serde_json::json;
 
@@ -10,21 +11,21 @@ use crate::fixtures::claim_with;
 use crate::history::Facts;
 use crate::installation::ADMIN_ACCOUNT;
 
-/// A namespace whose claims can come to the same names.
+/// A namespace in which a claim can get the same bucket name.
 pub const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}";
 
-/// The claim that comes to the same name by the template: `team` and `a-photos`, `team-a` and
-/// `photos`.
+/// A claim with the same bucket name by the template: `team` and `a-photos`, `team-a` and `photos`.
 pub const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
 
-/// The name of the claim to come is taken by a claim that is bound; from there on faults happen.
+/// Steps after which a bound claim already has the name of the scene's claim. Faults begin after
+/// them.
 pub fn beside_a_rival<More>() -> Vec<Step<More>> {
     let bound = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
     let rival = Step::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
     vec![rival, Step::Until(bound), within(30, bound), Step::Begin]
 }
 
-/// A name that is taken, and let go of.
+/// A bucket name that another claim has and then releases.
 pub const fn one_name<More: Clone>() -> Scene<More> {
     const WAITS: Goal = Goal::new("the claim is told that another holds the name, and has no Secret", |facts| {
         facts.ready(NAMESPACE, CLAIM) == "BucketNameConflict" && internal(facts).is_empty()
@@ -40,11 +41,11 @@ pub const fn one_name<More: Clone>() -> Scene<More> {
     }
 }
 
-/// Somebody's Secret under the name of the claim's consumer Secret.
+/// A foreign Secret under the name of the claim's consumer Secret.
 pub const CONSUMER_TAKEN: &str =
     "{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {stranger: x}}";
 
-/// A deletion beside a Secret of somebody else.
+/// Deletion of a claim beside a foreign Secret.
 pub const fn secret_refused<More>() -> Scene<More> {
     const REFUSED: Goal = Goal::new("the claim is told that the Secret is somebody's, which is as it was", |facts| {
         facts.ready(NAMESPACE, CLAIM) == "SecretConflict" && is_untouched(facts)
@@ -63,9 +64,9 @@ pub const fn secret_refused<More>() -> Scene<More> {
             if !is_there || (faults.is_empty() && !is_untouched(facts)) {
                 return Err("somebody's Secret is gone or was written to".to_owned());
             }
-            // Before a status speaks of the bucket, nothing tells of a record and a key that have
-            // lost their labels; and a bucket without tags is nobody's to a store that has got
-            // tagging since.
+            // Before the status names the bucket, nothing refers to a record and a key that have
+            // lost their labels. And a bucket without tags belongs to nobody for a store that has
+            // supported tagging since.
             let hides = |fault: &Fault| {
                 matches!(
                     fault,
@@ -78,7 +79,7 @@ pub const fn secret_refused<More>() -> Scene<More> {
     }
 }
 
-/// Checks that the Secret in the place of the consumer Secret is as its owner wrote it.
+/// Returns true if the Secret under the name of the consumer Secret is as its owner wrote it.
 fn is_untouched(facts: &Facts) -> bool {
     let secret = facts.object("secrets", NAMESPACE, "photos-s3");
     let metadata = &secret["metadata"];
@@ -89,7 +90,7 @@ fn is_untouched(facts: &Facts) -> bool {
         && writers.all(|writer| writer["manager"] == "kubectl")
 }
 
-/// A claim goes, and leaves its bucket with data in it.
+/// Steps in which a claim is deleted and leaves its bucket with data in it.
 pub fn left_behind<More>() -> Vec<Step<More>> {
     const LEFT: Goal = Goal::new("the bucket is there with its data, and the consumer Secret gone", |facts| {
         consumers(facts).is_empty() && facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0)
@@ -108,7 +109,7 @@ pub fn left_behind<More>() -> Vec<Step<More>> {
 
 const NO_CLAIM: Goal = Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null());
 
-/// A bucket that was retained comes back to the claim of its name.
+/// A retained bucket that a new claim with the same name gets back.
 pub const fn taken_back<More: Clone>() -> Scene<More> {
     Scene {
         about: "a claim goes, is made again, gets its retained bucket back, and goes without emptying it",
@@ -122,7 +123,7 @@ pub const fn taken_back<More: Clone>() -> Scene<More> {
     }
 }
 
-/// The bucket is there with its data: nobody had the right to empty it.
+/// Checks that the bucket still has its data, because no claim was entitled to empty it.
 pub fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let others =
         |fault: &Fault| matches!(fault, Fault::S3(S3Fault::Vanish) | Fault::Project(StowageFault::Usurp { .. }));
@@ -133,7 +134,7 @@ pub fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     }
 }
 
-/// A bucket that was there before its claim.
+/// A bucket that existed before its claim.
 pub const fn taken_over<More>() -> Scene<More> {
     const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
     const REFUSED: Goal =

@@ -1,4 +1,4 @@
-//! Claims go, and what they take with them.
+//! Deletion of claims and their objects.
 
 use serde_json::json;
 use stowage_operator::api::wire::Role;
@@ -9,19 +9,19 @@ use crate::effects::{Edit, Fault, Feature, S3Fault, StowageFault, Tampering};
 use crate::fixtures::claim_with;
 use crate::history::Facts;
 
-/// Nothing is left of the claim where users see it.
+/// The claim and its consumer Secret do not exist any more.
 pub const GONE: Goal = Goal::new("the claim and its consumer Secret are gone", |facts| {
     facts.claim(NAMESPACE, CLAIM).is_null() && consumers(facts).is_empty()
 });
 
-/// The internal Secrets of the claim, of whichever role.
+/// Returns the claim's internal Secrets of every role.
 pub fn internal(facts: &Facts) -> Vec<&str> {
     let roles = [Role::BucketRecord, Role::VirtualCredential, Role::AnonymousBinding];
     let all = roles.into_iter().flat_map(|role| facts.internal(role, NAMESPACE, CLAIM));
     all.map(|(name, _)| name).collect()
 }
 
-/// Nothing of the claim is left but its bucket with the data in it.
+/// Checks that nothing of the claim is left except its bucket with the data.
 pub fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let any = |of: fn(&Fault) -> bool| faults.iter().any(of);
     let by_hand = any(|fault| matches!(fault, Fault::Project(StowageFault::Tamper(Tampering::StripFinalizers))));
@@ -41,8 +41,8 @@ pub fn check_retained(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing of the claim is left, nor its bucket; unless somebody's hands made it another's, or the
-/// claim let go of it.
+/// Checks that nothing of the claim is left, including its bucket, unless a third party gave the
+/// bucket to another claim, or the claim released it.
 pub fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let left = internal(facts);
     if !left.is_empty() {
@@ -50,17 +50,17 @@ pub fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     }
     let untagged = || facts.bucket(BUCKET).is_some_and(|bucket| bucket.tags.iter().flatten().next().is_none());
     let keeps = |fault: &Fault| match fault {
-        // What nobody came to tag is ours only as long as it is empty.
+        // A bucket that was never tagged belongs to the claim only as long as it is empty.
         Fault::S3(S3Fault::LateWrite) => untagged(),
-        // A claim that was made again has adopted it.
+        // A claim that was created again has adopted it.
         Fault::Project(StowageFault::Usurp { .. } | StowageFault::Recreate | StowageFault::Edit(Edit::Retain)) => true,
-        // It is a stranger's.
+        // It belongs to a stranger.
         Fault::S3(S3Fault::BucketExists) => true,
-        // Where tags can't be had its key was the last proof that it was bound.
+        // Without tags, the claim's key was the last proof that it was bound.
         Fault::Project(StowageFault::Tamper(Tampering::DeleteCredential)) => {
             faults.contains(&Fault::S3(S3Fault::NotImplemented(Feature::Tagging)))
         }
-        // Without a record, or with tags that don't show, nothing proves it ours.
+        // Without a record, or with tags that are not visible, nothing proves ownership.
         Fault::Project(StowageFault::Tamper(Tampering::DeleteRecord | Tampering::StripFinalizers))
         | Fault::S3(S3Fault::StaleRead) => true,
         _ => false,
@@ -72,7 +72,7 @@ pub fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     }
 }
 
-/// The deletion of a claim whose bucket is not empty.
+/// Deletion of a claim whose bucket is not empty.
 pub const fn let_go<More: Clone>() -> Scene<More> {
     const KEPT: Goal = Goal::new("the claim is told that its bucket is not empty, and has no key", |facts| {
         let keys = facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM);
@@ -90,11 +90,11 @@ pub const fn let_go<More: Clone>() -> Scene<More> {
     }
 }
 
-/// Claims whose deletion policy is edited before they go, or while they do.
+/// Claims whose deletion policy is edited before or during their deletion.
 const EDITED: [&str; 3] = ["spared", "taken", "late"];
 const EDITED_BUCKETS: [&str; 3] = ["team-a-spared", "team-a-taken", "team-a-late"];
 
-/// Claims whose deletion policies are edited.
+/// Edits of deletion policies before and during the deletion of claims.
 pub const fn edited<More>() -> Scene<More> {
     const ALL_BOUND: Goal =
         Goal::new("the claims are bound", |facts| EDITED.iter().all(|name| facts.is_bound(NAMESPACE, name)));

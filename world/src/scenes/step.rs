@@ -1,4 +1,4 @@
-//! The steps of which scenes are made, as plain data.
+//! Steps of scenes, as plain data.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -10,17 +10,17 @@ use super::target::Target;
 use super::told;
 use crate::history::Facts;
 
-/// Something that is to come to hold.
+/// A condition that must become true.
 #[derive(Clone, Copy)]
 pub struct Goal {
-    /// In words: `the claim is bound`.
+    /// Description, such as `the claim is bound`.
     pub what: &'static str,
-    /// Tells whether it holds.
+    /// Returns true if the condition is met.
     pub holds: fn(&Facts) -> bool,
 }
 
 impl Goal {
-    /// A goal in words and as a question.
+    /// Creates a goal from a description and a predicate.
     pub const fn new(what: &'static str, holds: fn(&Facts) -> bool) -> Self {
         Self { what, holds }
     }
@@ -32,7 +32,7 @@ impl fmt::Debug for Goal {
     }
 }
 
-/// One thing that somebody does, or waits for; `More` is what one stage alone can do.
+/// An action or a wait. `More` has the steps that only one stage can perform.
 #[derive(Clone, Debug)]
 pub enum Step<More = Infallible> {
     /// A user applies manifests.
@@ -41,35 +41,35 @@ pub enum Step<More = Infallible> {
     Patch(Target, Value),
     /// A user deletes an object.
     Delete(Target),
-    /// Somebody does something at the store.
+    /// An action at the store.
     Store(StoreStep),
-    /// A tenant begins to work with the consumer Secret of a claim, where there is a gateway to
-    /// work at: namespace and name.
+    /// A tenant begins to use the consumer Secret of a claim, if the stage has a gateway. The
+    /// fields are namespace and name.
     Tenant(&'static str, &'static str),
-    /// From here on the plan's faults meet calls.
+    /// Faults of the plan can occur from here on.
     Begin,
-    /// Nothing is done until this holds.
+    /// Waits until the goal is reached.
     Until(Goal),
-    /// Nothing is done for this long, in which this comes to hold if nothing disturbs it. A stage
-    /// in real time goes on as soon as it does.
+    /// Waits this long; without faults the goal is reached in that time. A stage in real time
+    /// continues as soon as it is.
     Settle(Duration, Goal),
-    /// Nothing is done for this long.
+    /// Waits this long.
     Pass(Duration),
-    /// Something that only one stage can do.
+    /// A step that only one stage can perform.
     More(More),
 }
 
-/// Something that somebody does at the store, past the operator.
+/// An action at the store that bypasses the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreStep {
-    /// Makes a bucket for an account.
+    /// Creates a bucket for an account.
     PutBucket {
         /// The account.
         account: &'static str,
         /// The bucket.
         bucket: &'static str,
     },
-    /// Has a bucket let another account in, as its owner may by a policy.
+    /// Grants another account access to a bucket, as its owner can with a bucket policy.
     LetIn {
         /// The bucket.
         bucket: &'static str,
@@ -83,12 +83,12 @@ pub enum StoreStep {
         /// The key.
         key: &'static str,
     },
-    /// Turns versioning on.
+    /// Enables versioning.
     EnableVersioning {
         /// The bucket.
         bucket: &'static str,
     },
-    /// Begins an upload in parts and leaves it.
+    /// Begins a multipart upload and does not complete it.
     StartUpload {
         /// The bucket.
         bucket: &'static str,
@@ -102,36 +102,36 @@ pub enum StoreStep {
         /// The key.
         key: &'static str,
     },
-    /// Takes it off again.
+    /// Removes the legal hold.
     Release {
         /// The bucket.
         bucket: &'static str,
         /// The key.
         key: &'static str,
     },
-    /// Deletes a bucket with all that is in it.
+    /// Deletes a bucket with all its objects.
     RemoveBucket {
         /// The bucket.
         bucket: &'static str,
     },
-    /// Makes a bucket in the store at this endpoint what it is in the usual one: tags and newest
-    /// objects.
+    /// Copies tags and latest objects of a bucket from the usual store to the store at this
+    /// endpoint.
     CopyBucket {
         /// The bucket.
         bucket: &'static str,
         /// The other store's endpoint.
         endpoint: &'static str,
     },
-    /// Makes a bucket in the store at this endpoint, with nothing in it and no tags.
+    /// Creates an empty bucket without tags in the store at this endpoint.
     PutBucketAt {
-        /// The account that it is of.
+        /// The account that owns it.
         account: &'static str,
         /// The bucket.
         bucket: &'static str,
         /// The other store's endpoint.
         endpoint: &'static str,
     },
-    /// Gives an account another pair of keys.
+    /// Adds another pair of keys to an account.
     AddKey {
         /// The account.
         account: &'static str,
@@ -140,7 +140,7 @@ pub enum StoreStep {
         /// The secret key.
         key: &'static str,
     },
-    /// Withdraws a key.
+    /// Revokes a key.
     RevokeKey {
         /// The access key id.
         id: &'static str,

@@ -1,4 +1,4 @@
-//! Objects that users work on.
+//! Objects that users change.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 
-/// An object that a user works on.
+/// An object that a user changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Its kind.
     pub kind: TargetKind,
-    /// Empty for cluster-scoped kinds.
+    /// Its namespace; empty for cluster-scoped kinds.
     pub namespace: &'static str,
     /// Its name.
     pub name: &'static str,
 }
 
-/// Kinds of objects that users work on.
+/// Kinds of objects that users change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetKind {
     /// A BucketClaim.
@@ -43,7 +43,7 @@ pub enum TargetKind {
 }
 
 impl TargetKind {
-    /// Its resource, as URLs name it.
+    /// Returns the resource name in URLs.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Claim => "bucketclaims",
@@ -59,7 +59,7 @@ impl TargetKind {
         }
     }
 
-    /// Its objects in a namespace; an empty one for cluster-scoped kinds.
+    /// Returns an API for its objects in a namespace, which is empty for cluster-scoped kinds.
     pub fn api(self, client: Client, namespace: &str) -> Api<DynamicObject> {
         let (group, version, kind) = match self {
             Self::Claim => ("broker.stowage.io", "v1alpha1", "BucketClaim"),

@@ -1,11 +1,11 @@
-//! What people do, in the words of a history: names and wishes, never what stands in a Secret.
+//! Descriptions of user actions for a history. They never contain values of Secrets.
 
 use serde_json::Value;
 
 use super::target::{Target, TargetKind};
 
-/// `a user applies Namespace team-a, BucketClaim team-a/photos {…}`: of claims what is wished for,
-/// of others the name.
+/// Describes an apply: `a user applies Namespace team-a, BucketClaim team-a/photos {…}`. Claims are
+/// shown with their spec, other objects by name.
 pub(super) fn applied(yaml: &str) -> String {
     let read = crate::read_once(yaml);
     let Ok(documents) = read.as_ref() else {
@@ -20,14 +20,15 @@ pub(super) fn applied(yaml: &str) -> String {
     format!("a user applies {}", told.collect::<Vec<_>>().join(", "))
 }
 
-/// Wishes of a claim besides its backend.
+/// Formats the spec of a claim without its backend.
 fn wish(spec: &Value) -> String {
     let mut spec = spec.as_object().cloned().unwrap_or_default();
     spec.remove("backendRef");
     if spec.is_empty() { String::new() } else { format!(" {}", Value::Object(spec)) }
 }
 
-/// `a user patches bucketclaim team-a/photos: {…}`; of Secrets only which one.
+/// Describes a patch: `a user patches bucketclaim team-a/photos: {…}`. Patches of Secrets are not
+/// shown.
 pub(super) fn patched(target: Target, patch: &Value) -> String {
     match target.kind {
         TargetKind::Secret => format!("a user patches {target}"),

@@ -1,4 +1,4 @@
-//! Goals and checks that scenes share.
+//! Goals and checks that several scenes use.
 
 use std::time::Duration;
 
@@ -11,60 +11,60 @@ use crate::fixtures::claim_with;
 use crate::history::Facts;
 use crate::history::facts::field;
 
-/// The claim that every scene is about.
+/// The claim of every scene.
 pub const PHOTOS: Target = Target { kind: TargetKind::Claim, namespace: NAMESPACE, name: CLAIM };
 
-/// The claim is bound, and its status speaks of the spec as it is.
+/// The claim is bound, and its status is about the current spec.
 pub const BOUND: Goal = Goal::new("the claim is bound", |facts| facts.is_bound(NAMESPACE, CLAIM));
 
-/// A user gives the claim of the scene, with this in its spec.
+/// Step in which a user creates the claim, with these spec fields.
 pub fn give_claim<More>(spec: &str) -> Step<More> {
     Step::Apply(claim_with(NAMESPACE, CLAIM, spec))
 }
 
-/// Seconds pass.
+/// Step that waits for some seconds.
 pub fn pass<More>(seconds: u64) -> Step<More> {
     Step::Pass(Duration::from_secs(seconds))
 }
 
-/// A user merges this into the claim.
+/// Step in which a user merges a patch into the claim.
 pub fn patch<More>(patch: Value) -> Step<More> {
     Step::Patch(PHOTOS, patch)
 }
 
-/// Somebody writes an object into the claim's bucket.
+/// Step that writes an object into the claim's bucket.
 pub fn put<More>(key: &'static str) -> Step<More> {
     Step::Store(StoreStep::PutObject { bucket: BUCKET, key })
 }
 
-/// Requires a goal to hold already.
+/// Step that requires a goal to be reached already.
 pub fn holds<More>(goal: Goal) -> Step<More> {
     Step::Settle(Duration::ZERO, goal)
 }
 
-/// Requires a goal to hold within these seconds.
+/// Step that requires a goal to be reached within these seconds.
 pub fn within<More>(seconds: u64, goal: Goal) -> Step<More> {
     Step::Settle(Duration::from_secs(seconds), goal)
 }
 
-/// The claim is bound for two minutes, with data in its bucket and a tenant at work; from there on
-/// faults happen.
+/// Steps after which the claim has been bound for two minutes, with data in its bucket and a tenant
+/// at work. Faults begin after them.
 pub fn bound<More>(spec: &str) -> Vec<Step<More>> {
     let tenant = Step::Tenant(NAMESPACE, CLAIM);
     vec![give_claim(spec), Step::Until(BOUND), tenant, put("data"), within(120, BOUND), Step::Begin]
 }
 
-/// The claim is bound to a bucket that was made for it.
+/// The claim is bound to a bucket that was created for it.
 pub const CREATED: Goal = Goal::new("the claim is bound to a bucket that was created", |facts| {
     is_from(facts, "Created") && check_bound(facts, &[]).is_ok()
 });
 
-/// The claim is bound to a bucket that was there before.
+/// The claim is bound to a bucket that already existed.
 pub const ADOPTED: Goal = Goal::new("the claim is bound to a bucket that was adopted", |facts| {
     is_from(facts, "Adopted") && check_keys(facts).is_ok()
 });
 
-/// Status and record tell this origin of the claim's bucket.
+/// Returns true if status and record have this origin of the claim's bucket.
 fn is_from(facts: &Facts, origin: &str) -> bool {
     let status = &facts.claim(NAMESPACE, CLAIM)["status"];
     let records = facts.internal(Role::BucketRecord, NAMESPACE, CLAIM);
@@ -73,7 +73,8 @@ fn is_from(facts: &Facts, origin: &str) -> bool {
     status["bucketOrigin"] == origin && status["bucketName"] == BUCKET && of_records == [origin == "Adopted"]
 }
 
-/// One bucket, tagged for this claim; one record; one consumer Secret; one key, in both places.
+/// Checks that there is one bucket with tags of this claim, one record, one consumer Secret, and
+/// one key that is in both places.
 pub fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let bucket = facts.bucket(BUCKET).ok_or("the claim is bound, but there is no bucket")?;
@@ -108,13 +109,13 @@ pub fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     }
 }
 
-/// The consumer Secrets in the claim's namespace.
+/// Returns the consumer Secrets in the claim's namespace.
 pub fn consumers(facts: &Facts) -> Vec<&str> {
     let all = facts.secrets(Role::ConsumerSecret).filter(|(namespace, ..)| *namespace == NAMESPACE);
     all.map(|(_, name, _)| name).collect()
 }
 
-/// A bound claim has one key without an end, and it is the one that is published.
+/// Checks that a bound claim has exactly one key without expiry, and that this key is published.
 pub fn check_keys(facts: &Facts) -> Result<(), String> {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let bound = claim["status"]["boundSecretName"].as_str().unwrap_or_default();

@@ -4,7 +4,7 @@ pub use faults::proxy::{Body, Crash, EffectLine, Untold, Upstream, UpstreamError
 
 use crate::effects::StowageFault;
 
-/// The faults that one operator meets on its way to real servers.
+/// Proxy that injects the faults of one operator on its way to real servers.
 pub type Proxy = faults::proxy::Proxy<StowageFault>;
-/// A plan has a fault that can't be made to happen between real servers.
+/// Error for a plan with a fault that cannot be injected between real servers.
 pub type Unplayable = faults::proxy::Unplayable<StowageFault>;

@@ -1,6 +1,6 @@
-//! The log of an S3 server: who asked for what, and what was answered.
+//! Request log of an S3 server, with the answers' status.
 //!
-//! An oracle that judges from the outside reads it, in process or as lines of JSON.
+//! Oracles that judge from the outside read it, in process or as lines of JSON.
 
 use std::fmt;
 use std::io::Write;
@@ -16,29 +16,29 @@ use tower::{Layer, Service};
 
 use crate::effects::{S3Call, S3Operation};
 
-/// Most requests that are remembered; later ones are still written, and counted.
+/// Maximum number of requests kept in memory. Later ones are still written out and counted.
 const MOST_REMEMBERED: usize = 1_000_000;
 
 /// One request to an S3 server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct S3Request {
-    /// When it arrived.
+    /// Time of arrival.
     pub at: Timestamp,
-    /// Access key id that it is signed with; `None` for an unsigned one.
+    /// Access key id that signed it; `None` for an unsigned request.
     pub who: Option<String>,
-    /// Operation by its name in the AWS service model, `Unknown` if it is none.
+    /// Name of the operation in the AWS service model; `Unknown` if it is not recognized.
     #[serde(with = "by_name")]
     pub operation: S3Operation,
-    /// Bucket in its path.
+    /// Bucket in the path.
     pub bucket: Option<String>,
-    /// Key in its path, percent-encoded as it was sent.
+    /// Key in the path, percent-encoded as sent.
     pub key: Option<String>,
-    /// Status of the answer; `None` if the client went away before there was one, or the server
-    /// broke the connection.
+    /// Status of the answer; `None` if the client or the server closed the connection before an
+    /// answer.
     pub status: Option<u16>,
 }
 
-/// An operation in a line of the log.
+/// Serialization of an operation in a line of the log.
 mod by_name {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -54,7 +54,7 @@ mod by_name {
     }
 }
 
-/// The requests that a server has answered. Clones are the same log.
+/// Requests that a server has answered. Clones share the same log.
 #[derive(Clone, Default)]
 pub struct RequestLog(Arc<Mutex<Log>>);
 
@@ -72,23 +72,23 @@ impl fmt::Debug for RequestLog {
 }
 
 impl RequestLog {
-    /// A log that is also written out, one JSON object in a line for each request.
+    /// Creates a log that is also written out, as one line of JSON per request.
     pub fn written_to(out: impl Write + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Log { out: Some(Box::new(out)), ..Log::default() })))
     }
 
-    /// All requests that were answered, in the order of their answers.
+    /// Returns all answered requests, in the order of their answers.
     pub fn requests(&self) -> Vec<S3Request> {
         self.lock().requests.clone()
     }
 
-    /// How many requests were too many to be remembered. An oracle that needs all of them checks
-    /// that there are none.
+    /// Returns the number of requests that exceeded the limit and are not kept. An oracle that
+    /// needs all requests checks that it is zero.
     pub fn forgotten(&self) -> u64 {
         self.lock().forgotten
     }
 
-    /// Every change is one call, so a panic elsewhere leaves the log whole.
+    /// Locks the log. Each change is a single call, so a panic elsewhere leaves it consistent.
     fn lock(&self) -> MutexGuard<'_, Log> {
         self.0.lock()
     }
@@ -156,7 +156,8 @@ where
     }
 }
 
-/// A request on its way: it is noted when it has come to an end, whichever.
+/// A request that is not answered yet. It is logged when it ends in any way, because that happens
+/// on drop.
 struct Pending {
     log: RequestLog,
     request: S3Request,

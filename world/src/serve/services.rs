@@ -1,4 +1,4 @@
-//! The simulated services, each on a socket.
+//! Servers for the simulated services.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,27 +15,27 @@ use tower::{BoxError, Layer, ServiceExt, service_fn};
 
 use super::requests::RequestLog;
 
-/// Serves a store, and logs what it is asked.
+/// Serves a store, and logs its requests.
 ///
 /// # Errors
-/// When the address can't be had.
+/// Returns an error if the address cannot be bound.
 pub async fn store(address: SocketAddr, store: &Store, log: &RequestLog) -> io::Result<Server> {
     store_on(TcpListener::bind(address).await?, store, log)
 }
 
-/// The same, on a listener that is there.
+/// Like [`store`], on an existing listener.
 ///
 /// # Errors
-/// When it has no address.
+/// Returns an error if the listener has no address.
 pub fn store_on(listener: TcpListener, store: &Store, log: &RequestLog) -> io::Result<Server> {
     let service = log.layer(store.http()).map_request(|request: Request<Incoming>| request.map(Body::from));
     Server::on(listener, service)
 }
 
-/// Serves a simulated Kubernetes API: to everybody, as it knows no authentication.
+/// Serves a simulated Kubernetes API, without authentication.
 ///
 /// # Errors
-/// When the address can't be had.
+/// Returns an error if the address cannot be bound.
 pub async fn api(address: SocketAddr, cluster: &Cluster) -> io::Result<Server> {
     let api = cluster.service();
     let service = service_fn(move |request: Request<Incoming>| {

@@ -1,4 +1,5 @@
-//! Clocks that a plan sets wrong: whose, from when on, and that the history tells.
+//! Clocks that a plan moves: the right clock, from the right moment on, with an event in the
+//! history.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use rstest::rstest;
 use super::tests::Bench;
 use super::*;
 
-/// How far ahead of true time each clock is, in seconds: the operator's, the gateway's, the
+/// Returns the offset of each clock from true time in seconds: the operator's, the gateway's, the
 /// store's.
 fn ahead(world: &World) -> [i64; 3] {
     Actor::ALL.map(|actor| {

@@ -1,4 +1,4 @@
-//! A cluster, a store, a gateway and the operator, put together.
+//! A world: cluster, store, gateway and operator combined.
 
 mod tenants;
 
@@ -35,49 +35,49 @@ use crate::third_parties::{Accounts, ControllersRest, ThirdParties};
 use crate::transport::{Stores, authority};
 use crate::{backends, config, manifests};
 
-/// Longest that [`World::until`] waits, in virtual time.
+/// Time limit of [`World::until`], in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// How often [`World::until`] looks, in virtual time.
+/// Interval at which [`World::until`] checks, in virtual time.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// A cluster, a store, a gateway; and, once started, the operator.
+/// A cluster, a store and a gateway. The operator has to be started.
 pub struct World {
     /// The simulated Kubernetes API.
     pub cluster: Cluster,
-    /// The simulated store behind the first backend; one that nobody reaches if there is no
-    /// backend.
+    /// The simulated store behind the first backend. Without backends, a store that is not
+    /// reachable.
     pub store: Store,
-    /// What the operator's calls are numbered and broken by.
+    /// Numbering and faults of the operator's calls.
     pub effects: Effects,
-    /// What the gateways' calls are numbered and broken by, with [`Options::gateway_plan`].
+    /// Numbering and faults of the gateways' calls, with [`Options::gateway_plan`].
     pub gateway_effects: GatewayEffects,
-    /// What the stores are asked by the gateways, with [`Options::gateway_plan`].
+    /// Requests that the stores received from the gateways, with [`Options::gateway_plan`].
     pub mailbox: Mailbox,
-    /// True time of day: everybody's, but for whose clock is off.
+    /// True time of day. Clocks differ from it only by the offsets of faults.
     pub clock: VirtualClock,
     began: tokio::time::Instant,
     clocks: Clocks,
     stores: Stores,
-    /// At least one.
+    /// All gateways; at least one.
     gateways: Vec<Gateway>,
     config: Config,
     operator_ends_after: Option<Duration>,
     elects: bool,
-    /// How far the operators reach that are started from now on, the next last.
+    /// Reaches of the operators that are started from now on, in reverse order.
     reaches: Vec<Reach>,
     controllers_rest: ControllersRest,
     chronicle: Option<Chronicle>,
-    /// Version of the last write that the cluster's own controllers have seen.
+    /// Version of the last write that the cluster's own controllers have processed.
     controllers_saw: AtomicU64,
-    /// All objects as they were when last asked for, and the version of the last write before.
+    /// All objects at the last query, and the version of the last write before it.
     seen: Mutex<(u64, Arc<Objects>)>,
     tasks: JoinSet<()>,
 }
 
 impl World {
-    /// A world with the CRDs installed, the namespaces that every cluster has, and the gateway
-    /// running. To be called in the runtime that it will live in.
+    /// Creates a world with the CRDs installed, the namespaces that every cluster has, and the
+    /// gateway running. Must be called in the runtime in which the world is used.
     pub fn new(options: Options) -> Self {
         let clock = VirtualClock::new();
         let config = config::of(&options);
@@ -135,56 +135,56 @@ impl World {
         }
     }
 
-    /// Applies manifests that are known to be good.
+    /// Applies manifests that are known to be valid.
     ///
     /// # Panics
-    /// When they aren't.
+    /// Panics if a manifest is invalid or refused.
     pub async fn apply(&self, client: &kube::Client, yaml: &str) {
         manifests::apply_served(client, yaml, &self.operator()).await;
     }
 
-    /// The operator of this world, as it notes itself: its namespace and the UID of `kube-system`.
+    /// Returns the identity of this world's operator: its namespace and the UID of `kube-system`.
     pub fn operator(&self) -> ServedBy {
         ServedBy::operator(OPERATOR_NAMESPACE, &self.installation())
     }
 
-    /// What the operator takes itself for, unless it is told: the UID of `kube-system`.
+    /// Returns the operator's default installation name: the UID of `kube-system`.
     pub fn installation(&self) -> String {
         let system = self.cluster.object("namespaces", "", "kube-system");
         let uid = system.as_ref().and_then(|system| system["metadata"]["uid"].as_str());
         uid.unwrap_or_default().to_owned()
     }
 
-    /// A clock that nobody sets, as operators go by in an election.
+    /// Returns a monotonic clock, which operators use in an election.
     pub fn uptime(&self) -> Uptime {
         let began = self.began;
         Uptime::new(move || began.elapsed())
     }
 
-    /// A user's client for the cluster: neither numbered nor broken.
+    /// Returns a user's client for the cluster. Its calls are not numbered and have no faults.
     pub fn kube(&self) -> kube::Client {
         self.cluster.client("default")
     }
 
-    /// The store behind an endpoint.
+    /// Returns the store behind an endpoint.
     pub fn store_at(&self, endpoint: &Endpoint) -> Option<Store> {
         self.stores.get(&authority(endpoint.as_str()))
     }
 
-    /// What the operator is told.
+    /// Returns the operator's configuration.
     pub fn config(&self) -> Config {
         self.config.clone()
     }
 
-    /// What an operator is told that serves no more than this. One that may not read `kube-system`
-    /// is told what it is.
+    /// Returns the configuration of an operator that serves only these namespaces. If it may not
+    /// read `kube-system`, the configuration has the installation name.
     pub fn config_within(&self, reach: Reach) -> Config {
         let installation = (!reach.is_whole()).then(|| self.installation());
         Config { installation, reach, ..self.config() }
     }
 
-    /// Starts the operator; it is started again a second after each crash, until the world ends or
-    /// it is stopped.
+    /// Starts the operator. After each crash it is restarted a second later, until the world ends
+    /// or the operator is stopped.
     pub fn start_operator(&mut self) -> Operator {
         let reach = match self.reaches.as_slice() {
             [last] => last.clone(),
@@ -205,13 +205,13 @@ impl World {
     }
 
     /// Lets the cluster's own controllers (garbage collector, namespace controller) do one round,
-    /// unless a fault has them rest.
+    /// unless a fault pauses them.
     pub fn run_cluster_controllers(&self) {
         if self.controllers_rest.is_on() {
             return;
         }
-        // They act on what is stored: if nothing was written since their last round, they would
-        // find nothing.
+        // They act only on stored objects, so without a write since their last round there is
+        // nothing to do.
         let version = self.cluster.resource_version();
         if self.controllers_saw.swap(version, Ordering::Relaxed) == version {
             return;
@@ -220,15 +220,15 @@ impl World {
         self.cluster.finalize_namespaces();
     }
 
-    /// Waits until something is written that the cluster's own controllers have not seen.
+    /// Waits for a write that the cluster's own controllers have not processed.
     pub async fn news_for_controllers(&self) {
         self.cluster.written_after(self.controllers_saw.load(Ordering::Relaxed)).await;
     }
 
-    /// Waits until `fact` holds, in virtual time, while the cluster's own controllers run.
+    /// Waits in virtual time until `fact` returns true, while the cluster's own controllers run.
     ///
     /// # Errors
-    /// When it does not come to hold within an hour of virtual time.
+    /// Returns an error after an hour of virtual time.
     pub async fn until(&self, fact: impl Fn(&Self) -> bool) -> Result<(), TookTooLong> {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !fact(self) {
@@ -241,42 +241,42 @@ impl World {
         Ok(())
     }
 
-    /// Has somebody work in this world until it ends.
+    /// Spawns a task that runs until this world ends.
     pub fn spawn(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
     }
 
-    /// Whether the operator of now, and each that would be started, serves all namespaces.
+    /// Returns true if the current operator, and each that would be started, serves all namespaces.
     pub fn serves_all(&self) -> bool {
         self.reaches.iter().all(|reach| *reach == Reach::Cluster)
     }
 
-    /// Where what happens is noted; `None` without [`Options::history`].
+    /// Returns the chronicle in which events are recorded; `None` without [`Options::history`].
     pub fn chronicle(&self) -> Option<Chronicle> {
         self.chronicle.clone()
     }
 
-    /// Notes in the history what somebody does.
+    /// Records an event in the history.
     pub fn note(&self, what: What) {
         if let Some(chronicle) = &self.chronicle {
             chronicle.note(what);
         }
     }
 
-    /// What has happened so far; without [`Options::history`], only the operator's calls.
+    /// Returns the history so far. Without [`Options::history`], it has only the operator's calls.
     pub fn history(&self) -> History {
         let events = self.chronicle.as_ref().map(Chronicle::events).unwrap_or_default();
         History { events, trace: self.effects.trace() }
     }
 
-    /// What has happened so far, as [`World::history`] tells it, of a world that is over: it is
-    /// told but once.
+    /// Returns the history of a world that is over, like [`World::history`], and removes it. Call
+    /// it only once.
     pub fn take_history(&self) -> History {
         let events = self.chronicle.as_ref().map(Chronicle::take_events).unwrap_or_default();
         History { events, trace: self.effects.take_trace() }
     }
 
-    /// How everything stands.
+    /// Returns the current state.
     pub fn facts(&self) -> Facts {
         let buckets = self.stores.all().into_iter().flat_map(|(host, store)| {
             store.buckets().into_iter().map(move |(name, bucket)| ((host.clone(), name), bucket))
@@ -284,7 +284,7 @@ impl World {
         Facts { at: self.clock.now(), objects: self.objects(), buckets: buckets.collect() }
     }
 
-    /// Every object. Most looks at it find nothing changed.
+    /// Returns every object. Cached, because most queries find nothing changed.
     fn objects(&self) -> Arc<Objects> {
         let mut seen = self.seen.lock();
         let version = self.cluster.resource_version();
@@ -296,13 +296,13 @@ impl World {
         seen.1.clone()
     }
 
-    /// Lets this much virtual time pass.
+    /// Waits for this duration of virtual time.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
 }
 
-/// What was waited for did not come within an hour of virtual time.
+/// Error: the condition was not met within an hour of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it did not happen within an hour of virtual time")]
 pub struct TookTooLong;

@@ -1,4 +1,4 @@
-//! How tenants reach the gateways of a world, and what is in its buckets.
+//! Tenants' clients for the gateways of a world, and the contents of its buckets.
 
 use std::time::SystemTime;
 
@@ -14,48 +14,49 @@ use crate::installation::GATEWAY_ENDPOINT;
 use crate::transport::{Hosts, authority};
 
 impl World {
-    /// A tenant's client for the gateway, with nothing but what a consumer Secret holds.
+    /// Returns a tenant's client for the gateway. It needs only the contents of a consumer Secret.
     pub fn tenant(&self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
         let client = InProcess::new(self.gateway().http()).client(access_key, secret_key, region);
         let config = client.config().to_builder().time_source(self.tenants_time()).build();
         aws_sdk_s3::Client::from_conf(config)
     }
 
-    /// A tenant's HTTP client: it reaches the gateway at [`GATEWAY_ENDPOINT`], and nothing else.
+    /// Returns a tenant's HTTP client, which can reach only the gateway at [`GATEWAY_ENDPOINT`].
     pub fn tenant_http(&self) -> SharedHttpClient {
         SharedHttpClient::new(InProcess::new(Hosts::new([(authority(GATEWAY_ENDPOINT), self.gateway().http())])))
     }
 
-    /// What tenants' clients read the time from: the gateway takes no signature of another day.
+    /// Returns the clock of tenants' clients. They need it because the gateway refuses signatures
+    /// of another day.
     pub fn tenants_time(&self) -> SharedTimeSource {
         SharedTimeSource::new(TimeOf(self.clock.clone()))
     }
 
-    /// Sends a request to the gateway as it is, signed or not; the status of the answer.
+    /// Sends a request to the gateway unchanged, signed or not. Returns the status of the answer.
     ///
     /// # Panics
-    /// When the gateway gives no answer, which it always does.
+    /// Panics if the gateway does not answer, which does not happen.
     pub async fn send_to_gateway(&self, request: http::Request<s3s::Body>) -> http::StatusCode {
         let answer = tower::ServiceExt::oneshot(self.gateway().http(), request).await;
         answer.expect("the gateway answers").status()
     }
 
-    /// The gateway; the first of several.
+    /// Returns the gateway; the first of several.
     pub fn gateway(&self) -> Gateway {
         self.gateways[0].clone()
     }
 
-    /// All gateways.
+    /// Returns all gateways.
     pub fn gateways(&self) -> &[Gateway] {
         &self.gateways
     }
 
-    /// Hosts and ports of all stores.
+    /// Iterates over hosts and ports of all stores.
     pub fn hosts(&self) -> impl Iterator<Item = String> {
         self.stores.all().into_iter().map(|(host, _)| host)
     }
 
-    /// The present objects of all buckets.
+    /// Returns the current objects of all buckets.
     pub fn contents(&self) -> Contents {
         let of_store = |(host, store): (String, Store)| {
             let buckets = store.buckets().into_keys();
@@ -65,7 +66,7 @@ impl World {
     }
 }
 
-/// The time of a world, as the SDK asks for it.
+/// The time of a world as a time source of the SDK.
 #[derive(Debug)]
 struct TimeOf(VirtualClock);
 

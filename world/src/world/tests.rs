@@ -1,5 +1,5 @@
-//! Each fault that happens in the world, on clients of the simulated cluster and store behind the
-//! fault layer.
+//! Tests of each fault that the world performs, with clients of the simulated cluster and store
+//! behind the fault layer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ metadata: {name: photos, namespace: team-a, finalizers: [broker.stowage.io/bucke
 spec: {backendRef: {name: main}}
 ";
 
-/// A world with one claim in it, and what an operator would call it with.
+/// A world with one claim, and the operator instance that its clients belong to.
 pub(super) struct Bench {
     pub(super) world: World,
     instance: Instance,
@@ -70,7 +70,7 @@ impl Bench {
         self.world.cluster.object("secrets", namespace, name).map_or(Value::Null, |secret| (*secret).clone())
     }
 
-    /// The claim's three Secrets, as the operator would make them.
+    /// Creates the claim's three Secrets like the operator does.
     fn make_secrets(&self) {
         for (namespace, name, role) in [
             ("team-a", "photos-s3", "consumer-secret"),
@@ -88,7 +88,7 @@ impl Bench {
         }
     }
 
-    /// Sets this in a Secret, which is made first if need be, past all faults.
+    /// Sets this label value in a Secret, and creates the Secret if needed, without faults.
     fn write(&self, name: &str, value: &str) {
         let cluster = &self.world.cluster;
         let metadata = json!({"name": name, "namespace": "team-a", "labels": {"value": value}});
@@ -97,7 +97,8 @@ impl Bench {
         }
     }
 
-    /// What a watch from the beginning of all Secrets tells within this time, as `ADDED a=1`.
+    /// Returns the events within this time of a watch on all Secrets that starts now, such as
+    /// `ADDED a=1`. The flag is true if the watch ended.
     async fn watched(&self, within: Duration, during: impl Future<Output = ()>) -> (Vec<String>, bool) {
         let version = self.world.cluster.resource_version().to_string();
         let stream = self.secrets().watch(&WatchParams::default(), &version).await.expect("the watch opens");
@@ -314,7 +315,7 @@ async fn a_third_party_forges_the_secret_of_a_claim_that_has_none() {
     assert!(forged["data"]["AWS_ACCESS_KEY_ID"].is_string());
 }
 
-/// One that was deleted meanwhile goes then.
+/// A Secret that was deleted in the meantime disappears then.
 #[tokio::test(start_paused = true)]
 async fn a_third_party_keeps_internal_secrets_for_five_minutes() {
     let bench = Bench::new("s3:ListBuckets tamper(keep-internal)").await;
@@ -354,7 +355,7 @@ async fn a_user_edits_the_claim(#[case] what: &str, #[case] pointer: &str, #[cas
     let bench = Bench::new(&format!("s3:ListBuckets edit({what})")).await;
     let kind = GroupVersionKind::gvk("broker.stowage.io", "v1alpha1", "BucketClaim");
     let api: Api<DynamicObject> = Api::namespaced_with(bench.world.kube(), "team-a", &ApiResource::from_gvk(&kind));
-    // Where each edit makes a difference.
+    // A spec and annotation that each edit changes.
     let start = json!({
         "metadata": {"annotations": {wire::PAUSED: if what == "pause" { Value::Null } else { json!("true") }}},
         "spec": {
@@ -392,7 +393,7 @@ async fn with_objects(plan: &str) -> Bench {
     bench
 }
 
-/// Deletes both objects; the keys that have an error of their own, with its code.
+/// Deletes both objects. Returns the keys with their own error and its code.
 async fn delete_both(bench: &Bench) -> Vec<String> {
     let key = |key: &str| aws_sdk_s3::types::ObjectIdentifier::builder().key(key).build().unwrap();
     let delete = aws_sdk_s3::types::Delete::builder().objects(key("a")).objects(key("b")).build().unwrap();
@@ -473,7 +474,7 @@ async fn a_truncated_answer_is_one_of_which_the_end_is_missing() {
     assert_eq!(bench.s3().list_object_versions().bucket("photos").send().await.unwrap().versions().len(), 2);
 }
 
-/// A look at an unchanged world shares what the one before has seen.
+/// A query of an unchanged world shares the objects of the previous one.
 #[tokio::test(start_paused = true)]
 async fn each_look_shows_what_there_is_by_then() {
     let bench = Bench::new("").await;

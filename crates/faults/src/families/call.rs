@@ -1,4 +1,4 @@
-//! What can happen to any call, whoever answers it.
+//! Faults of any call, independent of the service.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use crate::row::{Application, Calls, Parameter, Row, Vocabulary};
 /// A fault of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFault {
-    /// The request never arrives: no effect, and the connection breaks.
+    /// The request never arrives: it has no effect, and the connection breaks.
     LostRequest,
-    /// The request is carried out, then the connection breaks. The caller sees exactly what it sees
-    /// of [`CallFault::LostRequest`].
+    /// The request is carried out, then the connection breaks. To the caller it looks exactly like
+    /// [`CallFault::LostRequest`].
     LostAnswer,
-    /// The request never arrives and no answer ever comes; only the caller's own deadline ends it.
+    /// The request never arrives and no answer comes; only the caller's own deadline ends the call.
     Hang,
-    /// The request takes this long to arrive. A caller that gives up meanwhile has taken it back.
+    /// The request takes this long to arrive. If the caller gives up first, it is never sent.
     Slow {
-        /// Milliseconds on the way.
+        /// Delay in milliseconds.
         millis: u64,
     },
 }

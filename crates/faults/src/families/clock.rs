@@ -1,20 +1,20 @@
-//! What can happen to the calling process's wall clock.
+//! Faults of the calling process's wall clock.
 
 use crate::row::{Application, Calls, Lasts, Parameter, Row, Vocabulary};
 
 /// A fault of the calling process's wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockFault {
-    /// Right before the request is sent, it jumps.
+    /// Just before the request is sent, the clock jumps.
     Step {
-        /// Seconds that it jumps forward; negative ones back.
+        /// Seconds that it jumps forward; negative if back.
         seconds: i32,
     },
 }
 
 impl Vocabulary for ClockFault {
     fn all() -> Vec<Self> {
-        // Below a minute, which clocks are commonly trusted to be off, and beyond it.
+        // Offsets below a minute, a common tolerance for clocks, and above it.
         [-3600, -45, 45, 3600].map(|seconds| Self::Step { seconds }).into()
     }
 

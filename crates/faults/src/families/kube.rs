@@ -1,6 +1,6 @@
-//! What can happen to a call to the Kubernetes API, and how that answers it.
+//! Faults of calls to the Kubernetes API, and the answers to them.
 //!
-//! The answers are, where clients look, byte for byte what an API server sends.
+//! Every part of an answer that clients read is byte for byte what an API server sends.
 
 use std::time::Duration;
 
@@ -11,61 +11,62 @@ use crate::call::{Call, KubeCall, KubeVerb};
 use crate::row::{Application, Calls, Lasts, Parameter, Refusal, Row, Vocabulary};
 use crate::words;
 
-/// How long the API server waits for an admission webhook.
+/// Time that the API server waits for an admission webhook.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A fault of the Kubernetes API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KubeFault {
-    /// A Kubernetes write is refused because a rival wrote first: 409, reason `Conflict`, not
-    /// carried out.
+    /// A Kubernetes write is refused because another client wrote first: 409, reason `Conflict`,
+    /// not carried out.
     Conflict,
-    /// A create finds its name taken by an object that was made a moment before: 409, reason
-    /// `AlreadyExists`.
+    /// The name of a create was taken by another object just before: 409, reason `AlreadyExists`.
     AlreadyExists(Rival),
     /// A Kubernetes write is answered with 500, reason `InternalError`.
     ServerError(Applied),
     /// A Kubernetes write is answered with 429 and a `Retry-After`, not carried out.
     Throttle {
-        /// Seconds the server asks to wait.
+        /// Seconds in `Retry-After`.
         seconds: u32,
     },
     /// A Kubernetes write is refused by RBAC: 403, reason `Forbidden`.
     Forbidden,
-    /// A Kubernetes write is refused by an admission webhook that names no code of its own: 400,
-    /// the API server's default.
+    /// A Kubernetes write is refused by an admission webhook without a code: 400, the API server's
+    /// default.
     Denied,
-    /// An admission webhook doesn't answer: ten seconds later 500, reason `InternalError`, not
+    /// An admission webhook doesn't answer: after ten seconds 500, reason `InternalError`, not
     /// carried out.
     WebhookTimeout,
-    /// Something can't be created because a ResourceQuota is used up: 403, reason `Forbidden`.
+    /// A create is refused because a ResourceQuota is exceeded: 403, reason `Forbidden`.
     QuotaExceeded,
-    /// Something can't be created because its namespace is going away: 403 with the cause
+    /// A create is refused because its namespace is terminating: 403 with the cause
     /// `NamespaceTerminating`.
     NamespaceTerminating,
-    /// A GET or LIST is answered as the kind stood this many of its changes ago, own writes
-    /// included, under that time's version. A watch tells each event once this many further
-    /// changes of its kind are stored, or five seconds late.
+    /// A GET or LIST returns the state of the kind this many changes ago, including the client's
+    /// own writes, with the resourceVersion of that time. A watch sends each event once this many
+    /// further changes of its kind are stored, or after five seconds.
     Stale {
-        /// Changes that the answer is behind.
+        /// Number of changes by which the answer is stale.
         changes: u32,
     },
-    /// A LIST is answered as the kind stood half of its history ago, under that time's version.
+    /// A LIST returns the state of the kind half of its history ago, with the resourceVersion of
+    /// that time.
     Rewind,
-    /// A watch gathers changes for five seconds and tells one for each object: an object added and
-    /// deleted meanwhile is never seen, one deleted and made again is modified.
+    /// A watch collects changes for five seconds and sends one event per object: an object that was
+    /// added and deleted in that time is never seen, and one that was deleted and created again
+    /// appears as modified.
     Collapse,
-    /// A watch ends where its first event would have come.
+    /// A watch ends instead of sending its first event.
     WatchCut,
-    /// A watch begins with 410: its version is forgotten.
+    /// A watch begins with 410, because its resourceVersion is too old.
     WatchGone,
-    /// A watch tells nothing and never ends; only the caller's own deadline ends it.
+    /// A watch sends no events and never ends; only the caller's own deadline ends it.
     WatchSilent,
-    /// A watch tells each event twice.
+    /// A watch sends each event twice.
     WatchDuplicate,
-    /// A LIST is answered with 410, reason `Expired`, as one is whose continue token is too old.
+    /// A LIST is answered with 410, reason `Expired`, as if its continue token were too old.
     ExpiredContinue,
-    /// A LIST is answered in reverse order.
+    /// A LIST returns its items in reverse order.
     Shuffle,
     /// From this write on the cluster's own controllers (garbage collector, namespace controller)
     /// do nothing for a minute.
@@ -73,21 +74,21 @@ pub enum KubeFault {
 }
 
 words! {
-    /// Whether a request that is answered with an error was carried out nevertheless.
+    /// Effect of a request that is answered with an error.
     Applied {
-        /// It was.
+        /// The request was carried out nevertheless.
         Applied = "applied",
-        /// It was not.
+        /// The request was not carried out.
         Not = "not",
     }
 }
 
 words! {
-    /// Whose object it is that took a name.
+    /// Object that has taken a name.
     Rival {
-        /// A stranger's, with other content and nobody's labels.
+        /// A stranger's object with other content and without labels.
         Foreign = "foreign",
-        /// The very object that the request wanted, as if an earlier attempt had landed.
+        /// The object of the request itself, as if an earlier attempt had succeeded.
         Own = "own",
     }
 }
@@ -160,7 +161,7 @@ impl Vocabulary for KubeFault {
     }
 }
 
-/// What a fault says to a Kubernetes client.
+/// Answer of a fault to a Kubernetes client.
 struct Refused {
     code: u16,
     reason: &'static str,
@@ -175,7 +176,7 @@ impl Refused {
     }
 }
 
-/// What a fault says that refuses; `None` of the others.
+/// Returns the answer of a fault that refuses; `None` for other faults.
 fn refusal(fault: KubeFault, call: &KubeCall) -> Option<Refused> {
     let object = format!("{} \"{}\"", call.qualified_resource(), call.name.as_deref().unwrap_or_default());
     let namespace = call.namespace.as_deref().unwrap_or_default();
@@ -234,8 +235,8 @@ fn refusal(fault: KubeFault, call: &KubeCall) -> Option<Refused> {
     })
 }
 
-/// A create has no version to conflict on; what does conflict there is the booking of its
-/// namespace's quota.
+/// Returns the message of a conflict. A create has no resourceVersion that could conflict; for it,
+/// the conflict is in the accounting of the namespace's quota.
 fn conflict_message(call: &KubeCall, object: &str) -> String {
     let object = match call.verb {
         KubeVerb::Create => "resourcequotas \"objects\"",

@@ -1,7 +1,7 @@
-//! The families of faults: each is one table, which says of every fault all there is to know.
+//! Families of faults. Each is one table with everything there is to know about its faults.
 //!
-//! A new fault is a variant of its family with a row in the table, and, if a server says something,
-//! with its answer.
+//! To add a fault, add a variant to its family and a row to the table, and its answer if a server
+//! answers.
 
 mod call;
 mod clock;

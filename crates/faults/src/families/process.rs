@@ -1,4 +1,4 @@
-//! What can happen to the process that makes the call.
+//! Faults of the process that makes the call.
 
 use std::time::Duration;
 
@@ -9,24 +9,25 @@ use crate::standstill::Stop;
 /// A fault of the calling process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessFault {
-    /// It dies at this point of the call.
+    /// The process crashes at this point of the call.
     Crash(CrashPoint),
-    /// Right before the request is sent, it stands still for this long; then the request is sent,
-    /// unless its deadline has passed meanwhile.
+    /// Just before the request is sent, the process is suspended for this long. Then the request is
+    /// sent, unless its deadline has passed.
     Pause {
-        /// Seconds that it stands still.
+        /// Duration in seconds.
         seconds: u32,
     },
-    /// Right before the request is sent, it stands still, and a second process of its kind starts
-    /// and does what there is to do, until it rests. That one is killed, and the first goes on
-    /// with its request.
+    /// Just before the request is sent, the process is suspended, and a second process of the same
+    /// kind starts and works until it has nothing left to do. Then the second one is killed, and
+    /// the first sends its request.
     Twin,
 }
 
 impl Vocabulary for ProcessFault {
     fn all() -> Vec<Self> {
         let mut all: Vec<Self> = CrashPoint::ALL.map(Self::Crash).into();
-        // Within the deadline of a call; and longer than a controller usually waits for anything.
+        // Less than the deadline of a call, and longer than a controller usually waits for
+        // anything.
         all.extend([Self::Pause { seconds: 20 }, Self::Pause { seconds: 600 }, Self::Twin]);
         all
     }

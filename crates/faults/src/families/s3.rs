@@ -1,4 +1,4 @@
-//! What can happen to a call to an S3 store, and how that answers it.
+//! Faults of calls to an S3 store, and the answers to them.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::feature::Feature;
 use crate::row::{Application, Calls, Lasts, Parameter, Refusal, Row, Vocabulary};
 use crate::words;
 
-/// How long a store is in trouble that ends by itself.
+/// Duration of temporary trouble at a store.
 const TROUBLE: Lasts = Lasts::For(Duration::from_secs(60));
 
 /// A fault of an S3 store.
@@ -22,45 +22,44 @@ pub enum S3Fault {
     SlowDown,
     /// The S3 store answers 403 `AccessDenied`, not carried out.
     AccessDenied,
-    /// An S3 HEAD request is answered with this status and, as HEAD is, without a body or an error
-    /// code.
+    /// An S3 HEAD request is answered with this status. Like every HEAD answer, it has no body and
+    /// so no error code.
     Head(HeadStatus),
-    /// What stands before the S3 store answers in its place with an HTML page of this status; not
+    /// A proxy in front of the S3 store answers instead, with an HTML page of this status; not
     /// carried out.
     Page(PageStatus),
-    /// From this S3 call on, and for a minute, this operation is answered with 503
+    /// From this S3 call on, for a minute, this operation is answered with 503
     /// `ServiceUnavailable`, not carried out.
     VerbDown(S3Operation),
-    /// CreateBucket is answered with 409 `BucketAlreadyOwnedByYou`. There is such a bucket: if need
-    /// be one is made, untagged.
+    /// CreateBucket is answered with 409 `BucketAlreadyOwnedByYou`. The bucket exists; if it did
+    /// not, it is created without tags.
     AlreadyOwned,
-    /// CreateBucket is answered with 409 `BucketAlreadyExists`. There is such a bucket: if need be
-    /// another account's.
+    /// CreateBucket is answered with 409 `BucketAlreadyExists`. The bucket exists; if it did not,
+    /// it is created for another account.
     BucketExists,
-    /// CreateBucket is answered with 200 although there is such a bucket: if need be one is made,
-    /// untagged.
+    /// CreateBucket is answered with 200 although the bucket exists; if it did not, it is created
+    /// without tags first.
     OkOnExisting,
-    /// DeleteObjects is answered with 200; in it the first key has an error of its own, and stays.
+    /// DeleteObjects is answered with 200, but the first key has an error and is not deleted.
     PartialDelete,
-    /// Right before the call, a legal hold is put on the first object of the bucket, for the rest
-    /// of the run.
+    /// Just before the call, the first object of the bucket gets a legal hold for the rest of the
+    /// run.
     Locked,
-    /// Right before the call, an object and a multipart upload arrive in the bucket.
+    /// Just before the call, an object is written to the bucket and a multipart upload is started.
     LateWrite,
-    /// Right before the call, the bucket is deleted by somebody else, with all that is in it.
+    /// Just before the call, a third party deletes the bucket with all its content.
     Vanish,
-    /// From this S3 call on, and for a minute, all of them are answered with 403
-    /// `InvalidAccessKeyId`.
+    /// From this S3 call on, for a minute, all S3 calls are answered with 403 `InvalidAccessKeyId`.
     CredentialsRevoked,
     /// The S3 store answers 403 `RequestTimeTooSkewed`, not carried out.
     ClockSkew,
-    /// An S3 read is answered from the state before the last write.
+    /// An S3 read returns the state before the last write.
     StaleRead,
     /// The S3 store answers 200 with an error document, `InternalError`; not carried out.
     ErrorIn200,
-    /// The second half of the answer's XML document is missing, and nothing else tells.
+    /// The second half of the answer's XML document is missing, without any other sign of an error.
     Truncated,
-    /// From this S3 call on, for the rest of the run, the store has no such feature: 501
+    /// From this S3 call on, for the rest of the run, the store lacks this feature: 501
     /// `NotImplemented`.
     NotImplemented(Feature),
 }
@@ -70,25 +69,25 @@ words! {
     HeadStatus {
         /// The bucket is in another region.
         Moved = "301",
-        /// Among others, what some stores send for a wrong region.
+        /// A bad request. Some stores send it for a wrong region.
         BadRequest = "400",
-        /// Somebody else's bucket, or no right to look.
+        /// The bucket of another account, or no permission to read it.
         Forbidden = "403",
     }
 }
 
 words! {
-    /// Status of a page that is not the store's.
+    /// Status of a page that does not come from the store.
     PageStatus {
-        /// A proxy that lets nobody through.
+        /// A proxy that refuses access.
         Forbidden = "403",
-        /// A proxy that knows no such host or path.
+        /// A proxy that does not know the host or path.
         NotFound = "404",
     }
 }
 
 impl HeadStatus {
-    /// The status as a number.
+    /// Returns the status as a number.
     pub fn code(self) -> u16 {
         match self {
             Self::Moved => 301,
@@ -99,7 +98,7 @@ impl HeadStatus {
 }
 
 impl PageStatus {
-    /// The status as a number.
+    /// Returns the status as a number.
     pub fn code(self) -> u16 {
         match self {
             Self::Forbidden => 403,
@@ -120,7 +119,7 @@ const IN_XML: Calls = Calls::s3(S3Operation::answers_in_xml, "S3 calls that are 
 
 const REFUSED: Application = Application::Answer(Refusal::AtOnce);
 
-/// Operations that are worth being out of order: those of a bucket's beginning and end.
+/// Operations for which being down is worth trying: those that create and delete a bucket.
 const VITAL: [&str; 7] = [
     "ListBuckets",
     "GetBucketTagging",
@@ -193,7 +192,7 @@ impl Vocabulary for S3Fault {
     }
 }
 
-/// What a fault says that refuses; `None` of the others.
+/// Returns the answer of a fault that refuses; `None` for other faults.
 fn refusal(fault: S3Fault, call: &S3Call) -> Option<Answered> {
     let (code, name, message) = match fault {
         S3Fault::InternalError => (500, "InternalError", "We encountered an internal error. Please try again."),
@@ -234,7 +233,7 @@ fn refusal(fault: S3Fault, call: &S3Call) -> Option<Answered> {
     Some(Answered::new(code, "application/xml", body))
 }
 
-/// What a proxy says; to HEAD, without a body.
+/// Returns the page of a proxy; without a body for HEAD.
 fn page(code: u16, call: &S3Call) -> Answered {
     if call.operation.is_head() {
         return Answered::empty(code);

@@ -1,4 +1,4 @@
-//! Bodies that pass through, or that a fault has made.
+//! Bodies that pass through the proxy, or that a fault has created.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,12 +9,12 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use tower::BoxError;
 
-/// Body of a request or an answer: streamed as it comes, never gathered.
+/// Body of a request or an answer. It is streamed and never buffered as a whole.
 #[derive(Debug)]
 pub struct Body(UnsyncBoxBody<Bytes, BoxError>);
 
 impl Body {
-    /// A body that passes through.
+    /// Wraps a body that passes through.
     pub fn new(body: impl http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static) -> Self {
         Self(body.map_err(Into::into).boxed_unsync())
     }

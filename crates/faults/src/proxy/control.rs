@@ -1,18 +1,18 @@
-//! The admin API of a proxy: what a harness in the same process does by calling it, over HTTP.
+//! Admin API of a proxy: the methods that a harness in the same process calls, over HTTP.
 //!
-//! | request | what it does |
+//! | request | effect |
 //! |---|---|
 //! | `GET /effects` | `{"effects": [{number, life, call, fault, world, answer, began_ms}], "unfired": "…"}` |
-//! | `GET /effects/after/N` | the same of those with a higher number |
-//! | `POST /begin` `{"plan": "…"}` | begins anew with this plan: numbers count from 1 |
-//! | `PUT /plan` `{"plan": "…"}` | from now on this is the plan, numbers go on |
+//! | `GET /effects/after/N` | the same for effects with a higher number |
+//! | `POST /begin` `{"plan": "…"}` | starts a new run with this plan; numbers count from 1 |
+//! | `PUT /plan` `{"plan": "…"}` | replaces the plan; numbers continue |
 //! | `POST /life` | the old process is dead, calls pass again: `{"life": 2}` |
 //! | `DELETE /life` | the process was killed: nothing passes until the next life |
 //! | `GET /crash` | waits up to 30 s for the life to end: `{"life": 1, "effect": 17}`, else 204 |
 //! | `GET /healthz` | `ok` |
 //!
-//! A plan that is none, or that can't happen here, is answered with 422 and `{"error": "…"}`;
-//! nothing changes then.
+//! An invalid plan, or one that cannot happen here, is answered with 422 and `{"error": "…"}`, and
+//! changes nothing.
 
 use std::time::Duration;
 
@@ -27,25 +27,25 @@ use serde_json::json;
 use super::{Proxy, Unplayable};
 use crate::{Call, CallOutcome, Line, Plan, Vocabulary};
 
-/// How long a question for a crash is kept open.
+/// Maximum duration of a request for a crash.
 const LONG_POLL: Duration = Duration::from_secs(30);
 
-/// An effect as the admin API tells of it.
+/// An effect as returned by the admin API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectLine {
     /// Its number, counted from 1.
     pub number: u64,
-    /// The life of the controller that made the call.
+    /// The controller's process that made the call.
     pub life: u32,
     /// The call, such as `kube:patch deployments/status team-a/web`.
     pub call: String,
     /// The fault that it met.
     pub fault: Option<String>,
-    /// Status that the server answered with, if it was reached.
+    /// Status of the server's answer, if it was reached.
     pub world: Option<u16>,
-    /// What came of it for the controller: a status, `broken`, `dropped`, `died`, `pending`.
+    /// Result for the controller: a status, `broken`, `dropped`, `died`, `pending`.
     pub answer: String,
-    /// When it began, in milliseconds since the beginning.
+    /// Start in milliseconds since the beginning of the run.
     pub began_ms: u64,
 }
 
@@ -66,7 +66,8 @@ impl<V: Vocabulary> From<&Line<V>> for EffectLine {
 impl<V: Vocabulary> TryFrom<EffectLine> for Line<V> {
     type Error = Untold;
 
-    /// Back from what the admin API tells. Of a call to Kubernetes the API group is not told.
+    /// Converts back from the admin API's form. It does not contain the API group of a Kubernetes
+    /// call.
     fn try_from(told: EffectLine) -> Result<Self, Untold> {
         let untold = |what: &str| Untold(format!("`{what}` of effect {}", told.number));
         let fault = |word: &String| {
@@ -85,7 +86,7 @@ impl<V: Vocabulary> TryFrom<EffectLine> for Line<V> {
     }
 }
 
-/// What an admin API told makes no sense: it is that of another version.
+/// Error: the response of an admin API cannot be parsed, because it has another version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the proxy tells what is not understood: {0}")]
 pub struct Untold(String);

@@ -1,5 +1,5 @@
-//! Faults of an answer that the layer leaves to the world: on the way through the proxy, the world
-//! is this.
+//! Faults of an answer that the layer leaves to the world. In a proxy, this module takes the place
+//! of the world.
 
 use std::task::{Context, Poll};
 
@@ -16,24 +16,24 @@ use super::body::Body;
 use super::upstream::Upstream;
 use crate::{Application, Call, Fault, KubeFault, Nobody, Plan, Rival, S3Fault, Surroundings, Vocabulary};
 
-/// Most bytes of a body that has to be gathered: a document of S3, an object of Kubernetes. Real
-/// ones are far smaller.
+/// Maximum size of a body that has to be buffered: an S3 document or a Kubernetes object. Real ones
+/// are far smaller.
 const MOST_GATHERED: usize = 16 << 20;
 
-/// What is done to one call on its way through.
+/// Change to one call on its way through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disturbance {
-    /// A watch ends where its first event would have come.
+    /// A watch ends instead of sending its first event.
     Cut,
-    /// The one event of a watch is 410.
+    /// The only event of a watch is 410.
     Gone,
-    /// A watch tells nothing and doesn't end.
+    /// A watch sends no events and does not end.
     Silent,
-    /// A watch tells each event twice.
+    /// A watch sends each event twice.
     Duplicated,
     /// The second half of a document is missing.
     Truncated,
-    /// A moment before a create, there is another object of that name.
+    /// Just before a create, an object with that name is created.
     Taken(Rival),
 }
 
@@ -51,16 +51,16 @@ impl Disturbance {
     }
 }
 
-/// A plan has a fault that needs more than a proxy: a server's past, somebody's hands in cluster or
-/// store, or on the controller's process.
+/// Error for a plan with a fault that a proxy cannot inject: it needs earlier states of a server,
+/// or changes to the cluster, the store or the controller's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} can't be made to happen between real servers, only in the simulator", .0.name())]
 pub struct Unplayable<V: Vocabulary = Nobody>(pub Fault<V>);
 
-/// Whether a proxy can let everything happen that a plan says.
+/// Checks that a proxy can inject all faults of a plan.
 ///
 /// # Errors
-/// Names the first fault that it can't.
+/// Returns the first fault that it cannot inject.
 pub(super) fn check<V: Vocabulary>(plan: &Plan<V>) -> Result<(), Unplayable<V>> {
     let playable = |fault: Fault<V>| {
         let elsewhere = fault.applied().needs_world() || matches!(fault.applied(), Application::Standstill(_));
@@ -70,7 +70,7 @@ pub(super) fn check<V: Vocabulary>(plan: &Plan<V>) -> Result<(), Unplayable<V>> 
     unplayable.map_or(Ok(()), |fault| Err(Unplayable(fault)))
 }
 
-/// The world as a proxy has it: it can only mark requests with what is to be done to them.
+/// The world of a proxy. It only marks requests with the change to make.
 #[derive(Debug)]
 pub(super) struct OnTheWay;
 
@@ -88,7 +88,7 @@ impl<V: Vocabulary> Surroundings<V> for OnTheWay {
     fn carried_out(&self, _: u64, _: &Call, _: &str, _: u16) {}
 }
 
-/// A server whose calls are disturbed as they are marked.
+/// A server whose calls are changed as marked.
 #[derive(Clone, Debug)]
 pub(super) struct Disturbed(pub(super) Upstream);
 
@@ -141,13 +141,13 @@ async fn gather(body: Body) -> Result<Bytes, BoxError> {
     Ok(Limited::new(body, MOST_GATHERED).collect().await?.to_bytes())
 }
 
-/// A body that ends where there was something to tell.
+/// Ends a body at its first data.
 fn up_to_first(body: Body) -> Body {
     let end = body.into_data_stream().take_while(|told| std::future::ready(told.is_err()));
     Body::new(StreamBody::new(end.map_ok(Frame::data)))
 }
 
-/// The event that a watch begins and ends with whose version is forgotten.
+/// Returns the only event of a watch whose resourceVersion is too old.
 fn gone() -> Vec<u8> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -156,7 +156,7 @@ fn gone() -> Vec<u8> {
     format!("{}\n", json!({"type": "ERROR", "object": status})).into_bytes()
 }
 
-/// A body with each of its lines twice.
+/// Repeats each line of a body.
 fn twice(body: Body) -> Body {
     let mut rest = BytesMut::new();
     let doubled = body.into_data_stream().map_ok(move |told| {
@@ -172,8 +172,8 @@ fn twice(body: Body) -> Body {
     Body::new(StreamBody::new(doubled))
 }
 
-/// Has the name taken that a create is about to ask for, with the client's own credentials; gives
-/// the create back.
+/// Takes the name of a create by another create with the client's own credentials. Returns the
+/// original request.
 async fn take_name(upstream: &Upstream, rival: Rival, request: Request<Body>) -> Result<Request<Body>, BoxError> {
     let (head, body) = request.into_parts();
     let body = gather(body).await?;
@@ -183,12 +183,12 @@ async fn take_name(upstream: &Upstream, rival: Rival, request: Request<Body>) ->
     };
     let mut rivals = Request::from_parts(head.clone(), Body::from(taken));
     rivals.headers_mut().remove(header::CONTENT_LENGTH);
-    // Refused or not: what counts is what the create then comes upon.
+    // The answer does not matter: the original create then meets the state that is there.
     drop(upstream.clone().oneshot(rivals).await?);
     Ok(Request::from_parts(head, Body::from(body.to_vec())))
 }
 
-/// An object of the same name that has nothing to do with the one in this request.
+/// Returns an unrelated object with the name of the object in this request.
 fn strangers(body: &[u8]) -> Result<Vec<u8>, BoxError> {
     let mut object: Map<String, Value> = serde_json::from_slice(body)?;
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -196,7 +196,7 @@ fn strangers(body: &[u8]) -> Result<Vec<u8>, BoxError> {
             metadata.remove(field);
         }
     }
-    // Secrets have this, and ConfigMaps; what it says is base64 to one and text to the other.
+    // Secrets and ConfigMaps have `data`; this value is valid base64 and valid text.
     if object.remove("stringData").is_some() || object.contains_key("data") {
         object.insert("data".to_owned(), json!({"stranger": "eA=="}));
     }

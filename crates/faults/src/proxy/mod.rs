@@ -1,10 +1,11 @@
-//! The fault layer between real clients and real servers: a proxy for an API server and S3 stores.
+//! Proxy for an API server and S3 stores, which is the fault layer between real clients and real
+//! servers.
 //!
 //! One [`Proxy`] belongs to one controller. It serves the API server on one address and each store
-//! on another, and gives all calls that pass one numbering, by the very layer that stands below the
-//! controller's clients in a simulation. So a plan and its numbers mean the same on both, as far as
-//! the controller makes the same calls in the same order. [`router`] has the proxy's controls over
-//! HTTP, for a harness in another process.
+//! on another, and numbers all calls that pass in one sequence, with the same layer that is used
+//! below the controller's clients in a simulation. So a plan and its numbers mean the same in both,
+//! if the controller makes the same calls in the same order. [`router`] has the proxy's controls
+//! over HTTP, for a harness in another process.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -37,36 +38,34 @@
 //! # }
 //! ```
 //!
-//! Rooms: `control` is the admin API; `disturb` does to an answer on its way what a simulated
-//! server would do itself; `upstream` is a server behind the proxy, `server` a socket before it,
-//! for any other tower service too.
+//! Modules: `control` is the admin API; `disturb` changes answers where a simulated server would do
+//! it itself; `upstream` is a server behind the proxy; `server` is a socket in front of it, also
+//! for any other tower service.
 //!
 //! # Guarantees
 //!
-//! - A call without a fault goes on as its client sent it, with its credentials and none of the
-//!   proxy's; only what concerns one connection, and the name that the client knows the API server
-//!   by, are not passed on. Bodies are streamed.
-//! - A plan is refused as a whole if one of its faults can't be made to happen here, see
-//!   [`Unplayable`]; what was planned before stays.
-//! - From the end of a life until [`Proxy::next_life`] nothing more is carried out and nothing
-//!   answered.
-//! - Calls to a store that name a key of [`Upstream::unnumbered`] are somebody else's: none of this
-//!   concerns them.
+//! - A call without a fault is forwarded as its client sent it, with the client's credentials and
+//!   none of the proxy's. Only hop-by-hop headers, and the host name by which the client knows the
+//!   API server, are not forwarded. Bodies are streamed.
+//! - A plan is refused as a whole if one of its faults cannot be injected here, see [`Unplayable`];
+//!   the previous plan stays.
+//! - From the end of a process until [`Proxy::next_life`], no call is carried out or answered.
+//! - Calls to a store with an access key id of [`Upstream::unnumbered`] are not the controller's,
+//!   and none of this applies to them.
 //!
 //! # Limits
 //!
-//! - A crash can't end a process from here. From the call on that it is planned for nothing is
-//!   carried out and nothing answered; [`Proxy::crash`] tells whoever can kill the process. Once
-//!   that is done [`Proxy::next_life`] lets calls pass again. Of an answer that was let through
-//!   right before a crash the process may see nothing; to the rest of the world that comes to the
-//!   same.
-//! - `unreachable` is a connection that breaks, not one that is refused: the address is the proxy's
-//!   own.
-//! - Faults that need a server's past or somebody's hands in cluster or store, among them all that
-//!   a project's own [`Vocabulary`] leaves to the world, are refused by name.
+//! - The proxy cannot end a process. From the call of a planned crash on, no call is carried out or
+//!   answered; [`Proxy::crash`] returns, so that its caller can kill the process. After that,
+//!   [`Proxy::next_life`] lets calls pass again. The process may not receive an answer that was
+//!   forwarded just before a crash; for the rest of the world there is no difference.
+//! - `unreachable` is a connection that breaks, not one that is refused, because the address is the
+//!   proxy's own.
+//! - Faults that need earlier states of a server, or changes to the cluster or store, are refused
+//!   by name. This includes all that a project's own [`Vocabulary`] leaves to the world.
 //! - Stores have to be addressed in path style, and are reached without TLS.
-//! - It speaks HTTP/1.1 without TLS, and believes whoever can reach it: it belongs on a loopback or
-//!   a pod network.
+//! - It speaks HTTP/1.1 without TLS, and trusts every client that can reach it. Run it only on a
+//!   loopback or pod network.
 
 mod body;
 mod control;
@@ -94,24 +93,24 @@ pub use upstream::{Upstream, UpstreamError};
 
 use crate::{EffectLayer, Effects, Instance, Nobody, Plan, Vocabulary};
 
-/// The faults that one controller meets on its way to real servers. Clones are the same.
+/// Faults that one controller meets on its way to real servers. Clones are the same proxy.
 #[derive(Clone, Debug)]
 pub struct Proxy<V = Nobody> {
-    /// Shared with the proxies of controllers that run beside this one.
+    /// Shared with the proxies of other controllers, see [`Proxy::beside`].
     effects: Arc<Mutex<Effects<V>>>,
     life: Arc<Mutex<Instance>>,
 }
 
-/// How a life of the controller ended.
+/// End of a controller's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Crash {
-    /// Which life, counted from 1.
+    /// Number of the process, counted from 1.
     pub life: u32,
-    /// Number of the effect that it was to crash at; absent if it was ended by hand.
+    /// Number of the effect at which it had to crash; `None` if it was ended by a request.
     pub effect: Option<u64>,
 }
 
-/// Which layer a call goes through.
+/// API of a call, which selects its layer.
 #[derive(Clone, Copy, Debug)]
 enum Api {
     Kube,
@@ -119,19 +118,19 @@ enum Api {
 }
 
 impl<V: Vocabulary> Proxy<V> {
-    /// Faults by this plan, with a first life of the controller.
+    /// Creates a proxy with this plan and a first process of the controller.
     ///
     /// # Errors
-    /// When the plan has a fault that can't happen here.
+    /// Returns an error if the plan has a fault that cannot be injected here.
     pub fn new(plan: Plan<V>) -> Result<Self, Unplayable<V>> {
         let effects = run(plan)?;
         let life = effects.instance();
         Ok(Self { effects: Arc::new(Mutex::new(effects)), life: Arc::new(Mutex::new(life)) })
     }
 
-    /// The faults of one more controller, numbered together with those of this one; its lives are
-    /// its own. A store that both reach at one address can't tell them apart: calls there count as
-    /// those of the controller whose proxy serves it.
+    /// Creates a proxy for another controller. Its calls are numbered together with those of this
+    /// one, but it has its own processes. A store that both reach at one address cannot tell them
+    /// apart: calls there count as those of the controller whose proxy serves it.
     #[must_use]
     pub fn beside(&self) -> Self {
         let life = self.effects.lock().instance();
@@ -141,7 +140,7 @@ impl<V: Vocabulary> Proxy<V> {
     /// Serves an API server behind the faults.
     ///
     /// # Errors
-    /// When the address can't be had.
+    /// Returns an error if the address cannot be bound.
     pub async fn serve_kube(&self, address: SocketAddr, upstream: Upstream) -> io::Result<Server> {
         Server::start(address, self.front(Api::Kube, upstream)).await
     }
@@ -149,36 +148,37 @@ impl<V: Vocabulary> Proxy<V> {
     /// Serves a store behind the faults.
     ///
     /// # Errors
-    /// When the address can't be had.
+    /// Returns an error if the address cannot be bound.
     pub async fn serve_s3(&self, address: SocketAddr, upstream: Upstream) -> io::Result<Server> {
         Server::start(address, self.front(Api::S3, upstream)).await
     }
 
-    /// Begins anew: numbers count from one, nothing has been called yet, and the controller is in
-    /// its first life. Of controllers beside this one the next life has to be begun by hand.
+    /// Starts a new run: numbers count from one, no call has been made, and the controller is in
+    /// its first process. The next process of other controllers has to be started with
+    /// [`Proxy::next_life`].
     ///
     /// # Errors
-    /// When the plan has a fault that can't happen here; then nothing changes.
+    /// Returns an error and changes nothing if the plan has a fault that cannot be injected here.
     pub fn begin(&self, plan: Plan<V>) -> Result<(), Unplayable<V>> {
         let effects = run(plan)?;
-        // The old life ends first: what it still asks for is to have no number in the new run.
+        // Ends the old process first, so that its remaining calls get no number in the new run.
         std::mem::replace(&mut *self.life.lock(), effects.instance()).kill();
         *self.effects.lock() = effects;
         Ok(())
     }
 
-    /// From now on, this is the plan: numbers go on from where they are, patterns count from one.
+    /// Replaces the plan. Numbers continue, and patterns count from one.
     ///
     /// # Errors
-    /// When it has a fault that can't happen here; then nothing changes.
+    /// Returns an error and changes nothing if the plan has a fault that cannot be injected here.
     pub fn set_plan(&self, plan: Plan<V>) -> Result<(), Unplayable<V>> {
         check(&plan)?;
         self.effects.lock().set_plan(plan);
         Ok(())
     }
 
-    /// Ends the controller's life, if it goes on still, and begins its next one; gives its number.
-    /// To be called when its process is dead and before the next one starts.
+    /// Ends the controller's process, if it has not ended, and starts the next one. Returns its
+    /// number. Call it after the process has died and before the next one starts.
     pub fn next_life(&self) -> u32 {
         let life = self.effects.lock().instance();
         let id = life.id();
@@ -186,30 +186,29 @@ impl<V: Vocabulary> Proxy<V> {
         id
     }
 
-    /// Ends the controller's life: from now on nothing of it is carried out and nothing answered,
-    /// until [`Proxy::next_life`]. To be called when its process was killed and somebody else may
-    /// start it again.
+    /// Ends the controller's process: from now on none of its calls is carried out or answered,
+    /// until [`Proxy::next_life`]. Call it after the process was killed, if another party may
+    /// restart it.
     pub fn end_life(&self) {
         self.life.lock().kill();
     }
 
-    /// The numbered effects: trace, counters, what of the plan is still to come. Of the run that is
-    /// on now; what [`Proxy::begin`] begins has effects of its own.
+    /// Returns the numbered effects of the current run: trace, counters, the remaining plan.
+    /// [`Proxy::begin`] starts a run with new effects.
     pub fn effects(&self) -> Effects<V> {
         self.effects.lock().clone()
     }
 
-    /// Comes to an end when the life of the controller that goes on now has: by a crash that was
-    /// planned, at that effect, or by [`Proxy::end_life`], [`Proxy::next_life`] or
-    /// [`Proxy::begin`]. From then on nothing of that life is carried out, and its process is to be
-    /// killed.
+    /// Completes when the current process of the controller has ended: by a planned crash at that
+    /// effect, or by [`Proxy::end_life`], [`Proxy::next_life`] or [`Proxy::begin`]. From then on
+    /// none of its calls is carried out, and the caller has to kill the process.
     pub async fn crash(&self) -> Crash {
         let life = self.life.lock().clone();
         let effect = life.death().await;
         Crash { life: life.id(), effect }
     }
 
-    /// What a server of this proxy does with a request.
+    /// Returns the service that handles requests to this proxy.
     fn front(
         &self,
         api: Api,
@@ -229,7 +228,7 @@ impl<V: Vocabulary> Proxy<V> {
         })
     }
 
-    /// The layer of the life that goes on now.
+    /// Returns the layer of the current process.
     fn layer(&self, api: Api) -> EffectLayer<V> {
         let life = self.life.lock().clone();
         let effects = self.effects.lock();
@@ -240,7 +239,7 @@ impl<V: Vocabulary> Proxy<V> {
     }
 }
 
-/// The effects of a run between real servers.
+/// Creates the effects of a run between real servers.
 fn run<V: Vocabulary>(plan: Plan<V>) -> Result<Effects<V>, Unplayable<V>> {
     check(&plan)?;
     Ok(Effects::within(plan, Arc::new(OnTheWay)))

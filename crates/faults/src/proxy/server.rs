@@ -1,7 +1,7 @@
-//! HTTP/1.1 on a socket, for any tower service.
+//! HTTP/1.1 server for any tower service.
 //!
-//! Beneath axum, because a service behind faults has to be able to fail: then the connection breaks
-//! and there is no answer, as when a packet is lost.
+//! It uses hyper and not axum, because a service behind faults has to be able to fail: then the
+//! connection breaks without an answer, as when a packet is lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,31 +18,31 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tower::{BoxError, Service};
 
-/// Most connections that are open at once; further ones wait to be accepted.
+/// Maximum number of open connections. Further ones wait to be accepted.
 const MOST_CONNECTIONS: usize = 4096;
 
-/// How long requests under way may go on after the word to stop. Watches never end by themselves.
+/// Time limit for requests under way after a request to stop. Watches never end by themselves.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
-/// How long nothing is accepted after an error, which is mostly a lack of file descriptors.
+/// Pause after an error of accept, which is mostly a lack of file descriptors.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// A server on a socket. When dropped it ends at once, with all of its connections.
+/// A server on a socket. Dropping it ends it at once, with all of its connections.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     accepting: JoinHandle<()>,
-    /// What is done for as long as there is the server.
+    /// Tasks that run as long as the server.
     work: JoinSet<()>,
 }
 
 impl Server {
-    /// Serves at this address; port 0 is any that is free. What the service fails at is a broken
+    /// Serves at this address; port 0 selects a free one. An error of the service breaks the
     /// connection to its client.
     ///
     /// # Errors
-    /// When the address can't be had.
+    /// Returns an error if the address cannot be bound.
     pub async fn start<S, B>(address: SocketAddr, service: S) -> io::Result<Self>
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>,
@@ -52,10 +52,10 @@ impl Server {
         Self::on(TcpListener::bind(address).await?, service)
     }
 
-    /// The same, on a listener that is there.
+    /// Like [`Server::start`], on an existing listener.
     ///
     /// # Errors
-    /// When it has no address.
+    /// Returns an error if the listener has no address.
     pub fn on<S, B>(listener: TcpListener, service: S) -> io::Result<Self>
     where
         S: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>,
@@ -68,19 +68,19 @@ impl Server {
         Ok(Self { address, stop, accepting, work: JoinSet::new() })
     }
 
-    /// Has this done as long as it serves.
+    /// Runs a task as long as the server.
     #[must_use]
     pub fn doing(mut self, work: impl Future<Output = ()> + Send + 'static) -> Self {
         self.work.spawn(work);
         self
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its URL, for clients on the same machine if it listens on every address.
+    /// Returns its URL. If it listens on every address, the URL is for clients on the same machine.
     pub fn url(&self) -> String {
         let mut address = self.address;
         if address.ip().is_unspecified() {
@@ -89,11 +89,10 @@ impl Server {
         format!("http://{address}")
     }
 
-    /// Accepts nothing more, and lets requests under way come to their end if that doesn't take
-    /// long.
+    /// Stops accepting connections, and waits for requests under way for up to two seconds.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        // It ends by itself, and a panic in it has been told already.
+        // The task ends by itself, and a panic in it has been reported already.
         let _ = (&mut self.accepting).await;
     }
 }
@@ -104,7 +103,7 @@ impl Drop for Server {
     }
 }
 
-/// Accepts connections until told to stop. Dropped, it takes all connections with it.
+/// Accepts connections until a stop is requested. Dropping it drops all connections.
 async fn accept<S, B>(listener: TcpListener, service: S, mut stopped: watch::Receiver<bool>)
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>,
@@ -115,7 +114,7 @@ where
     let mut connections = JoinSet::new();
     loop {
         let next = async {
-            // Nobody closes the semaphore, so a permit comes.
+            // The semaphore is never closed, so a permit is returned.
             let permit = room.clone().acquire_owned().await;
             (permit, listener.accept().await)
         };
@@ -139,17 +138,17 @@ where
     }
     drop(listener);
     let all = async { while connections.join_next().await.is_some() {} };
-    // What goes on longer is dropped with `connections`.
+    // Connections that take longer are dropped with `connections`.
     let _ = tokio::time::timeout(LAST_REQUESTS, all).await;
 }
 
-/// Comes to an end when the server is to.
+/// Completes when the server has to stop.
 async fn told(stopped: &mut watch::Receiver<bool>) {
-    // Without a server there is nothing to go on for either.
+    // An error means that the server is gone, which is also a reason to stop.
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// One connection, until either side ends it.
+/// Serves one connection until either side ends it.
 async fn converse<S, B>(stream: TcpStream, service: S, mut stopped: watch::Receiver<bool>)
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>,

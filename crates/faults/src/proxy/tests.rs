@@ -1,4 +1,4 @@
-//! The proxy before servers of a few lines: what it refuses, what it disturbs, what it numbers.
+//! Tests of the proxy in front of minimal servers: refused plans, changed answers, numbering.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::{Application, Calls, Fault, KubeFault, Row};
 
 const ANYWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// The key of somebody who goes past the faults.
+/// Access key id of a client whose calls are not numbered.
 const NEIGHBOUR: &str = "AKIANEIGHBOUR";
 
-/// How long anything may take that is waited for.
+/// Time limit for everything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What people do to this project's objects, and what one of its servers does.
+/// A project's own family: an action of people on its objects, and a fault of one of its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Neighbour {
     Visits,
@@ -65,14 +65,14 @@ fn a_plan_that_is_refused_changes_nothing() {
     assert_eq!(proxy.next_life(), 2, "the first life goes on until somebody ends it");
 }
 
-/// An API server and a store of few words behind a proxy.
+/// A minimal API server and store behind a proxy.
 struct Bench {
     proxy: Proxy,
     kube: Server,
     s3: Server,
-    /// The bodies that have reached the server behind.
+    /// Bodies that have reached the server behind.
     seen: Arc<Mutex<Vec<String>>>,
-    /// Serves as long as it is kept.
+    /// Server behind the proxy, which serves until it is dropped.
     _behind: Server,
 }
 
@@ -102,14 +102,14 @@ impl Bench {
         self.seen.lock().clone()
     }
 
-    /// The calls up to now, one line each, without their times.
+    /// Returns the calls so far, one line each, without their times.
     fn calls(&self) -> Vec<String> {
         let trace = self.proxy.effects().trace();
         trace.lines().iter().map(|line| format!("{} {} {}", line.number, line.call, line.answer)).collect()
     }
 }
 
-/// The text that a server answers with, or `None` for a broken connection.
+/// Returns the text of a server's answer, or `None` for a broken connection.
 async fn ask(server: &Server, method: &str, path: &str, body: &str) -> Option<String> {
     let client = Client::builder(TokioExecutor::new()).build_http::<Body>();
     let request = Request::builder().method(method).uri(format!("{}{path}", server.url()));

@@ -1,4 +1,4 @@
-//! The servers behind the proxy.
+//! Servers behind the proxy.
 
 use std::task::{Context, Poll};
 
@@ -16,7 +16,7 @@ use tower::{BoxError, Service, ServiceExt};
 use super::body::Body;
 use crate::S3Call;
 
-/// Headers that are a matter between two ends of one connection (RFC 9110 §7.6.1).
+/// Hop-by-hop headers (RFC 9110 §7.6.1).
 const OF_CONNECTION: [HeaderName; 6] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -26,7 +26,7 @@ const OF_CONNECTION: [HeaderName; 6] = [
     header::UPGRADE,
 ];
 
-/// A server that requests are passed on to as their client sent them: with its credentials, and
+/// A server to which requests are forwarded as their client sent them: with its credentials, and
 /// none of the proxy's.
 #[derive(Clone, Debug)]
 pub struct Upstream {
@@ -36,50 +36,51 @@ pub struct Upstream {
     service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
 }
 
-/// What a URL says about a server.
+/// Server part of a URL.
 #[derive(Clone, Debug)]
 struct Base {
     scheme: Scheme,
     authority: Authority,
-    /// What stands before every path, without the slash at its end.
+    /// Prefix of every path, without a trailing slash.
     prefix: String,
 }
 
-/// Why a server can't be one that requests are passed on to.
+/// Reason why requests cannot be forwarded to a server.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
-    /// The URL has no host, or no scheme that is spoken here.
+    /// The URL has no host, or a scheme that is not supported.
     #[error("{0} is no URL of a server that the proxy can reach: {1}")]
     Url(String, &'static str),
-    /// The kubeconfig's certificates can't be used.
+    /// The kubeconfig's certificates cannot be used.
     #[error("can't speak TLS to the API server: {0}")]
     Tls(String),
 }
 
 impl Upstream {
-    /// The API server that a kubeconfig names, reached with the CA that stands there. Credentials
-    /// in it are of no use: who may do what, the client's own decide.
+    /// Creates an upstream for the API server in a kubeconfig, with its CA. Credentials in the
+    /// kubeconfig are not used: the client's own decide about permissions.
     ///
     /// # Errors
-    /// When the URL has no host, or the CA can't be read.
+    /// Returns an error if the URL has no host, or if the CA cannot be read.
     pub fn kube(config: &kube::Config) -> Result<Self, UpstreamError> {
         let base = Base::read(&config.cluster_url)?;
-        // A client certificate in it would make every client an administrator.
+        // A client certificate would make every client an administrator.
         let mut anonymous = config.clone();
         anonymous.auth_info = AuthInfo::default();
         let connector = anonymous.rustls_https_connector().map_err(|error| UpstreamError::Tls(error.to_string()))?;
         let service = client(connector).map_request(|mut request: Request<Body>| {
-            // Whichever host the client knows the proxy by is not the API server's.
+            // The host by which the client knows the proxy is not the API server's.
             request.headers_mut().remove(header::HOST);
             request
         });
         Ok(Self { base, past: Vec::new(), service: BoxCloneSyncService::new(service) })
     }
 
-    /// An S3 store, reached without TLS. Requests keep the host that they were signed for.
+    /// Creates an upstream for an S3 store without TLS. Requests keep the host for which they were
+    /// signed.
     ///
     /// # Errors
-    /// When it isn't an http URL with a host and without a path.
+    /// Returns an error if the URL is not http, has no host, or has a path.
     pub fn s3(endpoint: &Uri) -> Result<Self, UpstreamError> {
         let base = Base::read(endpoint)?;
         if base.scheme != Scheme::HTTP || !base.prefix.is_empty() {
@@ -88,8 +89,8 @@ impl Upstream {
         Ok(Self { base, past: Vec::new(), service: BoxCloneSyncService::new(client(HttpConnector::new())) })
     }
 
-    /// Lets the calls pass that name one of these access key ids: they have no number, meet no
-    /// fault and go on between two lives. For others than the controller who know the store by the
+    /// Exempts calls with one of these access key ids: they have no number, meet no fault, and pass
+    /// between two processes. For clients other than the controller that reach the store by the
     /// same URL.
     #[must_use]
     pub fn unnumbered(mut self, keys: impl IntoIterator<Item = String>) -> Self {
@@ -97,13 +98,13 @@ impl Upstream {
         self
     }
 
-    /// Whether a call is not the controller's.
+    /// Returns true if a call is not the controller's.
     pub(super) fn is_past<B>(&self, request: &Request<B>) -> bool {
         let signer = || S3Call::signer(request.uri(), request.headers());
         !self.past.is_empty() && signer().is_some_and(|id| self.past.iter().any(|past| past == id))
     }
 
-    /// A request as it goes to this server.
+    /// Rewrites a request to address this server.
     pub(super) fn addressed(&self, request: Request<Body>) -> Result<Request<Body>, BoxError> {
         let (mut head, body) = request.into_parts();
         remove_hops(&mut head.headers);
@@ -137,7 +138,7 @@ impl Service<Request<Body>> for Upstream {
         self.service.poll_ready(context)
     }
 
-    /// Only here the prefix comes before the path: what a call is, is read from the path behind it.
+    /// The prefix is added only here, because calls are parsed from the path without it.
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         if !self.base.prefix.is_empty() {
             let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);

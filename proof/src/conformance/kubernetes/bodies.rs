@@ -1,5 +1,5 @@
-//! Objects to send: good ones, and bad ones in every way that the table of objects and this file
-//! know; and how one thing of several is drawn.
+//! Request bodies: valid objects, invalid objects from the table of objects and from this file, and
+//! helpers to choose at random.
 
 use std::sync::LazyLock;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::call::{Kind, Watch};
 use crate::objects::{self, Expected, SecondWrite};
 
-/// The values that a field is given.
+/// A field with the values that it can get.
 pub(super) struct Field {
-    /// Steps to the field.
+    /// Path to the field.
     pub(super) path: Vec<String>,
-    /// Values of objects that are accepted.
+    /// Values that accepted objects have.
     good: Vec<Value>,
-    /// Values of all objects.
+    /// All values, valid and invalid.
     all: Vec<Value>,
 }
 
@@ -26,30 +26,30 @@ impl Field {
         Self { path, good: list(good), all: [list(good), list(bad)].concat() }
     }
 
-    /// One of the values; good ones mostly.
+    /// Returns a random value, mostly a valid one.
     pub(super) fn value(&self, rng: &mut Rng) -> Value {
         let values = if self.good.is_empty() || rng.u8(..10) < 3 { &self.all } else { &self.good };
         values[rng.usize(..values.len())].clone()
     }
 
-    /// The field as a pointer into JSON.
+    /// Returns the field as a JSON pointer.
     pub(super) fn pointer(&self) -> String {
         let escaped = self.path.iter().map(|step| step.replace('~', "~0").replace('/', "~1"));
         escaped.fold(String::new(), |path, step| format!("{path}/{step}"))
     }
 }
 
-/// The selector of a sequence's own objects, where they stand among those of others.
+/// Label selector for a sequence's own objects of a kind that is not namespaced.
 pub(super) fn own_label(kind: Kind) -> Option<String> {
     (!kind.is_namespaced()).then(|| "in=$(place)".to_owned())
 }
 
-/// The whole name of an object that a sequence calls by a letter.
+/// Full name of an object that a sequence calls by a letter.
 pub(super) fn name(kind: Kind, short: &str) -> String {
     if kind.is_namespaced() { short.to_owned() } else { format!("$(place)-{short}") }
 }
 
-/// The smallest object that is accepted.
+/// Returns a minimal valid object.
 pub(super) fn plain(kind: Kind, name: &str) -> Value {
     let mut object = match kind {
         Kind::BucketClaim => json!({"spec": {"backendRef": {"name": "minio"}}}),
@@ -72,7 +72,7 @@ pub(super) fn plain(kind: Kind, name: &str) -> Value {
     object
 }
 
-/// The object that marks the end of a watch.
+/// Returns the object that marks the end of a watch.
 pub(super) fn marker(kind: Kind, name: &str) -> Value {
     let mut object = plain(kind, name);
     for (label, value) in Watch::LABELS {
@@ -81,7 +81,7 @@ pub(super) fn marker(kind: Kind, name: &str) -> Value {
     object
 }
 
-/// An object with some fields set, and perhaps something wrong.
+/// Returns an object with up to three random fields set, which may be invalid.
 pub(super) fn random(rng: &mut Rng, kind: Kind, name: &str) -> Value {
     let mut object = plain(kind, name);
     for _ in 0..rng.usize(..4) {
@@ -92,14 +92,14 @@ pub(super) fn random(rng: &mut Rng, kind: Kind, name: &str) -> Value {
     object
 }
 
-/// One of the fields that objects of the kind have, those of metadata among them.
+/// Returns a random field of the kind, including those of metadata.
 pub(super) fn any_field(rng: &mut Rng, kind: Kind) -> &'static Field {
     let own = fields(kind);
     let fields = if own.is_empty() || rng.u8(..10) < 4 { METADATA.as_slice() } else { own };
     &fields[rng.usize(..fields.len())]
 }
 
-/// Puts a value where the steps lead, through objects that are made.
+/// Sets the value at a path and creates the objects on the way.
 pub(super) fn set(object: &mut Value, path: &[String], value: Value) {
     let mut at = object;
     for step in path {
@@ -111,12 +111,12 @@ pub(super) fn set(object: &mut Value, path: &[String], value: Value) {
     *at = value;
 }
 
-/// One of these.
+/// Returns a random element.
 pub(super) fn one<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
     all[rng.usize(..all.len())]
 }
 
-/// A value in so many of a hundred cases.
+/// Returns a value with this probability in percent.
 pub(super) fn maybe<T>(rng: &mut Rng, percent: u8, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
     (rng.u8(..100) < percent).then(|| value(rng))
 }
@@ -214,7 +214,7 @@ static BACKEND: LazyLock<Vec<Field>> = LazyLock::new(|| {
     fields
 });
 
-/// Every value that the table of objects gives to a field of the spec.
+/// Returns every value that the table of objects has for a field of the spec.
 fn of_table(kind: objects::Kind) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     for case in objects::cases().into_iter().filter(|case| case.kind == kind) {

@@ -1,35 +1,34 @@
-//! Operations as plain data. Nothing in them depends on what a server answered: `$(uid secrets/a)`
-//! in a text stands for the UID that an object was last seen with, on the side that the operation
-//! is sent to.
+//! Operations as plain data. They do not depend on any server's answers: `$(uid secrets/a)` in a
+//! text is replaced by the UID that the object last had on the side to which the operation is sent.
 
 use std::fmt;
 
 use serde_json::Value;
 use stowage_operator::api::{GROUP, VERSION};
 
-/// The kinds that the operator uses.
+/// Kinds that the operator uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The project's own, in a namespace.
+    /// Custom resource of the project, namespaced.
     BucketClaim,
-    /// The project's own, cluster-wide.
+    /// Custom resource of the project, cluster-scoped.
     S3Backend,
-    /// In a namespace.
+    /// Core `v1`, namespaced.
     Secret,
     /// `events.k8s.io/v1`.
     Event,
     /// `coordination.k8s.io/v1`.
     Lease,
-    /// Cluster-wide.
+    /// Core `v1`, cluster-scoped.
     Namespace,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::BucketClaim, Self::S3Backend, Self::Secret, Self::Event, Self::Lease, Self::Namespace];
 
-    /// The name of the kind in manifests.
+    /// Returns the kind as in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BucketClaim => "BucketClaim",
@@ -41,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// The name of the resource in paths.
+    /// Returns the resource name in paths.
     pub fn plural(self) -> &'static str {
         match self {
             Self::BucketClaim => "bucketclaims",
@@ -53,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Group and version, as in manifests.
+    /// Returns group and version as in manifests.
     pub fn api_version(self) -> String {
         match self {
             Self::BucketClaim | Self::S3Backend => format!("{GROUP}/{VERSION}"),
@@ -63,12 +62,12 @@ impl Kind {
         }
     }
 
-    /// Whether its objects live in namespaces.
+    /// Returns true if its objects are in namespaces.
     pub fn is_namespaced(self) -> bool {
         !matches!(self, Self::S3Backend | Self::Namespace)
     }
 
-    /// Whether a CustomResourceDefinition defines it.
+    /// Returns true if a CustomResourceDefinition defines it.
     pub fn is_custom(self) -> bool {
         matches!(self, Self::BucketClaim | Self::S3Backend)
     }
@@ -79,23 +78,23 @@ impl Kind {
     }
 }
 
-/// Which objects a request without a name is about.
+/// Scope of a request without an object name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of a namespace; for kinds without one, of the cluster.
+    /// One namespace. For cluster-scoped kinds, the cluster.
     Namespace(String),
-    /// Those of all namespaces.
+    /// All namespaces.
     Everywhere,
 }
 
 impl Scope {
-    /// The namespace of the sequence.
+    /// Returns the namespace of the sequence.
     pub fn own() -> Self {
         Self::Namespace("$(namespace)".to_owned())
     }
 }
 
-/// What a request does.
+/// HTTP method of a request, with the patch type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// GET.
@@ -104,14 +103,14 @@ pub enum Verb {
     Post,
     /// PUT.
     Put,
-    /// PATCH, in this content type.
+    /// PATCH with this content type.
     Patch(&'static str),
     /// DELETE.
     Delete,
 }
 
 impl Verb {
-    /// The method of HTTP.
+    /// Returns the HTTP method.
     pub fn method(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -122,7 +121,7 @@ impl Verb {
         }
     }
 
-    /// The content type of the body.
+    /// Returns the content type of the body.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Patch(content_type) => content_type,
@@ -143,43 +142,43 @@ pub(super) const APPLY: Verb = Verb::Patch("application/apply-patch+yaml");
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// What it does.
+    /// Method of the request.
     pub verb: Verb,
-    /// To which kind.
+    /// Kind of the object.
     pub kind: Kind,
-    /// Where.
+    /// Namespace of the object, or all namespaces.
     pub scope: Scope,
-    /// To which object; to the collection without it.
+    /// Name of the object; `None` for the collection.
     pub name: Option<String>,
-    /// `status`, mostly.
+    /// Subresource, mostly `status`.
     pub subresource: Option<&'static str>,
-    /// Parameters, as yet not encoded.
+    /// Query parameters, not yet encoded.
     pub query: Vec<(&'static str, String)>,
-    /// The body; none with `null`, and a text is sent as it stands.
+    /// Body. `null` sends no body, and a string is sent as it is.
     pub body: Value,
 }
 
 impl Call {
-    /// A request without body and parameters, in the namespace of the sequence.
+    /// Creates a request without body and parameters, in the namespace of the sequence.
     pub fn new(verb: Verb, kind: Kind, name: Option<&str>) -> Self {
         let name = name.map(str::to_owned);
         Self { verb, kind, scope: Scope::own(), name, subresource: None, query: Vec::new(), body: Value::Null }
     }
 
-    /// With this body.
+    /// Sets the body.
     #[must_use]
     pub fn body(self, body: Value) -> Self {
         Self { body, ..self }
     }
 
-    /// With this parameter.
+    /// Adds a query parameter.
     #[must_use]
     pub fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.query.push((name, value.into()));
         self
     }
 
-    /// With this parameter, if there is one.
+    /// Adds a query parameter if it has a value.
     #[must_use]
     pub fn maybe(self, name: &'static str, value: Option<impl Into<String>>) -> Self {
         match value {
@@ -188,13 +187,13 @@ impl Call {
         }
     }
 
-    /// Of the object's status.
+    /// Changes the request to the status subresource.
     #[must_use]
     pub fn status(self) -> Self {
         Self { subresource: Some("status"), ..self }
     }
 
-    /// The path, with places to fill in.
+    /// Returns the path with unresolved placeholders.
     pub fn path(&self) -> String {
         let mut path = self.kind.root();
         if let (Scope::Namespace(namespace), true) = (&self.scope, self.kind.is_namespaced()) {
@@ -208,46 +207,45 @@ impl Call {
     }
 }
 
-/// A watch from a version on, to a moment that an object made for it marks.
+/// A watch that starts at a version and ends at a marker object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    /// Of which kind.
+    /// Kind to watch.
     pub kind: Kind,
-    /// From which version; a text with a place to fill in, or `0`, or none.
+    /// Version to start from: a placeholder, `0`, or `None`.
     pub from: Option<String>,
-    /// Which objects; the one that marks the end has the labels of [`Watch::LABELS`].
+    /// Label selector. The marker has the labels [`Watch::LABELS`].
     pub labels: Option<&'static str>,
-    /// Name of the object that marks the end.
+    /// Name of the marker object.
     pub marker: String,
-    /// Whether the watch begins with a list (`sendInitialEvents`).
+    /// True if the watch begins with a list (`sendInitialEvents`).
     pub streaming: bool,
 }
 
 impl Watch {
-    /// What the marker is labelled with, so that every selector of this module's operations selects
-    /// it.
+    /// Labels of the marker. Every selector in this module's operations selects it.
     pub const LABELS: [(&str, &str); 2] = [("app", "a"), ("tier", "front")];
 }
 
-/// A list in pages.
+/// A paginated list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// The first page; its `limit` is that of all.
+    /// Request for the first page. All pages have its `limit`.
     pub first: Call,
-    /// How many pages to ask for.
+    /// Maximum number of pages to request.
     pub pages: usize,
 }
 
-/// Something to do on both sides.
+/// An operation for both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// A request.
     Call(Call),
     /// A watch.
     Watch(Watch),
-    /// A list in pages.
+    /// A paginated list.
     Pages(Page),
-    /// Waits for the cluster's own controllers.
+    /// Wait for the cluster's own controllers.
     Settle,
 }
 

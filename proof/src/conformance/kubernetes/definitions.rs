@@ -1,5 +1,5 @@
-//! The project's definitions on a real server: put there, with what the server has to say about
-//! them, and how much dearer their rules might be.
+//! Installation of the project's CustomResourceDefinitions on a real server: its warnings, and how
+//! much of the CEL cost budget is left.
 
 use std::time::Duration;
 
@@ -12,27 +12,28 @@ use serde::Serialize;
 use serde_json::Value;
 
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// A group that nobody serves, for definitions that are only tried.
+/// API group that no server serves, for definitions that are only tried.
 const TRIED: &str = "conformance.stowage.invalid";
-/// How long a server may take to serve a definition.
+/// Time limit for a server to start serving a definition.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The most that is tried of CEL's budget.
+/// Largest multiple of the CEL cost that is tried.
 const MOST: u32 = 64;
 
-/// What a server said to the definitions.
+/// Result of installing the definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
-    /// Texts of the `Warning` headers; there should be none.
+    /// Texts of the `Warning` headers. None are expected.
     pub warnings: Vec<String>,
-    /// Per definition: so many times as dear its rules could be, at least, before the server's CEL
-    /// cost budget (of each rule and of all together) is spent. At most 64 is tried.
+    /// Per definition: by how much, at least, the cost of its rules could be multiplied before the
+    /// server's CEL cost budget (per rule and for all rules together) is exceeded. At most 64 is
+    /// tried.
     pub cel_room: Vec<(String, u32)>,
 }
 
-/// Puts the project's definitions on the server and waits until it serves them.
+/// Installs the project's definitions and waits until the server serves them.
 ///
 /// # Errors
-/// When it refuses them, or does not answer.
+/// Returns an error if the server refuses them or does not answer.
 pub async fn accept(client: &Client) -> Result<Accepted, String> {
     let mut accepted = Accepted::default();
     for definition in stowage_operator::api::crds() {
@@ -56,7 +57,8 @@ pub async fn accept(client: &Client) -> Result<Accepted, String> {
     Ok(accepted)
 }
 
-/// The greatest power of two that the cost of every rule can be multiplied with. Nothing is stored.
+/// Returns the largest power of two by which the cost of every rule can be multiplied. Stores
+/// nothing.
 async fn cel_room(client: &Client, definition: &Value) -> Result<u32, String> {
     let mut room = 0;
     let mut times = 1;
@@ -72,7 +74,7 @@ async fn cel_room(client: &Client, definition: &Value) -> Result<u32, String> {
     Ok(room)
 }
 
-/// The definition in another group, with each rule said so many times.
+/// Returns the definition in another group, with each rule repeated this many times.
 fn dearer(definition: &Value, times: u32) -> Value {
     let mut definition = definition.clone();
     let plural = definition["spec"]["names"]["plural"].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The Kubernetes half: operations on the API, random but for the seed.
+//! Conformance of the Kubernetes API: random operations, determined by a seed.
 
 mod bodies;
 mod call;
@@ -21,7 +21,7 @@ pub use generate::sequence;
 use kube_sim::Cluster;
 pub use pair::KubernetesPair;
 
-/// A simulated cluster that serves the project's definitions. It lives in the time of the real one.
+/// Returns a simulated cluster with the project's definitions installed. It uses the real time.
 ///
 /// # Panics
 /// Never: a test installs the definitions.

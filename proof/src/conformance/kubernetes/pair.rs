@@ -1,4 +1,4 @@
-//! The two API servers behind one handle.
+//! The simulated and the real API server as one `Pair`.
 
 use std::time::Duration;
 
@@ -15,25 +15,26 @@ use super::settle::{IMPATIENCE, PATIENCE, run_controllers, settle};
 use super::side::Side;
 use super::watch::watch;
 
-/// How long an operation may take on both sides; rarely does it take a tenth of this.
+/// Time that must be left in a second to start an operation on both sides. Few operations take a
+/// tenth of it.
 const ALL_BUT_OVER: Duration = Duration::from_millis(150);
 
-/// A simulated cluster, and a client of a real one that serves the same definitions.
+/// A simulated cluster, and a client of a real one with the same definitions.
 pub struct KubernetesPair {
     cluster: Cluster,
     clients: [Client; 2],
     sides: Option<[Side; 2]>,
-    /// The namespace of all sequences. A namespace of its own for each would keep the real
+    /// Namespace of all sequences. One namespace per sequence would keep the real namespace
     /// controller busy.
     namespace: Option<String>,
-    /// Names what the sequence makes outside of it.
+    /// Prefix for the names of cluster-scoped objects of the sequence.
     place: String,
-    /// How long the real controllers may take.
+    /// Time limit for the real controllers.
     patience: Duration,
 }
 
 impl KubernetesPair {
-    /// Compares this simulated cluster with what the client leads to.
+    /// Compares this simulated cluster with the cluster that the client connects to.
     pub fn new(cluster: Cluster, real: Client) -> Self {
         let clients = [cluster.client("default"), real];
         Self { cluster, clients, sides: None, namespace: None, place: String::new(), patience: PATIENCE }
@@ -111,8 +112,8 @@ impl Pair for KubernetesPair {
     }
 }
 
-/// Waits for the next second where this one is all but over. Whether a write that only renews a
-/// time is one depends on the second in which it comes, so both sides are to see the same one.
+/// Waits for the next second if this one is almost over. A write that only renews a time is a
+/// change only if the second differs, so both sides must see the same second.
 async fn same_second() {
     let into = Duration::from_nanos(jiff::Timestamp::now().subsec_nanosecond().unsigned_abs().into());
     if into > Duration::from_secs(1) - ALL_BUT_OVER {
@@ -120,7 +121,7 @@ async fn same_second() {
     }
 }
 
-/// Some pages of a list, each asked for with the token of the one before.
+/// Requests pages of a list, each with the continue token of the page before.
 async fn pages(side: &mut Side, page: &Page) -> Result<Value, String> {
     let mut all = Vec::new();
     let mut call = page.first.clone();
@@ -136,7 +137,8 @@ async fn pages(side: &mut Side, page: &Page) -> Result<Value, String> {
     Ok(all.into())
 }
 
-/// Takes away every object of the sequence: what is in its namespaces, and what is called after it.
+/// Deletes every object of the sequence: everything in its namespaces, and cluster-scoped objects
+/// with its name prefix.
 async fn clear(side: &mut Side, place: &str) -> Result<(), String> {
     let namespace = side.text("$(namespace)");
     for kind in Kind::ALL {
@@ -171,8 +173,8 @@ mod tests {
         Limits { seed: 1, operations, time: None, shrink: true, start, prefix, command }
     }
 
-    /// The simulator on both sides; the controllers of the second work by themselves, as those of a
-    /// cluster do.
+    /// Compares the simulator with itself. The controllers of the second one run on their own, like
+    /// those of a cluster.
     async fn against_itself(change: impl Fn(&Cluster), limits: &Limits) -> ConformanceReport {
         let real = simulated();
         change(&real);

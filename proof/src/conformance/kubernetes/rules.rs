@@ -1,4 +1,4 @@
-//! What is known to differ from a real API server, and why that is as well.
+//! Known and justified differences from a real API server.
 
 use std::collections::BTreeMap;
 
@@ -180,13 +180,13 @@ pub(in crate::conformance) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether the place is one that tells people what is wrong.
+/// Returns true if the place is a message for people.
 fn is_message(leaf: &Leaf) -> bool {
     let cause = leaf.path.strip_prefix("body.details.causes.");
     leaf.path == "body.message" || cause.is_some_and(|cause| cause.ends_with(".message"))
 }
 
-/// The message of a refusal.
+/// Returns the message of a refusal.
 fn told(answer: &Value) -> &str {
     answer["body"]["message"].as_str().unwrap_or_default()
 }
@@ -195,15 +195,16 @@ fn same_code(exchange: &Exchange) -> bool {
     exchange.answers.simulated["code"] == exchange.answers.real["code"]
 }
 
-/// The namespace that stands at a path of an answer.
+/// Returns the namespace at a path of an answer.
 fn namespace_at<'a>(answer: &'a Value, path: &str) -> Option<&'a Value> {
     let found = answer.pointer(&format!("/{}", path.replace('.', "/")))?;
-    // Items of a list don't say what they are.
+    // Items of a list have no `kind`.
     let listed = path.starts_with("body.items.") && answer["body"]["kind"] == "NamespaceList";
     (listed || found["kind"] == "Namespace").then_some(found)
 }
 
-/// Whether both say that the body of an apply doesn't fit the schema, in the same field.
+/// Returns true if both report that the body of an apply does not fit the schema, in the same
+/// field.
 fn is_untyped(ours: &str, theirs: &str) -> bool {
     let Some((start, why)) = ours.split_once("): ") else { return false };
     let field = why.split_once(": ").map_or(why, |(field, _)| field);
@@ -211,7 +212,8 @@ fn is_untyped(ours: &str, theirs: &str) -> bool {
         && theirs.strip_prefix(start).is_some_and(|rest| rest.contains(&format!(" {field}: ")))
 }
 
-/// Whether both say that a body is not of its kind, theirs in the words of Go's decoders.
+/// Returns true if both report that a body is not of its kind, the real one with the messages of
+/// Go's decoders.
 fn is_undecoded(ours: &str, theirs: &str) -> bool {
     let mark = " cannot be handled as a ";
     let why = |text: &str| {

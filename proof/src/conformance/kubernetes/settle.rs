@@ -1,8 +1,8 @@
 //! Waiting for the garbage collector and the namespace controller.
 //!
-//! The simulator's are steps that are taken until there is nothing left to do. The real ones work
-//! when they like: their server is looked at until it holds what the simulator holds, and when it
-//! never does, that is the difference.
+//! The simulated controllers run step by step until there is nothing left to do. The real ones run
+//! at their own pace: their server is polled until it has the same objects as the simulator. If it
+//! never has, that is the difference.
 
 use std::time::Duration;
 
@@ -15,23 +15,23 @@ use super::bodies;
 use super::call::{Call, Kind, Scope, Verb};
 use super::side::Side;
 
-/// How long the real controllers may take. The collector learns of a new kind within half a minute.
+/// Time limit for the real controllers. The garbage collector takes up to half a minute to discover
+/// a new kind.
 pub(super) const PATIENCE: Duration = Duration::from_secs(45);
-/// How long they may take once that was in vain: a difference is shown by now, and is only made
-/// small.
+/// Time limit after a first timeout: the difference is known by then and is only being reduced.
 pub(super) const IMPATIENCE: Duration = Duration::from_secs(15);
-/// How often the real server is looked at.
+/// Interval for polling the real server.
 const PACE: Duration = Duration::from_millis(100);
 
-/// Lets the simulated controllers do all that they would.
+/// Runs the simulated controllers until they have nothing left to do.
 pub(super) fn run_controllers(cluster: &Cluster) {
     while cluster.collect_garbage() + cluster.finalize_namespaces() > 0 {}
 }
 
-/// What both sides hold once the controllers are done, the simulator's first.
+/// Returns the objects of both sides once the controllers are done, the simulator's first.
 ///
 /// # Errors
-/// When a side does not answer.
+/// Returns an error if a side does not answer.
 pub(super) async fn settle(
     cluster: &Cluster,
     simulated: &mut Side,
@@ -50,9 +50,9 @@ pub(super) async fn settle(
     }
 }
 
-/// Every object of the sequence, without the versions, which depend on how many writes a controller
-/// makes. Of namespaces also without the conditions, which the real controller keeps for itself,
-/// and the order of finalizers, which is chance: they might never be equal.
+/// Returns every object of the sequence without what can never be equal: versions, which depend on
+/// how many writes a controller makes. For namespaces, also conditions, which only the real
+/// controller sets, and the order of finalizers, which is random.
 async fn holdings(side: &mut Side) -> Result<Value, String> {
     let mut all = serde_json::Map::new();
     for kind in Kind::ALL {

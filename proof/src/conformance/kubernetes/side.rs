@@ -1,4 +1,4 @@
-//! One of the two servers, what was seen of it, and how its answers are read.
+//! One of the two servers: the objects seen there, and how its answers are read.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::super::canonical::{Names, in_order};
 use super::call::Call;
 
-/// A server, and what it said in this sequence.
+/// A server, and the values it returned in this sequence.
 pub(super) struct Side {
     pub(super) client: Client,
     pub(super) names: Names,
@@ -21,7 +21,7 @@ pub(super) struct Side {
     seen: Seen,
 }
 
-/// What operations can refer to.
+/// Values that operations can refer to.
 #[derive(Default)]
 struct Seen {
     /// By resource and name.
@@ -31,14 +31,14 @@ struct Seen {
     token: String,
 }
 
-/// A place to fill in: `$(uid secrets/a)`.
+/// Pattern of a placeholder: `$(uid secrets/a)`.
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\$\((\w+)(?: ([^)]*))?\)").expect("the pattern is well formed"));
 
 /// A UID that no object has.
 const NO_UID: &str = "no-such-uid";
 
-/// What a server says to a request, as it came.
+/// Answer of a server before it is made comparable.
 pub(super) struct ServerAnswer {
     pub(super) code: u16,
     content_type: String,
@@ -52,19 +52,19 @@ impl Side {
         Self { client, names: Names::default(), namespace, place, seen: Seen::default() }
     }
 
-    /// Sends a request and gives the answer in its comparable form.
+    /// Sends a request and returns the answer in its canonical form.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// Returns an error if the server does not answer.
     pub(super) async fn call(&mut self, call: &Call) -> Result<Value, String> {
         let answer = self.send(call).await?;
         Ok(self.comparable(&answer))
     }
 
-    /// Sends a request, and remembers what the answer shows.
+    /// Sends a request, and records the values in the answer.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// Returns an error if the server does not answer.
     pub(super) async fn send(&mut self, call: &Call) -> Result<ServerAnswer, String> {
         let bytes = match self.filled(&call.body) {
             Value::Null => Vec::new(),
@@ -94,7 +94,7 @@ impl Side {
         })
     }
 
-    /// An answer as it is compared.
+    /// Returns an answer in its canonical form.
     pub(super) fn comparable(&mut self, answer: &ServerAnswer) -> Value {
         let mut whole = json!({
             "code": answer.code,
@@ -106,7 +106,7 @@ impl Side {
         self.names.canonical(&whole)
     }
 
-    /// A path with parameters, encoded.
+    /// Returns the encoded path with its query parameters.
     pub(super) fn uri(&self, path: &str, query: &[(&str, String)]) -> String {
         let path = self.text(path);
         if query.is_empty() {
@@ -116,7 +116,7 @@ impl Side {
         format!("{path}?{}", query.collect::<Vec<_>>().join("&"))
     }
 
-    /// Remembers an object that came by another way than as an answer.
+    /// Records an object that was not received as an answer.
     pub(super) fn note(&mut self, object: &Value, plural: &str) {
         self.seen.object(object, plural);
     }
@@ -132,9 +132,9 @@ impl Side {
         }
     }
 
-    /// A text with its places filled in.
+    /// Returns a text with its placeholders filled in.
     pub(super) fn text(&self, text: &str) -> String {
-        // What an object is called may itself have a place to fill in.
+        // The name in a placeholder can contain `$(place)` itself.
         let text = text.replace("$(place)", &self.place);
         let filled = PLACE.replace_all(&text, |place: &Captures<'_>| {
             let of = place.get(2).map_or("", |of| of.as_str());
@@ -153,7 +153,7 @@ impl Side {
 }
 
 impl Seen {
-    /// Remembers what an answer shows.
+    /// Records the values in an answer.
     fn note(&mut self, body: &Value, call: &Call) {
         let Some(items) = body["items"].as_array() else { return self.object(body, call.kind.plural()) };
         for item in items {

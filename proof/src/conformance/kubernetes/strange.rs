@@ -1,4 +1,4 @@
-//! Requests that no client of ours sends on purpose.
+//! Requests that none of our clients sends on purpose.
 
 use fastrand::Rng;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::bodies::{self, one};
 use super::call::{APPLY, Call, JSON, Kind, MERGE, STRATEGIC, Verb};
 
-/// One of them.
+/// Returns a random one of them.
 pub(super) fn call(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     let plain = |name: &str| bodies::plain(kind, name);
     match rng.u8(..14) {

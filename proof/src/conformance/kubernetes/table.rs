@@ -1,4 +1,4 @@
-//! The table of good and bad objects as operations.
+//! Operations from the table of valid and invalid objects.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use super::bodies;
 use super::call::{Call, Kind, Operation, Verb};
 use crate::objects::{self, Case, SecondWrite};
 
-/// Cases in a sequence.
+/// Number of cases per sequence.
 const TOGETHER: usize = 10;
 
-/// The cases of the kinds that sequences are about, read once in a process.
+/// Cases of the kinds that sequences use, read once per process.
 static CASES: LazyLock<Vec<(Kind, Case)>> = LazyLock::new(|| {
     let cases = objects::cases().into_iter().filter_map(|case| match case.kind {
         objects::Kind::BucketClaim => Some((Kind::BucketClaim, case)),
@@ -21,12 +21,12 @@ static CASES: LazyLock<Vec<(Kind, Case)>> = LazyLock::new(|| {
     cases.collect()
 });
 
-/// How many sequences the table makes.
+/// Returns the number of sequences that the table gives.
 pub(super) fn len() -> usize {
     CASES.len().div_ceil(TOGETHER)
 }
 
-/// The requests of some cases, each with an object of its own.
+/// Returns the requests of some cases, each with its own object.
 pub(super) fn sequence(index: usize) -> Vec<Operation> {
     let cases = CASES.iter().enumerate().skip(index * TOGETHER).take(TOGETHER);
     cases.flat_map(|(number, (kind, case))| requests(number, *kind, case)).collect()
@@ -59,7 +59,7 @@ fn requests(number: usize, kind: Kind, case: &Case) -> Vec<Operation> {
     requests
 }
 
-/// The object of a case with what the table leaves out.
+/// Returns the object of a case with the fields that the table leaves out.
 fn whole(kind: Kind, name: &str, object: &Value) -> Value {
     let mut object = object.clone();
     let defaults = [("apiVersion", Value::from(kind.api_version())), ("kind", kind.as_str().into())];

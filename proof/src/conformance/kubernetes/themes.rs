@@ -1,4 +1,4 @@
-//! What sequences are about.
+//! Themes of sequences.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -7,14 +7,14 @@ use super::bodies::{self, maybe, one};
 use super::call::{APPLY, Call, JSON, Kind, MERGE, Operation, Page, STRATEGIC, Scope, Verb, Watch};
 use super::strange;
 
-/// Operations in a sequence about objects.
+/// Number of operations in a sequence about objects.
 const LENGTH: usize = 30;
-/// Few names, so that they meet.
+/// Names of objects. They are few, so that operations hit the same objects.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const SELECTORS: [&str; 6] = ["app=a", "app in (a, b)", "tier", "tier=front,app!=c", "!gone", "app notin (b)"];
 
-/// Objects of one kind or two: written in every way, listed, watched. Nothing that a controller
-/// would act on.
+/// Operations on objects of one or two kinds: every way to write, lists, watches. Nothing that
+/// makes a controller act.
 pub(super) fn objects(rng: &mut Rng) -> Vec<Operation> {
     let kinds = [a_kind(rng), a_kind(rng)];
     let mut all = Vec::with_capacity(LENGTH);
@@ -26,7 +26,8 @@ pub(super) fn objects(rng: &mut Rng) -> Vec<Operation> {
     all
 }
 
-/// Namespaces seldom: each that goes is work for the real controller.
+/// Returns a random kind. Namespaces are rare, because each deletion is work for the real
+/// controller.
 fn a_kind(rng: &mut Rng) -> Kind {
     let kind = one(rng, &Kind::ALL);
     if kind == Kind::Namespace && rng.u8(..100) < 70 { Kind::BucketClaim } else { kind }
@@ -43,7 +44,8 @@ fn operation(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Operation {
         68..73 => Call::new(Verb::Get, kind, Some(name)).into(),
         73..79 => list(rng, kind).into(),
         79..82 => pages(rng, kind),
-        // How long a namespace takes to go is its controller's business; there is a theme for that.
+        // The time until a namespace is gone depends on its controller; the theme `namespaces`
+        // covers it.
         82..96 if kind == Kind::Namespace => Call::new(Verb::Get, kind, Some(name)).into(),
         82..86 => Operation::Watch(watch(rng, kind, name, index)),
         86..94 => delete(rng, kind, name).into(),
@@ -52,14 +54,15 @@ fn operation(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Operation {
     }
 }
 
-/// Parameters that every write may have.
+/// Adds parameters that every write may have.
 fn written(rng: &mut Rng, call: Call) -> Call {
     let call = call.maybe("fieldManager", maybe(rng, 40, |rng| one(rng, &["alpha", "beta"])));
     let call = call.maybe("dryRun", maybe(rng, 7, |_| "All"));
     call.maybe("fieldValidation", maybe(rng, 20, |rng| one(rng, &["Strict", "Warn", "Ignore"])))
 }
 
-/// The status or, mostly, the object. Nobody but its controller writes a namespace's status.
+/// Directs a write to the status with 25 % probability. Only the controller writes a namespace's
+/// status.
 fn part(rng: &mut Rng, call: Call) -> Call {
     if call.kind != Kind::Namespace && rng.u8(..100) < 25 { call.status() } else { call }
 }
@@ -73,7 +76,7 @@ fn create(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Call {
     written(rng, Call::new(Verb::Post, kind, None)).body(body)
 }
 
-/// UIDs and versions to state: mostly those that the object has.
+/// Returns a UID and a version for preconditions, mostly those that the object has.
 fn stated(rng: &mut Rng, kind: Kind, name: &str) -> (Option<String>, Option<String>) {
     let of = format!("{}/{name}", kind.plural());
     let version = match rng.u8(..100) {
@@ -103,15 +106,15 @@ fn replace(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     written(rng, call).body(body)
 }
 
-/// Whether a patch takes fields away by null. In an apply null is a value like another, which
-/// nobody has a use for.
+/// Use of null in a patch to remove fields. In an apply, null is an ordinary value that no client
+/// needs.
 #[derive(Clone, Copy, PartialEq)]
 enum Nulls {
     Sometimes,
     Never,
 }
 
-/// An object with a few fields, as patches have them.
+/// Returns a partial object with a few fields, for a patch.
 fn partial(rng: &mut Rng, kind: Kind, nulls: Nulls) -> Value {
     let mut body = json!({});
     for _ in 0..rng.usize(1..4) {
@@ -146,12 +149,12 @@ fn strategic(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     written(rng, call).body(body)
 }
 
-/// Adds to the metadata of a strategic merge patch what only such a patch can say.
+/// Adds directives that only a strategic merge patch has.
 fn directive(rng: &mut Rng, metadata: &mut Value) {
     let (a, b) = ("example.io/a", "example.io/b");
     let order = one(rng, &[[a, b], [b, a]]);
     match rng.u8(..5) {
-        // Together with items to add, which come first would be chance.
+        // Replaces all metadata: combined with items to add, the order would be random.
         0 => *metadata = json!({"$deleteFromPrimitiveList/finalizers": [one(rng, &order)]}),
         1 => metadata["$setElementOrder/finalizers"] = json!(order),
         2 => metadata["finalizers"] = json!([one(rng, &order), "example.io/c"]),
@@ -218,8 +221,8 @@ fn list(rng: &mut Rng, kind: Kind) -> Call {
     call.maybe("fieldSelector", maybe(rng, 20, |rng| field_selector(rng, kind, &name)))
 }
 
-/// Pages of what nobody else has objects of: whether there is another page depends on all there
-/// are.
+/// Returns a paginated list of objects that only this sequence has, because the number of pages
+/// depends on all objects.
 fn pages(rng: &mut Rng, kind: Kind) -> Operation {
     let first = list(rng, kind);
     if !kind.is_namespaced() || first.scope == Scope::Everywhere {
@@ -247,8 +250,8 @@ fn field_selector(rng: &mut Rng, kind: Kind, name: &str) -> String {
 fn watch(rng: &mut Rng, kind: Kind, name: &str, index: usize) -> Watch {
     let from = match rng.u8(..100) {
         ..50 => Some(format!("$(first {}/{name})", kind.plural())),
-        // Only a version of the kind itself: real servers may not have heard yet of one of another
-        // kind.
+        // Only a version of the same kind: a real server may not have observed a version of another
+        // kind yet.
         50..80 => Some(format!("$(version {}/{name})", kind.plural())),
         80..97 => Some("0".to_owned()),
         _ => None,
@@ -283,7 +286,7 @@ fn delete_collection(rng: &mut Rng, kind: Kind) -> Call {
     call.query("labelSelector", format!("{}{selector}", own.unwrap_or_default()))
 }
 
-/// A policy of deletion, said in the body.
+/// Returns a deletion with a random propagation policy in its body.
 fn with_policy(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     let call = Call::new(Verb::Delete, kind, Some(name));
     match one(rng, &[None, Some("Background"), Some("Foreground"), Some("Orphan")]) {
@@ -292,11 +295,12 @@ fn with_policy(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     }
 }
 
-/// Objects that own each other, and how they go. After each write the collector is waited for.
+/// Objects that own each other, and their deletion. After each write the sequence waits for the
+/// garbage collector.
 ///
-/// Where finalizers hold some, nobody has several owners: the real collector's workers ask for one
-/// owner after another while others of them delete these or end their waiting, and a held object
-/// shows for good what they found by chance.
+/// If finalizers block some of them, no object has several owners: the real collector's workers
+/// read one owner after another while other workers delete these owners or end their waiting, and a
+/// blocked object keeps the result of that race.
 pub(super) fn owners(rng: &mut Rng) -> Vec<Operation> {
     let kinds = [Kind::Secret, Kind::Lease, Kind::BucketClaim];
     let held = rng.bool();
@@ -343,8 +347,8 @@ fn reference(kind: Kind, name: &str) -> Value {
     json!({"apiVersion": kind.api_version(), "kind": kind.as_str(), "name": name, "uid": uid})
 }
 
-/// A namespace with something in it, and how it goes. After each write the namespace controller is
-/// waited for.
+/// A namespace with objects in it, and its deletion. After each write the sequence waits for the
+/// namespace controller.
 pub(super) fn namespaces(rng: &mut Rng) -> Vec<Operation> {
     let name = bodies::name(Kind::Namespace, "x");
     let inside = |verb: Verb, kind: Kind, object: Option<&str>| {

@@ -1,5 +1,5 @@
-//! Watches, read up to an object that is made to mark their end: so that nothing has to be waited
-//! for that may not come.
+//! Watches that are read up to a marker object, so that no timeout is needed for events that may
+//! not come.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::bodies;
 use super::call::{Call, Verb, Watch};
 use super::side::Side;
 
-/// How long an event may take.
+/// Time limit for an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// All events up to the marker's, comparable.
+/// Returns all events up to the marker's in canonical form.
 ///
 /// # Errors
-/// When the server gives no answer.
+/// Returns an error if the server does not answer.
 pub(super) async fn watch(side: &mut Side, watch: &Watch) -> Result<Value, String> {
     let mut call = Call::new(Verb::Get, watch.kind, None).query("watch", "true");
     call = call.maybe("resourceVersion", watch.from.as_deref().map(|from| side.text(from)));

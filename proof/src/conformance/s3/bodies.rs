@@ -1,13 +1,13 @@
-//! The documents that are sent, and the few names and texts that they are made of, so that
-//! operations meet.
+//! XML documents of requests, and the few names and texts in them. They are few, so that operations
+//! hit the same objects.
 
 use fastrand::Rng;
 
 use super::call::tag_of;
 
-/// Data of objects.
+/// Contents of objects.
 pub(super) const TEXTS: [&str; 4] = ["one", "two two", "", "0123456789abcdef"];
-/// Keys with one for each character that is written otherwise somewhere.
+/// Keys with each kind of character that has to be escaped somewhere.
 pub(super) const KEYS: [&str; 8] = ["k", "l", "dir/x", "dir/y", "dir/sub/z", "e f+%", "ü/ö", "a&<b>"];
 
 pub(super) fn one<T: Copy>(rng: &mut Rng, all: &[T]) -> T {
@@ -26,7 +26,7 @@ pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A set of tags.
+/// Document of a set of tags.
 pub(super) fn tagging(tags: &[(String, String)]) -> String {
     let tag = |(key, value): &(String, String)| {
         format!("<Tag><Key>{}</Key><Value>{}</Value></Tag>", escaped(key), escaped(value))
@@ -34,7 +34,7 @@ pub(super) fn tagging(tags: &[(String, String)]) -> String {
     format!("<Tagging><TagSet>{}</TagSet></Tagging>", tags.iter().map(tag).collect::<String>())
 }
 
-/// Tags as the operator and tenants set them, and now and then some that are not allowed.
+/// Returns tags as the operator and tenants set them, and sometimes tags that are not allowed.
 pub(super) fn tags(rng: &mut Rng) -> Vec<(String, String)> {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     match rng.u8(..20) {
@@ -54,12 +54,12 @@ pub(super) fn tags(rng: &mut Rng) -> Vec<(String, String)> {
     }
 }
 
-/// The versioning state of a bucket.
+/// Document of a bucket's versioning state.
 pub(super) fn versioning(status: &str) -> String {
     format!("<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>")
 }
 
-/// Keys to delete, each with a version or without.
+/// Document of keys to delete, each with or without a version.
 pub(super) fn delete(objects: &[(String, Option<String>)], quiet: bool) -> String {
     let object = |(key, version): &(String, Option<String>)| {
         let version = version.iter().map(|id| format!("<VersionId>{id}</VersionId>")).collect::<String>();
@@ -69,7 +69,7 @@ pub(super) fn delete(objects: &[(String, Option<String>)], quiet: bool) -> Strin
     format!("<Delete>{}{quiet}</Delete>", objects.iter().map(object).collect::<String>())
 }
 
-/// The parts that make an object: their numbers and entity tags.
+/// Document that completes an upload, with part numbers and entity tags.
 pub(super) fn complete(parts: &[(u32, String)]) -> String {
     let part =
         |(number, tag): &(u32, String)| format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>");
@@ -77,7 +77,7 @@ pub(super) fn complete(parts: &[(u32, String)]) -> String {
     format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>")
 }
 
-/// The entity tag of one of the texts, or of none of them.
+/// Returns the entity tag of one of the texts, or one that no text has.
 pub(super) fn some_tag(rng: &mut Rng) -> String {
     if chance(rng, 80) { tag_of(one(rng, &TEXTS)) } else { tag_of("none of them") }
 }

@@ -1,11 +1,11 @@
-//! What is asked of buckets.
+//! Requests to buckets.
 
 use fastrand::Rng;
 
 use super::bodies::{self, chance, maybe, one};
 use super::call::Call;
 
-/// One request to a bucket as a whole.
+/// Returns a random request to a bucket.
 pub(super) fn call(rng: &mut Rng, bucket: &str) -> Call {
     let on = |method| Call::to_bucket(method, bucket);
     match rng.u8(..100) {
@@ -22,8 +22,8 @@ pub(super) fn call(rng: &mut Rng, bucket: &str) -> Call {
     }
 }
 
-/// Makes a bucket. The tests that follow want it to be there, so it is mostly done in the plain
-/// way.
+/// Returns a request that creates a bucket. It is mostly a plain one, because the operations that
+/// follow need the bucket.
 pub(super) fn create(rng: &mut Rng, bucket: &str) -> Call {
     let create = Call::to_bucket("PUT", bucket);
     match rng.u8(..100) {
@@ -42,7 +42,7 @@ pub(super) fn set_versioning(rng: &mut Rng, bucket: &str) -> Call {
     Call::to_bucket("PUT", bucket).of("versioning").checked(bodies::versioning(status))
 }
 
-/// The list of buckets, of which the sequence's own are compared.
+/// Lists buckets. Only the sequence's own are compared.
 fn list(rng: &mut Rng) -> Call {
     Call::to_store("GET").maybe("prefix", maybe(rng, 50, |rng| one(rng, &["$(place)", "$(place)-a", "$(place)-z"])))
 }

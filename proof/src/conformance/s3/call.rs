@@ -1,53 +1,53 @@
-//! Operations on a store as plain data. Nothing in them depends on what a store answered:
-//! `$(version a/k 0)` in a text stands for the newest version of `k` in bucket `a` that was seen,
-//! on the side that the operation is sent to.
+//! Operations on a store as plain data. They do not depend on any store's answers: `$(version a/k
+//! 0)` in a text is replaced by the newest version of `k` in bucket `a` that was seen on the side
+//! to which the operation is sent.
 
 use std::fmt;
 
 use md5::{Digest as _, Md5};
 
-/// With which keys a request is signed.
+/// Keys that sign a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signer {
-    /// Those of the account.
+    /// Keys of the account.
     Account,
-    /// The account's access key, and another secret key.
+    /// The account's access key with another secret key.
     WrongSecret,
-    /// An access key that the store doesn't know.
+    /// An access key that the store does not know.
     Unknown,
-    /// None: the request isn't signed.
+    /// No signature.
     Nobody,
 }
 
-/// What is sent.
+/// Body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// A text, in which places are filled in.
+    /// A text with placeholders.
     Text(String),
-    /// So many bytes of a kind: parts of a multipart upload have a least size.
+    /// This byte, repeated that many times. Parts of a multipart upload have a minimum size.
     Filled(u8, usize),
 }
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The method of HTTP.
+    /// HTTP method.
     pub method: &'static str,
-    /// The bucket; none for requests to the store.
+    /// Bucket; `None` for requests to the store.
     pub bucket: Option<String>,
-    /// The key, not yet encoded; none for requests to the bucket.
+    /// Key, not yet encoded; `None` for requests to the bucket.
     pub key: Option<String>,
-    /// Parameters, not yet encoded; some have no value.
+    /// Query parameters, not yet encoded. Some have no value.
     pub query: Vec<(&'static str, Option<String>)>,
-    /// Headers besides those of the signature.
+    /// Headers other than those of the signature.
     pub headers: Vec<(&'static str, String)>,
-    /// What is sent.
+    /// Body of the request.
     pub body: Body,
-    /// Who signs.
+    /// Keys that sign it.
     pub signer: Signer,
 }
 
-/// What a list in pages is of, which says how its next page is asked for.
+/// Operation of a paginated list. It decides how the next page is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
     /// ListObjects.
@@ -62,61 +62,62 @@ pub enum Listing {
     Parts,
 }
 
-/// Something to do on both sides.
+/// An operation for both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A request.
     Call(Call),
-    /// A list to its end, page by page.
+    /// A list, requested page by page until its end.
     Pages(Listing, Call),
 }
 
-/// Stands for the digest of the body in a header: what is filled into the body counts.
+/// Placeholder for the digest of the body in a header. The digest is of the body after its
+/// placeholders are filled in.
 pub(super) const DIGEST: &str = "$(md5)";
 
-/// The name of a bucket of the sequence.
+/// Returns the full name of a bucket of the sequence.
 pub(super) fn own(bucket: &str) -> String {
     format!("$(place)-{bucket}")
 }
 
-/// The entity tag of a body that is written in one piece, with its quotes.
+/// Returns the entity tag of an object that is written in a single request, with quotes.
 pub(super) fn tag_of(body: &str) -> String {
     format!("\"{}\"", hex::encode(Md5::digest(body)))
 }
 
 impl Call {
-    /// A request to the store.
+    /// Creates a request to the store.
     pub fn to_store(method: &'static str) -> Self {
         let (query, headers) = (Vec::new(), Vec::new());
         let body = Body::Text(String::new());
         Self { method, bucket: None, key: None, query, headers, body, signer: Signer::Account }
     }
 
-    /// A request to a bucket of the sequence.
+    /// Creates a request to a bucket of the sequence.
     pub fn to_bucket(method: &'static str, bucket: &str) -> Self {
         Self { bucket: Some(own(bucket)), ..Self::to_store(method) }
     }
 
-    /// A request to a key in a bucket of the sequence.
+    /// Creates a request to a key in a bucket of the sequence.
     pub fn to_key(method: &'static str, bucket: &str, key: &str) -> Self {
         Self { key: Some(key.to_owned()), ..Self::to_bucket(method, bucket) }
     }
 
-    /// With a parameter that has no value: the subresource.
+    /// Adds a subresource, which is a query parameter without a value.
     #[must_use]
     pub fn of(mut self, subresource: &'static str) -> Self {
         self.query.push((subresource, None));
         self
     }
 
-    /// With this parameter.
+    /// Adds a query parameter.
     #[must_use]
     pub fn query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.query.push((name, Some(value.into())));
         self
     }
 
-    /// With this parameter, if there is one.
+    /// Adds a query parameter if it has a value.
     #[must_use]
     pub fn maybe(self, name: &'static str, value: Option<impl Into<String>>) -> Self {
         match value {
@@ -125,43 +126,43 @@ impl Call {
         }
     }
 
-    /// With this header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// With this text as its body.
+    /// Sets the body to a text.
     #[must_use]
     pub fn body(self, text: impl Into<String>) -> Self {
         Self { body: Body::Text(text.into()), ..self }
     }
 
-    /// With this text as its body, and its digest, which some operations insist on.
+    /// Sets the body to a text and adds its digest, which some operations require.
     #[must_use]
     pub fn checked(self, text: impl Into<String>) -> Self {
         self.header("content-md5", DIGEST).body(text)
     }
 
-    /// Signed so.
+    /// Sets the keys that sign the request.
     #[must_use]
     pub fn signed(self, signer: Signer) -> Self {
         Self { signer, ..self }
     }
 
-    /// Whether the request is about this subresource.
+    /// Returns true if the request has this subresource.
     pub(super) fn is_of(&self, subresource: &str) -> bool {
         self.query.iter().any(|(name, _)| *name == subresource)
     }
 
-    /// Whether the answer to a read is an object's data, not a document.
+    /// Returns true if the answer to a read is an object's data and not a document.
     pub(super) fn is_object(&self) -> bool {
         const DOCUMENTS: [&str; 6] = ["tagging", "retention", "legal-hold", "uploads", "uploadId", "delete"];
         self.key.is_some() && !DOCUMENTS.iter().any(|name| self.is_of(name))
     }
 
-    /// The key with the bucket before it, as places name it: `a/dir/x`.
+    /// Returns bucket and key as placeholders name them: `a/dir/x`.
     pub(super) fn object(&self) -> String {
         let bucket = self.bucket.as_deref().unwrap_or_default();
         format!("{}/{}", bucket.strip_prefix("$(place)-").unwrap_or(bucket), self.key.as_deref().unwrap_or_default())

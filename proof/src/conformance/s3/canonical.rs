@@ -1,5 +1,5 @@
-//! Makes the answers of two stores comparable: what each of them makes up by itself is replaced by
-//! the order in which it appeared.
+//! Canonical form of answers, so that two stores can be compared: values that a store makes up are
+//! replaced by numbers in the order of their appearance.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 
-/// Objects up to this size are compared as text, so that a difference shows; larger ones by their
-/// digest.
+/// Objects up to this size are compared as text, so that a difference can be read. Larger ones are
+/// compared by digest.
 const SHOWN: usize = 1000;
 
-/// Headers that are compared wherever they are; those of an object only where it is read. Others
-/// are about the connection, the request's number and the product.
+/// Headers that are compared in every answer. Headers of an object are compared only if it is read.
+/// Others are about the connection, the request id and the product.
 const HEADERS: [&str; 7] = [
     "cache-control",
     "content-disposition",
@@ -25,10 +25,11 @@ const HEADERS: [&str; 7] = [
     "last-modified",
     "x-amz-tagging-count",
 ];
-/// How the names of others begin.
+/// Prefixes of further headers that are compared.
 const KINDS: [&str; 2] = ["x-amz-meta-", "x-amz-object-lock-"];
 
-/// What a list repeats of the request: in part, differently written, or not at all.
+/// Fields of a list that repeat the request. Stores return some of them, in different forms, or
+/// none.
 const REPEATED: [&str; 11] = [
     "ContinuationToken",
     "Delimiter",
@@ -43,17 +44,17 @@ const REPEATED: [&str; 11] = [
     "VersionIdMarker",
 ];
 
-/// What one side has made up so far in a sequence.
+/// Made-up values of one side in a sequence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// What stands for each version and upload.
+    /// Replacement for each version and upload.
     known: BTreeMap<String, String>,
-    /// How many there are of each object.
+    /// Number of values per object.
     counts: BTreeMap<String, usize>,
 }
 
 impl Names {
-    /// An answer in its comparable form; `document` is its body, where that is a document.
+    /// Returns an answer in its canonical form. `document` is the parsed body, if it is a document.
     pub(super) fn canonical(
         &mut self,
         call: &Call,
@@ -65,7 +66,8 @@ impl Names {
         let of = call.object();
         let body = match document {
             _ if call.method == "HEAD" => Value::Null,
-            // The words are each server's own, and so is what else stands there to help people.
+            // Only the code is compared: each server has its own message and further fields for
+            // people.
             Some(error) if code >= 400 => error["Error"]["Code"].clone(),
             Some(document) => self.value(document, "", &of),
             None if bytes.len() <= SHOWN => String::from_utf8_lossy(bytes).into(),
@@ -75,7 +77,7 @@ impl Names {
     }
 
     fn headers(&mut self, call: &Call, code: u16, headers: &HeaderMap, of: &str) -> Value {
-        // What an object is like says nothing of a document about it, or of an error.
+        // Headers about an object are not compared for a document about it, or for an error.
         let is_read = call.is_object() && ["GET", "HEAD"].contains(&call.method);
         let is_copy = call.headers.iter().any(|(name, _)| *name == "x-amz-copy-source");
         let mut kept = Map::new();
@@ -122,11 +124,10 @@ impl Names {
                     let unread =
                         name.starts_with("Checksum") || ["Owner", "Initiator", "BucketRegion"].contains(&&***name);
                     let repeated = is_list && (REPEATED.contains(&&***name) || name.as_str() == "Prefix");
-                    // Where the next page would begin, of which there is none.
+                    // Marker of a next page, although there is none.
                     let beyond = is_last && name.starts_with("Next");
                     let said = at == "Error" && name.as_str() == "Message";
-                    // What is not a marker may say so, and the version that has no id may leave
-                    // that unsaid.
+                    // `DeleteMarker=false` and the version id `null` may be left out.
                     let denied = name.as_str() == "DeleteMarker" && *field == "false";
                     let unnamed = at == "Deleted" && *field == "null";
                     !(unread || repeated || beyond || said || denied || unnamed)
@@ -154,7 +155,7 @@ impl Names {
         }
     }
 
-    /// What stands for an id; one that was seen before keeps its own.
+    /// Returns the replacement for an id. A known id keeps its replacement.
     fn name(&mut self, what: &str, of: &str, id: &str) -> String {
         if id == "null" {
             return id.to_owned();
@@ -171,8 +172,8 @@ impl Names {
     }
 }
 
-/// A time that an operation has sent, in one way of writing it. One that a store has counted from
-/// now has no value.
+/// Normalizes a time that an operation has sent. A time that a store calculated from now is
+/// replaced.
 fn instant(text: &str) -> String {
     let soon = Timestamp::now() + (24 * 366).hours();
     match text.parse::<Timestamp>() {
@@ -182,7 +183,7 @@ fn instant(text: &str) -> String {
     }
 }
 
-/// The text of a header, empty if it isn't there.
+/// Returns the text of a header, or an empty one if it is absent.
 pub(super) fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
     headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! From a seed and a number to a sequence: pure, and the same on every machine.
+//! Generation of a sequence from a seed and a number. It is pure and gives the same result on every
+//! machine.
 
 use fastrand::Rng;
 
@@ -6,10 +7,10 @@ use super::bodies::{KEYS, chance, one};
 use super::call::{Call, Operation};
 use super::{bodies, buckets, lists, locks, objects, strange, uploads};
 
-/// Operations in a sequence, more or less.
+/// Approximate number of operations in a sequence.
 const LENGTH: usize = 30;
 
-/// What a sequence is about.
+/// Theme of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Theme {
     Buckets,
@@ -19,9 +20,9 @@ enum Theme {
     Locks,
 }
 
-/// The sequence of this number.
+/// Returns the sequence with this number.
 pub fn sequence(seed: u64, number: u64) -> Vec<Operation> {
-    // Neighbouring seeds and numbers are to have nothing in common.
+    // Neighbouring seeds and numbers must give unrelated sequences.
     let mut rng = Rng::with_seed(seed ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let theme = match rng.u8(..100) {
         ..22 => Theme::Buckets,
@@ -40,7 +41,7 @@ pub fn sequence(seed: u64, number: u64) -> Vec<Operation> {
     all
 }
 
-/// A bucket such as the theme needs. In all but one theme there is one from the beginning.
+/// Creates the bucket that a theme needs. All themes but one begin with a bucket.
 fn prepared(rng: &mut Rng, theme: Theme) -> Vec<Operation> {
     let create = || Operation::from(Call::to_bucket("PUT", "a"));
     match theme {
@@ -59,7 +60,7 @@ fn prepared(rng: &mut Rng, theme: Theme) -> Vec<Operation> {
     }
 }
 
-/// Few keys, so that they meet.
+/// Keys of objects. They are few, so that operations hit the same objects.
 const FEW: [&str; 3] = ["k", "dir/x", "l"];
 
 fn operation(rng: &mut Rng, theme: Theme) -> Operation {

@@ -1,4 +1,4 @@
-//! Listings: single pages, and all pages with the tokens of each.
+//! Lists: single pages, and all pages with the marker of the page before.
 
 use fastrand::Rng;
 
@@ -7,7 +7,7 @@ use super::call::{Call, Listing, Operation};
 
 const PREFIXES: [&str; 6] = ["", "dir/", "dir/s", "k", "e f+", "nothing"];
 
-/// A listing of a bucket: of its objects, of their versions, of its unfinished uploads.
+/// Returns a list of a bucket's objects, versions or unfinished uploads.
 pub(super) fn operation(rng: &mut Rng, bucket: &str) -> Operation {
     let listing =
         one(rng, &[Listing::Objects, Listing::ObjectsV2, Listing::ObjectsV2, Listing::Versions, Listing::Uploads]);
@@ -31,7 +31,7 @@ pub(super) fn operation(rng: &mut Rng, bucket: &str) -> Operation {
         .maybe("prefix", maybe(rng, 50, |rng| one(rng, &PREFIXES)))
         .maybe("delimiter", maybe(rng, 40, |rng| one(rng, &["/", "/", "-", ""])));
     if chance(rng, 45) {
-        // In several pages only if there is enough; a limit of one shows every marker.
+        // Small page sizes, because there are few objects; a size of 1 shows every marker.
         return Operation::Pages(listing, first.query(limit, one(rng, &["1", "2", "3"])));
     }
     let first = first.maybe(limit, maybe(rng, 30, |rng| one(rng, &["1", "2", "1000", "5000"])));
@@ -39,7 +39,7 @@ pub(super) fn operation(rng: &mut Rng, bucket: &str) -> Operation {
     marked(rng, listing, first).into()
 }
 
-/// From a place on that no answer gave.
+/// Starts a list at a marker that no answer returned.
 fn marked(rng: &mut Rng, listing: Listing, call: Call) -> Call {
     if !chance(rng, 25) {
         return call;

@@ -1,4 +1,4 @@
-//! Object lock. Nothing is retained in compliance mode: nobody could take it away again.
+//! Object lock. No object gets COMPLIANCE mode, because nobody could remove it.
 
 use fastrand::Rng;
 
@@ -8,7 +8,7 @@ use super::call::Call;
 const LATER: &str = "2099-01-01T00:00:00Z";
 const DATES: [&str; 4] = [LATER, LATER, "2098-01-01T00:00:00Z", "2001-01-01T00:00:00Z"];
 
-/// One request about what may not be removed.
+/// Returns a random request about a locked object.
 pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     let on = |method| Call::to_key(method, bucket, key);
     match rng.u8(..100) {
@@ -21,7 +21,7 @@ pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     }
 }
 
-/// One request about locks as such.
+/// Returns a random request about lock settings.
 pub(super) fn settings(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     let on = |method| Call::to_key(method, bucket, key);
     let id = version(rng, bucket, key);
@@ -68,7 +68,7 @@ fn retention(rng: &mut Rng) -> String {
     }
 }
 
-/// With a lock that can be had: some stores keep the object where they refuse the lock.
+/// Adds a lock that is valid, because some stores keep the object if they refuse the lock.
 fn put(rng: &mut Rng, call: Call) -> Call {
     let put = call.checked("locked");
     match rng.u8(..3) {

@@ -1,5 +1,5 @@
-//! The S3 half: operations on a store, random but for the seed, as the operator, the gateway and
-//! tenants send them.
+//! Conformance of the store: random operations, determined by a seed, like those of the operator,
+//! the gateway and tenants.
 
 mod bodies;
 mod buckets;

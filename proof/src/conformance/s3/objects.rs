@@ -1,4 +1,4 @@
-//! What is asked of objects.
+//! Requests to objects.
 
 use fastrand::Rng;
 
@@ -10,7 +10,8 @@ use super::sign::encoded;
 const LONG_AGO: &str = "Mon, 01 Jan 2001 00:00:00 GMT";
 const LATER: &str = "Fri, 01 Jan 2100 00:00:00 GMT";
 
-/// One request about an object; `versions` in a hundred name a version.
+/// Returns a random request to an object. `versions` is the percentage of requests that name a
+/// version.
 pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str, from: (&str, &str), versions: u8) -> Call {
     match rng.u8(..100) {
         ..28 => put(rng, bucket, key),
@@ -23,8 +24,8 @@ pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str, from: (&str, &str), v
     }
 }
 
-/// A version of an object: the newest that was seen, an older one, one that is gone or that never
-/// was.
+/// Returns a version of an object: the newest that was seen, an older one, a deleted one, or one
+/// that never existed.
 fn version(rng: &mut Rng, object: &str) -> String {
     match rng.u8(..20) {
         0 => "null".to_owned(),
@@ -37,7 +38,7 @@ fn of_version(rng: &mut Rng, call: Call, versions: u8) -> Call {
     call.maybe("versionId", maybe(rng, versions, |rng| version(rng, &object)))
 }
 
-/// Headers that are kept with an object.
+/// Adds headers that are stored with an object.
 fn attributes(rng: &mut Rng, mut call: Call) -> Call {
     for (name, value) in [
         ("content-type", "text/plain"),
@@ -87,7 +88,7 @@ fn read(rng: &mut Rng, method: &'static str, bucket: &str, key: &str, versions: 
     read
 }
 
-/// Where a copy comes from.
+/// Returns the source of a copy.
 pub(super) fn source(rng: &mut Rng, (bucket, key): (&str, &str), versions: u8) -> String {
     let path = format!("/{}/{}", own(bucket), encoded(key, "/"));
     let version = maybe(rng, versions, |rng| version(rng, &format!("{bucket}/{key}")));
@@ -117,12 +118,13 @@ fn delete_many(rng: &mut Rng, bucket: &str, keys: &[&str], versions: u8) -> Call
     let mut objects: Vec<(String, Option<String>)> = Vec::new();
     for key in keys.iter().chain([&"never-there"]) {
         if objects.is_empty() || (chance(rng, 60) && objects.iter().all(|(known, _)| known != key)) {
-            // Who empties a bucket names the version of everything.
+            // Clients that empty a bucket name the version of each object.
             let id = maybe(rng, versions.max(15), |rng| version(rng, &format!("{bucket}/{key}")));
             objects.push(((*key).to_owned(), id));
         }
     }
-    // Whose delete markers are made quietly, nobody can name.
+    // With `quiet`, the answer has no ids of the delete markers, so later operations could not name
+    // them.
     let nameable = versions == 0 || objects.iter().all(|(_, id)| id.is_some());
     Call::to_bucket("POST", bucket).of("delete").checked(bodies::delete(&objects, nameable && chance(rng, 30)))
 }
@@ -137,7 +139,7 @@ fn tagging(rng: &mut Rng, bucket: &str, key: &str, versions: u8) -> Call {
     of_version(rng, call, versions)
 }
 
-/// An object of this size, which is more than one wants to see in a text.
+/// Sets a body of this length, which is too large to print.
 pub(super) fn large(call: Call, byte: u8, length: usize) -> Call {
     Call { body: Body::Filled(byte, length), ..call }
 }

@@ -1,4 +1,4 @@
-//! The two stores behind one handle.
+//! The simulated and the real store as one `Pair`.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use super::server::Server;
 use super::side::{Side, Transport};
 use super::sign::Keys;
 
-/// Where the simulated store is, for who looks at the requests.
+/// Authority of the simulated store in requests.
 const SIMULATED: &str = "s3.simulation";
-/// How often what is left in a bucket is taken away, a page each time.
+/// Maximum number of rounds to empty a bucket, with one page each.
 const SWEEPS: usize = 20;
 
-/// A simulated store, and a real one behind a URL.
+/// A simulated store, and a real store behind a URL.
 pub struct S3Pair {
     server: Server,
     keys: Keys,
@@ -47,11 +47,11 @@ impl std::fmt::Debug for S3Pair {
 }
 
 impl S3Pair {
-    /// Asks the store at this URL which one it is.
+    /// Connects to the store at this URL and detects its product.
     ///
     /// # Errors
-    /// When it isn't an http URL of a host, when there is no answer, or it is that the keys are of
-    /// no use.
+    /// Returns an error if the URL is not http and a host, if the store does not answer, or if it
+    /// refuses the keys.
     pub async fn connect(url: &Uri, keys: Keys) -> Result<Self, String> {
         let bare = url.path() == "/" && url.query().is_none();
         let authority = url.authority().filter(|_| bare && url.scheme_str() == Some("http"));
@@ -68,13 +68,13 @@ impl S3Pair {
         Ok(Self { server, keys, real, authority: authority.as_str().to_owned(), sides: None, left: Vec::new() })
     }
 
-    /// Which store it is.
+    /// Returns the product of the real store.
     pub fn server(&self) -> Server {
         self.server
     }
 
-    /// Buckets that can't be deleted: of some versions that they list, stores say that they are not
-    /// there.
+    /// Returns the buckets that cannot be deleted. Some stores list versions that they then report
+    /// as missing.
     pub fn left(&self) -> &[String] {
         &self.left
     }
@@ -116,7 +116,7 @@ impl Pair for S3Pair {
     }
 
     async fn close(&mut self) -> Result<(), String> {
-        // The simulated store goes with its side.
+        // The simulated store is dropped with its side.
         let Some([_, mut real]) = self.sides.take() else { return Ok(()) };
         for bucket in buckets_of(&mut real).await? {
             if !clear(&mut real, &bucket).await? {
@@ -131,7 +131,7 @@ impl Pair for S3Pair {
     }
 }
 
-/// All buckets that the sequence has made, also those that it should not have been able to make.
+/// Returns all buckets that the sequence created, including those that should have been refused.
 async fn buckets_of(side: &mut Side) -> Result<Vec<String>, String> {
     let answer = side.send(&Call::to_store("GET")).await?;
     let place = side.text("$(place)");
@@ -144,7 +144,7 @@ fn on_bucket(method: &'static str, bucket: &str) -> Call {
     Call { bucket: Some(bucket.to_owned()), ..Call::to_store(method) }
 }
 
-/// Empties and deletes a bucket, if it is there. Says whether it is gone.
+/// Empties and deletes a bucket, if it exists. Returns true if it is gone.
 async fn clear(side: &mut Side, bucket: &str) -> Result<bool, String> {
     for _ in 0..SWEEPS {
         let code = side.send(&on_bucket("DELETE", bucket)).await?.code;
@@ -157,8 +157,7 @@ async fn clear(side: &mut Side, bucket: &str) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Deletes a page of versions. What is under a legal hold has it lifted, and goes with the next
-/// page.
+/// Deletes a page of versions. Lifts legal holds; those objects are deleted with the next page.
 async fn remove_versions(side: &mut Side, bucket: &str) -> Result<(), String> {
     let found = side.send(&on_bucket("GET", bucket).of("versions")).await?;
     let page = found.document.as_ref().map(|document| &document["ListVersionsResult"]);
@@ -215,7 +214,7 @@ mod tests {
         (store, server)
     }
 
-    /// The simulator on both sides, the second over HTTP.
+    /// Compares the simulator with itself, the second one over HTTP.
     async fn against_itself(dialect: Dialect, operations: u64) -> ConformanceReport {
         let (store, server) = served(dialect).await;
         let url = server.url().parse().expect("a server has a URL");
@@ -242,7 +241,7 @@ mod tests {
         let found = report.differences.first().expect("the first differences are told");
         assert!(found.operation.starts_with("PUT /$(place)-"), "{found}");
         assert!(found.leaves.iter().any(|leaf| leaf.path == "code" && leaf.simulated == 409 && leaf.real == 200));
-        // Once to make the bucket, once to be told that it is there.
+        // One request creates the bucket, and the next one gets the error that it exists.
         assert_eq!(found.after.len(), 1, "{found}");
         assert_eq!(found.replay, format!("again --seed 1 --sequence {}", found.sequence));
     }

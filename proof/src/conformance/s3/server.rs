@@ -1,20 +1,20 @@
-//! Which store it is that the simulated one is compared with.
+//! Product of the real store.
 
 use s3_sim::Dialect;
 
-/// A real store, by its product. What is known of one excuses no other.
+/// Product of a real store. A known difference of one excuses no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// MinIO.
     MinIo,
-    /// Versity's gateway before a file system.
+    /// Versity's gateway with a file system as its backend.
     VersityGw,
-    /// Any other: nothing is known of it.
+    /// Any other product, without known differences.
     Other,
 }
 
 impl Server {
-    /// The product that calls itself so in the header `Server`.
+    /// Detects the product from the `Server` header.
     pub fn from_header(header: &str) -> Self {
         match header {
             "MinIO" => Self::MinIo,
@@ -23,7 +23,7 @@ impl Server {
         }
     }
 
-    /// The name that people know it by.
+    /// Returns the name of the product.
     pub fn name(self) -> &'static str {
         match self {
             Self::MinIo => "MinIO",
@@ -32,7 +32,7 @@ impl Server {
         }
     }
 
-    /// The reading of the protocol that the simulated store is to follow.
+    /// Returns the dialect that the simulated store has to use.
     pub fn dialect(self, region: &str) -> Dialect {
         Dialect { region: region.to_owned(), ..Dialect::default() }
     }

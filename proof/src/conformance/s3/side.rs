@@ -1,4 +1,4 @@
-//! One of the two stores, what was seen of it, and how its answers are read.
+//! One of the two stores: the ids seen there, and how its answers are read.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -21,17 +21,17 @@ use super::canonical::{Names, header_text};
 use super::sign::{Keys, encoded};
 use super::xml;
 
-/// What leads to a store.
+/// HTTP client for a store.
 pub(super) type Transport = BoxCloneSyncService<Request<Wire>, Response<Wire>, BoxError>;
 
-/// How long an answer may take.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an answer may be.
+/// Maximum size of an answer in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
-/// Most pages of a list: one that never ends is a difference too.
+/// Maximum number of pages of a list. A list that never ends is also a difference.
 const PAGES: usize = 12;
 
-/// A store, and what it said in this sequence.
+/// A store, and the values it returned in this sequence.
 pub(super) struct Side {
     transport: Transport,
     authority: String,
@@ -41,23 +41,23 @@ pub(super) struct Side {
     seen: Seen,
 }
 
-/// What operations can refer to, by bucket and key; the newest is the last.
+/// Values that operations can refer to, by bucket and key, the newest last.
 #[derive(Default)]
 struct Seen {
     versions: BTreeMap<String, Vec<String>>,
     uploads: BTreeMap<String, Vec<String>>,
 }
 
-/// A place to fill in: `$(version a/k 0)`, `$(upload a/k)`.
+/// Pattern of a placeholder: `$(version a/k 0)`, `$(upload a/k)`.
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\$\((version|upload) ([^)]+?)(?: (\d+))?\)").expect("the pattern is well formed"));
 
-/// What a store says to a request.
+/// Answer of a store before it is made comparable.
 pub(super) struct StoreAnswer {
     pub(super) code: u16,
     pub(super) headers: HeaderMap,
     bytes: Bytes,
-    /// The body, where it is a document.
+    /// Parsed body, if it is a document.
     pub(super) document: Option<Value>,
 }
 
@@ -67,19 +67,19 @@ impl Side {
         Self { transport, authority, keys: keys.clone(), place, names: Names::default(), seen: Seen::default() }
     }
 
-    /// Sends a request and gives the answer in its comparable form.
+    /// Sends a request and returns the answer in its canonical form.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// Returns an error if the store does not answer.
     pub(super) async fn call(&mut self, call: &Call) -> Result<Value, String> {
         let answer = self.send(call).await?;
         Ok(self.comparable(call, &answer))
     }
 
-    /// A list to its end, each page asked for with what the one before says.
+    /// Requests a list until its end, each page with the marker of the page before.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// Returns an error if the store does not answer.
     pub(super) async fn pages(&mut self, listing: Listing, first: &Call) -> Result<Value, String> {
         let mut all = Vec::new();
         let mut call = first.clone();
@@ -94,10 +94,10 @@ impl Side {
         Ok(all.into())
     }
 
-    /// Sends a request, and remembers what the answer shows.
+    /// Sends a request, and records the values in the answer.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// Returns an error if the store does not answer.
     pub(super) async fn send(&mut self, call: &Call) -> Result<StoreAnswer, String> {
         let request = self.request(call)?.map(Wire::from);
         let answer = async {
@@ -118,7 +118,7 @@ impl Side {
     fn comparable(&mut self, call: &Call, answer: &StoreAnswer) -> Value {
         let mut document = answer.document.clone();
         if let Some(list) = document.as_mut().and_then(|it| it.get_mut("ListAllMyBucketsResult")?.as_object_mut()) {
-            // Others use a real store too.
+            // A real store may have buckets of other users.
             let ours = |bucket: &&Value| bucket["Name"].as_str().is_some_and(|name| name.starts_with(&self.place));
             let all = list.remove("Buckets");
             let all = all.as_ref().and_then(|all| all["Bucket"].as_array()).into_iter().flatten();
@@ -167,7 +167,7 @@ impl Side {
         Ok(request)
     }
 
-    /// A text with its places filled in.
+    /// Returns a text with its placeholders filled in.
     pub(super) fn text(&self, text: &str) -> String {
         let text = text.replace("$(place)", &self.place);
         let filled = PLACE.replace_all(&text, |place: &Captures<'_>| {
@@ -184,7 +184,7 @@ impl Side {
 }
 
 impl Seen {
-    /// Remembers what an answer shows.
+    /// Records the values in an answer.
     fn note(&mut self, call: &Call, answer: &StoreAnswer) {
         let version = header_text(&answer.headers, &HeaderName::from_static("x-amz-version-id"));
         if call.key.is_some() && answer.code < 300 {
@@ -202,7 +202,7 @@ impl Seen {
 }
 
 fn push(all: &mut BTreeMap<String, Vec<String>>, of: String, id: &str) {
-    // The version that has no id is not always told of.
+    // Stores do not always return the version id `null`.
     if id.is_empty() || id == "null" {
         return;
     }
@@ -212,7 +212,7 @@ fn push(all: &mut BTreeMap<String, Vec<String>>, of: String, id: &str) {
     }
 }
 
-/// What the next page is asked for with, if there is one.
+/// Returns the parameters of the next page, if there is one.
 fn next_page(listing: Listing, document: &Value) -> Option<Vec<(&'static str, String)>> {
     let (root, markers): (_, &[(&'static str, &str)]) = match listing {
         Listing::Objects => ("ListBucketResult", &[("marker", "NextMarker")]),
@@ -232,7 +232,7 @@ fn next_page(listing: Listing, document: &Value) -> Option<Vec<(&'static str, St
     }
     let said = markers.iter().filter_map(|(name, field)| Some((*name, page[*field].as_str()?.to_owned())));
     let said: Vec<_> = said.collect();
-    // Without a delimiter ListObjects leaves it to the client to go on from the last key.
+    // Without a delimiter, ListObjects returns no marker: the client continues from the last key.
     let last = || Some(vec![("marker", page["Contents"].as_array()?.last()?["Key"].as_str()?.to_owned())]);
     if said.is_empty() && listing == Listing::Objects { last() } else { Some(said).filter(|said| !said.is_empty()) }
 }

@@ -1,4 +1,4 @@
-//! Requests as they go out: encoded and signed, the same for both sides.
+//! Encoding and signing of requests, in the same way for both sides.
 
 use std::time::SystemTime;
 
@@ -13,14 +13,14 @@ use http::{Request, header};
 
 use super::call::Signer;
 
-/// How requests are signed.
+/// Keys that sign requests.
 #[derive(Clone)]
 pub struct Keys {
     /// Access key id of the account.
     pub access_key: String,
-    /// Its secret key.
+    /// Secret key of the account.
     pub secret_key: String,
-    /// Region that signatures are made for.
+    /// Region of the signatures.
     pub region: String,
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// Percent-encodes all but unreserved characters and, in a path, slashes.
+/// Percent-encodes everything except unreserved characters and `slashes`.
 pub(super) fn encoded(text: &str, slashes: &str) -> String {
     let plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || slashes.as_bytes().contains(&byte);
@@ -39,10 +39,10 @@ pub(super) fn encoded(text: &str, slashes: &str) -> String {
 }
 
 impl Keys {
-    /// Signs a request, body and all.
+    /// Signs a request, including its body.
     ///
     /// # Errors
-    /// For a header that isn't text.
+    /// Returns an error for a header that is not text.
     pub(super) fn sign(&self, request: &mut Request<Bytes>, signer: Signer) -> Result<(), String> {
         let (access_key, secret_key) = match signer {
             Signer::Account => (self.access_key.as_str(), self.secret_key.as_str()),

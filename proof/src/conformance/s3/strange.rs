@@ -1,16 +1,16 @@
-//! Requests that no client of ours sends on purpose: odd names, keys that don't fit, signatures
-//! that are wrong.
+//! Requests that none of our clients sends on purpose: odd names, unsuitable keys, invalid
+//! signatures.
 
 use fastrand::Rng;
 
 use super::bodies::one;
 use super::call::{Call, Signer};
 
-/// Ends of bucket names that are not allowed; what comes before is the sequence's own.
+/// Invalid suffixes of bucket names. The prefix is the sequence's own.
 const NAMES: [&str; 6] =
     ["A", "_", "..a", "-", ".", "-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789"];
 
-/// One of them.
+/// Returns a random one of them.
 pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     let on = |method| Call::to_key(method, bucket, key);
     match rng.u8(..8) {
@@ -27,7 +27,7 @@ pub(super) fn call(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     }
 }
 
-/// Reads and writes that are refused before anything is looked at.
+/// Returns a read or write with an invalid signature, which is refused before anything is read.
 fn signed_wrong(rng: &mut Rng, bucket: &str, key: &str) -> Call {
     let call = match rng.u8(..5) {
         0 => Call::to_store("GET"),

@@ -6,11 +6,11 @@ use super::bodies::{self, TEXTS, chance, one};
 use super::call::{Call, Listing, Operation, tag_of};
 use super::objects::{large, source};
 
-/// The least size of a part but the last.
+/// Minimum size of all parts except the last.
 const LEAST: usize = 5 * 1024 * 1024;
 const FILLED: u8 = b'p';
 
-/// One request about an upload to this key.
+/// Returns a random request about an upload to this key.
 pub(super) fn operation(rng: &mut Rng, bucket: &str, key: &str, from: (&str, &str)) -> Operation {
     let on = |method| Call::to_key(method, bucket, key);
     let id = if chance(rng, 95) { format!("$(upload {bucket}/{key})") } else { "no-such-upload".to_owned() };
@@ -53,7 +53,7 @@ fn part_copy(rng: &mut Rng, call: Call, id: &str, from: (&str, &str)) -> Call {
     copy
 }
 
-/// A choice of parts that may have been uploaded so.
+/// Returns a random list of parts that may have been uploaded like that.
 fn chosen(rng: &mut Rng) -> Vec<(u32, String)> {
     let part = |rng: &mut Rng, number| (number, tag_of(one(rng, &TEXTS)));
     match rng.u8(..10) {
@@ -67,8 +67,8 @@ fn chosen(rng: &mut Rng) -> Vec<(u32, String)> {
     }
 }
 
-/// An upload of two parts of which the first is as large as it has to be, in a new bucket: a server
-/// that refuses a part may do so before it has read it, and break the connection.
+/// Uploads two parts, the first of minimum size, into a new bucket. With a bucket of earlier
+/// operations the server might refuse the part before it has read it, and close the connection.
 pub(super) fn whole(rng: &mut Rng, bucket: &str, key: &str) -> Vec<Operation> {
     let on = |method| Call::to_key(method, bucket, key);
     let id = format!("$(upload {bucket}/{key})");

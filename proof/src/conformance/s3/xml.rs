@@ -1,12 +1,12 @@
-//! Answers as values: XML without what says nothing.
+//! XML answers as JSON values, without insignificant parts.
 
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use serde_json::{Map, Value};
 
-/// Elements of which there may be several, by the element they stand in: they make a list, also
-/// when there is but one.
+/// Elements that may be repeated, with their parent element. They become a list, even if there is
+/// only one.
 const REPEATED: [(&str, &str); 12] = [
     ("Buckets", "Bucket"),
     ("TagSet", "Tag"),
@@ -27,17 +27,17 @@ struct Open {
     name: String,
     fields: Map<String, Value>,
     text: String,
-    /// Whether elements stood in it: then its text is indentation.
+    /// True if it contains elements. Its text is only indentation then.
     has_children: bool,
 }
 
-/// The document, with the name of its root as its only field.
+/// Parses a document into an object whose only field is the root element.
 ///
-/// Attributes are left out, and so is an element without content: to a client of S3 that is as good
-/// as none.
+/// Attributes are ignored. So are elements without content, because S3 clients treat them like
+/// absent ones.
 ///
 /// # Errors
-/// When it is none.
+/// Returns an error if the bytes are no XML document.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
     let mut reader = Reader::from_reader(bytes);
     let mut open = vec![Open::new(String::new())];
@@ -80,7 +80,7 @@ fn add(open: &mut [Open], text: &str) {
     }
 }
 
-/// Puts the innermost element into the one around it. The reader has seen to it that there is one.
+/// Adds the innermost element to its parent. The reader guarantees that there is one.
 fn close(open: &mut Vec<Open>) {
     let Some(ended) = open.pop() else { return };
     let is_root = open.len() == 1;
@@ -92,13 +92,13 @@ fn close(open: &mut Vec<Open>) {
         true => Value::Object(ended.fields),
         false => Value::String(ended.text),
     };
-    // The root stays, empty or not: it says what was answered.
+    // The root stays even if it is empty, because it names the kind of answer.
     if value == "" && !is_root {
         return;
     }
     match parent.fields.get_mut(&ended.name) {
         Some(Value::Array(items)) => items.push(value),
-        // Nobody expects a second one; it is not to get lost.
+        // An unexpected second element must not be lost.
         Some(first) => *first = Value::Array(vec![first.take(), value]),
         None if repeated => drop(parent.fields.insert(ended.name, Value::Array(vec![value]))),
         None => drop(parent.fields.insert(ended.name, value)),

@@ -1,4 +1,4 @@
-//! What MinIO and versitygw do alike, and what Amazon S3 does otherwise or doesn't define.
+//! Differences that MinIO and versitygw share, where Amazon S3 behaves differently or is undefined.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::predicates::{MINIO, VERSITYGW, comes_after, error, field, is_of_refus
 
 const BOTH: &[System] = &[MINIO, VERSITYGW];
 
-/// Codes that say that a request is wrong in itself.
+/// Error codes for malformed requests.
 const MALFORMED: [&str; 13] = [
     "BadRequest",
     "IllegalVersioningConfigurationException",
@@ -155,7 +155,7 @@ fn is_either_of_two(one: &Value, other: &Value) -> bool {
         || (parts.contains(&error(one)) && parts.contains(&error(other)))
 }
 
-/// Whether the real store made no delete marker where the simulated one did.
+/// Returns true if the real store created no delete marker where the simulated one did.
 fn is_marker_of_nothing(exchange: &Exchange, leaf: &Leaf) -> bool {
     let marked = |answer: &Value| answer["headers"]["x-amz-delete-marker"] == "true";
     let one = exchange.operation.starts_with("DELETE ")
@@ -172,8 +172,8 @@ fn is_marker_of_nothing(exchange: &Exchange, leaf: &Leaf) -> bool {
     one || of_many || (many_before && (listed || (empty && is_of_refusal(leaf))))
 }
 
-/// Whether a real list of versions has everything that the simulated one has, but for delete
-/// markers and what is a prefix of such. If it isn't whole, what follows these has moved.
+/// Returns true if a real list of versions has all entries of the simulated one except delete
+/// markers and prefixes of them. In a truncated list the entries after them have moved.
 fn lacks_markers(exchange: &Exchange) -> bool {
     let entries = |answer: &Value, kinds: &[&str]| -> BTreeSet<String> {
         let pages = answer.as_array().map_or_else(|| vec![answer], |pages| pages.iter().collect());
@@ -188,15 +188,15 @@ fn lacks_markers(exchange: &Exchange) -> bool {
     !markers.is_subset(&known) && (is_part || (markers.is_superset(&known) && versions == known_versions))
 }
 
-/// The common prefixes of a list, of all of its pages.
+/// Returns the common prefixes on all pages of a list.
 fn prefixes(answer: &Value) -> BTreeSet<&str> {
     let pages = answer.as_array().map_or_else(|| vec![answer], |pages| pages.iter().collect());
     let all = pages.into_iter().filter_map(|page| page["body"]["ListBucketResult"]["CommonPrefixes"].as_array());
     all.flatten().filter_map(|prefix| prefix["Prefix"].as_str()).collect()
 }
 
-/// Whether the real list claims to go on where the simulated one ends, and if it was followed,
-/// nothing came of it.
+/// Returns true if the real list continues where the simulated one ends, and the extra page, if it
+/// was requested, is empty.
 fn is_one_page_more(exchange: &Exchange, leaf: &Leaf) -> bool {
     let claims = field(leaf) == "IsTruncated" && leaf.simulated == "false" && leaf.real == "true";
     let marks = field(leaf).starts_with("Next") && leaf.simulated.is_null();

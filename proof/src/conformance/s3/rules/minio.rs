@@ -1,4 +1,4 @@
-//! What MinIO does otherwise than versitygw and Amazon S3.
+//! Differences of MinIO from versitygw and Amazon S3.
 
 use serde_json::Value;
 
@@ -203,8 +203,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether it shows that the real store made no second delete marker: in the answer to the delete,
-/// or, where that pretended to have made one, later.
+/// Returns true if the leaf shows that the real store created no second delete marker: in the
+/// answer to the deletion, or later if that answer claimed to have created one.
 fn is_second_marker(exchange: &Exchange, leaf: &Leaf) -> bool {
     let marked = |answer: &Value| answer["headers"]["x-amz-delete-marker"] == "true";
     let (ours, theirs) = (&exchange.answers.simulated, &exchange.answers.real);

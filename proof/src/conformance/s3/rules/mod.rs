@@ -1,5 +1,5 @@
-//! What is known to differ from real stores, and why that is as well. A rule names the stores that
-//! it is about: what one of them does excuses no other.
+//! Known and justified differences from real stores. A rule names the stores that it is about; a
+//! difference of one store excuses no other.
 
 mod both;
 mod minio;
@@ -8,7 +8,7 @@ mod versitygw;
 
 use super::super::rule::Rule;
 
-/// Every known difference.
+/// Returns every known difference.
 pub(in crate::conformance) fn all() -> impl Iterator<Item = &'static Rule> {
     both::RULES.iter().chain(minio::RULES).chain(versitygw::RULES)
 }

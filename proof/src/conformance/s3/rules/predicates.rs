@@ -1,4 +1,4 @@
-//! What rules ask of an operation and of the two answers to it.
+//! Predicates of rules on an operation and its two answers.
 
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ use super::super::sign::encoded;
 pub(super) const MINIO: System = System::S3(Server::MinIo);
 pub(super) const VERSITYGW: System = System::S3(Server::VersityGw);
 
-/// The code of the error that an answer is; empty for one that is none, or none that says more than
-/// its status.
+/// Returns the error code of an answer; empty for a success, and for an error that has only a
+/// status.
 pub(super) fn error(answer: &Value) -> &str {
     answer["body"].as_str().filter(|_| answer["code"].as_u64() >= Some(300)).unwrap_or_default()
 }
 
-/// Whether the two sides answered with these codes; `""` stands for a success.
+/// Returns true if the two sides answered with these codes; `""` means success.
 pub(super) fn is_pair(exchange: &Exchange, simulated: &str, real: &str) -> bool {
     let is = |answer: &Value, code: &str| match code {
         "" => answer["code"].as_u64() < Some(300),
@@ -25,12 +25,12 @@ pub(super) fn is_pair(exchange: &Exchange, simulated: &str, real: &str) -> bool 
     is(&exchange.answers.simulated, simulated) && is(&exchange.answers.real, real)
 }
 
-/// The last step of a place's path.
+/// Returns the last segment of a leaf's path.
 pub(super) fn field(leaf: &Leaf) -> &str {
     leaf.path.rsplit('.').next().unwrap_or_default()
 }
 
-/// Whether it is a copy of an object onto itself.
+/// Returns true if the operation copies an object onto itself.
 pub(super) fn is_copy_onto_itself(operation: &str) -> bool {
     let copied = operation.strip_prefix("PUT /").and_then(|rest| rest.split_once(" x-amz-copy-source: /"));
     let Some((to, from)) = copied else { return false };
@@ -38,13 +38,13 @@ pub(super) fn is_copy_onto_itself(operation: &str) -> bool {
     from.split([' ', '?']).next() == Some(&format!("{bucket}/{}", encoded(key, "/")))
 }
 
-/// Whether this stands in an operation before it.
+/// Returns true if an earlier operation contains this text.
 pub(super) fn comes_after(exchange: &Exchange, what: &str) -> bool {
     exchange.after.iter().any(|operation| operation.contains(what))
 }
 
-/// Whether the place is where an error shows: in its status, in its code, and in what an answer
-/// that is none would have.
+/// Returns true if the leaf is part of a refusal: the status, the error code, or what a successful
+/// answer has instead.
 pub(super) fn is_of_refusal(leaf: &Leaf) -> bool {
     leaf.path == "code" || leaf.path == "body" || leaf.path.starts_with("headers.")
 }

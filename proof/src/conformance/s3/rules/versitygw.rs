@@ -1,4 +1,4 @@
-//! What versitygw, before a file system, does otherwise than MinIO and Amazon S3.
+//! Differences of versitygw, with a file system as its backend, from MinIO and Amazon S3.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::super::super::rule::{Consequence, Rule, System};
 use super::predicates::{VERSITYGW, comes_after, error, field, is_copy_onto_itself, is_of_refusal, is_pair};
 
 const SYSTEMS: &[System] = &[VERSITYGW];
-/// What it says of a version that is not there.
+/// Error codes of versitygw for a version that does not exist.
 const GONE: [&str; 2] = ["NoSuchVersion", "InvalidArgument"];
 
 pub(super) const RULES: &[Rule] = &[
@@ -289,8 +289,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether the real store has errors for some of what was to be deleted, all of these codes, where
-/// the simulated one has none.
+/// Returns true if the real store reports errors with these codes for some keys of a DeleteObjects
+/// where the simulated one reports none.
 fn are_refused(exchange: &Exchange, codes: &[&str]) -> bool {
     let errors = |answer: &Value| answer["body"]["DeleteResult"]["Error"].as_array().cloned().unwrap_or_default();
     let theirs = errors(&exchange.answers.real);
