@@ -74,9 +74,7 @@ enum Output {
 /// Returns one sentence with the failure, or with the mutants that survived.
 pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     if args.list && args.output == Output::Markdown {
-        return Err(Failure::Usage(
-            "--list prints text or JSON; the page is of a run".into(),
-        ));
+        return Err(Failure::Usage("--list prints text or JSON; the page is of a run".into()));
     }
     let workspace = args.workspace.map_or_else(find_workspace, Ok)?;
     let mutants = select(load(&workspace)?, &args.names).map_err(Failure::Usage)?;
