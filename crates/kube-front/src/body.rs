@@ -33,7 +33,7 @@ pub(super) fn json(head: &Parts, body: &Bytes) -> Result<Bytes, Failure> {
 /// Parses the body as a JSON object.
 ///
 /// # Errors
-/// As [`json`], and 400 if the body is not an object.
+/// See [`json`]; also returns 400 if the body is not an object.
 pub(super) fn object(head: &Parts, body: &Bytes) -> Result<Value, Failure> {
     let text: Cow<'_, [u8]> = json(head, body)?.to_vec().into();
     match serde_json::from_slice::<Value>(&text) {

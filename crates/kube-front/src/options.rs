@@ -13,7 +13,7 @@ pub type Random = Arc<dyn Fn() -> [u8; 32] + Send + Sync>;
 /// The authorization mode of a [`Front`](crate::Front).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
-    /// Every authenticated caller may do everything.
+    /// Every caller that is not refused with 401 may do everything.
     #[default]
     AllowAll,
     /// Roles and bindings decide, and members of `system:masters` may do everything. The cluster

@@ -35,11 +35,11 @@ pub(super) enum End {
     OnlyEmpty,
     /// Created for the claim, with `forceDelete`: deleted with its content.
     Emptied,
-    /// Taken over: never.
+    /// Adopted: never deleted.
     Kept,
 }
 
-/// The first bound claim whose bucket would end so.
+/// Returns the first bound claim with this outcome.
 pub(super) fn ending<S>(tour: &Tour<S>, end: End) -> Option<Leaving> {
     let ends_so = |claim: &BucketClaim| {
         let adopted = claim.status.as_ref().is_some_and(|status| status.bucket_origin == Some(BucketOrigin::Adopted));

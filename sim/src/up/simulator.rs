@@ -191,7 +191,8 @@ impl Simulator {
         effects.keep(CALLS_KEPT);
         let began = Instant::now();
         let circumstances = Circumstances {
-            // Users who try out a template here also run the operator.
+            // An empty prefix allows all labels and annotations in Secret templates: users who try
+            // out a template here also run the operator.
             config: Config {
                 obc: kinds.provisioner(),
                 publishing: Publishing { metadata_prefixes: vec![String::new()], ..Publishing::default() },

@@ -117,7 +117,7 @@ fn stateful_set(object: &Value, _: &str) -> Option<Value> {
     status(object, wanted)
 }
 
-/// Returns the status of a cluster without nodes.
+/// Returns the status of a DaemonSet in a cluster without nodes.
 fn daemon_set(object: &Value, _: &str) -> Option<Value> {
     let wanted = json!({
         "observedGeneration": generation(object), "currentNumberScheduled": 0, "desiredNumberScheduled": 0,

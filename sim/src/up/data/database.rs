@@ -1,4 +1,4 @@
-//! The database of a data directory: one table of records by place, in a file of redb.
+//! The database of a data directory: one table of records by place, in a redb file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

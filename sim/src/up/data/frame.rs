@@ -1,7 +1,7 @@
 //! The format of a snapshot: a line with the version, then frames with checksums. Pure functions.
 //!
-//! A frame is the length of its content, the checksum of the content, the checksum of these eight
-//! bytes (each a little-endian 32-bit number), and the content.
+//! A frame is three little-endian 32-bit numbers and the content. The numbers are the length of the
+//! content, its checksum, and the checksum of the eight bytes before.
 
 /// CRC-32 as in Ethernet and gzip.
 use crc_fast::crc32_iso_hdlc as crc32;

@@ -4,7 +4,7 @@
 //! Changes are written to a database in the order in which they happen, concurrent ones in one
 //! transaction. So any state that is read back existed at some moment. No client gets an answer
 //! before the data in it is durable. Answers are held back for that, including those to reads and
-//! the events of watches ([`held`]). Answers that stay within the process are not.
+//! the events of watches ([`held`]). Answers to callers within the process are not held back.
 //!
 //! - `frame`, `record`: the content of files; pure functions;
 //! - `directory`, `form`, `blobs`: the files;
