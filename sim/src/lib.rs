@@ -1,6 +1,6 @@
-//! A cluster on a laptop: the Stowage operator in one process with everything it talks to.
-//! Production code throughout; the simulation, [`stowage_world`], enters below `kube::Client` and
-//! below the AWS SDK.
+//! A cluster on a laptop: the Stowage operator in one process with all the services it calls. The
+//! operator and the gateway are production code. The simulation, [`stowage_world`], is attached
+//! below `kube::Client` and below the AWS SDK.
 
 pub mod cli;
 pub mod demo;

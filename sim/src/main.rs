@@ -1,4 +1,4 @@
-//! `stowage-sim`: see `--help`.
+//! The `stowage-sim` binary. See `--help`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use stowage_sim::cli::Cli;
 
-/// A simulated API server allocates a JSON document for each request.
+/// Used because a simulated API server allocates a JSON document for each request.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let Err(failure) = Cli::parse().execute() else { return ExitCode::SUCCESS };
-    // Where nobody reads it, the exit code says it all.
+    // If stderr is closed, only the exit code reports the failure.
     let _ = writeln!(io::stderr(), "stowage-sim: {}", failure.message());
     failure.exit_code()
 }

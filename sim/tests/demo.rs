@@ -1,4 +1,4 @@
-//! `stowage-sim demo`, run as a user runs it.
+//! Tests of `stowage-sim demo` as a process.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A backend in another place than the examples', under other names, and one claim.
+/// One claim and a backend with another endpoint and other names than in the examples.
 const OWN: &str = "
 apiVersion: v1
 kind: Namespace
@@ -39,7 +39,7 @@ spec:
   adminCredentialsSecretRef: {name: keys, namespace: stowage-system, accessKeyField: id, secretKeyField: key}
 ";
 
-/// Runs `stowage-sim` with nothing of this process's environment that could change what it prints.
+/// Runs `stowage-sim` without environment variables that could change its output.
 fn sim(arguments: &[&str], stdin: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stowage-sim"));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -59,7 +59,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
-/// The tour of the examples, taken once for all tests.
+/// The output for the examples, run once for all tests.
 struct Examples {
     text: Output,
     json: Output,
@@ -68,12 +68,12 @@ struct Examples {
 static EXAMPLES: LazyLock<Examples> =
     LazyLock::new(|| Examples { text: sim(&["demo"], ""), json: sim(&["demo", "-o", "json"], "") });
 
-/// The one document on stdout.
+/// Parses the one document on stdout.
 fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else")
 }
 
-/// Names of the steps, those that failed with a mark.
+/// Returns the names of the steps; failed ones are marked.
 fn steps(document: &Value) -> Vec<String> {
     let steps = document["steps"].as_array().expect("steps is a list").iter();
     let name = |step: &Value| {
@@ -121,8 +121,8 @@ fn the_examples_show_the_whole_tour() {
     ];
     assert_eq!(steps(&document), expected, "{document:#}");
     assert_eq!((output.status.code(), stderr(output).as_str()), (Some(0), ""));
-    // Five claims bound at seven writes and three calls each are the least that it can be, but for
-    // the adopted one's.
+    // The minimum for five bound claims is seven writes and three calls each, with fewer for the
+    // adopted one.
     assert!(document["kubernetes_writes"].as_u64().is_some_and(|writes| writes >= 34), "{document:#}");
     assert!(document["s3_calls"].as_u64().is_some_and(|calls| calls >= 13), "{document:#}");
 }
@@ -155,7 +155,7 @@ fn text_tells_the_story_without_colours_when_piped() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// What the text shows of one step of the examples, and its one sentence.
+/// Returns the text output of one step of the examples, and its detail.
 fn shown(name: &str) -> (String, String) {
     let document = document(&EXAMPLES.json);
     let steps = document["steps"].as_array().expect("steps is a list");
@@ -166,7 +166,7 @@ fn shown(name: &str) -> (String, String) {
     (page.to_owned(), steps[number - 1]["detail"].as_str().expect("a sentence").to_owned())
 }
 
-/// The groups of the only place where a pattern matches.
+/// Returns the groups of the only match of a pattern.
 fn matched<const N: usize>(pattern: &str, text: &str) -> [String; N] {
     let pattern = Regex::new(pattern).expect("a pattern");
     let mut found = pattern.captures_iter(text).map(|captures| captures.extract().1.map(str::to_owned));
@@ -179,7 +179,7 @@ fn number(text: &str) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{text} is a number"))
 }
 
-/// Seconds of a time of day.
+/// Returns the seconds since midnight of a time of day.
 fn seconds(time: &str) -> u64 {
     time.split(':').fold(0, |sum, part| sum * 60 + number(part))
 }
@@ -246,8 +246,8 @@ fn colours_can_be_had_and_switched_off() {
     assert!(!stdout(&sim(&["demo", "--color", "never", "-f", "-"], OWN)).contains('\u{1b}'));
 }
 
-/// Secret keys are 40 characters of the alphabet of base64 for URLs; ids, names and UIDs of the
-/// tour are shorter.
+/// Secret keys are 40 characters of the URL-safe base64 alphabet. Ids, names and UIDs in the tour
+/// are shorter.
 // covers: 4.secrecy
 #[test]
 fn no_secret_key_is_printed() {
@@ -300,8 +300,8 @@ fn own_manifests_have_their_own_store_and_fewer_steps() {
     assert!(text.contains("https://fast.example") && text.contains("alone       only"), "{text}");
 }
 
-/// A bucket without versions, and keys without overlap, which no tenant could be shown to live
-/// through.
+/// With an unversioned bucket, and with rotation without overlap, during which a tenant's requests
+/// can fail.
 #[test]
 fn what_own_manifests_give_no_occasion_for_is_left_out() {
     let spec =
@@ -314,7 +314,7 @@ fn what_own_manifests_give_no_occasion_for_is_left_out() {
     assert!(stdout(&sim(&["demo", "-f", "-"], &forced)).contains("Unversioned"));
 }
 
-/// A claim that waits for a backend nobody made: the rest of the tour is taken all the same.
+/// With a claim for a backend that doesn't exist: the rest of the tour still runs.
 #[test]
 fn a_step_that_fails_is_shown_and_makes_the_exit_code() {
     let waiting = "---\napiVersion: broker.stowage.io/v1alpha1\nkind: BucketClaim\n\
@@ -375,7 +375,7 @@ fn what_is_wrong_with_the_command_line_is_told() {
     assert!(help.contains("--filename") && help.contains("Exit codes"), "{help}");
 }
 
-/// What the README shows is what the demo prints, but for how long it took.
+/// The README shows the output of the demo, except for the durations.
 #[test]
 fn the_readme_shows_what_is_printed() {
     let readme = include_str!("../../README.md");

@@ -1,11 +1,11 @@
-{{/* Puts the default in place of each value that is missing. `helm upgrade --reuse-values` goes by the values of the release
-that is there, which has none of those that came later. Each template begins with it. */}}
+{{/* Sets each missing value to its default. `helm upgrade --reuse-values` uses the values of the installed release, which lack
+those that were added later. Each template begins with this. */}}
 {{- define "stowage.defaults" -}}
 {{- include "stowage.fill" (list .Values (.Files.Get "files/values.yaml" | fromYaml)) -}}
 {{- end -}}
 
-{{/* Fills in values from defaults, of (list values defaults). `merge` takes false and 0 for missing. A map that is the user's as a
-whole, where a null takes something out, is left as it is. */}}
+{{/* Fills in values from defaults. Arguments: (list values defaults). `merge` can't be used, because it treats false and 0 as
+missing. A map that the user sets as a whole, in which null removes an entry, is not changed. */}}
 {{- define "stowage.fill" -}}
 {{- $values := index . 0 -}}
 {{- range $name, $default := index . 1 -}}
@@ -17,7 +17,7 @@ whole, where a null takes something out, is left as it is. */}}
 {{- end -}}
 {{- end -}}
 
-{{/* The name that all names begin with. */}}
+{{/* Returns the prefix of all names. */}}
 {{- define "stowage.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -31,12 +31,12 @@ whole, where a null takes something out, is left as it is. */}}
 {{- end -}}
 {{- end -}}
 
-{{/* The name of a part: of (list $ "operator"). */}}
+{{/* Returns the name of a part. Arguments: (list $ "operator"). */}}
 {{- define "stowage.name" -}}
 {{- printf "%s-%s" (include "stowage.fullname" (index . 0)) (index . 1) -}}
 {{- end -}}
 
-{{/* Labels of every object. */}}
+{{/* Returns the labels of every object. */}}
 {{- define "stowage.labels" -}}
 app.kubernetes.io/part-of: stowage
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -48,12 +48,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end -}}
 
-{{/* What the pods of a part are found by: it never changes. */}}
+{{/* Returns the selector label of a part's pods, which must never change. */}}
 {{- define "stowage.selector" -}}
 app.kubernetes.io/name: {{ include "stowage.name" . }}
 {{- end -}}
 
-{{/* The service account of a part: of (list $ "operator"). */}}
+{{/* Returns the name of a part's service account. Arguments: (list $ "operator"). */}}
 {{- define "stowage.serviceAccount" -}}
 {{- $account := (index (index . 0).Values (index . 1)).serviceAccount -}}
 {{- if $account.name -}}
@@ -65,7 +65,7 @@ default
 {{- end -}}
 {{- end -}}
 
-{{/* The image of a part: of (list $ "operator"). */}}
+{{/* Returns the image of a part. Arguments: (list $ "operator"). */}}
 {{- define "stowage.image" -}}
 {{- $root := index . 0 -}}
 {{- $image := (index $root.Values (index . 1)).image -}}
@@ -76,7 +76,7 @@ default
 {{- end -}}
 {{- end -}}
 
-{{/* What is the same for the pods of both parts: of (list $ "operator"). */}}
+{{/* Returns the fields that the pods of both parts have in common. Arguments: (list $ "operator"). */}}
 {{- define "stowage.pod" -}}
 {{- $root := index . 0 -}}
 {{- $part := index $root.Values (index . 1) -}}
@@ -108,14 +108,14 @@ securityContext:
   seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
-{{/* What no container of ours needs. */}}
+{{/* Returns the securityContext of every container, which removes the privileges that none of them needs. */}}
 {{- define "stowage.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Variables of the environment: of a list of (list name value); an empty value is left out. */}}
+{{/* Returns environment variables from a list of (list name value). Empty values are left out. */}}
 {{- define "stowage.env" -}}
 {{- $variables := list -}}
 {{- range . -}}
@@ -127,12 +127,12 @@ capabilities: {drop: [ALL]}
 {{- toYaml $variables -}}
 {{- end -}}
 
-{{/* The namespace of records, keys and admin Secrets. */}}
+{{/* Returns the namespace of records, keys and admin Secrets. */}}
 {{- define "stowage.stateNamespace" -}}
 {{- default .Release.Namespace .Values.namespaces.state -}}
 {{- end -}}
 
-{{/* The namespace of what gateways write: never one with anything else in it. */}}
+{{/* Returns the namespace that gateways write to. It must not contain anything else. */}}
 {{- define "stowage.usageNamespace" -}}
 {{- $state := include "stowage.stateNamespace" . -}}
 {{- $usage := default (printf "%s-usage" ($state | trunc 57 | trimSuffix "-")) .Values.namespaces.usage -}}
@@ -142,7 +142,7 @@ capabilities: {drop: [ALL]}
 {{- $usage -}}
 {{- end -}}
 
-{{/* The namespaces whose claims and accesses are judged: those that the operator serves. */}}
+{{/* Returns the selector of the namespaces whose claims and accesses are validated: those that the operator serves. */}}
 {{- define "stowage.servedNamespaces" -}}
 {{- with .Values.operator.watchNamespaces -}}
 namespaceSelector:

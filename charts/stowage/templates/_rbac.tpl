@@ -1,10 +1,11 @@
-{{/* The name of a role of a part: the part's own, and what the role is for where it has several in namespaces. */}}
+{{/* Returns the name of a role of a part: the name of the part, with the role's purpose as a suffix if given. Arguments: (list $
+"operator" kind namespace role). */}}
 {{- define "stowage.roleName" -}}
 {{- include "stowage.name" (list (index . 0) (index . 1)) -}}
 {{- if gt (len .) 4 -}}-{{ index . 4 }}{{- end -}}
 {{- end -}}
 
-{{/* What binds a part to a role: of (list $ "operator" kind namespace role), role as of stowage.roleName. */}}
+{{/* Returns the binding of a part to a role. Arguments: (list $ "operator" kind namespace role), as for stowage.roleName. */}}
 {{- define "stowage.binding" -}}
 {{- $root := index . 0 -}}
 {{- $part := list $root (index . 1) -}}
@@ -29,7 +30,8 @@ subjects:
     namespace: {{ $root.Release.Namespace }}
 {{- end -}}
 
-{{/* What a role of a part begins with: of (list $ "operator" kind namespace role), role as of stowage.roleName. */}}
+{{/* Returns the beginning of a role of a part, up to its rules. Arguments: (list $ "operator" kind namespace role), as for
+stowage.roleName. */}}
 {{- define "stowage.role" -}}
 {{- $root := index . 0 -}}
 ---
@@ -46,7 +48,7 @@ rules:
 {{- end -}}
 
 
-{{/* What the operator may do in the namespaces of claims: in all, or in each of those that it serves. */}}
+{{/* Returns the rules of the operator for the namespaces of claims: all namespaces, or each of those that it serves. */}}
 {{- define "stowage.rightsInNamespaces" -}}
 - apiGroups: [broker.stowage.io]
   resources: [bucketclaims, bucketaccesses]
@@ -54,7 +56,7 @@ rules:
 - apiGroups: [broker.stowage.io]
   resources: [bucketclaims/status, bucketaccesses/status]
   verbs: [patch]
-# Asked for by clusters that check who may set blockOwnerDeletion; no call of its own.
+# Required on clusters that restrict blockOwnerDeletion. The operator never calls this subresource.
 - apiGroups: [broker.stowage.io]
   resources: [bucketclaims/finalizers, bucketaccesses/finalizers]
   verbs: [update]

@@ -1,10 +1,11 @@
-//! The admin port: whether the process lives, whether it works, and what it measures.
+//! The admin port: liveness, readiness and metrics of the process.
 //!
-//! Any pod of the cluster can reach it, and a kubelet that gets no answer ends the process. So what
-//! one connection costs is bounded, and how many there are, and a flood displaces itself: over the
-//! bound the oldest connection of the address that holds the most is cut. A flood has few
-//! addresses, and its connections wait; a kubelet has one of its own, and sends what it has to say
-//! at once. Closing the newest instead would leave the port to whoever came first.
+//! Every pod of the cluster can connect to it, and the kubelet restarts a process that doesn't
+//! answer its probes. So the number of connections is bounded, and so is the cost of each. Over the
+//! bound, the oldest connection of the address with the most connections is closed. A flood comes
+//! from few addresses, and its connections stay idle, so it displaces itself. A kubelet has its own
+//! address and sends its request at once. The alternative, to refuse new connections, would leave
+//! the port to the clients that connected first.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -28,44 +29,45 @@ const TEXT: &str = "text/plain; charset=utf-8";
 /// The format of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Most connections that are kept. Each is a descriptor, of which 1,024 are customary.
+/// Maximum number of open connections. Each takes a file descriptor; the usual limit is 1,024.
 const MOST_CONNECTIONS: usize = 128;
 
-/// Most that are cut and not closed yet: to wait for each would make accepting slow.
+/// Maximum number of connections that are aborted but not closed yet. To wait for each one would
+/// slow down `accept`.
 const MOST_CUT: usize = 128;
 
-/// How long a connection has for its request before it is cut for a new one. It is the pace of a
-/// flood, too: what comes faster waits in the kernel's queue.
+/// Minimum time that a connection gets for its request before it can be cut for a new one. This
+/// also limits the rate of a flood: faster connections wait in the kernel's queue.
 const GRACE: Duration = Duration::from_millis(10);
 
-/// How many connections the kernel keeps until they are accepted; it drops those beyond, probes
-/// as well. At the pace that `GRACE` allows they are gone through in a third of a second.
+/// Length of the kernel's accept queue. The kernel drops connections beyond it, probes included. At
+/// the rate that `GRACE` allows, a full queue is accepted in a third of a second.
 const QUEUE: u32 = 4096;
 
-/// How long a connection lasts, from its first byte to the last of its answer. It has one answer,
-/// so that none is ever idle.
+/// Maximum duration of a connection, from accept to the last byte of its answer. A connection
+/// serves one request, so none is ever idle.
 const CONNECTION: Duration = Duration::from_secs(5);
 
-/// Most bytes of a request's head, and so of what is kept of a connection.
+/// Maximum size of a request's head, and so of the memory for a connection.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// How long metrics are good for once they were encoded: that walks over every claim.
+/// Lifetime of encoded metrics. Encoding iterates over every claim.
 const METRICS: Duration = Duration::from_secs(1);
 
-/// How long nothing is accepted after an error, which is mostly a lack of descriptors.
+/// Pause after an error of `accept`. The usual cause is a lack of file descriptors.
 const AFTER_ERROR: Duration = Duration::from_millis(10);
 
-/// How often a flood is told of at most.
+/// Minimum time between two log messages about a flood.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// Binds the admin address.
 ///
 /// # Errors
-/// When it can't be had.
+/// Returns a message if the address can't be bound.
 pub fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     let failed = |error| format!("can't serve the admin address {address}: {error}");
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(failed)?;
-    // As a bind of TcpListener does it: a restart needn't wait for connections of before to end.
+    // `TcpListener::bind` does the same: a restart need not wait for old connections to end.
     socket.set_reuseaddr(true).map_err(failed)?;
     socket.bind(address).map_err(failed)?;
     let listener = socket.listen(QUEUE).map_err(failed)?;
@@ -74,8 +76,8 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, String> {
     Ok(listener)
 }
 
-/// Serves `/healthz` (always 200), `/readyz` (200 once the process works) and `/metrics` until
-/// dropped.
+/// Serves `/healthz` (always 200), `/readyz` (200 once the process is ready) and `/metrics` until
+/// the future is dropped.
 pub async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
     let pages = Arc::new(pages);
     let mut connections = Connections::default();
@@ -97,11 +99,11 @@ pub async fn serve(listener: TcpListener, pages: Pages) -> Infallible {
     }
 }
 
-/// The connections that are open. Dropped, it takes them with it.
+/// The open connections. Dropping this closes them.
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
-    /// The oldest first.
+    /// Sorted by age, oldest first.
     open: Vec<Open>,
     told: Option<Instant>,
 }
@@ -113,7 +115,7 @@ struct Open {
 }
 
 impl Connections {
-    /// Waits until there is room for one more; where there is none, one is cut.
+    /// Waits until there is room for one more connection. Cuts one if the limit is reached.
     async fn make_room(&mut self) {
         if self.open.len() >= MOST_CONNECTIONS {
             while self.tasks.try_join_next().is_some() {}
@@ -126,12 +128,12 @@ impl Connections {
             self.tell(connection.peer);
         }
         while self.tasks.len() >= MOST_CONNECTIONS + MOST_CUT {
-            // Whichever ends: its descriptor is free by then.
+            // Any task that ends will do: its descriptor is free by then.
             let _ = self.tasks.join_next().await;
         }
     }
 
-    /// The oldest of the address that holds the most.
+    /// Returns the index of the oldest connection of the address with the most connections.
     fn first_to_go(&self) -> usize {
         let mut held: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for connection in &self.open {
@@ -158,7 +160,7 @@ impl Connections {
     }
 }
 
-/// One connection: a request and its answer, in bounded time.
+/// Serves one request on a connection, in bounded time.
 async fn converse(stream: TcpStream, pages: Arc<Pages>) {
     let service = service_fn(|request| {
         let pages = pages.clone();
@@ -173,17 +175,17 @@ async fn converse(stream: TcpStream, pages: Arc<Pages>) {
     }
 }
 
-/// What can be asked for.
+/// The pages of the admin port.
 pub struct Pages {
     ready: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
     metrics: Box<dyn Fn() -> String + Send + Sync>,
-    /// The metrics, and since when they are.
+    /// The encoded metrics and the time they were encoded at.
     encoded: Mutex<Option<(Instant, Bytes)>>,
 }
 
 impl Pages {
-    /// `ready` tells whether the process works, and a line about it; `metrics` are in the
-    /// OpenMetrics text format.
+    /// Creates the pages. `ready` returns a line of text, as `Ok` if the process is ready;
+    /// `metrics` returns the metrics in the OpenMetrics text format.
     pub fn new(
         ready: impl Fn() -> Result<String, String> + Send + Sync + 'static,
         metrics: impl Fn() -> String + Send + Sync + 'static,
@@ -191,7 +193,7 @@ impl Pages {
         Self { ready: Box::new(ready), metrics: Box::new(metrics), encoded: Mutex::default() }
     }
 
-    /// The answer, whatever is in the body of the request: nobody reads that.
+    /// Answers a request. The body of the request is never read.
     async fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         let (status, format, page) = match request.uri().path() {
             "/healthz" | "/readyz" | "/metrics" if !matches!(*request.method(), Method::GET | Method::HEAD) => {
@@ -214,8 +216,8 @@ impl Pages {
         response
     }
 
-    /// The metrics, a second old at most. However many ask at once, one of them encodes, and the
-    /// others wait without keeping a thread.
+    /// Returns the metrics, at most a second old. Of concurrent requests one encodes them, and the
+    /// others wait without blocking a thread.
     async fn metrics(&self) -> Bytes {
         let mut encoded = self.encoded.lock().await;
         if let Some((since, page)) = encoded.as_ref()

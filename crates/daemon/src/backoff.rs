@@ -1,4 +1,4 @@
-//! Waits between tries. Time and chance are passed in.
+//! Waits between attempts. Time and randomness are passed in.
 
 use std::time::Duration;
 
@@ -6,20 +6,23 @@ use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::DefaultBackoff;
 use tokio::time::Instant;
 
-/// An exponential wait: `first`, doubled so often, up to `longest`, and a quarter more or less by
-/// `chance`, which is in 0..1.
+/// Returns an exponential wait: `first`, doubled `doublings` times, capped at `longest`, then
+/// varied by up to a quarter in both directions by `chance`, which is in 0..1.
 pub fn wait(first: Duration, longest: Duration, doublings: u32, chance: f64) -> Duration {
     first.saturating_mul(1 << doublings.min(16)).min(longest).mul_f64(0.75 + 0.5 * chance)
 }
 
-/// A watch that has failed is well again once nothing has failed for so long: longer than the
-/// deadline of a call and the longest wait together.
+/// Time without failures after which a watch counts as recovered. Longer than the deadline of a
+/// call and the longest wait together.
 const WELL: Duration = Duration::from_secs(120);
 
-/// The wait before a watch that failed is tried again: kube-runtime's own, up to half a minute, but
-/// that good news resets it only once nothing has failed for a while. A list that is going to fail,
-/// and one that takes the place of a watch that has expired, begin with the news that they begin:
-/// kube-runtime takes that for success, and so asks every second for as long as the trouble lasts.
+/// Waits between attempts of a failed watch: kube-runtime's default backoff, up to half a minute,
+/// but with a stricter reset.
+///
+/// kube-runtime resets its backoff on every successful event. A list that is about to fail, and a
+/// list that replaces an expired watch, both begin with such an event (`Init`), so kube-runtime
+/// would retry every second for as long as the problem lasts. This backoff is reset only once
+/// nothing has failed for a while.
 pub struct WatchBackoff {
     now: fn() -> Instant,
     waits: DefaultBackoff,
@@ -27,7 +30,7 @@ pub struct WatchBackoff {
 }
 
 impl WatchBackoff {
-    /// For a watch that hasn't failed yet; this is its clock.
+    /// Creates the backoff of a watch that has not failed yet. `now` is its clock.
     pub fn new(now: fn() -> Instant) -> Self {
         Self { now, waits: DefaultBackoff::default(), failed: None }
     }
@@ -57,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// Tries of a watch within half an hour, each of which tells this before it fails.
+    /// Counts the failures within half an hour of a watch that repeats these outcomes.
     async fn tries(told: &[Result<(), ()>]) -> usize {
         let began = Instant::now();
         let outcomes = stream::iter(told.iter().copied().cycle()).backoff(WatchBackoff::new(Instant::now));

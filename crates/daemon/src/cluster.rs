@@ -1,4 +1,4 @@
-//! The way to the API server.
+//! Clients for the API server.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -6,13 +6,14 @@ use std::path::Path;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-/// A client for the API server, and the namespace that the process runs in; `None` for that outside
-/// of a cluster. Without a kubeconfig and without a context it is the pod's own.
+/// Creates a client for the API server. Also returns the namespace that the process runs in, or
+/// `None` outside of a cluster.
 ///
-/// It makes no retries: those are its users' business.
+/// Without a kubeconfig and without a context, uses the pod's service account. The client does not
+/// retry: that is up to its users.
 ///
 /// # Errors
-/// One sentence: what failed. It quotes no kubeconfig.
+/// Returns one sentence about the failure. It does not quote the kubeconfig.
 pub async fn client(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<(Client, Option<String>), String> {
     let explicit = kubeconfig.is_some() || context.is_some();
     let mut config = if explicit {
@@ -30,11 +31,11 @@ pub async fn client(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<
     Ok((Client::try_from(config).map_err(|error| error.to_string())?, namespace))
 }
 
-/// The same for a command of a person, who has what kubectl has: without a kubeconfig and without a
-/// context it is the usual kubeconfig, and where there is none, the pod's own.
+/// Like [`client`], for a command that a person runs: without a kubeconfig and without a context,
+/// uses the usual kubeconfig as kubectl does, and the pod's service account if there is none.
 ///
 /// # Errors
-/// As [`client`].
+/// See [`client`].
 pub async fn client_of_user(
     kubeconfig: Option<&Path>,
     context: Option<&str>,
@@ -56,7 +57,8 @@ pub async fn client_of_user(
     Ok((Client::try_from(config).map_err(|error| error.to_string())?, None))
 }
 
-/// What is wrong with a kubeconfig, in one line that doesn't quote it: there are credentials in it.
+/// Describes an error about a kubeconfig in one line. It does not quote the file, which contains
+/// credentials.
 fn unusable(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::ReadConfig(why, path) => format!("can't read the kubeconfig {}: {why}", path.display()),
@@ -68,10 +70,10 @@ fn unusable(error: &KubeconfigError) -> String {
     }
 }
 
-/// A namespace's name, as Kubernetes would accept it: for command lines.
+/// Parses the name of a namespace by Kubernetes' rules, for command lines.
 ///
 /// # Errors
-/// What a namespace is called like.
+/// Returns the rules if the text does not meet them.
 pub fn namespace(text: &str) -> Result<String, String> {
     let outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let fits = (1..=63).contains(&text.len())

@@ -1,11 +1,12 @@
-//! How many descriptors the process may have open: each connection is one.
+//! The limit on open file descriptors. Each connection takes one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit to the hard one, and tells in the log what it is.
+/// Raises the soft limit to the hard limit and logs both.
 ///
-/// The soft one is 1,024 by custom, for programs that call select(2), and this one doesn't. With
-/// many backends that is too few: each may have as many calls under way as the command line says.
+/// The soft limit is usually 1,024, for programs that call select(2); this one doesn't. With many
+/// backends that is too few: each backend may have as many concurrent calls as the command line
+/// allows.
 pub fn raise() {
     let limit = getrlimit(Resource::Nofile);
     let (before, most) = (told(limit.current), told(limit.maximum));
@@ -19,7 +20,7 @@ pub fn raise() {
     }
 }
 
-/// No limit is the highest number.
+/// Maps "no limit" to the highest number.
 fn told(limit: Option<u64>) -> u64 {
     limit.unwrap_or(u64::MAX)
 }

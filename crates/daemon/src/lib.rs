@@ -1,15 +1,15 @@
-//! What every long-running process of a Kubernetes cluster needs around its own work.
+//! Parts that every long-running process in a Kubernetes cluster needs besides its own work.
 //!
 //! # Guarantees
 //!
-//! - What one connection to the [`admin`] port costs is bounded, and how many there are.
-//! - The [`log`] never quotes an answer of the API server that kube can't read: Secrets are in
-//!   such.
+//! - The number of connections to the [`admin`] port is bounded, and so is the cost of each.
+//! - The [`log`] never quotes an answer of the API server that kube can't decode: it may contain
+//!   Secrets.
 //! - Errors about a kubeconfig don't quote it.
 //!
 //! # Limits
 //!
-//! - Unix alone: signals and descriptors are its.
+//! - Unix only: signals and file descriptors are Unix concepts.
 
 #![warn(clippy::too_many_lines)]
 

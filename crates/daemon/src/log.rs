@@ -1,4 +1,4 @@
-//! The log: lines on stderr.
+//! Logging to stderr.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-/// How the log is written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Format {
     /// Lines for people.
@@ -19,10 +19,10 @@ pub enum Format {
     Json,
 }
 
-/// Has the process log to stderr from now on. `RUST_LOG` says how much; `info` by default.
+/// Sets up logging to stderr for the process. `RUST_LOG` sets the level; the default is `info`.
 ///
 /// # Panics
-/// When it is called twice.
+/// Panics if it is called twice.
 pub fn init(format: Format) {
     use std::io::IsTerminal;
     let filter = filter(EnvFilter::try_from_default_env().ok());
@@ -36,9 +36,10 @@ pub fn init(format: Format) {
     }
 }
 
-/// What is logged: what RUST_LOG asks for, but never what kube says of an answer that it can't
-/// read, for it quotes the whole of that, Secrets too. A directive would not do: one about spans
-/// goes before it.
+/// Returns the log filter: `RUST_LOG`, without the messages of `kube_client::client`.
+///
+/// kube logs the whole answer if it can't decode one, and that may contain Secrets. A directive in
+/// the `EnvFilter` would not suffice, because a directive about spans takes precedence over it.
 fn filter<S>(asked: Option<EnvFilter>) -> impl Filter<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -56,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// A log that can be read.
+    /// A log writer whose content can be read back.
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);
 

@@ -1,9 +1,9 @@
-//! What the process takes of the machine's memory.
+//! Memory settings of the process.
 
-/// From now on the process gets no huge pages: where an allocator asks for such, two megabytes stay
-/// taken as long as anything in them is used. A process that is mostly at rest has no use for them.
+/// Disables transparent huge pages for the process. A huge page of two megabytes stays allocated
+/// while any part of it is in use, and a process that is mostly idle gains nothing from them.
 ///
-/// Linux alone has that, and an error is no reason not to go on.
+/// Only Linux supports this. An error is logged and otherwise ignored.
 pub fn without_huge_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {

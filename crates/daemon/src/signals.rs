@@ -1,4 +1,4 @@
-//! When the process is told to stop.
+//! Signals that stop the process.
 
 use std::io;
 
@@ -6,10 +6,11 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Resolves on SIGTERM or SIGINT, also on one that came before anybody waited.
+/// Resolves on SIGTERM or SIGINT, including a signal that arrives before the future is first
+/// polled.
 ///
 /// # Errors
-/// When signals can't be listened for.
+/// Returns an error if the signal handlers can't be installed.
 pub fn terminated() -> io::Result<Shared<BoxFuture<'static, ()>>> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let either = async move {

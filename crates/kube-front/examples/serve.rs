@@ -1,14 +1,14 @@
-//! A cluster on a loopback port, for kubectl: what it takes to put a [`kube_front::Front`] on
-//! a socket.
+//! Serves a cluster for kubectl on a loopback port: an example of a [`kube_front::Front`] on a
+//! socket.
 //!
 //! ```console
 //! $ cargo run -p kube-front --example serve -- 127.0.0.1:8001 crds/crds.yaml
 //! $ kubectl --server http://127.0.0.1:8001 get namespaces
 //! ```
 //!
-//! The first argument is the address, the others are files with CustomResourceDefinitions, or
-//! `--rbac`: then roles say who may do what, for `kubectl --as`. Plain http, and whoever comes is
-//! an admin: a server that others can reach needs TLS and tokens.
+//! The first argument is the address. The others are files with CustomResourceDefinitions, or
+//! `--rbac` to authorize requests by roles, for `kubectl --as`. The server speaks plain HTTP and
+//! treats every caller as an admin. A server that others can reach needs TLS and tokens.
 
 use std::collections::hash_map::RandomState;
 use std::error::Error;
@@ -30,7 +30,7 @@ use kube_sim::{ApiBody, Cluster};
 use tokio::net::TcpListener;
 use tower::Service as _;
 
-/// How often the steps of the controllers are taken.
+/// Interval between the steps of the controllers.
 const STEP: Duration = Duration::from_millis(100);
 
 #[tokio::main(flavor = "current_thread")]
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What the controllers of a cluster do, once.
+/// Runs each controller of the cluster once.
 fn step(cluster: &Cluster) {
     cluster.furnish_namespaces("");
     cluster.collect_garbage();
@@ -78,7 +78,7 @@ async fn serve(stream: TokioIo<tokio::net::TcpStream>, front: Front) {
         let mut front = front.clone();
         async move {
             let (head, body) = request.into_parts();
-            // A byte over the limit, so that the front can say that it is too long.
+            // One byte over the limit, so that the front itself can reject a body that is too long.
             let body = Limited::new(body, BODY_LIMIT + 1).collect().await;
             let body = body.map_err(|error| std::io::Error::other(error.to_string()))?.to_bytes();
             let answer: Response<ApiBody> = match front.call(Request::from_parts(head, body.into())).await {
@@ -88,12 +88,12 @@ async fn serve(stream: TokioIo<tokio::net::TcpStream>, front: Front) {
             Ok::<_, std::io::Error>(answer)
         }
     });
-    // A client that goes away is no news.
+    // Errors of a connection, such as a client that disconnects, are not reported.
     let _ = http1::Builder::new().serve_connection(stream, TowerToHyperService::new(service)).await;
 }
 
-/// Enough for an example: keys of hash maps are drawn from the system. A real server asks the
-/// system for its bytes.
+/// Returns random bytes from the seeds of std's hash maps, which are drawn from the system. Good
+/// enough for an example; a real server reads random bytes from the system.
 fn random() -> [u8; 32] {
     let mut bytes = [0; 32];
     for chunk in bytes.chunks_mut(8) {

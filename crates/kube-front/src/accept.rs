@@ -1,8 +1,8 @@
-//! Which form of an answer the client accepts, by its `Accept` header.
+//! The response format that the client accepts, from its `Accept` header.
 
 use http::{HeaderMap, header};
 
-/// What of each object a table carries along (`includeObject`).
+/// The part of each object that a table includes (`includeObject`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Include {
     None,
@@ -10,22 +10,22 @@ pub(super) enum Include {
     Object,
 }
 
-/// The form of objects and lists.
+/// The format of objects and lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Whole,
-    /// `PartialObjectMetadata` and its list.
+    /// `PartialObjectMetadata` or a list of it.
     Metadata,
-    /// A `Table` of this version of `meta.k8s.io`.
+    /// A `Table` of this API version of `meta.k8s.io`.
     Table(&'static str),
 }
 
-/// The form of a discovery document.
+/// The format of a discovery document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Discovery {
-    /// A list of groups, and a document for each group-version.
+    /// A list of groups, and one document per group version.
     Legacy,
-    /// One document for all, of this version of `apidiscovery.k8s.io`.
+    /// One document for everything, in this version of `apidiscovery.k8s.io`.
     Aggregated(&'static str),
 }
 
@@ -46,19 +46,19 @@ impl<'a> Media<'a> {
         self.parameters.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
     }
 
-    /// Whether JSON is an answer to it.
+    /// True if JSON satisfies this media type.
     fn is_json(&self) -> bool {
         matches!(self.name, "application/json" | "application/*" | "*/*")
     }
 }
 
-/// What the client accepts as JSON, the most wanted first.
+/// Returns the accepted media types that JSON satisfies, in order of preference.
 fn accepted(headers: &HeaderMap) -> Vec<Media<'_>> {
     let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.split(',').map(Media::parse).filter(Media::is_json).collect()
 }
 
-/// The form in which objects are wanted: the first that is known, else whole.
+/// Returns the format for objects: the first known one of the header, else whole objects.
 pub(super) fn wanted(headers: &HeaderMap) -> Wanted {
     let form = |media: &Media<'_>| match (media.parameter("as"), media.parameter("g"), media.parameter("v")) {
         ("", _, _) => Some(Wanted::Whole),
@@ -70,7 +70,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> Wanted {
     accepted(headers).iter().find_map(form).unwrap_or(Wanted::Whole)
 }
 
-/// The form in which discovery is wanted: the first that is known, else the legacy one.
+/// Returns the format for discovery: the first known one of the header, else the legacy one.
 pub(super) fn discovery(headers: &HeaderMap) -> Discovery {
     let form = |media: &Media<'_>| match (media.parameter("as"), media.parameter("g"), media.parameter("v")) {
         ("", _, _) => Some(Discovery::Legacy),
@@ -81,7 +81,7 @@ pub(super) fn discovery(headers: &HeaderMap) -> Discovery {
     accepted(headers).iter().find_map(form).unwrap_or(Discovery::Legacy)
 }
 
-/// How much of each object a table carries; what isn't known means its metadata.
+/// Parses `includeObject`; unknown values mean metadata.
 pub(super) fn include(text: Option<&str>) -> Include {
     match text {
         Some("None") => Include::None,

@@ -1,4 +1,4 @@
-//! The admission of a request: policies and webhooks judge what it writes.
+//! Admission of a request: policies and webhooks review its writes.
 
 use std::sync::Arc;
 
@@ -13,34 +13,35 @@ use super::asked::Asked;
 use super::policies;
 use super::webhooks::{self, Hearing};
 
-/// Who asks, and what webhooks said of the request so far.
+/// The user of a request, and the answers of webhooks so far.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestAdmission {
-    /// As reviews tell it (`authentication.k8s.io/v1` `UserInfo`).
+    /// The user as reviews contain it (`authentication.k8s.io/v1` `UserInfo`).
     user: Value,
-    /// The version that the path names, where it isn't the stored one.
+    /// The version in the request's path, if it isn't the storage version.
     version: Option<String>,
-    /// What webhooks said; `None` where nobody can be asked.
+    /// The answers of webhooks; `None` if no webhook can be called.
     hearing: Option<Arc<Hearing>>,
 }
 
 impl RequestAdmission {
-    /// Of a request of this user.
+    /// Creates the admission for a request of this user.
     pub(crate) fn new(user: Value, hearing: Option<Arc<Hearing>>) -> Self {
         Self { user, version: None, hearing }
     }
 
-    /// Of no request: for what is checked whoever writes it.
+    /// Creates the admission outside of any request, for checks that apply to every writer.
     pub(crate) fn of_nobody() -> Self {
         Self::new(Value::Null, None)
     }
 
-    /// The same of a request for this version, which is put to the stored one.
+    /// Returns the admission for a request at this version, which is rewritten to the storage
+    /// version.
     pub(crate) fn at_version(&self, version: &str) -> Self {
         Self { version: Some(version.to_owned()), ..self.clone() }
     }
 
-    /// Has the cluster ask it about a request with these extensions.
+    /// Adds the admission to a request's extensions, where the cluster looks for it.
     pub(crate) fn attach(self, extensions: &mut Extensions) {
         extensions.insert(AdmittedBy(Arc::new(self.clone())));
         extensions.insert(self);

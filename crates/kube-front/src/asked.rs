@@ -1,22 +1,22 @@
-//! A write with who asks for it: what policies and webhooks judge.
+//! A write together with its user, for review by policies and webhooks.
 
 use std::ops::Deref;
 
 use kube_sim::admission::{AdmissionRequest, Operation};
 use serde_json::{Value, json};
 
-/// The group of policies and webhook configurations.
+/// The API group of policies and webhook configurations.
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
-/// The version that they are stored at.
+/// Their storage version.
 pub(crate) const VERSION: &str = "v1";
 
-/// A write that is to be judged.
+/// A write to be reviewed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) write: AdmissionRequest<'a>,
-    /// Who asks, as reviews tell it (`authentication.k8s.io/v1` `UserInfo`).
+    /// The user as reviews contain it (`authentication.k8s.io/v1` `UserInfo`).
     pub(crate) user: &'a Value,
-    /// The version that the path names.
+    /// The version in the request's path.
     pub(crate) version: &'a str,
 }
 
@@ -29,8 +29,8 @@ impl<'a> Deref for Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The variable `request` of expressions, of a request at one version that is judged at
-    /// another.
+    /// Returns the CEL variable `request`, for a request at version `requested` that is reviewed at
+    /// `version`.
     pub(crate) fn request(&self, version: &str, requested: &str) -> Value {
         let kind = self.kind;
         let of_kind = |version: &str| json!({"group": kind.group, "version": version, "kind": kind.kind});
@@ -45,7 +45,7 @@ impl Asked<'_> {
     }
 }
 
-/// An operation as rules and reviews name it.
+/// Returns the name of an operation in rules and reviews.
 pub(crate) fn name_of(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "CREATE",
@@ -54,7 +54,7 @@ pub(crate) fn name_of(operation: Operation) -> &'static str {
     }
 }
 
-/// The kind of an operation's options.
+/// Returns the kind of an operation's options.
 pub(crate) fn options_of(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "CreateOptions",

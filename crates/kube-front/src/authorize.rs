@@ -1,4 +1,4 @@
-//! What a request wants to do, and whether its caller may.
+//! The attributes of a request, and the authorization of its caller.
 
 use http::Method;
 use http::request::Parts;
@@ -13,17 +13,17 @@ use super::identity::Identity;
 use super::options::Authorization;
 use super::rbac::{self, Attributes};
 
-/// Why everything is allowed without roles, in the words of the answer.
+/// The reason for allowing a request when there is no RBAC, as reviews return it.
 pub(super) const REASON: &str = "everything is allowed: this server has no authorization";
 
-/// Who decides.
+/// Authorizes callers.
 pub(super) struct Authorizer<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) authorization: Authorization,
 }
 
 impl Authorizer<'_> {
-    /// Whether somebody may do something: the reason, or `None` for no.
+    /// Authorizes a caller. Returns the reason, or `None` if the request is not allowed.
     pub(super) fn allowed(&self, caller: &Identity, wanted: &Attributes) -> Option<String> {
         match self.authorization {
             Authorization::AllowAll => Some(REASON.to_owned()),
@@ -31,7 +31,7 @@ impl Authorizer<'_> {
         }
     }
 
-    /// The rules that somebody has in a namespace.
+    /// Returns the rules that a caller has in a namespace.
     pub(super) fn rules(&self, caller: &Identity, namespace: &str) -> Vec<Value> {
         match self.authorization {
             Authorization::AllowAll => rbac::everything(),
@@ -39,10 +39,10 @@ impl Authorizer<'_> {
         }
     }
 
-    /// Lets somebody do something.
+    /// Requires that a caller is allowed to do something.
     ///
     /// # Errors
-    /// 403 in the words of a server.
+    /// Returns 403 with the API server's message.
     pub(super) fn require(&self, caller: &Identity, wanted: &Attributes) -> Result<(), Failure> {
         if self.allowed(caller, wanted).is_some() {
             return Ok(());
@@ -57,10 +57,10 @@ impl Authorizer<'_> {
         Err(Status::failure(text.trim_start(), reason::FORBIDDEN).with_code(403).with_details(no_details()).boxed())
     }
 
-    /// Lets somebody speak for somebody else: as that user, and as each of their groups.
+    /// Requires that a caller is allowed to impersonate another user and each of their groups.
     ///
     /// # Errors
-    /// As of [`Authorizer::require`].
+    /// See [`Authorizer::require`].
     pub(super) fn require_impersonation(&self, caller: &Identity, other: &Identity) -> Result<(), Failure> {
         let account = other.user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
         let of = |resource: &str, namespace: &str, name: &str| Attributes {
@@ -74,13 +74,13 @@ impl Authorizer<'_> {
             Some((namespace, name)) => self.require(caller, &of("serviceaccounts", namespace, name))?,
             None => self.require(caller, &of("users", "", &other.user))?,
         }
-        // Those that a user has anyway needn't be asked for.
+        // Groups that the impersonated user has automatically need no permission.
         let given = other.groups.iter().filter(|group| account.is_none() && *group != "system:authenticated");
         given.into_iter().try_for_each(|group| self.require(caller, &of("groups", "", group)))
     }
 }
 
-/// What a request for a resource wants to do (`k8s.io/apiserver/pkg/endpoints/request`).
+/// Returns the attributes of a resource request (`k8s.io/apiserver/pkg/endpoints/request`).
 pub(super) fn wanted(head: &Parts, route: &Route, query: &Query) -> Attributes {
     let named = route.name.is_some();
     let verb = match head.method {
@@ -106,13 +106,13 @@ pub(super) fn wanted(head: &Parts, route: &Route, query: &Query) -> Attributes {
     }
 }
 
-/// What a request for a path that is no resource wants to do.
+/// Returns the attributes of a non-resource request.
 pub(super) fn wanted_of_path(head: &Parts) -> Attributes {
     let verb = head.method.as_str().to_lowercase();
     Attributes { verb, path: head.uri.path().to_owned(), ..Attributes::default() }
 }
 
-/// What a review asks about (`resourceAttributes` or `nonResourceAttributes`).
+/// Returns the attributes that a review is about (`resourceAttributes` or `nonResourceAttributes`).
 pub(super) fn asked(spec: &Value) -> Attributes {
     let (resource, other) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let text = |name: &str| resource[name].as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What a client sends, as JSON: protobuf and YAML are read here, JSON is passed on as it is.
+//! Request bodies as JSON. Protobuf and YAML are decoded here, JSON is passed on unchanged.
 
 use std::borrow::Cow;
 
@@ -11,29 +11,29 @@ use serde_json::Value;
 use super::media::{media_type, unsupported};
 use super::protobuf;
 
-/// The body as JSON. What is neither protobuf nor YAML is taken for JSON; whoever reads it says so
-/// if it isn't.
+/// Converts the body to JSON. A body that is neither protobuf nor YAML is taken for JSON; the code
+/// that parses it reports an error if it isn't.
 ///
 /// # Errors
-/// 400 for a body that can't be read, 415 for protobuf of a kind that isn't known here, and for
-/// CBOR.
+/// Returns 400 for a body that can't be decoded, and 415 for CBOR and for protobuf of an unknown
+/// kind.
 pub(super) fn json(head: &Parts, body: &Bytes) -> Result<Bytes, Failure> {
     if body.is_empty() {
         return Ok(body.clone());
     }
     match media_type(head) {
         protobuf::MEDIA_TYPE => Ok(json_text(&protobuf::decode(body)?)),
-        // An apply reads YAML by itself, and tells of it in its own words.
+        // Apply parses YAML itself, and has its own error messages for it.
         "application/yaml" | "text/yaml" | "application/x-yaml" => Ok(json_text(&yaml(body)?)),
         "application/cbor" | "application/apply-patch+cbor" => Err(unsupported("application/cbor")),
         _ => Ok(body.clone()),
     }
 }
 
-/// The body as an object.
+/// Parses the body as a JSON object.
 ///
 /// # Errors
-/// As of [`json`], and 400 for what is no object.
+/// See [`json`]; also returns 400 if the body is not an object.
 pub(super) fn object(head: &Parts, body: &Bytes) -> Result<Value, Failure> {
     let text: Cow<'_, [u8]> = json(head, body)?.to_vec().into();
     match serde_json::from_slice::<Value>(&text) {

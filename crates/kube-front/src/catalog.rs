@@ -1,5 +1,5 @@
-//! What is served, as clients are told of it: of built-in kinds by what the store knows of them, of
-//! custom ones by their definitions. Discovery, OpenAPI and tables are all made of this.
+//! The catalog of served resources, as clients see them: built-in kinds as the store defines them,
+//! custom ones by their definitions. Discovery, OpenAPI and tables are all built from it.
 
 use kube_sim::kind::{Family, Kind, SharedKind};
 use kube_sim::store::{Place, Tables};
@@ -9,22 +9,22 @@ use super::face::Face;
 use super::resource::{Backing, Column, Content, Resource, ScalePaths, Subresource};
 use super::reviews;
 
-/// What can be done with a resource, as discovery names it.
+/// The verbs of a resource, as discovery lists them.
 pub(super) const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const OF_NAMESPACES: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
-/// A server has them in this order for custom resources.
+/// An API server lists the verbs of custom resources in this order.
 const OF_CUSTOM: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const OF_PARTS: &[&str] = &["get", "patch", "update"];
 
-/// Everything that is served, in order of group, version (the preferred first) and plural.
+/// All served resources, sorted by group, version (the preferred one first) and plural.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Catalog {
     pub(super) resources: Vec<Resource>,
 }
 
 impl Catalog {
-    /// Reads what is served now.
+    /// Builds the catalog of the resources that are served now.
     pub(super) fn read(state: &Tables) -> Self {
         let mut resources = reviews::resources();
         for kind in state.kinds() {
@@ -43,14 +43,14 @@ impl Catalog {
         Self { resources }
     }
 
-    /// The resource at this place.
+    /// Finds a resource by group, version and plural.
     pub(super) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Resource> {
         let is =
             |resource: &&Resource| resource.plural == plural && resource.version == version && resource.group == group;
         self.resources.iter().find(is)
     }
 
-    /// Groups in order, each with its versions, the preferred first.
+    /// Returns the groups in order, each with its versions, the preferred version first.
     pub(super) fn groups(&self) -> Vec<(&str, Vec<&str>)> {
         let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
         for resource in &self.resources {
@@ -66,14 +66,14 @@ impl Catalog {
         groups
     }
 
-    /// The resources of a group-version.
+    /// Iterates over the resources of a group version.
     pub(super) fn of<'a>(&'a self, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Resource> {
         self.resources.iter().filter(move |resource| resource.group == group && resource.version == version)
     }
 }
 
-/// The priority of versions: stable ones first, then beta, then alpha, the higher before the lower,
-/// and whatever else last (`k8s.io/apimachinery/pkg/version`).
+/// Sort key of versions: stable before beta before alpha, higher before lower, and other names last
+/// (`k8s.io/apimachinery/pkg/version`).
 fn version_order(version: &str) -> (u8, std::cmp::Reverse<(u64, u64)>, String) {
     let read = || {
         let rest = version.strip_prefix('v')?;
@@ -125,7 +125,7 @@ fn has_scale(kind: &Kind) -> bool {
     )
 }
 
-/// The events of the core group: another face of those of `events.k8s.io`.
+/// The events of the core group: a second view of the events of `events.k8s.io`.
 fn core_events(kind: &SharedKind) -> Resource {
     Resource {
         group: String::new(),
@@ -143,7 +143,7 @@ fn parts(group: &str, version: &str, kind: &str, status: bool, scale: bool) -> V
     scale.into_iter().chain(status).collect()
 }
 
-/// A custom resource at each of its served versions.
+/// Adds a custom resource at each of its served versions.
 fn custom(state: &Tables, kind: &SharedKind, out: &mut Vec<Resource>) {
     let definitions = state.kind("apiextensions.k8s.io", "v1", "customresourcedefinitions");
     let place = Place::new("", &format!("{}.{}", kind.plural, kind.group));
@@ -182,7 +182,7 @@ fn scale_paths(scale: &Value) -> Option<ScalePaths> {
     })
 }
 
-/// The columns of a version; without any, a server shows the age.
+/// The printer columns of a version. Without any, an API server shows the age.
 fn columns(asked: &Value) -> Vec<Column> {
     let of = |column: &Value| {
         let text = |name: &str| column[name].as_str().unwrap_or_default().to_owned();

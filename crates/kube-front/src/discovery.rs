@@ -1,5 +1,5 @@
-//! Discovery: what is served, in one document for all or in the older form of one for each
-//! group-version.
+//! Discovery: the served resources, in one document or in the older format of one document per
+//! group version.
 
 use serde_json::{Value, json};
 
@@ -7,8 +7,8 @@ use super::catalog::Catalog;
 use super::face::group_version;
 use super::resource::{Resource, Subresource};
 
-/// The document of `/api` (of the core group) or `/apis` (of all others), of a version of
-/// `apidiscovery.k8s.io`.
+/// Returns the aggregated document at `/api` (the core group) or `/apis` (all others), in a version
+/// of `apidiscovery.k8s.io`.
 pub(super) fn aggregated(catalog: &Catalog, core: bool, version: &str) -> Value {
     let groups = catalog.groups().into_iter().filter(|(group, _)| group.is_empty() == core);
     let items = groups.map(|(group, versions)| {
@@ -56,21 +56,21 @@ fn resource(resource: &Resource) -> Value {
     document
 }
 
-/// The versions of the core group: `/api`.
+/// Returns the versions of the core group: `/api`.
 pub(super) fn core_versions(catalog: &Catalog) -> Value {
     let core = catalog.groups().into_iter().find(|(group, _)| group.is_empty());
     let versions = core.map(|(_, versions)| versions).unwrap_or_default();
     json!({"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": []})
 }
 
-/// All groups but the core one: `/apis`.
+/// Returns all groups but the core group: `/apis`.
 pub(super) fn groups(catalog: &Catalog) -> Value {
     let groups = catalog.groups().into_iter().filter(|(group, _)| !group.is_empty());
     let groups: Vec<Value> = groups.map(|(group, versions)| describe(group, &versions)).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// One group: `/apis/{group}`; `None` if there is none of this name.
+/// Returns one group: `/apis/{group}`; `None` if no group has this name.
 pub(super) fn group(catalog: &Catalog, name: &str) -> Option<Value> {
     let (group, versions) = catalog.groups().into_iter().find(|(group, _)| *group == name && !group.is_empty())?;
     let mut document = describe(group, &versions);
@@ -85,8 +85,8 @@ fn describe(group: &str, versions: &[&str]) -> Value {
     json!({"name": group, "preferredVersion": all.first().cloned(), "versions": all})
 }
 
-/// The resources of a group-version: `/api/v1` or `/apis/{group}/{version}`; `None` if it isn't
-/// served.
+/// Returns the resources of a group version: `/api/v1` or `/apis/{group}/{version}`; `None` if it
+/// isn't served.
 pub(super) fn resources(catalog: &Catalog, group: &str, version: &str) -> Option<Value> {
     let mut resources = Vec::new();
     for resource in catalog.of(group, version) {

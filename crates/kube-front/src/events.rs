@@ -1,5 +1,5 @@
-//! Events of the core group: another face of those of `events.k8s.io`, which are stored
-//! (`k8s.io/kubernetes/pkg/apis/events/v1/conversion.go`).
+//! Events of the core group: a second view of the events of `events.k8s.io`, which are the ones
+//! stored (`k8s.io/kubernetes/pkg/apis/events/v1/conversion.go`).
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use kube_sim::builtin;
 use kube_sim::kind::SharedKind;
 
-/// What a field is called at the core group, and what where it is stored.
+/// Names of fields in the core group, and in the stored events.
 pub(super) const NAMES: [(&str, &str); 7] = [
     ("message", "note"),
     ("involvedObject", "regarding"),
@@ -22,14 +22,14 @@ pub(super) const NAMES: [(&str, &str); 7] = [
 const CORE: &str = "v1";
 const STORED: &str = "events.k8s.io/v1";
 
-/// The kind that requests for events of the core group are put to: it stores the same objects, by
-/// the rules of the older API.
+/// Returns the kind for requests for events of the core group. It stores the same objects, by the
+/// rules of the older API.
 pub(super) fn core_kind() -> &'static SharedKind {
     static KIND: LazyLock<SharedKind> = LazyLock::new(|| Arc::new(builtin::core_event()));
     &KIND
 }
 
-/// An event, a patch or the operations of one, as what is stored has it.
+/// Converts an event, a merge patch or the operations of a JSON patch to the stored format.
 pub(super) fn inward(body: &mut Value) {
     match body {
         Value::Object(fields) => {
@@ -48,7 +48,7 @@ pub(super) fn inward(body: &mut Value) {
     }
 }
 
-/// The first step of a path of a JSON patch.
+/// Renames the first segment of a path of a JSON patch.
 fn rename(operation: &mut Value, name: &str) {
     let Some(path) = operation[name].as_str().and_then(|path| path.strip_prefix('/')) else { return };
     let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
@@ -56,7 +56,7 @@ fn rename(operation: &mut Value, name: &str) {
     operation[name] = rest.map_or_else(|| format!("/{stored}"), |rest| format!("/{stored}/{rest}")).into();
 }
 
-/// A stored event, or a list of such, as the core group has it.
+/// Converts a stored event, or a list of events, to the format of the core group.
 pub(super) fn outward(object: &mut Value) {
     let is_event = object["kind"] == "Event" || object.get("regarding").is_some();
     let Some(fields) = object.as_object_mut() else { return };
@@ -69,7 +69,7 @@ pub(super) fn outward(object: &mut Value) {
             fields.insert(core.to_owned(), field);
         }
     }
-    // What has no `omitempty`.
+    // Fields without `omitempty`.
     for (name, empty) in [
         ("involvedObject", json!({})),
         ("source", json!({})),

@@ -1,25 +1,24 @@
-//! What an object looks like at another version than it is stored at, and how a request at that
-//! version is put to the store.
+//! Conversion between the stored version of an object and the version of a request.
 
 use kube_sim::kind::Kind;
 use serde_json::Value;
 
 use super::events;
 
-/// How the objects of a resource are shown at one of its versions.
+/// The presentation of a resource's objects at one of its versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Face {
-    /// As they are stored.
+    /// Unchanged: the version is the storage version.
     Same,
-    /// At another version of a custom resource, of this name: with another `apiVersion`
-    /// (conversion `None`).
+    /// Another version of a custom resource, with this name: only `apiVersion` differs (conversion
+    /// `None`).
     Version(String),
-    /// As events of the core group, of what is stored as `events.k8s.io`.
+    /// Events of the core group, which are stored as `events.k8s.io`.
     CoreEvent,
 }
 
 impl Face {
-    /// A body that a client sent, an object or a patch, in the form of what is stored.
+    /// Converts a client's request body, an object or a patch, to the stored version.
     pub(super) fn inward(&self, kind: &Kind, body: &mut Value) {
         match self {
             Self::Same => {}
@@ -31,7 +30,7 @@ impl Face {
         }
     }
 
-    /// What the store answers, an object, a list or a status, as the client is to see it.
+    /// Converts an answer of the store (an object, a list or a status) to the client's version.
     pub(super) fn outward(&self, kind: &Kind, answer: &mut Value) {
         if *self == Self::Same || answer["kind"] == "Status" {
             return;
@@ -57,7 +56,7 @@ impl Face {
         }
     }
 
-    /// The `apiVersion` that clients see.
+    /// Returns the `apiVersion` that clients see.
     pub(super) fn api_version(&self, kind: &Kind) -> String {
         match self {
             Self::Same => kind.api_version(),
@@ -67,7 +66,7 @@ impl Face {
     }
 }
 
-/// A group and a version as `apiVersion` has them.
+/// Formats a group and a version as an `apiVersion`.
 pub(super) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }

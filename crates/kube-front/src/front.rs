@@ -19,14 +19,14 @@ use super::pipeline::Pipeline;
 use super::rbac;
 use super::tokens::Issued;
 
-/// Most bytes of a request's body that a [`Front`] takes, as a server does: 3 MiB.
+/// Maximum size in bytes of a request body that a [`Front`] accepts: 3 MiB, as an API server.
 pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// An API server as clients other than `kube` know it, in front of a [`Cluster`]: a
-/// [`tower::Service`] over the same state.
+/// An API server for clients other than `kube`, in front of a [`Cluster`]: a [`tower::Service`]
+/// over the same state.
 ///
-/// Never fails as a service. Each answer has the [`Identity`](crate::Identity) of its caller among
-/// its extensions, for a log. Clones share their tokens.
+/// The service never fails. Each answer has the [`Identity`](crate::Identity) of its caller in its
+/// extensions, for logging. Clones share their tokens.
 #[derive(Clone)]
 pub struct Front {
     inner: Arc<Pipeline>,
@@ -39,10 +39,10 @@ impl std::fmt::Debug for Front {
 }
 
 impl Front {
-    /// A cluster as kubectl, Helm and Go clients know one. From now on it also serves kinds that it
-    /// keeps and that nobody acts on: those of RBAC, workloads, admission, storage, networks.
+    /// Creates a front for kubectl, Helm and Go clients. From now on the cluster also serves kinds
+    /// that are stored but have no controllers: RBAC, workloads, admission, storage and networking.
     ///
-    /// Time and order are as ever; only tokens come from [`FrontOptions::random`].
+    /// Time and order don't change; only tokens use [`FrontOptions::random`].
     pub fn new(cluster: &Cluster, options: FrontOptions) -> Self {
         cluster.admit_with(Arc::new(RequestAdmission::of_nobody()));
         cluster.serve_inert_kinds();
@@ -52,12 +52,12 @@ impl Front {
         Self { inner: Arc::new(Pipeline::new(cluster.clone(), options)) }
     }
 
-    /// The tokens of ServiceAccounts that it knows.
+    /// Returns the ServiceAccount tokens that the front knows.
     pub fn issued(&self) -> Vec<Issued> {
         self.inner.issued()
     }
 
-    /// From now on it knows these, and no others.
+    /// Replaces the ServiceAccount tokens that the front knows.
     pub fn reissue(&self, issued: Vec<Issued>) {
         self.inner.reissue(issued);
     }

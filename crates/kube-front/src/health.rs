@@ -1,4 +1,4 @@
-//! Whether the server is up, and what version it is of.
+//! Health and version of the server.
 
 use bytes::Bytes;
 use http::{Response, StatusCode, header};
@@ -8,11 +8,11 @@ use serde_json::json;
 use kube_sim::output::{self, ApiBody};
 use kube_sim::route::Query;
 
-/// What is looked at, by the name that it has at `/readyz/{name}`.
+/// The names of the health checks, as in `/readyz/{name}`.
 const CHECKS: [&str; 2] = ["ping", "store"];
 
-/// The answer at `/healthz`, `/livez` and `/readyz` and below; `None` for other paths. Who can ask
-/// gets `ok`: a server in memory is never anything else.
+/// Returns the answer at and below `/healthz`, `/livez` and `/readyz`; `None` for other paths. The
+/// answer is always `ok`: a server in memory that answers at all is healthy.
 pub(super) fn answer(path: &str, query: &Query, verbose: bool) -> Option<Response<ApiBody>> {
     let mut parts = path.trim_matches('/').splitn(2, '/');
     let probe = parts.next().filter(|probe| matches!(*probe, "healthz" | "livez" | "readyz"))?;
@@ -35,8 +35,8 @@ fn text(text: String) -> Response<ApiBody> {
     response
 }
 
-/// The answer at `/version`, of a version such as `1.34.4`: indented, as a server gives it to
-/// everybody.
+/// Returns the answer at `/version` for a version such as `1.34.4`. It is indented, as an API
+/// server's always is.
 pub(super) fn version(version: &str) -> Response<ApiBody> {
     let mut numbers = version.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Who calls: the bearer of a token, somebody without one, or whom they speak for.
+//! The caller of a request: the owner of its token, an anonymous user, or an impersonated user.
 
 use std::collections::BTreeMap;
 
@@ -9,44 +9,44 @@ use serde_json::{Value, json};
 
 use kube_sim::status::{Failure, bad_request};
 
-/// The group of everybody whose token is known.
+/// The group of all users with a known token.
 const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everybody else.
+/// The group of all other users.
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// A caller as the API server knows them. Plain data; there is no secret in it.
+/// A caller as the API server identifies them. Plain data without secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The user's name, such as `admin` or `system:serviceaccount:default:builder`.
     pub user: String,
-    /// The groups that the user is in; `system:authenticated` and its like come by themselves.
+    /// The groups of the user; `system:authenticated` and the like are added automatically.
     pub groups: Vec<String>,
-    /// An id of the user that no other user ever has; empty for none.
+    /// A unique id of the user, never reused; empty if there is none.
     pub uid: String,
-    /// What else is known of the user, such as scopes.
+    /// Additional attributes of the user, such as scopes.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Identity {
-    /// A user in these groups, with nothing else known of them.
+    /// Creates a user in these groups, without further attributes.
     pub fn new(user: &str, groups: &[&str]) -> Self {
         let groups = groups.iter().map(|group| (*group).to_owned()).collect();
         Self { user: user.to_owned(), groups, ..Self::default() }
     }
 
-    /// The user of a ServiceAccount, as a server names it.
+    /// Creates the user of a ServiceAccount, with the API server's name for it.
     pub fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
         let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
         let user = format!("system:serviceaccount:{namespace}:{name}");
         Self { user, groups: groups.to_vec(), uid: uid.to_owned(), extra: BTreeMap::new() }
     }
 
-    /// Whoever shows no token, where that is allowed.
+    /// Creates the user for requests without a token, where those are allowed.
     pub fn anonymous() -> Self {
         Self::new("system:anonymous", &[UNAUTHENTICATED])
     }
 
-    /// The same with the group of those who are known.
+    /// Adds the group of authenticated users.
     pub(super) fn authenticated(mut self) -> Self {
         let in_one = self.groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
         if !in_one {
@@ -55,7 +55,7 @@ impl Identity {
         self
     }
 
-    /// As reviews tell it (`authentication.k8s.io/v1` `UserInfo`).
+    /// Returns the user as reviews contain it (`authentication.k8s.io/v1` `UserInfo`).
     pub(super) fn user_info(&self) -> Value {
         let mut info = json!({"username": self.user, "groups": self.groups});
         if !self.uid.is_empty() {
@@ -68,16 +68,17 @@ impl Identity {
     }
 }
 
-/// The token that a request shows; `None` for a request without one.
+/// Returns the bearer token of a request; `None` for a request without one.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
-/// Whom a caller wants to be taken for (`Impersonate-User` and its like); `None` for themselves.
+/// Returns the user to impersonate (`Impersonate-User` and related headers); `None` if the request
+/// has no such headers.
 ///
 /// # Errors
-/// 400 for groups or more without a user.
+/// Returns 400 for groups or a UID without a user.
 pub(super) fn impersonated(headers: &HeaderMap) -> Result<Option<Identity>, Failure> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let groups = headers.get_all("impersonate-group").iter().filter_map(|value| value.to_str().ok());
@@ -102,7 +103,7 @@ pub(super) fn impersonated(headers: &HeaderMap) -> Result<Option<Identity>, Fail
     Ok(Some(identity.authenticated()))
 }
 
-/// `401`: the token is nobody's, or there has to be one.
+/// Returns `401`: the token is unknown, or the request needs one.
 pub(super) fn unauthorized() -> Failure {
     Status::failure("Unauthorized", "Unauthorized").with_code(401).boxed()
 }

@@ -1,4 +1,4 @@
-//! What is served, as it was last read: read anew once something else is served.
+//! A cache of the catalog of served resources. It is rebuilt after the served resources change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -12,21 +12,21 @@ use serde_json::Value;
 use super::catalog::Catalog;
 use super::openapi;
 
-/// A catalog, and the documents made of it once somebody has asked.
+/// A catalog, and the documents built from it on first use.
 pub(super) struct Known {
     revision: u64,
     pub(super) catalog: Catalog,
     documents: OnceLock<Documents>,
 }
 
-/// The index of OpenAPI, and each document by its path with its hash.
+/// The OpenAPI index, and each document with its hash by its path.
 pub(super) struct Documents {
     pub(super) index: Value,
     pub(super) by_path: BTreeMap<String, (String, Bytes)>,
 }
 
 impl Known {
-    /// The documents of OpenAPI.
+    /// Returns the OpenAPI documents.
     pub(super) fn documents(&self, server_version: &str) -> &Documents {
         self.documents.get_or_init(|| {
             let by_path: BTreeMap<String, (String, Bytes)> = openapi::documents(&self.catalog, server_version)
@@ -42,14 +42,14 @@ impl Known {
     }
 }
 
-/// Keeps the last reading.
+/// Keeps the catalog that was built last.
 #[derive(Default)]
 pub(super) struct Knowledge {
     last: Mutex<Option<Arc<Known>>>,
 }
 
 impl Knowledge {
-    /// What a cluster serves now.
+    /// Returns the catalog of the resources that a cluster serves now.
     pub(super) fn of(&self, cluster: &Cluster) -> Arc<Known> {
         let mut last = self.last.lock();
         let state = cluster.read();

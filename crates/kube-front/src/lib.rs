@@ -1,58 +1,58 @@
-//! What kubectl, Helm and Go clients need of an API server besides its resources, in front of a
-//! simulated cluster ([`kube_sim::Cluster`]).
+//! The parts of an API server that kubectl, Helm and Go clients need besides its resources, in
+//! front of a simulated cluster ([`kube_sim::Cluster`]).
 //!
-//! A [`Front`] is a tower service over the same state as the cluster's own; a socket is its
-//! caller's business (`examples/serve.rs`). Compared with a server were some 160 commands of
-//! `kubectl` 1.32 and the life of a chart by Helm 3. It adds:
+//! A [`Front`] is a tower service over the same state as the cluster's own service. The socket is
+//! up to its caller (`examples/serve.rs`). Its answers were compared with those of an API server
+//! for some 160 commands of `kubectl` 1.32 and the lifecycle of a chart with Helm 3. It adds:
 //!
-//! - discovery, in one document and in the older form; OpenAPI v3 of all that is served, by a hash
-//!   of its content; `/healthz`, `/livez`, `/readyz`, `/version`;
-//! - tables for objects, lists and watches, with the columns of definitions and of built-in kinds
+//! - discovery, aggregated and in the older format; OpenAPI v3 of all served resources, with a hash
+//!   of the content; `/healthz`, `/livez`, `/readyz`, `/version`;
+//! - tables for objects, lists and watches, with the columns of definitions and of built-in kinds,
 //!   and with ages by the cluster's clock;
-//! - bodies in protobuf, which typed Go clients send, and in YAML;
-//! - Events of the core group, which are another face of those of `events.k8s.io`;
-//! - definitions that are written through the API: established at once, at all their versions,
-//!   with `/scale`, and emptied before they go ([`kube_sim::Cluster::settle_definitions`]);
-//! - reviews, impersonation, and tokens of ServiceAccounts that the front knows again;
-//! - ValidatingAdmissionPolicies with parameters, which judge who writes through the front;
-//! - admission webhooks, which do the same where whoever sets it up brings what calls them
-//!   ([`Webhooks`]);
-//! - RBAC, workloads, storage and network kinds, which are kept and acted on by nobody.
+//! - request bodies in protobuf, which typed Go clients send, and in YAML;
+//! - Events of the core group, which are a second view of those of `events.k8s.io`;
+//! - CustomResourceDefinitions that are written through the API: established at once, at all their
+//!   versions, with `/scale`, and with their objects deleted before them
+//!   ([`kube_sim::Cluster::settle_definitions`]);
+//! - reviews, impersonation, and ServiceAccount tokens that the front accepts;
+//! - ValidatingAdmissionPolicies with parameters, which apply to writes through the front;
+//! - admission webhooks, which apply to the same writes if the caller provides an implementation
+//!   that calls them ([`Webhooks`]);
+//! - RBAC, workload, storage and network kinds, which are stored but have no controllers.
 //!
-//! [`kube_sim::Cluster::furnish_namespaces`] and [`kube_sim::Cluster::expire_events`] are steps as
-//! the others are. None of it is there without a front: a cluster in process serves what it did, at
-//! the same cost.
+//! [`kube_sim::Cluster::furnish_namespaces`] and [`kube_sim::Cluster::expire_events`] are steps
+//! like the other controllers' steps. Without a front none of this is active: a cluster in process
+//! serves the same as before, at the same cost.
 //!
-//! # The way of a request
+//! # Request pipeline
 //!
-//! It goes through a pipeline of pure steps before and after the cluster's own service: `identity`
-//! says who calls, `accept` which form of an answer is wanted, `body` makes JSON of protobuf and
-//! YAML; `face` puts requests at another version, or for the events of the core group, in the form
-//! of what is stored, and its answer back; `table` makes tables of it. Discovery, OpenAPI and
-//! tables are made of one `catalog`, which is read from what the cluster serves. Writes are judged
-//! inside the cluster, by the `admission` that a request brings along: `policies` and `webhooks`.
+//! A request passes through pure steps before and after the cluster's own service. `identity`
+//! identifies the caller, `accept` chooses the response format, `body` converts protobuf and YAML
+//! to JSON. `face` converts requests at another version, or for events of the core group, to the
+//! stored version, and the answer back. `table` turns it into a table. Discovery, OpenAPI and
+//! tables are built from one `catalog`, which is read from the resources that the cluster serves.
+//! Writes are reviewed inside the cluster by the `admission` that is attached to a request:
+//! `policies` and `webhooks`.
 //!
 //! # Limits
 //!
 //! Not modelled:
 //!
-//! - OpenAPI v2; the descriptions of built-in kinds, but for `metadata`; strategic merge patches
-//!   are served and not published;
-//! - answers in protobuf, and bodies in CBOR; protobuf of kinds that no group here has (415);
-//! - columns of built-in kinds that are seldom looked at, which show name and age;
-//!   `autoscaling/v1`;
-//! - the content of the kinds that nobody acts on: everything is kept as it comes, without
-//!   defaults;
-//! - authorization, but for roles where a front is told so ([`Authorization::Rbac`]): those who
-//!   write roles may give away more than they have;
-//! - admission of what the server does by itself;
-//! - of policies and webhooks: `authorizer`, audit annotations, and that a server takes a moment to
-//!   hear of them;
-//! - of webhooks: asking one again whose object another one changed (`reinvocationPolicy`), what
-//!   one makes of `managedFields`; of `/scale` and of events of the core group they see what is
-//!   stored, of reviews and of requests for tokens nothing;
-//! - audiences of tokens, and what is signed: a token is a text that this front knows;
-//! - `managedFields` of events that were written by the core group name the fields as
+//! - OpenAPI v2; descriptions of built-in kinds, except for `metadata`; strategic merge patches are
+//!   served but not published;
+//! - answers in protobuf, and bodies in CBOR; protobuf of kinds of unknown groups (415);
+//! - the columns of some rarely used built-in kinds, which show name and age; `autoscaling/v1`;
+//! - validation and defaults of kinds without controllers: everything is stored as it is sent;
+//! - authorization, unless a front is set up with [`Authorization::Rbac`]. With it, privilege
+//!   escalation is not prevented: users who may write roles can grant more than they have;
+//! - admission of the server's own writes;
+//! - of policies and webhooks: `authorizer`, audit annotations, and the delay before a server
+//!   observes them;
+//! - of webhooks: reinvocation after another webhook changed the object (`reinvocationPolicy`), and
+//!   changes to `managedFields`. For `/scale` and events of the core group they see the stored
+//!   objects; for reviews and token requests they are not called;
+//! - token audiences and signatures: a token is a random string that this front knows;
+//! - `managedFields` of events written through the core group: they name the fields as
 //!   `events.k8s.io` does.
 
 #![warn(clippy::too_many_lines)]

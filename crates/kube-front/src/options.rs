@@ -1,4 +1,4 @@
-//! How a front is set up.
+//! The options of a front.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,45 +7,46 @@ use super::identity::Identity;
 use super::tokens::{Issued, KeepIssued};
 use super::webhooks::Webhooks;
 
-/// Where random bytes come from, for tokens. Must be unpredictable where the server can be reached
-/// by others.
+/// A source of random bytes for tokens. Must be unpredictable if others can reach the server.
 pub type Random = Arc<dyn Fn() -> [u8; 32] + Send + Sync>;
 
-/// Who may do what at a [`Front`](crate::Front).
+/// The authorization mode of a [`Front`](crate::Front).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
-    /// Whoever is known may do everything.
+    /// Every caller that is not refused with 401 may do everything.
     #[default]
     AllowAll,
-    /// What roles and bindings say, and members of `system:masters` everything. The cluster gets
-    /// the ClusterRoles `cluster-admin`, `admin`, `edit` and `view`.
+    /// Roles and bindings decide, and members of `system:masters` may do everything. The cluster
+    /// gets the ClusterRoles `cluster-admin`, `admin`, `edit` and `view`.
     Rbac,
 }
 
-/// How a [`Front`](crate::Front) is set up.
+/// The options of a [`Front`](crate::Front).
 #[derive(Clone)]
 pub struct FrontOptions {
-    /// Whose each bearer token is. Tokens of ServiceAccounts, which clients ask for, come on top.
+    /// Static bearer tokens and their users. ServiceAccount tokens, which clients request, are
+    /// accepted as well.
     pub tokens: BTreeMap<String, Identity>,
-    /// Who calls without a token; `None` refuses those with 401.
+    /// The user for requests without a token; `None` refuses them with 401.
     pub anonymous: Option<Identity>,
-    /// Who may do what.
+    /// The authorization mode.
     pub authorization: Authorization,
-    /// For the tokens of ServiceAccounts.
+    /// Source of random bytes for ServiceAccount tokens.
     pub random: Random,
-    /// Tokens of ServiceAccounts that were handed out before.
+    /// ServiceAccount tokens that were issued before.
     pub issued: Vec<Issued>,
-    /// Told of each further one before it is handed out; it has to be quick.
+    /// Called with each new token before it is issued; it has to be quick.
     pub keep_issued: Option<KeepIssued>,
-    /// What calls admission webhooks; without it they are kept and not asked.
+    /// Calls admission webhooks. Without it their configurations are stored but they are not
+    /// called.
     pub webhooks: Option<Arc<dyn Webhooks>>,
-    /// The Kubernetes version that clients are told, without its `v`, such as `1.34.4`.
+    /// The Kubernetes version that `/version` reports, without its `v`, such as `1.34.4`.
     pub server_version: String,
 }
 
 impl FrontOptions {
-    /// A server of the version whose behaviour this crate has, to anybody without a token: an
-    /// admin.
+    /// Creates options with the Kubernetes version whose behaviour this crate has, and with every
+    /// caller without a token as an admin.
     pub fn open(random: Random) -> Self {
         let admin = Identity::new("admin", &["system:masters"]);
         Self {

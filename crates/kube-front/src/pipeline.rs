@@ -1,4 +1,4 @@
-//! The way of a request: who, what, in which form.
+//! The pipeline of a request: authentication, routing and response format.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use super::tokens::{Issued, Tokens};
 use super::webhooks::{Hearing, Next};
 use super::{body, discovery, health, reviews, scale, stored};
 
-/// What every request goes through.
+/// The state that every request uses.
 pub(super) struct Pipeline {
     cluster: Cluster,
     options: FrontOptions,
@@ -41,17 +41,17 @@ impl Pipeline {
         Self { cluster, options, knowledge: Knowledge::default(), tokens }
     }
 
-    /// The tokens of ServiceAccounts that it knows.
+    /// Returns the ServiceAccount tokens that it knows.
     pub(super) fn issued(&self) -> Vec<Issued> {
         self.tokens.all()
     }
 
-    /// From now on it knows these, and no others.
+    /// Replaces the ServiceAccount tokens that it knows.
     pub(super) fn reissue(&self, issued: Vec<Issued>) {
         self.tokens.replace(issued);
     }
 
-    /// Answers a request, once the webhooks were heard that have a say in it.
+    /// Answers a request after calling the webhooks that review it.
     pub(super) async fn answer(&self, head: &Parts, body: &Bytes) -> Response<ApiBody> {
         let webhooks = self.options.webhooks.as_ref().filter(|_| head.method != Method::GET);
         let Some(webhooks) = webhooks else { return self.attempt(head, body, None) };
@@ -69,8 +69,8 @@ impl Pipeline {
         }
     }
 
-    /// Answers a request as far as is known what webhooks say. Where that isn't enough, it has
-    /// changed nothing, and its answer doesn't count.
+    /// Answers a request with the answers of webhooks known so far. If more are needed, the attempt
+    /// has changed nothing and its answer is discarded.
     fn attempt(&self, head: &Parts, body: &Bytes, hearing: Option<&Arc<Hearing>>) -> Response<ApiBody> {
         let (identity, answer) = match self.caller(&head.headers) {
             Ok(identity) => {
@@ -89,7 +89,7 @@ impl Pipeline {
         answer
     }
 
-    /// Who a request is from.
+    /// Returns the caller of a request.
     fn caller(&self, headers: &HeaderMap) -> Result<Identity, Failure> {
         let own = match identity::bearer(headers) {
             Some(token) => self.whose(token).ok_or_else(identity::unauthorized)?,
@@ -106,7 +106,7 @@ impl Pipeline {
         Authorizer { cluster: &self.cluster, authorization: self.options.authorization }
     }
 
-    /// Whose a token is.
+    /// Returns the user of a token.
     fn whose(&self, token: &str) -> Option<Identity> {
         let issued = || self.tokens.whose(&self.cluster, token);
         self.options.tokens.get(token).cloned().or_else(issued).map(Identity::authenticated)
@@ -137,7 +137,7 @@ impl Pipeline {
         }
     }
 
-    /// Discovery and OpenAPI.
+    /// Answers discovery and OpenAPI requests.
     fn document(&self, known: &Known, path: &str, query: &Query, headers: &HeaderMap) -> Option<Response<ApiBody>> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let catalog = &known.catalog;
@@ -213,16 +213,16 @@ impl Pipeline {
     }
 }
 
-/// What there is only of a pod that runs.
+/// Subresources that exist only for a running pod.
 const RUNNING: [&str; 6] = ["attach", "eviction", "exec", "log", "portforward", "proxy"];
 
-/// `404` for what a pod would have to run for.
+/// Returns `404` for a subresource that needs a running pod.
 fn nothing_runs(part: &str) -> Failure {
     let text = format!("no pod runs on this server, so there is no {part:?} of one: its pods are records alone");
     Status::failure(&text, reason::NOT_FOUND).with_code(404).with_details(status::no_details()).boxed()
 }
 
-/// A document of OpenAPI. Who asks by an old hash is sent to the present one.
+/// Answers with an OpenAPI document. A request with an old hash is redirected to the current one.
 fn schema_document(path: &str, query: &Query, hash: &str, text: &Bytes) -> Response<ApiBody> {
     if query.get("hash").is_some_and(|asked| asked != hash)
         && let Ok(location) = HeaderValue::from_str(&format!("{path}?hash={hash}"))
@@ -235,7 +235,7 @@ fn schema_document(path: &str, query: &Query, hash: &str, text: &Bytes) -> Respo
     output::answer_text(StatusCode::OK, text.clone(), &[])
 }
 
-/// A JSON answer of a media type of its own.
+/// Returns a JSON answer with a special media type.
 fn of_type(document: &Value, media_type: &str) -> Response<ApiBody> {
     let mut answer = output::answer_text(StatusCode::OK, json_text(document), &[]);
     if let Ok(value) = HeaderValue::from_str(media_type) {

@@ -1,8 +1,8 @@
-//! Role-based access control: who may do what, by the roles and bindings that are stored
+//! Role-based access control by the stored roles and bindings
 //! (`k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac`).
 //!
-//! The evaluation is pure, over the rules that bind a caller; `bound` collects those from the
-//! store. Members of `system:masters` may do everything, as on a server.
+//! The evaluation is a pure function of the rules of a caller; `bound` collects those from the
+//! store. Members of `system:masters` may do everything, as on an API server.
 
 use kube_sim::meta;
 use kube_sim::selector;
@@ -13,10 +13,10 @@ use super::identity::Identity;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Who may do everything, whatever is stored.
+/// The group whose members may do everything, regardless of stored roles.
 const MASTERS: &str = "system:masters";
 
-/// What somebody wants to do with a resource.
+/// The attributes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attributes {
     pub(super) verb: String,
@@ -29,12 +29,12 @@ pub(super) struct Attributes {
     pub(super) namespace: String,
     /// Empty for a collection.
     pub(super) name: String,
-    /// The path of what is no resource, such as `/healthz`; empty for resources.
+    /// The path of a non-resource request, such as `/healthz`; empty for resources.
     pub(super) path: String,
 }
 
 impl Attributes {
-    /// The resource as rules name it.
+    /// Returns the resource with its subresource, as in rules.
     fn qualified(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.clone()
@@ -43,7 +43,7 @@ impl Attributes {
         }
     }
 
-    /// Why it is refused, in the words of a server.
+    /// Returns the API server's message for a refused request.
     pub(super) fn refusal(&self, caller: &Identity) -> String {
         if !self.path.is_empty() {
             return format!("User {:?} cannot {} path {:?}", caller.user, self.verb, self.path);
@@ -58,7 +58,7 @@ impl Attributes {
     }
 }
 
-/// Whether a caller may do something: the reason, or `None` for no.
+/// Authorizes a caller. Returns the reason, or `None` if the request is not allowed.
 pub(super) fn allowed(state: &Tables, caller: &Identity, wanted: &Attributes) -> Option<String> {
     if caller.groups.iter().any(|group| group == MASTERS) {
         return Some(String::new());
@@ -71,7 +71,7 @@ pub(super) fn allowed(state: &Tables, caller: &Identity, wanted: &Attributes) ->
     own.or_else(by_binding)
 }
 
-/// The rules that a caller has in a namespace, for a review of them.
+/// Returns the rules that a caller has in a namespace, for a review.
 pub(super) fn rules(state: &Tables, caller: &Identity, namespace: &str) -> Vec<Value> {
     let mut rules = everybody(caller);
     if caller.groups.iter().any(|group| group == MASTERS) {
@@ -81,7 +81,7 @@ pub(super) fn rules(state: &Tables, caller: &Identity, namespace: &str) -> Vec<V
     rules
 }
 
-/// The rules of who may do everything.
+/// Returns the rules that allow everything.
 pub(super) fn everything() -> Vec<Value> {
     vec![
         json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
@@ -89,8 +89,8 @@ pub(super) fn everything() -> Vec<Value> {
     ]
 }
 
-/// What everybody may do whom the server knows: look around, and ask about themselves
-/// (`system:discovery`, `system:basic-user`, `system:public-info-viewer`).
+/// Returns the rules of every caller. Authenticated ones also get discovery and reviews about
+/// themselves (`system:discovery`, `system:basic-user`, `system:public-info-viewer`).
 fn everybody(caller: &Identity) -> Vec<Value> {
     let mut rules =
         vec![json!({"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version", "/version/"]})];
@@ -105,7 +105,7 @@ fn everybody(caller: &Identity) -> Vec<Value> {
     rules
 }
 
-/// Whether a rule covers it.
+/// True if a rule covers the request.
 fn covers(rule: &Value, wanted: &Attributes) -> bool {
     let has = |field: &str, matches: &dyn Fn(&str) -> bool| {
         let texts = rule[field].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -130,8 +130,8 @@ fn covers(rule: &Value, wanted: &Attributes) -> bool {
         && (unnamed || (!wanted.name.is_empty() && has("resourceNames", &|one: &str| one == wanted.name)))
 }
 
-/// The rules of all roles that bindings give a caller, cluster-wide and in a namespace, each with
-/// the reason that a server gives.
+/// Returns the rules of all roles that are bound to a caller, cluster-wide and in a namespace, each
+/// with the API server's reason.
 fn bound(state: &Tables, caller: &Identity, namespace: &str) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for plural in ["clusterrolebindings", "rolebindings"] {
@@ -164,7 +164,7 @@ fn bound(state: &Tables, caller: &Identity, namespace: &str) -> Vec<(String, Val
     found
 }
 
-/// Whether a subject of a binding is the caller.
+/// True if a subject of a binding is the caller.
 fn is_caller(subject: &Value, caller: &Identity, namespace: &str) -> bool {
     let text = |name: &str| subject[name].as_str().unwrap_or_default();
     match text("kind") {
@@ -178,7 +178,8 @@ fn is_caller(subject: &Value, caller: &Identity, namespace: &str) -> bool {
     }
 }
 
-/// The rules of a role that a binding names; of an aggregated one those of all that it selects.
+/// Returns the rules of the role of a binding, including those of the roles that an aggregated role
+/// selects.
 fn rules_of(state: &Tables, role: &Value, namespace: &str) -> Vec<Value> {
     let wide = role["kind"] == "ClusterRole";
     let Some(kind) = state.kind(GROUP, "v1", if wide { "clusterroles" } else { "roles" }) else { return Vec::new() };
@@ -197,8 +198,8 @@ fn rules_of(state: &Tables, role: &Value, namespace: &str) -> Vec<Value> {
     rules
 }
 
-/// The roles that a cluster starts with: `cluster-admin`, and `admin`, `edit` and `view` for
-/// namespaces, to which other roles can be added by their labels.
+/// Returns the initial roles of a cluster: `cluster-admin`, and `admin`, `edit` and `view` for
+/// namespaces. Other roles can extend the latter by their labels.
 pub(super) fn first_roles() -> Vec<Value> {
     let core =
         json!(["configmaps", "endpoints", "events", "persistentvolumeclaims", "pods", "serviceaccounts", "services"]);

@@ -1,4 +1,4 @@
-//! A resource as clients are told of it: discovery, OpenAPI and tables are made of these.
+//! A resource as clients see it. Discovery, OpenAPI and tables are built from these.
 
 use std::sync::Arc;
 
@@ -7,61 +7,61 @@ use serde_json::Value;
 
 use super::face::Face;
 
-/// A question about callers and what they may do.
+/// A kind of review: a question about callers and their permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Review {
-    /// Who the caller is.
+    /// The identity of the caller.
     SelfSubject,
-    /// Whose a token is.
+    /// The user of a token.
     Token,
-    /// Whether the caller may do something.
+    /// The caller's permission to do something.
     SelfSubjectAccess,
-    /// What the caller may do in a namespace.
+    /// The caller's rules in a namespace.
     SelfSubjectRules,
-    /// Whether somebody may do something.
+    /// A user's permission to do something.
     SubjectAccess,
-    /// The same within a namespace.
+    /// A user's permission to do something in a namespace.
     LocalSubjectAccess,
 }
 
-/// A column that a definition asks for (`additionalPrinterColumns`).
+/// A printer column of a definition (`additionalPrinterColumns`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub(super) column_type: String,
     pub(super) format: String,
-    /// Empty for none.
+    /// Empty if there is none.
     pub(super) description: String,
-    /// Above 0 for what only wide tables show.
+    /// Above 0 for columns that only wide tables show.
     pub(super) priority: i64,
     pub(super) json_path: String,
 }
 
-/// Where an object has the numbers that `/scale` shows, as paths such as `.spec.replicas`.
+/// The fields of an object with the values of `/scale`, as paths such as `.spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ScalePaths {
     pub(super) spec: String,
     pub(super) status: String,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub(super) selector: String,
 }
 
-/// A part of an object that has a path of its own.
+/// A part of an object with a separate path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Subresource {
     pub(super) name: &'static str,
-    /// Group, version and kind of what is read and written there.
+    /// Group, version and kind of the objects that are read and written at the path.
     pub(super) kind: (String, String, String),
     pub(super) verbs: &'static [&'static str],
 }
 
-/// What answers requests for a resource.
+/// The implementation behind a resource's requests.
 #[derive(Clone, Debug)]
 pub(super) enum Backing {
-    /// Stored objects of this kind, shown as the face has them.
+    /// Stored objects of this kind, converted by the face.
     Stored(SharedKind, Face),
-    /// Questions that are answered and kept nowhere.
+    /// Reviews, which are answered and not stored.
     Review(Review),
 }
 
@@ -77,27 +77,27 @@ pub(super) struct Resource {
     pub(super) namespaced: bool,
     pub(super) verbs: &'static [&'static str],
     pub(super) subresources: Vec<Subresource>,
-    /// `None` where the kind has columns of its own.
+    /// `None` if the kind has built-in columns.
     pub(super) columns: Option<Vec<Column>>,
     pub(super) scale: Option<ScalePaths>,
     pub(super) content: Content,
     pub(super) backing: Backing,
 }
 
-/// What objects of a resource may hold.
+/// The schema of a resource's objects.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Anything,
-    /// What the schema of a built-in kind says.
+    /// The schema of a built-in kind.
     Kind(SharedKind),
-    /// The same of the events of the core group.
+    /// The schema of events of the core group.
     CoreEvent,
-    /// What a definition says of its version of this number.
+    /// The schema of the version at this index of a definition.
     Definition(Arc<Value>, usize),
 }
 
 impl Resource {
-    /// Whether a definition made it.
+    /// True if the resource comes from a definition.
     pub(super) fn is_custom(&self) -> bool {
         matches!(&self.backing, Backing::Stored(kind, _) if kind.is_custom())
     }

@@ -1,7 +1,7 @@
-//! Questions about callers and what they may do: the reviews of `authentication.k8s.io` and
-//! `authorization.k8s.io`. They are answered and kept nowhere.
+//! The reviews of `authentication.k8s.io` and `authorization.k8s.io`, which are answered and not
+//! stored.
 //!
-//! Who decides what somebody may do is the authorizer's business.
+//! Permissions are decided by the authorizer.
 
 use kube_sim::kind::Names;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use super::resource::{Backing, Content, Resource, Review};
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// All reviews: group, plural, kind.
+/// All reviews with their groups, plurals and kinds.
 const ALL: [(Review, &str, &str, &str); 6] = [
     (Review::SelfSubject, AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview"),
     (Review::Token, AUTHENTICATION, "tokenreviews", "TokenReview"),
@@ -24,7 +24,7 @@ const ALL: [(Review, &str, &str, &str); 6] = [
     (Review::SubjectAccess, AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview"),
 ];
 
-/// The reviews as resources that can only be created.
+/// Returns the reviews as resources that can only be created.
 pub(super) fn resources() -> Vec<Resource> {
     ALL.iter()
         .map(|(review, group, plural, kind)| Resource {
@@ -44,8 +44,8 @@ pub(super) fn resources() -> Vec<Resource> {
         .collect()
 }
 
-/// Answers a review: the question with its `status`. `namespace` is that of the path, and `known`
-/// tells whose a token is.
+/// Answers a review: returns it with its `status`. `namespace` is the one in the path, and `known`
+/// returns the user of a token.
 pub(super) fn answer(
     review: Review,
     mut question: Value,
@@ -87,7 +87,7 @@ fn access(authorizer: &Authorizer<'_>, who: &Identity, wanted: &Attributes) -> V
     }
 }
 
-/// Whom a review is about.
+/// Returns the user that a review is about.
 fn subject(spec: &Value) -> Identity {
     let groups = spec["groups"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let groups: Vec<&str> = groups.collect();

@@ -1,4 +1,5 @@
-//! `/scale`: the number of replicas of an object, wherever its kind has it.
+//! The `/scale` subresource: the number of replicas of an object, in the field where its kind has
+//! it.
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -19,8 +20,8 @@ use super::resource::{Backing, Resource, ScalePaths};
 /// Answers a request for the scale of an object.
 ///
 /// # Errors
-/// 404 without the object, 409 on another version, 422 for a number below 0, and what a patch of
-/// the object is refused for.
+/// Returns 404 if the object doesn't exist, 409 for another resource version, 422 for a negative
+/// number, and the errors of a patch of the object.
 pub(super) fn answer(
     cluster: &Cluster,
     resource: &Resource,
@@ -74,7 +75,7 @@ pub(super) fn answer(
     Ok(output::answer(StatusCode::OK, &scale_of(paths, &object), &[]))
 }
 
-/// A scale with a patch of JSON or a merge patch applied.
+/// Applies a JSON patch or a merge patch to a scale.
 fn patched(head: &Parts, sent: &Bytes, scale: &Value) -> Result<Value, Failure> {
     let unreadable = |error: serde_json::Error| bad_request(format!("error decoding patch: {error}"));
     let mut wanted = scale.clone();
@@ -87,7 +88,8 @@ fn patched(head: &Parts, sent: &Bytes, scale: &Value) -> Result<Value, Failure> 
     Ok(wanted)
 }
 
-/// The merge patch that gives an object of this version a number of replicas.
+/// Returns the merge patch that sets the number of replicas, at this resource version of the
+/// object.
 fn patch_of(paths: &ScalePaths, replicas: i64, version: &str) -> Value {
     let names: Vec<&str> = paths.spec.split('.').filter(|name| !name.is_empty()).collect();
     let mut patch = names.iter().rev().fold(json!(replicas), |inner, name| json!({*name: inner}));

@@ -1,5 +1,5 @@
-//! Requests for stored objects: put to the service in the form of what is stored, and answered in
-//! the form that the client asks for.
+//! Requests for stored objects: converted to the stored version for the service, and answered in
+//! the format that the client requests.
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -23,7 +23,7 @@ use super::media::media_type;
 use super::resource::Resource;
 use super::table;
 
-/// How an answer is shown to the client.
+/// The context for the conversion of an answer.
 #[derive(Clone)]
 struct Shown {
     cluster: Cluster,
@@ -37,7 +37,7 @@ struct Shown {
 /// Answers a request for stored objects of a resource.
 ///
 /// # Errors
-/// What the service refuses, and bodies that can't be read.
+/// Returns the errors of the service, and errors of bodies that can't be decoded.
 pub(super) fn answer(
     cluster: &Cluster,
     resource: &Resource,
@@ -71,15 +71,15 @@ pub(super) fn answer(
     answer.map(|answer| if streams { shown.stream(answer) } else { shown.whole(answer) })
 }
 
-/// Whether the path names an object, of which there is no watch.
+/// True if the path names an object; such paths have no watches.
 fn named(head: &Parts, resource: &Resource) -> bool {
     head.uri.path().trim_end_matches('/').rsplit('/').next() != Some(resource.plural.as_str())
 }
 
-/// A body in the form of what is stored.
+/// Converts a body to the stored version.
 fn inward(kind: &SharedKind, face: &Face, head: &Parts, body: &Bytes) -> Result<Bytes, Failure> {
     let parsed = serde_json::from_slice(body).ok().or_else(|| {
-        // An apply may come as YAML.
+        // An apply may be YAML.
         let text = std::str::from_utf8(body).ok().filter(|_| media_type(head).ends_with("+yaml"))?;
         serde_saphyr::from_str(text).ok()
     });
@@ -88,7 +88,7 @@ fn inward(kind: &SharedKind, face: &Face, head: &Parts, body: &Bytes) -> Result<
     Ok(json_text(&value))
 }
 
-/// The request as it is put to the service: at the stored version, for whole objects or metadata.
+/// Returns the request for the service: at the stored version, for whole objects or metadata.
 fn inner_head(kind: &SharedKind, face: &Face, head: &Parts, wanted: Wanted) -> Result<Parts, Failure> {
     let mut inner = head.clone();
     if let Face::Version(version) = face {
@@ -114,10 +114,10 @@ fn inner_head(kind: &SharedKind, face: &Face, head: &Parts, wanted: Wanted) -> R
 }
 
 impl Shown {
-    /// An object, a list or a status, which stays as it is.
+    /// Converts an object or a list; a status is not converted.
     fn whole(&self, answer: Response<ApiBody>) -> Response<ApiBody> {
         let (mut head, body) = answer.into_parts();
-        // What isn't a watch is there at once.
+        // The body of an answer other than a watch is available at once.
         let text = body.collect().now_or_never().and_then(Result::ok).map(|body| body.to_bytes()).unwrap_or_default();
         let text = match serde_json::from_slice::<Value>(&text) {
             Ok(value) if value["kind"] != "Status" && head.status.is_success() => json_text(&self.show(value, true)),
@@ -127,7 +127,7 @@ impl Shown {
         Response::from_parts(head, Full::new(text).boxed_unsync())
     }
 
-    /// A watch: each frame is a line, and each line an event.
+    /// Converts a watch: each frame is a line with one event.
     fn stream(self, answer: Response<ApiBody>) -> Response<ApiBody> {
         let mut first = true;
         let (head, body) = answer.into_parts();
@@ -144,7 +144,7 @@ impl Shown {
         [&json_text(&event)[..], b"\n"].concat().into()
     }
 
-    /// The form that is asked for; of a table its columns where they are to be `titled`.
+    /// Converts to the requested format. A table gets its columns only if `titled`.
     fn show(&self, mut answer: Value, titled: bool) -> Value {
         let Wanted::Table(api_version) = self.wanted else {
             self.face.outward(&self.kind, &mut answer);

@@ -1,5 +1,5 @@
-//! Tokens of ServiceAccounts: random texts that the front knows whose they are. There is nothing to
-//! read out of one.
+//! ServiceAccount tokens: random strings that the front maps to accounts. A token contains no
+//! information.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,41 +16,41 @@ use sha2::{Digest, Sha256};
 
 use super::identity::Identity;
 
-/// How long a token is good for that nobody said anything about, in seconds.
+/// Default lifetime of a token, in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
-/// The shortest life that a token can be asked for, in seconds.
+/// Minimum lifetime that a request can ask for, in seconds.
 const SHORTEST: i64 = 600;
-/// The longest, in seconds: a server takes what fits into 32 bits.
+/// Maximum lifetime, in seconds: an API server accepts up to 32 bits.
 const LONGEST: i64 = 1 << 32;
-/// Most tokens that are known at a time; of more, those go first that end first.
+/// Maximum number of known tokens. Over the limit, those that expire first are dropped.
 const MOST: usize = 10_000;
 
-/// The ServiceAccount that a token is of, and until when it is good.
+/// The ServiceAccount of a token, and the token's expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuedTo {
     /// The account's namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its UID: an account that is made anew has other tokens.
+    /// Its UID: a recreated account has other tokens.
     pub uid: String,
-    /// When it ends, by the cluster's clock.
+    /// Expiry by the cluster's clock.
     pub ends: Timestamp,
 }
 
-/// A token that was handed out, by its hash: the token itself is known to its bearer alone.
+/// An issued token, by its hash: only the bearer knows the token itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issued {
     /// SHA-256 of the token's text.
     pub hash: [u8; 32],
-    /// Whose it is.
+    /// Its account and expiry.
     pub to: IssuedTo,
 }
 
-/// Is told of each token before it is handed out.
+/// Called with each token before it is issued.
 pub type KeepIssued = Arc<dyn Fn(&Issued) + Send + Sync>;
 
-/// The tokens that were handed out, by their hashes.
+/// The issued tokens, by their hashes.
 #[derive(Default)]
 pub(super) struct Tokens {
     issued: Mutex<BTreeMap<[u8; 32], IssuedTo>>,
@@ -61,7 +61,7 @@ fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// The ServiceAccount of this name.
+/// Returns the ServiceAccount with this name.
 fn account(cluster: &Cluster, namespace: &str, name: &str) -> Result<Shared, Failure> {
     let state = cluster.read();
     let kind = state.kind("", "v1", "serviceaccounts").ok_or_else(status::no_such_resource)?;
@@ -69,13 +69,13 @@ fn account(cluster: &Cluster, namespace: &str, name: &str) -> Result<Shared, Fai
 }
 
 impl Tokens {
-    /// Those that were handed out before, and who is told of others.
+    /// Starts with tokens that were issued before; `keep` is called for new ones.
     pub(super) fn new(issued: Vec<Issued>, keep: Option<KeepIssued>) -> Self {
         let issued = issued.into_iter().map(|Issued { hash, to }| (hash, to)).collect();
         Self { issued: Mutex::new(issued), keep }
     }
 
-    /// From now on these are known, and no others.
+    /// Replaces the known tokens.
     pub(super) fn replace(&self, issued: Vec<Issued>) {
         let mut all = self.issued.lock();
         if let Some(keep) = &self.keep {
@@ -84,15 +84,15 @@ impl Tokens {
         *all = issued.into_iter().map(|Issued { hash, to }| (hash, to)).collect();
     }
 
-    /// All that are known.
+    /// Returns all known tokens.
     pub(super) fn all(&self) -> Vec<Issued> {
         self.issued.lock().iter().map(|(hash, to)| Issued { hash: *hash, to: to.clone() }).collect()
     }
 
-    /// Answers a `TokenRequest` for a ServiceAccount, with a token made of these random bytes.
+    /// Answers a `TokenRequest` for a ServiceAccount, with a token made from these random bytes.
     ///
     /// # Errors
-    /// 404 without the account, 422 for a life that is too short or too long.
+    /// Returns 404 if the account doesn't exist, 422 for a lifetime that is too short or too long.
     pub(super) fn issue(
         &self,
         cluster: &Cluster,
@@ -141,7 +141,7 @@ impl Tokens {
         all.insert(hash, issued);
     }
 
-    /// Whose a token is: until it ends, or its account goes.
+    /// Returns the user of a token, until it expires or its account is deleted.
     pub(super) fn whose(&self, cluster: &Cluster, token: &str) -> Option<Identity> {
         let issued = self.issued.lock().get(&hash(token)).cloned()?;
         let stands = cluster.time() < issued.ends;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// A wall clock as code that needs one is handed it: a function that tells the time of day.
+/// A wall clock as a function that returns the current time.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// A wall clock that follows tokio's clock: a fixed start, plus what has passed by that clock
-/// since.
+/// A wall clock that follows tokio's clock: a fixed start plus the time that has passed on tokio's
+/// clock since.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
     start: Timestamp,
@@ -17,22 +17,22 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock that shows `start` now.
+    /// Creates a clock that shows `start` now.
     pub fn starting_at(start: Timestamp) -> Self {
         Self { start, origin: Instant::now() }
     }
 
-    /// A clock that shows [`Self::epoch`] now.
+    /// Creates a clock that shows [`Self::epoch`] now.
     pub fn new() -> Self {
         Self::starting_at(Self::epoch())
     }
 
-    /// 2030-01-01T00:00:00Z: later than any certificate or date that comes with the code.
+    /// Returns 2030-01-01T00:00:00Z: later than any certificate or date in the code.
     pub fn epoch() -> Timestamp {
         Timestamp::from_second(1_893_456_000).expect("well within a timestamp's range")
     }
 
-    /// What it shows. Stops at the last timestamp there is (the year 9999).
+    /// Returns the current time of this clock. It stops at the last timestamp (in the year 9999).
     pub fn now(&self) -> Timestamp {
         SignedDuration::try_from(self.origin.elapsed())
             .ok()
@@ -40,7 +40,7 @@ impl VirtualClock {
             .unwrap_or(Timestamp::MAX)
     }
 
-    /// The clock as a function, to be handed to whoever asks for the time.
+    /// Returns the clock as a function, for code that takes a [`WallClock`].
     pub fn clock(&self) -> WallClock {
         let clock = self.clone();
         Arc::new(move || clock.now())

@@ -2,40 +2,40 @@
 //!
 //! # Guarantees
 //!
-//! A future that keeps to the limits below behaves in the same way each time it is run with the
-//! same seed: it draws the same random numbers, is woken in the same order, and sees the same time.
+//! A future that respects the limits below behaves in the same way each time it runs with the same
+//! seed: it draws the same random numbers, is woken in the same order, and sees the same time.
 //! Simulated time costs nothing.
 //!
 //! # Determinism
 //!
-//! What would differ between two runs, and what is done about it:
+//! Sources of difference between two runs, and the measure against each:
 //!
-//! - *Random bytes of the operating system.* std's `RandomState` (kube-runtime polls a `HashMap` of
-//!   futures, in its order), ahash and every generator seeded by default ask libc's `getrandom`.
-//!   This crate defines that symbol: on a thread that runs with a seed the bytes come from the
-//!   seed, on any other from the kernel as ever.
-//! - *fastrand*, which kube and the AWS SDK draw their retry jitter from, has a generator per
-//!   thread: seeded.
-//! - *Time* is tokio's paused clock, which jumps to the next timer when nothing is left to do; a
-//!   wall clock that follows it is [`VirtualClock`].
-//! - *Threads*: a current-thread runtime on a fresh thread, so that nothing is left over from
-//!   another run.
-//! - *Statics* that draw random numbers at their first use shift all that is drawn after them, in
-//!   the first run of a process only: a [`WarmUp`] brings them to life beforehand.
+//! - *Random bytes of the operating system.* std's `RandomState`, ahash and every generator with a
+//!   default seed call libc's `getrandom`. (kube-runtime polls a `HashMap` of futures in its
+//!   iteration order.) This crate defines that symbol: the bytes come from the seed on a thread
+//!   that runs with one, and from the kernel on any other.
+//! - *fastrand*, which kube and the AWS SDK use for the jitter of retries, has one generator per
+//!   thread. It is seeded.
+//! - *Time* is tokio's paused clock, which jumps to the next timer when nothing is left to do.
+//!   [`VirtualClock`] is a wall clock that follows it.
+//! - *Threads*: each run has a current-thread runtime on a fresh thread, so that no state is left
+//!   over from another run.
+//! - *Statics* that draw random numbers at their first use shift all later draws, but only in the
+//!   first run of a process. A [`WarmUp`] initializes them beforehand.
 //!
 //! # Limits
 //!
-//! - ahash mixes in addresses, which the kernel randomizes, and a counter of the process: the order
-//!   of a kube-runtime `Store` is never the same, so its users sort.
+//! - ahash mixes in addresses, which the kernel randomizes, and a counter of the process. So the
+//!   order of a kube-runtime `Store` differs between runs, and its users have to sort.
 //! - `SystemTime` and std's `Instant` are the real ones.
-//! - tokio's own generator follows from how many runtimes the process has had. `watch` channels
-//!   draw from it to choose whom of several receivers to wake first, and so does `select!` unless
-//!   it is `biased`: neither may decide an order that shows.
-//! - State that a process keeps lets one run reach into the next: the AWS SDK's default retry
-//!   budget is such state, so clients under test have retries off or a `RetryPartition::custom` of
-//!   their own.
-//! - Work given to other threads (`spawn_blocking`, `std::thread`) is neither seeded nor ordered.
-//! - The symbol is overridden on Linux; elsewhere runs work and are not reproducible.
+//! - tokio seeds its own generator from the number of runtimes that the process has created.
+//!   `watch` channels use it to choose the receiver to wake first, and so does `select!` unless it
+//!   is `biased`. No visible order may depend on either.
+//! - State that lives as long as the process carries over from one run to the next. The AWS SDK's
+//!   default retry budget is such state, so clients under test need retries disabled or a separate
+//!   `RetryPartition::custom`.
+//! - Work on other threads (`spawn_blocking`, `std::thread`) is neither seeded nor ordered.
+//! - The symbol is overridden on Linux only. Elsewhere runs work but are not reproducible.
 
 #![warn(clippy::too_many_lines)]
 
@@ -57,17 +57,18 @@ pub use warm_up::WarmUp;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Stack of a scenario's thread: what tokio gives its workers, so that what fits here fits there.
+/// Stack size of a scenario's thread. Equal to tokio's for its workers, so that code that fits here
+/// fits there.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Runs a future to its end on a thread, a runtime and a paused clock of its own, with all
+/// Runs a future to completion on a new thread with a new runtime and a paused clock, with all
 /// randomness taken from the seed.
 ///
-/// [`Seeded`] does the same after a [`WarmUp`].
+/// [`Seeded`] does this after a [`WarmUp`].
 ///
 /// # Panics
 ///
-/// With the future's own panic, if it panics; if the thread or the runtime can't be made.
+/// Panics if the future panics, with its panic, or if the thread or the runtime can't be created.
 pub fn run_seeded<T, F, Fut>(seed: u64, scenario: F) -> T
 where
     T: Send,
@@ -77,7 +78,7 @@ where
     Seeded::new(seed).run(scenario)
 }
 
-/// A run to come: its seed, and what the process does before its first one.
+/// The configuration of a run: its seed and an optional warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeded {
     seed: u64,
@@ -85,22 +86,23 @@ pub struct Seeded {
 }
 
 impl Seeded {
-    /// A run with this seed, without a warm-up.
+    /// Creates a run with this seed and without a warm-up.
     pub fn new(seed: u64) -> Self {
         Self { seed, warm_up: None }
     }
 
-    /// Has the process warmed up by this before, once, however many runs name it.
+    /// Runs this warm-up before the run. It runs once per process, however many runs name it.
     #[must_use]
     pub fn after(self, warm_up: &'static WarmUp) -> Self {
         Self { warm_up: Some(warm_up), ..self }
     }
 
-    /// Runs a future to its end, see [`run_seeded`].
+    /// Runs a future to completion, see [`run_seeded`].
     ///
     /// # Panics
     ///
-    /// With the future's own panic, if it panics; if the thread or the runtime can't be made.
+    /// Panics if the future panics, with its panic, or if the thread or the runtime can't be
+    /// created.
     pub fn run<T, F, Fut>(self, scenario: F) -> T
     where
         T: Send,
@@ -110,13 +112,14 @@ impl Seeded {
         self.run_and(scenario, |ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
-    /// Runs a future to its end. What came of it, or its panic, is then given to `and`, on the same
-    /// thread, which outlives the runtime for it: what a run has left behind is best looked through
-    /// and freed by the thread that made it.
+    /// Runs a future to completion and passes its result, or its panic, to `and`.
+    ///
+    /// `and` runs on the thread of the run, after its runtime has ended: state that a run leaves
+    /// behind is best read and freed on the thread that made it.
     ///
     /// # Panics
     ///
-    /// With a panic of `and`; if the thread or the runtime can't be made.
+    /// Panics if `and` panics, with its panic, or if the thread or the runtime can't be created.
     pub fn run_and<T, R, F, Fut>(self, scenario: F, and: impl FnOnce(std::thread::Result<T>) -> R + Send) -> R
     where
         R: Send,

@@ -1,31 +1,31 @@
-//! Random bytes of the operating system, from the seed on a thread that has one.
+//! Random bytes of the operating system, taken from the seed on a thread that has one.
 
-// The one unsafe file: a C symbol has to be defined and a C function called. Why that is sound
-// stands at each place.
+// The one file with unsafe code: a C symbol has to be defined and a C function called. Each place
+// states why it is sound.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
 thread_local! {
-    /// State of the generator that stands in for the kernel's; `None` on threads without a seed.
-    /// Const-initialized and without a destructor, so that it can be reached at any time of a
+    /// State of the generator that replaces the kernel's; `None` on threads without a seed.
+    /// Const-initialized and without a destructor, so that it can be accessed at any time of a
     /// thread's life.
     static SEEDED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// From here on this thread's random bytes follow from the seed.
+/// Seeds this thread: from now on its random bytes follow from the seed.
 pub(crate) fn seed(seed: u64) {
     SEEDED.set(Some(seed));
     fastrand::seed(seed);
 }
 
-/// Whether this thread has a seed.
+/// True if this thread has a seed.
 pub(crate) fn is_seeded() -> bool {
     SEEDED.get().is_some()
 }
 
-/// The next eight bytes of this thread's seeded stream (splitmix64), or `None` if the thread has no
-/// seed.
+/// Returns the next eight bytes of this thread's seeded stream (splitmix64), or `None` if the
+/// thread has no seed.
 fn next_seeded() -> Option<[u8; 8]> {
     SEEDED.with(|cell| {
         let state = cell.get()?.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -36,8 +36,8 @@ fn next_seeded() -> Option<[u8; 8]> {
     })
 }
 
-/// Fills the buffer from this thread's seeded stream; `false` if the thread has no seed, the buffer
-/// then untouched.
+/// Fills the buffer from this thread's seeded stream. Returns `false` and leaves the buffer
+/// untouched if the thread has no seed.
 fn fill_seeded(buffer: &mut [std::mem::MaybeUninit<u8>]) -> bool {
     if SEEDED.get().is_none() {
         return false;
@@ -51,18 +51,18 @@ fn fill_seeded(buffer: &mut [std::mem::MaybeUninit<u8>]) -> bool {
     true
 }
 
-/// libc's `getrandom`, for the whole program: from the seed on a seeded thread, from the kernel on
-/// any other.
+/// Replaces libc's `getrandom` for the whole program: bytes come from the seed on a seeded thread,
+/// from the kernel on any other.
 ///
 /// # Safety
 ///
 /// As of the C function: `buffer` is valid for writes of `length` bytes (it need not be
 /// initialized).
 ///
-/// Defining the symbol is sound: signature, result and `errno` are those of getrandom(2), the
-/// kernel's own call does the work on all threads that didn't ask for a seed, and on those that did
-/// the bytes are only less random, which no memory safety depends on. It allocates nothing, takes
-/// no lock and cannot panic, so it may be called from anywhere.
+/// Defining the symbol is sound. Signature, result and `errno` are those of getrandom(2). On
+/// threads without a seed the kernel's own call does the work; on threads with one the bytes are
+/// only less random, which no memory safety depends on. The function allocates nothing, takes no
+/// lock and cannot panic, so it may be called from anywhere.
 #[cfg(target_os = "linux")]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn getrandom(
@@ -70,8 +70,8 @@ pub(crate) unsafe extern "C" fn getrandom(
     length: libc::size_t,
     flags: libc::c_uint,
 ) -> libc::ssize_t {
-    // Callers probe with a length of 0 and any pointer; also `isize::MAX` bounds what a slice may
-    // be.
+    // Callers probe with a length of 0 and any pointer. Also, a slice may have at most `isize::MAX`
+    // bytes.
     if let Ok(signed) = libc::ssize_t::try_from(length)
         && signed > 0
         && !buffer.is_null()

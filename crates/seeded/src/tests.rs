@@ -1,4 +1,4 @@
-//! What is random, what is time, what is a panic, on a seeded thread and on others.
+//! Tests of randomness, time and panics on seeded threads and on others.
 
 #![allow(unsafe_code)]
 
@@ -45,7 +45,7 @@ fn a_thread_without_a_seed_has_the_kernels_randomness() {
     assert_ne!(first.1, second.1);
 }
 
-/// The getrandom crate (0.3 and 0.4 alike) finds its function by this look-up, std by linking.
+/// The getrandom crate (0.3 and 0.4) finds its function by this lookup, std by linking.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_dynamic_linker_finds_our_symbol() {

@@ -1,4 +1,4 @@
-//! What a process does once before its first seeded run.
+//! Work that a process does once before its first seeded run.
 
 use std::fmt;
 use std::pin::Pin;
@@ -7,12 +7,12 @@ use std::sync::Once;
 /// The future of a warm-up.
 type Draw = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Uses each static that draws random numbers at its first use, once in a process: without it the
+/// Uses each static that draws random numbers at its first use, once per process. Without it the
 /// first run of a process differs from the second.
 ///
-/// Those known are ahash's seeds, which a kube-runtime `Store` draws, the AWS SDK's retry buckets,
-/// and whatever the code under test keeps in a static. It runs on a seeded thread of its own, with
-/// a paused clock.
+/// Known statics are ahash's seeds (drawn by a kube-runtime `Store`), the AWS SDK's retry buckets,
+/// and any statics of the code under test. The warm-up runs on a separate seeded thread with a
+/// paused clock.
 ///
 /// ```
 /// use seeded::{Seeded, WarmUp};
@@ -31,12 +31,12 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// A warm-up that consists of this.
+    /// Creates a warm-up that runs this future.
     pub const fn new(draw: fn() -> Draw) -> Self {
         Self { once: Once::new(), draw }
     }
 
-    /// Has it run by `run`, unless it has been.
+    /// Runs the warm-up with `run`, unless it has run already.
     pub(crate) fn once(&self, run: impl FnOnce(fn() -> Draw)) {
         self.once.call_once(|| run(self.draw));
     }

@@ -1,17 +1,17 @@
-//! Whose certificates a server may show: TLS for the clients of stores that are run by anybody.
+//! TLS configurations for clients of S3 stores: which server certificates are trusted.
 //!
 //! # Guarantees
 //!
-//! - Names and dates of a certificate are checked, and so are signatures of handshakes; under
-//!   [`Trust::Anything`] the signatures alone.
-//! - What stands in a bundle is believed for the names and dates that it has, whether or not it is
-//!   an authority's. All else is for those to sign that are authorities.
-//! - No bundle is half read: one entry that is no certificate, and it is refused.
+//! - The names and dates of a certificate are checked, and so are the signatures of handshakes.
+//!   Under [`Trust::Anything`] only the signatures are checked.
+//! - A certificate in a bundle is trusted for its own names and dates, even if it is not a CA
+//!   certificate. Any other certificate has to be signed by a CA certificate of the bundle.
+//! - A bundle is never used in part: it is refused if one of its entries is not a certificate.
 //!
 //! # Limits
 //!
-//! - No certificates of clients, no revocation lists, no protocol but TLS 1.2 and 1.3.
-//! - The system's authorities are read each time that a configuration is made.
+//! - No client certificates, no revocation lists, and no protocols but TLS 1.2 and 1.3.
+//! - The system's CA certificates are read each time a configuration is created.
 
 #![warn(clippy::too_many_lines)]
 
@@ -26,14 +26,14 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-/// Whose certificates are believed.
+/// The server certificates to trust.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Those that the system's authorities signed.
+    /// Certificates signed by the system's authorities.
     System,
-    /// Those that stand in this PEM, and those that the authorities in it signed.
+    /// Certificates contained in this PEM bundle, and certificates signed by its authorities.
     Bundle(Vec<u8>),
-    /// All of them.
+    /// Any certificate.
     Anything,
 }
 
@@ -47,10 +47,10 @@ impl fmt::Debug for Trust {
     }
 }
 
-/// Why no HTTP client could be made.
+/// The reasons why no HTTP client can be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The CA bundle holds no certificate that can be read.
+    /// The CA bundle contains no certificate that can be read.
     #[error("the CA bundle holds no certificate in PEM that can be read")]
     Bundle,
     /// The system has no certificate authorities.
@@ -61,11 +61,12 @@ pub enum ConnectError {
     Tls(String),
 }
 
-/// How connections with this trust are made. Which protocols are offered (ALPN) is for whoever
-/// makes them to add.
+/// Creates a TLS client configuration with this trust. It sets no ALPN protocols: the caller adds
+/// those it supports.
 ///
 /// # Errors
-/// When there is no authority to believe, or the TLS library refuses its configuration.
+/// Returns an error if there is no authority to trust, or if the TLS library refuses its
+/// configuration.
 pub fn tls_config(trust: &Trust) -> Result<ClientConfig, ConnectError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -91,7 +92,7 @@ fn verifier(trust: &Trust, provider: Arc<CryptoProvider>) -> Result<Arc<dyn Serv
     })
 }
 
-/// `None` if no certificate is usable.
+/// Builds a root store. Returns `None` if no certificate is usable.
 fn store(certificates: Vec<CertificateDer<'static>>) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates);
@@ -103,15 +104,15 @@ fn signed_by(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Arc<
     verifier.map_err(|error| ConnectError::Tls(error.to_string()))
 }
 
-/// Whether a certificate is refused because it is one to sign others with: where it is its own
-/// authority, it would be believed if it stood in the bundle.
+/// True if a certificate was refused because it is a CA certificate used as a server certificate. A
+/// self-signed one of that kind would be trusted if the bundle contained it.
 pub fn is_authority(why: &CertificateError) -> bool {
     let CertificateError::Other(why) = why else { return false };
     why.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// A CA bundle: what its authorities signed is believed, and so is what stands in it. A store whose
-/// certificate is its own authority (`openssl req -x509` makes such) can be given no other bundle.
+/// Trusts certificates in a CA bundle, and certificates signed by its authorities. For a store with
+/// a self-signed CA certificate (as `openssl req -x509` creates) no other bundle is possible.
 #[derive(Debug)]
 struct InBundle {
     authorities: Arc<WebPkiServerVerifier>,
@@ -119,8 +120,11 @@ struct InBundle {
 }
 
 impl ServerCertVerifier for InBundle {
-    /// The library looks at the dates first, then at who signed, then at the names. So where it is
-    /// the second that it refuses, the third is left to be looked at.
+    /// Checks the chain first and then, if only the issuer was refused, looks for the certificate
+    /// in the bundle.
+    ///
+    /// The library checks the dates first, then the issuer, then the names. So if it refuses the
+    /// issuer, the names still have to be checked here.
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -165,7 +169,8 @@ impl ServerCertVerifier for InBundle {
     }
 }
 
-/// [`Trust::Anything`]: any certificate will do, but signatures are checked all the same.
+/// Implements [`Trust::Anything`]: accepts any certificate, but still checks the signatures of the
+/// handshake.
 #[derive(Debug)]
 struct AcceptAnything {
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,4 @@
-//! Certificates that are believed, and that are not.
+//! Tests of certificates that are trusted and certificates that are refused.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use rstest::rstest;
 
 use super::*;
 
-/// Of `openssl req -x509`: its own authority, for `s3.example` and 10.0.0.1, from the end of 2026
-/// to that of 2126.
+/// Created by `openssl req -x509`: a self-signed CA certificate for `s3.example` and 10.0.0.1,
+/// valid from the end of 2026 to the end of 2126.
 const SELF_SIGNED: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBlTCCATqgAwIBAgIUQQuiwo0dNlWwfk+VJ4NPA+/Bj/8wCgYIKoZIzj0EAwIw
@@ -22,7 +22,7 @@ Ys2twXJ9De/VcMl5LxAMOZ7wutPQCEC56Q==
 -----END CERTIFICATE-----
 ";
 
-/// The same with another key.
+/// Like [`SELF_SIGNED`], with another key.
 const IMPOSTER: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBlDCCATqgAwIBAgIUQRERF62ePM/Lds3zcglSWOkk16EwCgYIKoZIzj0EAwIw
@@ -37,7 +37,7 @@ f1Oa+4pT2mh4Sxy0UefmqZxhA4JHJ6qQ
 -----END CERTIFICATE-----
 ";
 
-/// For `s3.example` and the same time, signed by an authority that nobody has.
+/// For `s3.example` with the same dates, signed by an authority that no client trusts.
 const LEAF: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBizCCATGgAwIBAgIUKIJp/RO/2rChEbrQZoyx2P1c75YwCgYIKoZIzj0EAwIw
@@ -53,12 +53,12 @@ GMgDy+bEBD4NQNdi9G2C
 ";
 
 const DAY: u64 = 86_400;
-/// Days since 1970, in each a time at which the certificates are not yet, are, are no longer valid.
+/// Days since 1970, before, within and after the validity of the certificates.
 const BEFORE: u64 = 20_000;
 const WITHIN: u64 = 22_000;
 const AFTER: u64 = 58_000;
 
-/// Whether whoever believes `bundle` believes a server of this name that shows `certificate`.
+/// Verifies a server of this name that shows `certificate`, for a client that trusts `bundle`.
 fn verdict(bundle: &str, certificate: &str, name: &str, day: u64) -> Result<(), rustls::Error> {
     let verifier = verifier(&Trust::Bundle(bundle.into()), Arc::new(ring::default_provider())).expect("a bundle");
     let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");

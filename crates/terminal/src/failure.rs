@@ -4,26 +4,26 @@ use std::process::ExitCode;
 
 use crate::signals::INTERRUPTED;
 
-/// Why a command did not succeed, in one sentence.
+/// A failure of a command, described in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Wrong usage; exit code 2, as for what clap refuses.
+    /// Wrong usage. Exit code 2, the one clap uses for arguments that it refuses.
     Usage(String),
-    /// It failed, or found what it looks for; exit code 1.
+    /// The command failed, or found the problem that it looks for. Exit code 1.
     Found(String),
-    /// It was asked to end before it was through; exit code 130, as after SIGINT.
+    /// The command was interrupted before it finished. Exit code 130, as after SIGINT.
     Interrupted(String),
 }
 
 impl Failure {
-    /// The sentence.
+    /// Returns the sentence that describes the failure.
     pub fn message(&self) -> &str {
         match self {
             Self::Usage(why) | Self::Found(why) | Self::Interrupted(why) => why,
         }
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),

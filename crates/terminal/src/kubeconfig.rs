@@ -1,16 +1,19 @@
-//! Reads a kubeconfig. What it says may be credentials, and so may what is said of it: the texts of
-//! errors are left out.
+//! Reads a kubeconfig. Errors don't include the underlying error's text: like the file itself, it
+//! may contain credentials.
 
 use std::path::Path;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// Where the cluster of a kubeconfig is and how it is spoken to: of this file, or of the usual
-/// places; in its current context, or in this one.
+/// Reads the address and the credentials of a cluster from a kubeconfig.
+///
+/// Uses `file`, or the usual places (`KUBECONFIG`, `~/.kube/config`) without one, and `context`, or
+/// the current context without one.
 ///
 /// # Errors
-/// What can't be done with it, in a sentence without a word of it.
+/// Returns a sentence if the kubeconfig can't be read or names no usable cluster. The sentence
+/// quotes nothing from it.
 pub async fn read(file: Option<&Path>, context: Option<&str>) -> Result<Config, String> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let read = file.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
@@ -19,11 +22,12 @@ pub async fn read(file: Option<&Path>, context: Option<&str>) -> Result<Config, 
     config.map_err(|_| format!("{} doesn't say how to reach a cluster", called(file)))
 }
 
-/// A client of that cluster. A program that a kubeconfig has called for credentials may have told
-/// them where that failed.
+/// Creates a client for the cluster of this configuration.
 ///
 /// # Errors
-/// That it can't be made, in a sentence without a reason.
+/// Returns a sentence without a reason if the client can't be created. The reason may contain
+/// credentials: a kubeconfig can run a program to get them, and kube's error can include the
+/// program's output.
 pub fn client(config: Config) -> Result<Client, String> {
     Client::try_from(config).map_err(|_| "can't use the credentials for the cluster".to_owned())
 }

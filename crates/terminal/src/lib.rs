@@ -1,5 +1,5 @@
-//! Parts that command lines share: what a command prints and in which form, how it fails and with
-//! which exit code, how it is told to stop, numbers on the command line, and tables.
+//! Parts that command lines share: output formats, failures and exit codes, signals, numeric
+//! arguments, and tables.
 
 mod failure;
 pub mod kubeconfig;

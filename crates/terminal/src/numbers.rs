@@ -1,22 +1,22 @@
-//! Numbers on the command line: what is none, or out of range, is refused with what was expected.
+//! Parsers for numbers on the command line. Their errors state the values that are allowed.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Reads a number of this range.
+/// Parses a number within this range.
 ///
 /// # Errors
-/// What was expected.
+/// Returns a description of the allowed numbers if the text is not one of them.
 pub fn within<T: FromStr + PartialOrd + Display>(text: &str, range: RangeInclusive<T>) -> Result<T, String> {
     let number = text.parse().ok().filter(|number| range.contains(number));
     number.ok_or_else(|| format!("expected a number from {} to {}", range.start(), range.end()))
 }
 
-/// Reads a time in seconds.
+/// Parses a time in whole seconds, at least 1.
 ///
 /// # Errors
-/// What was expected.
+/// Returns a description of the allowed numbers if the text is not one of them.
 pub fn seconds(text: &str) -> Result<u64, String> {
     within(text, 1..=u64::MAX).map_err(|_| "expected whole seconds, at least 1".to_owned())
 }

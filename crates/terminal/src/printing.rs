@@ -1,31 +1,31 @@
-//! The form in which a command prints what it found.
+//! Output formats and colours of commands.
 
 use std::io::{self, Write};
 
 use anstream::ColorChoice;
 use clap::{Args, ValueEnum};
 
-/// Options of a command for how it prints.
+/// Options for the output of a command.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Printing {
-    /// What to print: text for people, or one JSON document for machines.
+    /// Output format: text for people, or one JSON document for machines.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub output: Output,
-    /// When to use colours; auto: on a terminal, unless NO_COLOR is set.
+    /// Use of colours; auto: on a terminal, unless NO_COLOR is set.
     #[arg(long, env = "STOWAGE_COLOR", value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 }
 
-/// The form of what a command prints.
+/// The output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One document and nothing else.
+    /// One JSON document and nothing else.
     Json,
 }
 
-/// When a command prints in colours.
+/// The use of colours in a command's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set.
@@ -46,10 +46,11 @@ impl From<Color> for ColorChoice {
     }
 }
 
-/// Reports a failed write to stdout. A closed pipe is no failure: the reader wants no more.
+/// Turns a failed write to stdout into an error message. A closed pipe is not a failure: the reader
+/// doesn't want more.
 ///
 /// # Errors
-/// That stdout can't be written to, and why.
+/// Returns a message with the reason if stdout can't be written to.
 pub fn printed(written: io::Result<()>) -> Result<(), String> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!("can't write to stdout: {error}")),
@@ -60,7 +61,7 @@ pub fn printed(written: io::Result<()>) -> Result<(), String> {
 /// Prints a document as JSON.
 ///
 /// # Errors
-/// As [`printed`].
+/// See [`printed`].
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), String> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from);
     printed(text.and_then(|text| writeln!(io::stdout(), "{text}")))

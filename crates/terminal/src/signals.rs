@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: how somebody at a terminal, or what runs the process, asks for its end.
+//! Handling of SIGINT and SIGTERM, by which a user or a supervisor ends the process.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a shell says of a command that was ended by SIGINT.
+/// The exit code that shells report for a command ended by SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Resolves on SIGTERM or SIGINT. They are listened for from the call on, not only once it is
-/// waited for.
+/// Resolves on SIGTERM or SIGINT. The handlers are installed when this is called, not when the
+/// future is first polled.
 pub fn terminated() -> impl Future<Output = ()> {
     let signals = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
     async move {
@@ -25,12 +25,13 @@ pub fn terminated() -> impl Future<Output = ()> {
     }
 }
 
-/// Whether a long command was asked to end. It tells then what it has found so far.
+/// A request to end a long command early. The command then reports the results it has so far.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on, on a thread of its own. The second signal ends the process at once.
+    /// Starts to listen for signals, on a separate thread. The second signal ends the process at
+    /// once.
     pub fn listen() -> Self {
         let asked = Self(Arc::default());
         let heard = asked.clone();
@@ -40,7 +41,7 @@ impl Interrupt {
             runtime.block_on(async {
                 terminated().await;
                 heard.0.store(true, Ordering::Relaxed);
-                // Nobody may be there to read it.
+                // stderr may be closed.
                 let _ = writeln!(io::stderr(), "ends with what is under way, and reports; once more ends it at once");
                 terminated().await;
                 std::process::exit(INTERRUPTED.into());
@@ -49,12 +50,12 @@ impl Interrupt {
         asked
     }
 
-    /// What is set once the end is asked for, for those who look themselves.
+    /// Returns the flag that is set once a signal arrives, for code that polls it.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
 
-    /// Whether the end was asked for.
+    /// True once a signal has arrived.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

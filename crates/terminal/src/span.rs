@@ -1,34 +1,34 @@
-//! Text in tones: how a piece is meant, not how it looks.
+//! Text with a tone: the meaning of a piece of text, not its appearance.
 
-/// How a piece of text is meant; renderers decide what that looks like.
+/// The meaning of a piece of text. Renderers choose the appearance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// Ordinary text.
     #[default]
     Plain,
-    /// What the user would have typed, and column heads.
+    /// Text that the user would have typed, and column headers.
     Strong,
     /// A remark.
     Faint,
-    /// As one would wish.
+    /// The wanted state.
     Good,
-    /// Under way.
+    /// Work in progress.
     Busy,
-    /// Refused or failed.
+    /// A refusal or a failure.
     Bad,
 }
 
 /// Text in one tone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// How it is meant.
+    /// The meaning of the text.
     pub tone: Tone,
     /// The text, without line breaks.
     pub text: String,
 }
 
 impl Span {
-    /// Text in a tone.
+    /// Creates a span with a tone.
     pub fn new(tone: Tone, text: impl Into<String>) -> Self {
         Self { tone, text: text.into() }
     }

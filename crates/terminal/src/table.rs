@@ -1,12 +1,12 @@
-//! Tables as kubectl prints them: upper-case heads, columns as wide as they must be, three blanks
-//! between.
+//! Tables in kubectl's format: upper-case headers, columns as wide as their longest cell, three
+//! spaces between columns.
 
 use crate::{Line, Span, Tone};
 
-/// Blanks between columns, as kubectl has it.
+/// Spaces between columns, as in kubectl.
 const GUTTER: usize = 3;
 
-/// Least width that a wrapped last column is given, in characters.
+/// Minimum width of a wrapped last column, in characters.
 const LEAST_LAST: usize = 20;
 
 /// A table.
@@ -17,18 +17,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column heads, and no row yet.
+    /// Creates a table with these column headers and no rows.
     pub fn new(heads: &[&'static str]) -> Self {
         Self { heads: heads.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row: a cell for each column.
+    /// Adds a row, with one cell per column.
     pub fn row(&mut self, cells: impl IntoIterator<Item = Span>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table as lines of at most `width` characters: what is too long in the last column is
-    /// wrapped between words, below itself. No blanks at the ends of lines.
+    /// Renders the table as lines of at most `width` characters, without trailing spaces. Text that
+    /// is too long in the last column is wrapped between words, within the column.
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let heads: Line = self.heads.iter().map(|head| Span::new(Tone::Strong, *head)).collect();
         let last = heads.len().saturating_sub(1);
@@ -57,7 +57,7 @@ fn pad(cell: &Span, width: usize) -> Span {
     Span::new(cell.tone, format!("{:width$}", cell.text))
 }
 
-/// Takes blanks off the end of a line.
+/// Removes trailing spaces from a line.
 fn trimmed(mut line: Line) -> Line {
     while let Some(last) = line.last_mut() {
         let kept = last.text.trim_end().len();
@@ -70,8 +70,8 @@ fn trimmed(mut line: Line) -> Line {
     line
 }
 
-/// Breaks text between words into lines of at most `width` characters; a longer word has a line of
-/// its own. At least one line.
+/// Breaks text between words into lines of at most `width` characters. A longer word gets a
+/// separate line. Returns at least one line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -89,8 +89,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// An age as kubectl shows it (`duration.HumanDuration` of apimachinery): the unit grows, and the
-/// next smaller one stands beside it while that says something.
+/// Formats an age as kubectl does (`duration.HumanDuration` of apimachinery): the unit grows with
+/// the age, and short ages also show the next smaller unit.
 pub fn age(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     let with = |whole: i64, unit: &str, rest: i64, smaller: &str| match rest {

@@ -1,4 +1,4 @@
-//! The commands that begin a simulator that runs again: `reset`, `snapshot`.
+//! The commands that replace the state of a running simulator: `reset`, `snapshot`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,29 +21,29 @@ pub(super) struct ResetArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SnapshotCommand {
-    /// Write everything that the simulator holds to a file: cluster, objects with their bytes,
-    /// time, tokens. Whoever has the file has every key in it.
+    /// Write the whole state of the simulator to a file: cluster, objects with their bytes, time,
+    /// tokens. The file contains every key, so keep it secret.
     Save {
-        /// The file; one that is there is replaced.
+        /// The file to write; an existing one is replaced.
         file: PathBuf,
         #[command(flatten)]
         simulator: Simulator,
     },
-    /// Have the simulator go on from such a file, in place of all that it holds.
+    /// Replace the whole state of the simulator with that of a file.
     Load {
-        /// The file.
+        /// The file to read.
         file: PathBuf,
         #[command(flatten)]
         simulator: Simulator,
     },
 }
 
-/// `stowage-sim reset`.
+/// Runs `stowage-sim reset`.
 pub(super) fn reset(args: &ResetArgs) -> Result<(), Failure> {
     block_on(async { expect(&args.simulator.client()?, Method::POST, "/reset", None).await }).map(drop)
 }
 
-/// `stowage-sim snapshot`.
+/// Runs `stowage-sim snapshot`.
 pub(super) fn snapshot(command: &SnapshotCommand) -> Result<(), Failure> {
     match command {
         SnapshotCommand::Save { file, simulator } => save(file, simulator),
@@ -51,7 +51,7 @@ pub(super) fn snapshot(command: &SnapshotCommand) -> Result<(), Failure> {
     }
 }
 
-/// Writes a file, whole or not at all, for its owner's eyes only.
+/// Writes the snapshot to a file atomically, with access for its owner only.
 fn save(file: &Path, simulator: &Simulator) -> Result<(), Failure> {
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".new");
@@ -69,7 +69,7 @@ fn save(file: &Path, simulator: &Simulator) -> Result<(), Failure> {
         Ok(written.and_then(|()| fs::rename(&unfinished, file)).map_err(unwritable)?)
     });
     if saved.is_err() {
-        // It is of no use.
+        // An incomplete file is of no use.
         let _ = fs::remove_file(&unfinished);
     }
     saved
@@ -80,7 +80,7 @@ fn load(file: &Path, simulator: &Simulator) -> Result<(), Failure> {
     block_on(async { good(simulator.client()?.upload("/snapshot", SNAPSHOT, open).await?) })
 }
 
-/// An answer that has to be good.
+/// Returns the error of an answer without success.
 fn good((status, answer): (StatusCode, Value)) -> Result<(), Failure> {
     if status.is_success() { Ok(()) } else { Err(Failure::Found(error_of(&answer))) }
 }

@@ -1,4 +1,4 @@
-//! A client of the admin API of a simulator that runs.
+//! A client of the admin API of a running simulator.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,20 +15,20 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
-/// Largest answer that is read: 1,000 calls take some 300 KB.
+/// Maximum size of an answer: 1,000 calls take some 300 KB.
 const LARGEST: usize = 8 << 20;
 
-/// A request's body.
+/// The body of a request.
 type Sent = UnsyncBoxBody<Bytes, io::Error>;
 
 fn whole(text: String) -> Sent {
     Full::from(text).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Bytes of a file that are sent at once.
+/// Size of the chunks in which a file is sent.
 const AT_ONCE: usize = 1 << 20;
 
-/// The parts of a file, as they are sent.
+/// Returns a body that reads the file chunk by chunk.
 fn parts(file: File) -> Sent {
     let parts = stream::unfold(Some(file), |file| async move {
         let mut file = file?;
@@ -45,7 +45,7 @@ fn parts(file: File) -> Sent {
     StreamBody::new(parts).boxed_unsync()
 }
 
-/// Asks one simulator.
+/// A client for one simulator.
 #[derive(Debug)]
 pub(super) struct Client {
     base: String,
@@ -53,10 +53,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// For the simulator at this URL.
+    /// Creates a client for the simulator at this URL.
     ///
     /// # Errors
-    /// When it isn't an http URL.
+    /// Returns a message if it isn't an http URL.
     pub(super) fn new(url: &Uri) -> Result<Self, String> {
         match (url.scheme_str(), url.authority()) {
             (Some("http"), Some(authority)) => {
@@ -67,10 +67,11 @@ impl Client {
         }
     }
 
-    /// The answer to a request, and its JSON; `null` where it has none.
+    /// Sends a request and returns the status and the JSON of the answer; `null` if the answer has
+    /// no body.
     ///
     /// # Errors
-    /// In one sentence, when there is no answer.
+    /// Returns one sentence if there is no answer.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -81,10 +82,10 @@ impl Client {
         self.read(self.send(method, path, "application/json", body).await?).await
     }
 
-    /// Sends a file; the answer is as of [`Client::ask`].
+    /// Sends a file and returns the answer as [`Client::ask`] does.
     ///
     /// # Errors
-    /// In one sentence, when there is no answer.
+    /// Returns one sentence if there is no answer.
     pub(super) async fn upload(
         &self,
         path: &str,
@@ -94,10 +95,10 @@ impl Client {
         self.read(self.send(Method::POST, path, content_type, parts(file)).await?).await
     }
 
-    /// Receives a file. An answer that isn't good is as of [`Client::ask`].
+    /// Receives a file. An answer without success is returned as by [`Client::ask`].
     ///
     /// # Errors
-    /// In one sentence, when there is no whole answer, or no room for it.
+    /// Returns one sentence if the answer is missing or incomplete, or can't be written.
     pub(super) async fn download(&self, path: &str, out: &mut impl Write) -> Result<(StatusCode, Value), String> {
         let answer = self.send(Method::GET, path, "application/json", whole(String::new())).await?;
         if !answer.status().is_success() {

@@ -1,5 +1,5 @@
-//! `stowage-sim history`: what was done in a running simulator, as a file and a line that play it
-//! again.
+//! `stowage-sim history`: writes the actions in a running simulator to a file, and prints a command
+//! that replays them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,13 +23,13 @@ Exit codes: 0 the file is written; 1 it can't be, said in one sentence on stderr
 
 #[derive(Debug, Args)]
 pub(super) struct HistoryArgs {
-    /// The file; one that is there is replaced.
+    /// The file to write; an existing one is replaced.
     file: PathBuf,
     #[command(flatten)]
     simulator: Simulator,
 }
 
-/// What the simulator tells.
+/// The answer of the admin API.
 #[derive(Deserialize)]
 struct Told {
     history: Deeds,
@@ -37,7 +37,7 @@ struct Told {
     caveats: Vec<String>,
 }
 
-/// `stowage-sim history`.
+/// Runs `stowage-sim history`.
 pub(super) fn history(args: &HistoryArgs) -> Result<(), Failure> {
     let answer = block_on(async { expect(&args.simulator.client()?, Method::GET, "/history", None).await })?;
     let told: Told = serde_json::from_value(answer)
@@ -45,13 +45,13 @@ pub(super) fn history(args: &HistoryArgs) -> Result<(), Failure> {
     let text = told.history.text()?;
     fs::write(&args.file, text).map_err(|error| format!("can't write {}: {error}", args.file.display()))?;
     for caveat in &told.caveats {
-        // Where nobody reads it, the line is printed all the same.
+        // If stderr is closed, the command is printed anyway.
         let _ = writeln!(io::stderr(), "stowage-sim: {caveat}");
     }
     Ok(printed(writeln!(io::stdout(), "{}", line(&args.file.to_string_lossy(), &told.plan)))?)
 }
 
-/// The line that plays it again.
+/// Returns the command that replays the history.
 fn line(file: &str, plan: &str) -> String {
     let plan = if plan.is_empty() { String::new() } else { format!(" {}", quoted(plan)) };
     format!("stowage-proof replay --history {}{plan}", quoted(file))

@@ -16,8 +16,8 @@ use terminal::{Failure, Output, Printing, print_json, printed};
 
 use crate::demo::{self, DemoReport, DemoStep, Source, json, text};
 
-/// The Stowage operator in a simulated world: a Kubernetes API, an S3 store and a gateway in one
-/// process.
+/// The Stowage operator in a simulated environment: a Kubernetes API, an S3 store and a gateway in
+/// one process.
 #[derive(Debug, Parser)]
 #[command(name = "stowage-sim", version, max_term_width = 100)]
 pub struct Cli {
@@ -29,54 +29,55 @@ pub struct Cli {
 enum Command {
     /// Take the guided tour: manifests become buckets, step by step, in a few seconds.
     ///
-    /// Applies manifests to a simulated cluster that the production operator works on, then walks
-    /// through the life of their claims and prints what a user would see: tables, events, the
-    /// connection Secret, requests that the gateway answers and refuses, a key replaced under a
-    /// tenant at work, what each kind of deletion takes and what it leaves behind. The S3Backends
-    /// among the manifests are given simulated stores at their endpoints, which accept the
-    /// credentials of their admin Secrets. Steps that the manifests give no occasion for are left
-    /// out. A claim with a bucketName and deletionPolicy Delete on a backend with adoptionPolicy
-    /// Any finds its bucket there already. Nothing outside of the process is touched.
+    /// Applies manifests to a simulated cluster with the production operator, then goes through the
+    /// lifecycle of their claims and prints what a user would see: tables, events, the connection
+    /// Secret, requests that the gateway answers and refuses, the rotation of a key under a working
+    /// tenant, and what each deletion policy removes and keeps. Each S3Backend in the manifests
+    /// gets a simulated store at its endpoint, which accepts the credentials of its admin Secret.
+    /// Steps that the manifests don't allow for are skipped. For a claim with a bucketName and
+    /// deletionPolicy Delete, on a backend with adoptionPolicy Any, the bucket exists already.
+    /// Nothing outside of the process is changed.
     #[command(after_long_help = EXIT_CODES)]
     Demo(DemoArgs),
     /// Run a Kubernetes API, an S3 store, the gateway and the operator on this machine, for kubectl
-    /// and S3 clients; until SIGTERM or Ctrl-C.
+    /// and S3 clients, until SIGTERM or Ctrl-C.
     #[command(after_long_help = up::HELP)]
     Up(Box<up::UpArgs>),
-    /// Print how a claim's bucket is reached: the environment of an app, from the claim's Secret.
+    /// Print the connection to a claim's bucket: an app's environment variables, from the claim's
+    /// Secret.
     Env(running::EnvArgs),
-    /// Print what the operator of a running simulator calls: each call with its number, its answer
-    /// and the fault that it met.
+    /// Print the calls of a running simulator's operator: each with its number, its answer and its
+    /// fault, if any.
     Calls(running::CallsArgs),
-    /// Have calls of a running simulator's operator go wrong.
+    /// Inject faults into the calls of a running simulator's operator.
     Fault {
         #[command(subcommand)]
         command: running::FaultCommand,
     },
-    /// Move the time of a running simulator.
+    /// Move the time of a running simulator forward.
     Clock {
         #[command(subcommand)]
         command: running::ClockCommand,
     },
-    /// Write down what was done in a running simulator since it began or was reset, and print the
-    /// line that plays it again.
+    /// Save the actions in a running simulator since its start or its last reset, and print a
+    /// command that replays them.
     ///
-    /// The file has what people wrote to the Kubernetes API, moves of the clock, and when the
-    /// operator started, each with the time since the step before. Values of Secrets are replaced.
-    /// The line has the faults that befell calls of the operator, in the words of plans: the kind
-    /// of the call and which of its kind it was. What this can't tell is said on stderr.
+    /// The file contains the writes of users to the Kubernetes API, the moves of the clock, and the
+    /// starts of the operator, each with the time since the step before. Values of Secrets are
+    /// replaced. The command contains the faults of the operator's calls as a plan: the kind of
+    /// each call, and which call of its kind it was. Anything that this can't express is reported
+    /// on stderr.
     #[command(after_long_help = history::HELP)]
     History(history::HistoryArgs),
-    /// Empty a running simulator: it holds again what it began with, and its clock is the
-    /// machine's.
+    /// Reset a running simulator to its initial state; its clock shows the machine's time again.
     Reset(again::ResetArgs),
-    /// Take all that a running simulator holds along in a file, or go on from one.
+    /// Save the state of a running simulator to a file, or load it from one.
     Snapshot {
         #[command(subcommand)]
         command: again::SnapshotCommand,
     },
-    /// Serve one of the simulated parts, or the faults, for an operator on a real cluster; until
-    /// SIGTERM.
+    /// Serve one of the simulated parts, or the fault proxy, for an operator on a real cluster,
+    /// until SIGTERM.
     #[command(after_long_help = serve::EXAMPLES)]
     Serve {
         #[command(subcommand)]
@@ -96,7 +97,7 @@ Exit codes: 0 every step went as it should; 1 one did not, said in one sentence 
 
 #[derive(Debug, Args)]
 struct DemoArgs {
-    /// Manifests to apply in place of the project's examples: files, directories, - for standard
+    /// Manifests to apply instead of the project's examples: files, directories, or - for standard
     /// input; repeatable.
     #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
     filename: Vec<PathBuf>,
@@ -105,10 +106,10 @@ struct DemoArgs {
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command.
     ///
     /// # Errors
-    /// What failed.
+    /// Returns the failure of the command.
     pub fn execute(self) -> Result<(), Failure> {
         match self.command {
             Command::Demo(args) => run_demo(args)?,
@@ -143,8 +144,8 @@ fn run_demo(args: DemoArgs) -> Result<(), String> {
     report.failure().map_or(Ok(()), |step| Err(step.detail.clone()))
 }
 
-/// Prints each step as it ends. What goes wrong with the printing doesn't stop the tour, it is told
-/// at its end.
+/// Prints each step as it ends. An error of stdout doesn't stop the tour; it is returned at the
+/// end.
 fn print_text(source: &Source, color: ColorChoice) -> (DemoReport, io::Result<()>) {
     let mut out = AutoStream::new(io::stdout(), color);
     let mut written = text::write_introduction(&mut out);
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(args.printing.output, Output::Json);
     }
 
-    /// What is set in the environment is given to this flag's parser.
+    /// A flag's environment variable is parsed by the flag's value parser.
     #[test]
     fn flags_of_the_environment_are_yes_or_no_in_any_words() {
         let command = Cli::command();

@@ -1,4 +1,4 @@
-//! The commands for a simulator that runs: `env`, `calls`, `fault`, `clock`.
+//! The commands for a running simulator: `env`, `calls`, `fault`, `clock`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,13 +17,13 @@ use terminal::{Failure, Output, print_json, printed};
 use super::client::Client;
 use crate::up::ADMIN_URL;
 
-/// How often is asked whether a claim is ready.
+/// Interval between checks of a claim's readiness.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Which simulator.
+/// The simulator to connect to.
 #[derive(Debug, Args)]
 pub(super) struct Simulator {
-    /// URL of its admin API, as `stowage-sim up` tells it.
+    /// URL of its admin API, as printed by `stowage-sim up`.
     #[arg(long, env = "STOWAGE_SIM", value_name = "URL", default_value = ADMIN_URL, global = true)]
     simulator: Uri,
 }
@@ -36,14 +36,14 @@ impl Simulator {
 
 #[derive(Debug, Args)]
 pub(super) struct EnvArgs {
-    /// The claim: NAMESPACE/NAME, or the name of one in namespace default. Without such a claim it
-    /// is the BucketAccess of the name, and without one the ObjectBucketClaim.
+    /// The claim: NAMESPACE/NAME, or just NAME for namespace default. If no such claim exists, the
+    /// BucketAccess with this name is used, or else the ObjectBucketClaim.
     #[arg(value_name = "NAMESPACE/CLAIM")]
     claim: String,
-    /// How it is printed.
+    /// Output format.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "shell")]
     output: EnvOutput,
-    /// How long to wait for the claim to be ready, in seconds; 0 for not at all.
+    /// Seconds to wait for the claim to become ready; 0 to not wait.
     #[arg(long, env = "STOWAGE_WAIT", value_name = "SECONDS", default_value_t = 10)]
     wait: u64,
     #[command(flatten)]
@@ -52,23 +52,23 @@ pub(super) struct EnvArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum EnvOutput {
-    /// `export` lines: eval "$(stowage-sim env team-a/photos)".
+    /// `export` lines, for eval "$(stowage-sim env team-a/photos)".
     Shell,
-    /// Lines of an .env file.
+    /// Lines for an .env file.
     Dotenv,
-    /// One object.
+    /// One JSON object.
     Json,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CallsArgs {
-    /// Go on with each call to come, until it is told to stop.
+    /// Print further calls as they happen, until interrupted.
     #[arg(short, long, env = "STOWAGE_FOLLOW", value_parser = BoolishValueParser::new())]
     follow: bool,
-    /// Tell only of calls with higher numbers; by default of the last 1,000.
+    /// Print only calls with higher numbers; by default the last 1,000 calls.
     #[arg(long, env = "STOWAGE_AFTER", value_name = "NUMBER")]
     after: Option<u64>,
-    /// What to print: text for people, or a line of JSON for each call.
+    /// Output format: text for people, or one line of JSON per call.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
     #[command(flatten)]
@@ -77,20 +77,20 @@ pub(super) struct CallsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FaultCommand {
-    /// Have calls to come go wrong, by the words of a plan: `s3:CreateBucket@1 lost-answer`.
+    /// Add faults to future calls, in the syntax of plans: `s3:CreateBucket@1 lost-answer`.
     Add {
-        /// The plan: calls and what they meet, several apart by `;`. A number means that call,
-        /// `@K` the K-th of its kind from now on.
+        /// The plan: calls and their faults, separated by `;`. A number means that call, `@K` the
+        /// K-th of its kind from now on.
         plan: String,
         #[command(flatten)]
         simulator: Simulator,
     },
-    /// Faults that have met no call yet.
+    /// List the faults that have not met a call yet.
     List {
         #[command(flatten)]
         simulator: Simulator,
     },
-    /// Nothing goes wrong any more. A clock that was set wrong stays so.
+    /// Remove all faults. A clock that was set wrong stays so.
     Clear {
         #[command(flatten)]
         simulator: Simulator,
@@ -99,30 +99,31 @@ pub(super) enum FaultCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ClockCommand {
-    /// Move time ahead: 90d, 36h, 10m, 1h30m. The operator starts again under the new time.
+    /// Move time forward, by 90d, 36h, 10m or 1h30m for example. The operator restarts under the
+    /// new time.
     ///
-    /// Ages that kubectl computes itself, as in `describe`, go by the machine's own clock and show
-    /// as invalid then.
+    /// Ages that kubectl computes itself, as in `describe`, use the machine's own clock and show as
+    /// invalid then.
     Advance {
-        /// By how much.
+        /// The time span to add.
         by: Span,
         #[command(flatten)]
         simulator: Simulator,
     },
-    /// The simulator's time, and how far it is ahead of the machine's.
+    /// Print the simulator's time, and how far it is ahead of the machine's.
     Show {
         #[command(flatten)]
         simulator: Simulator,
     },
 }
 
-/// A runtime for one command.
+/// Runs one command's future on a new runtime.
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| format!("can't start: {error}"))?.block_on(work)
 }
 
-/// `stowage-sim env`.
+/// Runs `stowage-sim env`.
 pub(super) fn env(args: &EnvArgs) -> Result<(), Failure> {
     let (namespace, name) = args.claim.split_once('/').unwrap_or(("default", &args.claim));
     if namespace.is_empty() || name.is_empty() || name.contains('/') {
@@ -140,7 +141,7 @@ pub(super) fn env(args: &EnvArgs) -> Result<(), Failure> {
     Ok(printed(io::stdout().write_all(text.as_bytes()))?)
 }
 
-/// What a claim's Secret holds, once it is ready.
+/// Returns the content of a claim's Secret once the claim is ready.
 async fn connection(args: &EnvArgs, namespace: &str, name: &str) -> Result<BTreeMap<String, String>, Failure> {
     let client = args.simulator.client()?;
     let path = format!("/claims/{namespace}/{name}/connection");
@@ -152,7 +153,7 @@ async fn connection(args: &EnvArgs, namespace: &str, name: &str) -> Result<BTree
                 let read = serde_json::from_value(answer);
                 return read.map_err(|error| Failure::Found(format!("the simulator's answer makes no sense: {error}")));
             }
-            // It may still be made, and become ready.
+            // The claim may still be created, or become ready.
             StatusCode::NOT_FOUND | StatusCode::CONFLICT if Instant::now() < deadline => {
                 tokio::time::sleep(GLANCE).await;
             }
@@ -168,7 +169,7 @@ pub(super) fn error_of(answer: &Value) -> String {
     answer["error"].as_str().unwrap_or("the simulator refuses without a word").to_owned()
 }
 
-/// An answer that has to be good.
+/// Sends a request and returns the JSON of a successful answer.
 pub(super) async fn expect(client: &Client, method: Method, path: &str, body: Option<Value>) -> Result<Value, Failure> {
     let (status, answer) = client.ask(method, path, body).await?;
     if status.is_success() { Ok(answer) } else { Err(Failure::Found(error_of(&answer))) }
@@ -179,7 +180,7 @@ struct Calls {
     calls: Vec<EffectLine>,
 }
 
-/// `stowage-sim calls`.
+/// Runs `stowage-sim calls`.
 pub(super) fn calls(args: &CallsArgs) -> Result<(), Failure> {
     block_on(async {
         let client = args.simulator.client()?;
@@ -202,7 +203,7 @@ pub(super) fn calls(args: &CallsArgs) -> Result<(), Failure> {
     })
 }
 
-/// One line for a call.
+/// Prints one line for a call.
 fn print_call(call: &EffectLine, output: Output) -> Result<(), Failure> {
     let line = match output {
         Output::Json => serde_json::to_string(call).map_err(|error| error.to_string())?,
@@ -216,7 +217,7 @@ fn print_call(call: &EffectLine, output: Output) -> Result<(), Failure> {
     Ok(printed(writeln!(out, "{line}").and_then(|()| out.flush()))?)
 }
 
-/// `stowage-sim fault`.
+/// Runs `stowage-sim fault`.
 pub(super) fn fault(command: &FaultCommand) -> Result<(), Failure> {
     let (simulator, method, body) = match command {
         FaultCommand::Add { plan, simulator } => (simulator, Method::POST, Some(json!({"plan": plan}))),
@@ -229,7 +230,7 @@ pub(super) fn fault(command: &FaultCommand) -> Result<(), Failure> {
     Ok(printed(writeln!(io::stdout(), "{text}"))?)
 }
 
-/// `stowage-sim clock`.
+/// Runs `stowage-sim clock`.
 pub(super) fn clock(command: &ClockCommand) -> Result<(), Failure> {
     let answer = block_on(async {
         match command {
@@ -248,7 +249,7 @@ pub(super) fn clock(command: &ClockCommand) -> Result<(), Failure> {
     Ok(printed(writeln!(io::stdout(), "{now}, {ahead} s ahead of this machine"))?)
 }
 
-/// A span in whole seconds; a day has 24 hours.
+/// Returns a span in whole seconds; a day has 24 hours.
 fn seconds(by: &Span) -> Result<u32, Failure> {
     let total = by.total((Unit::Second, SpanRelativeTo::days_are_24_hours()));
     let total = total.map_err(|error| Failure::Usage(format!("{by:#} can't be told in seconds: {error}")))?;

@@ -30,19 +30,19 @@ RUST_LOG says how much is told on stderr; warnings by default.
 
 Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not serve, said in one sentence on stderr; 2 wrong usage.";
 
-/// What to serve.
+/// The part to serve.
 #[derive(Debug, Subcommand)]
 pub(super) enum ServeCommand {
-    /// A simulated S3 store with one account, in memory.
+    /// Serve a simulated S3 store with one account, in memory.
     #[command(after_long_help = EXAMPLES)]
     Store(StoreArgs),
-    /// Faults between an operator and a real API server and store.
+    /// Serve a proxy that injects faults between an operator and a real API server and store.
     ///
-    /// The operator is given a kubeconfig with the proxy's address for a server, http:// and a
-    /// bearer token, which goes on to the API server; and an S3Backend whose endpoint is the
-    /// proxy's other address. Credentials that the proxy finds in its own kubeconfig are not used.
-    /// Every call is numbered, and meets the fault that the plan has for it; but not those to the
-    /// store that are signed with a key of --unnumbered-key.
+    /// The operator needs a kubeconfig with the proxy's http:// address as server and with a bearer
+    /// token, which is passed on to the API server, and an S3Backend with the proxy's other address
+    /// as endpoint. Credentials in the proxy's own kubeconfig are not used. Every call gets a
+    /// number and the fault that the plan has for it, except calls to the store that are signed
+    /// with a key of --unnumbered-key.
     #[command(after_long_help = PROXY_HELP)]
     Proxy(ProxyArgs),
 }
@@ -65,13 +65,14 @@ Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not serve, said in one sent
 
 #[derive(Debug, Args)]
 pub(super) struct StoreArgs {
-    /// Address to serve S3 on; with port 0 any that is free.
+    /// Address to serve S3 on; port 0 takes any free port.
     #[arg(long, env = "STOWAGE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9000")]
     address: SocketAddr,
     #[command(flatten)]
     keys: Keys,
-    /// A further key of the same account, so that the log tells who asked; repeatable, or separated
-    /// by commas. Better given as a variable.
+    /// A further key of the same account, so that the log shows which client sent a request;
+    /// repeatable, or separated by commas. Prefer the environment variable: arguments are visible
+    /// to other users.
     #[arg(long, env = "STOWAGE_FURTHER_KEY", value_name = "ID=SECRET", hide_env_values = true, value_delimiter = ',', value_parser = further_key)]
     further_key: Vec<FurtherKey>,
     #[command(flatten)]
@@ -97,7 +98,8 @@ struct Keys {
     /// Access key id of the store's account.
     #[arg(long, env = "STOWAGE_ACCESS_KEY", value_name = "ID", default_value = ADMIN_ACCESS_KEY)]
     access_key: String,
-    /// Its secret key; better given as a variable, arguments can be seen by others.
+    /// Secret key of the store's account. Prefer the environment variable: arguments are visible to
+    /// other users.
     #[arg(long, env = "STOWAGE_SECRET_KEY", value_name = "KEY", hide_env_values = true, default_value = ADMIN_SECRET_KEY)]
     secret_key: String,
     /// Region of the store.
@@ -107,7 +109,7 @@ struct Keys {
 
 #[derive(Debug, Args)]
 struct LogArgs {
-    /// Append a line of JSON to this file for each request {at, who, operation, bucket, key,
+    /// Append a line of JSON to this file for each request: {at, who, operation, bucket, key,
     /// status}; - is stdout.
     #[arg(long, env = "STOWAGE_REQUEST_LOG", value_name = "FILE")]
     request_log: Option<PathBuf>,
@@ -115,7 +117,7 @@ struct LogArgs {
 
 #[derive(Debug, Args)]
 struct ClusterArgs {
-    /// Kubeconfig file; without it and --context, the pod's service account is used.
+    /// Kubeconfig file; without it and without --context, the pod's service account is used.
     #[arg(long, env = "STOWAGE_KUBECONFIG", value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig, if not its current one.
@@ -136,14 +138,14 @@ pub(super) struct ProxyArgs {
     /// Address to serve the store on.
     #[arg(long, env = "STOWAGE_S3_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9001")]
     s3_address: SocketAddr,
-    /// An access key id whose calls to the store pass without a number and without a fault, as the
-    /// gateway's; repeatable, or separated by commas.
+    /// An access key id whose calls to the store get no number and no fault, such as the gateway's;
+    /// repeatable, or separated by commas.
     #[arg(long, env = "STOWAGE_UNNUMBERED_KEY", value_name = "ID", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     unnumbered_key: Vec<String>,
     /// Address of the admin API.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9002")]
     admin_address: SocketAddr,
-    /// Faults to begin with, as `stowage-proof replay` takes them; none by default.
+    /// Initial faults, in the syntax of `stowage-proof replay`; none by default.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = |text: &str| text.parse::<Plan>())]
     plan: Plan,
 }
@@ -157,9 +159,9 @@ fn further_key(text: &str) -> Result<FurtherKey, String> {
     }
 }
 
-/// Serves until it is told to stop.
+/// Serves until the process is terminated.
 pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
-    // s3s calls every refusal an error; who asks for them reads the request log.
+    // s3s logs every refusal as an error; refusals are in the request log instead.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -168,7 +170,8 @@ pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
             ServeCommand::Store(args) => store(args).await?,
             ServeCommand::Proxy(args) => proxy(args).await?,
         };
-        // Who has read that it serves may tell it to stop at once.
+        // Listen for signals first: a reader of the announcement may terminate this process at
+        // once.
         let terminated = terminated();
         announce(&serving)?;
         terminated.await;
@@ -178,7 +181,7 @@ pub(super) fn run_serve(command: ServeCommand) -> Result<(), String> {
     })
 }
 
-/// Servers by what they serve.
+/// Servers with the names of what they serve.
 type Serving = Vec<(&'static str, Server)>;
 
 async fn store(args: StoreArgs) -> Result<Serving, String> {
@@ -210,7 +213,7 @@ fn taken(address: SocketAddr, error: &io::Error) -> String {
     format!("can't serve at {address}: {error}")
 }
 
-/// Where the cluster is, and how it is spoken to.
+/// Returns the address and the credentials of the cluster.
 async fn cluster(args: &ClusterArgs) -> Result<kube::Config, String> {
     if args.kubeconfig.is_none() && args.context.is_none() {
         return kube::Config::incluster().map_err(|error| {
@@ -232,7 +235,7 @@ fn request_log(file: Option<&Path>) -> Result<RequestLog, String> {
     }
 }
 
-/// Says that everything is served, in one line.
+/// Announces on stdout that everything is served, in one line.
 fn announce(serving: &Serving) -> Result<(), String> {
     let parts: Vec<String> = serving.iter().map(|(what, server)| format!("{what}={}", server.url())).collect();
     let mut out = io::stdout();

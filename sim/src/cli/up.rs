@@ -37,65 +37,65 @@ Exit codes: 0 ended by SIGTERM or SIGINT; 1 it could not start, or --on-ready fa
 
 #[derive(Debug, Args)]
 pub(super) struct UpArgs {
-    /// Manifests to apply at the start: files, directories, - for standard input; repeatable. With
-    /// an S3Backend among them there is no other one.
+    /// Manifests to apply at the start: files, directories, or - for standard input; repeatable. If
+    /// they contain an S3Backend, the default backend is not created.
     #[arg(short, long = "filename", env = "STOWAGE_FILENAME", value_name = "FILE", num_args = 1..)]
     filename: Vec<PathBuf>,
-    /// Command for a shell, run once everything is served, with KUBECONFIG and STOWAGE_SIM set. If
-    /// it fails, the simulator ends.
+    /// Shell command to run once everything is served, with KUBECONFIG and STOWAGE_SIM set. If it
+    /// fails, the simulator exits.
     #[arg(long, env = "STOWAGE_ON_READY", value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
     on_ready: Option<String>,
-    /// Leave the operator out: run one of your own with the kubeconfig.
+    /// Don't run the operator; run your own with the kubeconfig.
     #[arg(long, env = "STOWAGE_NO_OPERATOR", value_parser = BoolishValueParser::new())]
     no_operator: bool,
     /// Serve ObjectBucketClaims too, with a storage class `buckets` for the first backend.
     #[arg(long, env = "STOWAGE_OBC", value_parser = BoolishValueParser::new())]
     obc: bool,
-    /// What becomes of Deployments, StatefulSets and Jobs, of which nothing runs: `kept` as they
-    /// are, or told to be `ready`, so that `helm --wait` comes to an end.
+    /// Handling of Deployments, StatefulSets and Jobs, which don't run: `kept` unchanged, or marked
+    /// as `ready`, so that `helm --wait` returns.
     #[arg(long, env = "STOWAGE_WORKLOADS", value_name = "HOW", default_value = "kept")]
     workloads: Workloads,
-    /// Go by roles and their bindings: `kubectl --as somebody` may do what these say. Without it
-    /// everybody may do everything.
+    /// Authorize requests by RBAC: `kubectl --as` is limited to what the user's roles and bindings
+    /// allow. Without it every user may do everything.
     #[arg(long, env = "STOWAGE_RBAC", value_parser = BoolishValueParser::new())]
     rbac: bool,
-    /// Directory in which everything outlives the end of the process, however that comes; made if
-    /// it isn't there. Without it everything is in memory and gone with the process.
+    /// Directory to keep all state in, even if the process crashes; created if it doesn't exist.
+    /// Without it all state is in memory and lost when the process ends.
     #[arg(long, env = "STOWAGE_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
-    /// File to write the kubeconfig to; no other kubeconfig is touched.
+    /// File to write the kubeconfig to; no other kubeconfig is changed.
     #[arg(long, env = "STOWAGE_KUBECONFIG_OUT", value_name = "FILE", default_value = KUBECONFIG)]
     kubeconfig_out: PathBuf,
     #[command(flatten, next_help_heading = "Addresses, with port 0 for any that is free")]
     addresses: Addresses,
-    /// What to print once everything is served: a line for people, or one of JSON.
+    /// Output format once everything is served: a line of text for people, or one of JSON.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Workloads {
-    /// As they are.
+    /// Unchanged.
     Kept,
-    /// Told to be ready.
+    /// Marked as ready.
     Ready,
 }
 
 #[derive(Debug, Args)]
 struct Addresses {
-    /// Of the Kubernetes API.
+    /// Address of the Kubernetes API.
     #[arg(long, env = "STOWAGE_KUBE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
     kube_address: SocketAddr,
-    /// Of the gateway, which tenants use.
+    /// Address of the gateway, which tenants use.
     #[arg(long, env = "STOWAGE_S3_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9000")]
     s3_address: SocketAddr,
-    /// Of the store behind the gateway.
+    /// Address of the store behind the gateway.
     #[arg(long, env = "STOWAGE_STORE_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9001")]
     store_address: SocketAddr,
-    /// Of the admin API, which the other commands use.
+    /// Address of the admin API, which the other commands use.
     #[arg(long, env = "STOWAGE_ADMIN_ADDRESS", value_name = "ADDRESS", default_value = "127.0.0.1:9002")]
     admin_address: SocketAddr,
-    /// Take addresses that other machines reach. Who reaches them has all that there is.
+    /// Allow addresses that other machines can reach. Anyone who can reach them has full access.
     #[arg(long, env = "STOWAGE_SERVE_OTHERS", value_parser = BoolishValueParser::new())]
     serve_others: bool,
 }
@@ -113,7 +113,7 @@ impl Addresses {
     }
 }
 
-/// Runs a simulator until it is told to stop.
+/// Runs a simulator until the process is terminated.
 pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,s3s=off"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false).init();
@@ -130,12 +130,13 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     let runtime = runtime.map_err(|error| format!("can't start: {error}"))?;
     runtime.block_on(async {
         let up = Up::start(options).await?;
-        // Who has read that it serves may tell it to stop at once.
+        // Listen for signals first: a reader of the announcement may terminate this process at
+        // once.
         let terminated = terminated();
         announce(up.served(), args.output)?;
         let outcome = tokio::select! {
             outcome = until_the_end(terminated, args.on_ready, up.served()) => outcome,
-            // Nobody can be answered any more.
+            // Without its data the simulator can't answer requests any more.
             why = up.failure() => return Err(Failure::Found(why)),
         };
         up.stop().await;
@@ -143,7 +144,7 @@ pub(super) fn run(args: UpArgs) -> Result<(), Failure> {
     })
 }
 
-/// Waits for the end, which a command that fails brings about as well.
+/// Waits for termination, or for a failure of the `--on-ready` command.
 async fn until_the_end(
     terminated: impl Future<Output = ()>,
     on_ready: Option<String>,
@@ -160,7 +161,7 @@ async fn until_the_end(
     Ok(())
 }
 
-/// Runs the user's command.
+/// Runs the `--on-ready` command.
 async fn ready(command: &str, served: &Served) -> Result<(), String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).env("KUBECONFIG", &served.kubeconfig).env("STOWAGE_SIM", &served.admin);
@@ -172,7 +173,7 @@ async fn ready(command: &str, served: &Served) -> Result<(), String> {
     }
 }
 
-/// Says that everything is served, in one line.
+/// Announces on stdout that everything is served, in one line.
 fn announce(served: &Served, output: Output) -> Result<(), String> {
     let line = match output {
         Output::Text => format!(

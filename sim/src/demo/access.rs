@@ -1,4 +1,4 @@
-//! The middle of the tour: what tenants can do with their Secrets, and what not.
+//! The middle of the tour: what the credentials of tenants allow, and what they don't.
 
 use k8s_openapi::api::core::v1::Secret;
 use stowage_operator::api::{BucketClaim, ClaimRef};
@@ -12,15 +12,15 @@ use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
 
-/// Key of the object that each tenant stores.
+/// Key of the object that each tenant writes.
 pub(super) const KEY: &str = "hello.txt";
 
-/// What stands in it.
+/// Returns the content of that object.
 pub(super) fn greeting(claim: &ClaimRef) -> String {
     format!("hello from {claim}")
 }
 
-/// Makes a client of each Secret, and says what is in the first: its fields, not their values.
+/// Creates a client from each Secret. Reports the fields of the first one, without their values.
 pub(super) fn connection_secrets<S>(tour: &mut Tour<S>) -> Finding {
     let claims = views::claims(&tour.world);
     for claim in claims.iter().filter(|claim| views::is_bound(claim)) {
@@ -32,7 +32,7 @@ pub(super) fn connection_secrets<S>(tour: &mut Tour<S>) -> Finding {
     Ok(format!("Secret {} has {fields}", tenant.secret_place()))
 }
 
-/// Name and content of the Secret that a claim is bound to.
+/// Returns the name and the content of the Secret that a claim is bound to.
 fn bound_secret(world: &World, claim: &BucketClaim) -> Result<(String, Secret), String> {
     let at = views::place(claim);
     let name = claim.status.as_ref().and_then(|status| status.bound_secret_name.clone()).unwrap_or_default();
@@ -41,16 +41,16 @@ fn bound_secret(world: &World, claim: &BucketClaim) -> Result<(String, Secret), 
     Ok((name, secret))
 }
 
-/// Who works with nothing but the Secret of a bound claim.
+/// Creates a tenant from the Secret of a bound claim alone.
 ///
 /// # Errors
-/// With what is missing.
+/// Returns a message about what is missing.
 pub(super) fn new_tenant(world: &World, claim: &BucketClaim) -> Result<Tenant, String> {
     let (name, secret) = bound_secret(world, claim)?;
     Tenant::new(views::place(claim), &name, &secret, world.tenant_http(), world.tenants_time())
 }
 
-/// Each tenant stores an object, reads it back and lists its bucket.
+/// Has each tenant write an object, read it back and list its bucket.
 pub(super) async fn put_get_list<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let mut table = Table::new(&["CREDENTIALS FROM", "BUCKET", "PUT", "GET", "LIST"]);
     let mut ok = true;
@@ -77,7 +77,7 @@ pub(super) async fn put_get_list<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: 
     }
 }
 
-/// What an answer says; success in the given words.
+/// Describes an answer; `success` describes a successful one.
 pub(super) fn said<T>(answer: &TenantResult<T>, success: impl FnOnce(&T) -> String) -> String {
     match answer {
         Ok(value) => success(value),
@@ -85,13 +85,13 @@ pub(super) fn said<T>(answer: &TenantResult<T>, success: impl FnOnce(&T) -> Stri
     }
 }
 
-/// A cell that shows whether it is as it should be.
+/// Returns a cell with a tone for success or failure.
 pub(super) fn toned(text: String, ok: bool) -> Span {
     Span::new(if ok { Tone::Good } else { Tone::Bad }, text)
 }
 
-/// The first tenant tries the bucket of another claim, in another namespace if there is one, else
-/// one that may not even exist: the answer is the same.
+/// Has the first tenant access the bucket of another claim, from another namespace if possible, or
+/// else a bucket that may not exist. The answer is the same in all cases.
 pub(super) async fn neighbour_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -> Finding {
     let tenant = tour.tenants.first().ok_or("there is no tenant")?;
     let others = || tour.tenants.iter().filter(|other| other.bucket != tenant.bucket);
@@ -104,7 +104,7 @@ pub(super) async fn neighbour_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -
     all_denied(&format!("the key of {} on bucket {bucket}", tenant.claim), &answers)
 }
 
-/// The first tenant tries to delete its own bucket, and to make another.
+/// Has the first tenant try to delete its own bucket and to create another one.
 pub(super) async fn administration_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -> Finding {
     let tenant = tour.tenants.first().ok_or("there is no tenant")?;
     let delete = tenant.delete_bucket(&tenant.bucket).await;
@@ -113,7 +113,7 @@ pub(super) async fn administration_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<
     all_denied(&format!("the key of {} on its own bucket and a new one", tenant.claim), &answers)
 }
 
-/// Whether an answer says that the key does not open this.
+/// True if an answer is `AccessDenied`.
 pub(super) fn denied<T>(answer: &TenantResult<T>) -> bool {
     matches!(answer, Err(Refused { code, .. }) if code == "AccessDenied")
 }
@@ -124,7 +124,7 @@ fn all_denied(what: &str, answers: &[(&str, TenantResult<()>)]) -> Finding {
     if answers.iter().all(|(_, answer)| denied(answer)) { Ok(told) } else { Err(told) }
 }
 
-/// Whether an answer says that the key is unknown to the gateway.
+/// True if an answer is `InvalidAccessKeyId`: the gateway doesn't know the key.
 pub(super) fn key_is_unknown<T>(answer: &TenantResult<T>) -> bool {
     matches!(answer, Err(Refused { code, .. }) if code == "InvalidAccessKeyId")
 }

@@ -1,4 +1,4 @@
-//! Claims that want the same bucket, and those that got none.
+//! Claims that want the same bucket, and claims without a bucket.
 
 use kube::ResourceExt;
 use stowage_operator::api::{BucketClaim, ClaimRef, NameTemplate};
@@ -6,18 +6,18 @@ use stowage_world::World;
 
 use super::views;
 
-/// Two claims that came to the same bucket.
+/// Two claims that request the same bucket.
 pub(super) struct Conflict {
-    /// The one that has it.
+    /// The claim that holds it.
     pub(super) holder: ClaimRef,
-    /// The one that has not.
+    /// The claim that doesn't.
     pub(super) loser: ClaimRef,
     /// The bucket.
     pub(super) bucket: String,
 }
 
 impl Conflict {
-    /// The first claim that lost its name to another, and that other one.
+    /// Returns the first claim whose bucket is held by another claim, and that claim.
     pub(super) fn first(world: &World) -> Option<Self> {
         let claims = views::claims(world);
         let mut losers = claims.iter().filter(|claim| lost_its_name(claim));
@@ -31,17 +31,17 @@ impl Conflict {
     }
 }
 
-/// Whether a claim's name is held by another.
+/// True if another claim holds the bucket that this claim wants.
 pub(super) fn lost_its_name(claim: &BucketClaim) -> bool {
     views::ready(claim).is_some_and(|ready| ready.reason == "BucketNameConflict")
 }
 
-/// Claims that are not bound, those aside that lost their name.
+/// Returns the claims that are not bound, without those that lost a name conflict.
 pub(super) fn others_unbound(world: &World) -> impl Iterator<Item = BucketClaim> {
     views::claims(world).into_iter().filter(|claim| !views::is_bound(claim) && !lost_its_name(claim))
 }
 
-/// The bucket that a claim asks for, by its own words or by its backend's template.
+/// Returns the bucket that a claim requests, by its spec or by its backend's template.
 fn wanted_bucket(world: &World, claim: &BucketClaim) -> Option<String> {
     if let Some(name) = &claim.spec.bucket_name {
         return Some(name.clone());

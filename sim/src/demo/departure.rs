@@ -1,5 +1,5 @@
-//! A claim is deleted and its bucket retained, as is the default; the claim comes back and finds
-//! it.
+//! A claim is deleted and its bucket retained, which is the default. Then the claim is created
+//! again and gets the bucket back.
 
 use kube::ResourceExt;
 use s3_sim::Store;
@@ -14,7 +14,7 @@ use super::step::{DemoStep, Finding, Page};
 use super::tour::Tour;
 use super::views;
 
-/// A claim that is about to go, and its bucket.
+/// A claim to be deleted, and its bucket.
 pub(super) struct Leaving {
     pub(super) claim: ClaimRef,
     pub(super) bucket: String,
@@ -23,7 +23,7 @@ pub(super) struct Leaving {
 }
 
 impl Leaving {
-    /// A claim that is bound, and its bucket.
+    /// Returns a bound claim and its bucket; `None` if the claim isn't bound.
     pub(super) fn of(claim: &BucketClaim) -> Option<Self> {
         let status = claim.status.as_ref().filter(|_| views::is_bound(claim))?;
         let backend = status.backend.as_ref()?;
@@ -35,14 +35,14 @@ impl Leaving {
         })
     }
 
-    /// The store that the bucket is in, as its owner sees it.
+    /// Returns the store with the bucket, for direct access as its owner.
     pub(super) fn store<S>(&self, tour: &Tour<S>) -> Result<Store, String> {
         tour.world.store_at(&self.endpoint).ok_or_else(|| format!("there is no store at {}", self.endpoint))
     }
 }
 
-/// The claim to delete: this one, else the last that is bound; only one whose bucket is to be
-/// retained.
+/// Returns the claim to delete: the preferred one, else the last one. Only bound claims with the
+/// policy `Retain` are considered.
 pub(super) fn retaining<S>(tour: &Tour<S>, preferred: Option<&ClaimRef>) -> Option<Leaving> {
     let mut claims = views::claims(&tour.world);
     claims.retain(|claim| claim.spec.deletion_policy == DeletionPolicy::Retain.into() && views::is_bound(claim));
@@ -64,7 +64,7 @@ pub(super) async fn claim_deleted<S: FnMut(&DemoStep)>(
     }
 }
 
-/// Tries the key that the claim had, from a copy of the Secret that is gone.
+/// Tries the old key of the claim, from a copy of its deleted Secret.
 pub(super) async fn old_key_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, leaving: &Leaving) -> Finding {
     let tenant = tour.tenants.iter().find(|tenant| tenant.claim == leaving.claim);
     let tenant = tenant.ok_or_else(|| format!("{} never had a key", leaving.claim))?;
@@ -73,7 +73,7 @@ pub(super) async fn old_key_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, lea
     if key_is_unknown(&got) { Ok(told) } else { Err(told) }
 }
 
-/// Looks into the store, as its owner.
+/// Looks into the store as its owner.
 pub(super) fn bucket_retained<S>(tour: &Tour<S>, leaving: &Leaving) -> Finding {
     let bucket = &leaving.bucket;
     let store = leaving.store(tour)?;
@@ -88,8 +88,9 @@ pub(super) fn bucket_retained<S>(tour: &Tour<S>, leaving: &Leaving) -> Finding {
     }
 }
 
-/// The claim that had lost the name was woken. That the name is free doesn't make the bucket its
-/// own: the tags on it still name the claim that it was made for.
+/// Shows that the claim that had lost the name conflict was reconciled again. Although the name is
+/// free now, the bucket is not given to it: the tags still name the claim that the bucket was
+/// created for.
 pub(super) fn loser_woken<S>(tour: &Tour<S>, conflict: &Conflict) -> Finding {
     let Conflict { holder, loser, bucket } = conflict;
     let claim = views::claim(&tour.world, loser).ok_or_else(|| format!("{loser} is gone"))?;
@@ -104,15 +105,15 @@ pub(super) fn loser_woken<S>(tour: &Tour<S>, conflict: &Conflict) -> Finding {
     }
 }
 
-/// Whether a claim made again under the same name may take over what it left behind.
+/// True if a claim that is created again under the same name may adopt its old bucket.
 pub(super) fn may_return<S>(tour: &Tour<S>, leaving: &Leaving) -> bool {
     let backends = views::backends(&tour.world);
     let backend = backends.iter().find(|backend| backend.name_any() == leaving.backend);
     backend.is_some_and(|backend| backend.spec.adoption_policy != AdoptionPolicy::Never)
 }
 
-/// Applies the deleted claim again, once nobody else waits for its name: the tags say that the
-/// bucket was its own.
+/// Applies the deleted claim again, after deleting the claim that waits for the same bucket. The
+/// tags prove that the bucket belongs to it.
 pub(super) async fn bucket_returned<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,

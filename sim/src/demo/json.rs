@@ -1,11 +1,11 @@
-//! The tour for machines: one document (spec §5). Fields may be added, never renamed.
+//! The tour as one JSON document for machines (spec §5). Fields may be added, never renamed.
 
 use serde_json::{Value, json};
 
 use super::step::{DemoReport, DemoStep};
 
-/// The document: `steps` of `name`, `ok`, `millis` and `detail`; `kubernetes_writes` and `s3_calls`
-/// of the operator; `millis` altogether.
+/// Returns the document: `steps` with `name`, `ok`, `millis` and `detail`; `kubernetes_writes` and
+/// `s3_calls` of the operator; `millis` of the whole tour.
 pub fn document(report: &DemoReport) -> Value {
     let step =
         |step: &DemoStep| json!({"name": step.name, "ok": step.ok, "millis": step.millis, "detail": step.detail});

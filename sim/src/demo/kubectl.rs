@@ -1,5 +1,5 @@
-//! What the tour does to the cluster, as users do it with kubectl: each command is shown before it
-//! is carried out.
+//! Changes that the tour makes to the cluster, as users make them with kubectl. Each command is
+//! shown before it runs.
 
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -10,10 +10,10 @@ use terminal::{Span, Tone};
 
 use super::step::Page;
 
-/// `kubectl apply` of documents, one after the other; `applied` is awaited after each.
+/// Applies documents one after the other, as `kubectl apply` does, and awaits `applied` after each.
 ///
 /// # Errors
-/// With the server's words, and where the document stands that it refused.
+/// Returns the server's message with the position of the document that it refused.
 pub(super) async fn apply_all<'a>(
     world: &World,
     page: &mut Page,
@@ -32,10 +32,10 @@ pub(super) async fn apply_all<'a>(
     Ok(documents.len())
 }
 
-/// `kubectl delete` of a claim, without waiting for the operator to let it go.
+/// Deletes a claim, as `kubectl delete` does, without waiting for its finalizer.
 ///
 /// # Errors
-/// With one sentence.
+/// Returns one sentence.
 pub(super) async fn delete(world: &World, page: &mut Page, claim: &ClaimRef) -> Result<(), String> {
     let ClaimRef { namespace, name } = claim;
     page.command(format!("kubectl delete bucketclaim {name} -n {namespace} --wait=false"));
@@ -43,10 +43,10 @@ pub(super) async fn delete(world: &World, page: &mut Page, claim: &ClaimRef) -> 
     deleted.map(drop).map_err(|error| format!("{claim} can't be deleted: {error}"))
 }
 
-/// `kubectl patch` of a claim's spec.
+/// Patches a claim's spec, as `kubectl patch` does.
 ///
 /// # Errors
-/// With one sentence.
+/// Returns one sentence.
 pub(super) async fn patch_spec(world: &World, page: &mut Page, claim: &ClaimRef, spec: &Value) -> Result<(), String> {
     let ClaimRef { namespace, name } = claim;
     let patch = json!({ "spec": spec });
@@ -55,10 +55,10 @@ pub(super) async fn patch_spec(world: &World, page: &mut Page, claim: &ClaimRef,
     merge(world, claim, &patch).await
 }
 
-/// `kubectl annotate` of a claim.
+/// Annotates a claim, as `kubectl annotate` does.
 ///
 /// # Errors
-/// With one sentence.
+/// Returns one sentence.
 pub(super) async fn annotate(
     world: &World,
     page: &mut Page,
@@ -81,12 +81,12 @@ fn claims_in(world: &World, namespace: &str) -> Api<BucketClaim> {
     Api::namespaced(world.kube(), namespace)
 }
 
-/// Whether a document is a claim.
+/// True if a document is a claim.
 pub(super) fn is_claim(document: &Document) -> bool {
     document.object.types.as_ref().is_some_and(|types| types.kind == "BucketClaim")
 }
 
-/// Whether a document is this claim.
+/// True if a document is this claim.
 pub(super) fn is_this_claim(document: &Document, claim: &ClaimRef) -> bool {
     let namespace = document.object.namespace();
     is_claim(document)

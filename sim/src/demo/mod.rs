@@ -1,8 +1,8 @@
-//! The guided tour (spec §5, `stowage-sim demo`): a world, manifests applied to it, and what a user
-//! would see.
+//! The guided tour (spec §5, `stowage-sim demo`): a simulated world, manifests applied to it, and
+//! the output that a user would see.
 //!
-//! [`run`] takes the tour and gives its steps as data; [`text`] and [`json`] render them. The tour
-//! only looks at the world as people can: tenants through the Kubernetes API and the gateway,
+//! [`run`] takes the tour and returns its steps as data; [`text`] and [`json`] render them. The
+//! tour looks at the world only as people can: tenants through the Kubernetes API and the gateway,
 //! administrators into the operator's namespace, the store's owner into the store.
 
 mod access;
@@ -33,11 +33,11 @@ use stowage_world::determinism::run_seeded;
 use stowage_world::{Accesses, BackendStore, Document, Options, World};
 use tour::Tour;
 
-/// Seed of the tour: every one is the same.
+/// Seed of the tour: every run is the same.
 const SEED: u64 = 1;
 
-/// Takes the tour; `seen` is told of each step as it ends. Manifests that can't be read, or are
-/// refused, fail its first steps.
+/// Takes the tour; `seen` is called with each step as it ends. If manifests can't be read or are
+/// refused, the first steps fail.
 pub fn run(source: &Source, seen: impl FnMut(&DemoStep) + Send) -> DemoReport {
     let began = Instant::now();
     let mut report = match source.read() {

@@ -1,5 +1,5 @@
-//! Claims that would have their buckets deleted (`deletionPolicy: Delete`): which go, which wait,
-//! and which stay.
+//! Deletion of claims with `deletionPolicy: Delete`: which buckets are deleted, which claims wait,
+//! and which buckets are kept.
 
 use futures::StreamExt;
 use kube::Api;
@@ -20,26 +20,26 @@ use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
 
-/// Objects that the operator deletes from a bucket in one pass: few, so that there is progress to
-/// be seen.
+/// Number of objects that the operator deletes from a bucket in one pass: few, so that the tour can
+/// show the progress.
 pub(super) const PURGE_SLICE: u32 = 10;
 
-/// Objects that the tenant makes for the forced deletion to remove; each is overwritten once, every
-/// third deleted.
+/// Number of objects that the tenant creates for the forced deletion. Each is overwritten once, and
+/// every third is deleted.
 const OBJECTS: usize = 9;
 
-/// How a bucket with `deletionPolicy: Delete` may end.
+/// The possible outcomes for a bucket with `deletionPolicy: Delete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Made for the claim, without `forceDelete`: not while there is something in it.
+    /// Created for the claim, without `forceDelete`: not deleted unless it is empty.
     OnlyEmpty,
-    /// Made for the claim, with `forceDelete`: with all that is in it.
+    /// Created for the claim, with `forceDelete`: deleted with its content.
     Emptied,
-    /// Taken over: never.
+    /// Adopted: never deleted.
     Kept,
 }
 
-/// The first bound claim whose bucket would end so.
+/// Returns the first bound claim with this outcome.
 pub(super) fn ending<S>(tour: &Tour<S>, end: End) -> Option<Leaving> {
     let ends_so = |claim: &BucketClaim| {
         let adopted = claim.status.as_ref().is_some_and(|status| status.bucket_origin == Some(BucketOrigin::Adopted));
@@ -54,7 +54,7 @@ pub(super) fn ending<S>(tour: &Tour<S>, end: End) -> Option<Leaving> {
     claims.iter().filter(|claim| ends_so(claim)).find_map(Leaving::of)
 }
 
-/// A bucket that is not empty keeps its claim.
+/// Shows that a claim isn't deleted while its bucket isn't empty.
 pub(super) async fn deletion_refused<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,
@@ -72,7 +72,7 @@ pub(super) async fn deletion_refused<S: FnMut(&DemoStep)>(
     Ok(format!("{} holds objects, so its claim waits and says how to go on", leaving.bucket))
 }
 
-/// The way out that the message names: the claim goes, the bucket stays.
+/// Follows the advice of the condition's message: the claim is deleted, and the bucket stays.
 pub(super) async fn let_go<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, leaving: &Leaving) -> Finding {
     let spec = json!({"deletionPolicy": "Retain", "forceDelete": false});
     kubectl::patch_spec(&tour.world, page, &leaving.claim, &spec).await?;
@@ -85,7 +85,7 @@ pub(super) async fn let_go<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut P
     }
 }
 
-/// A bucket is emptied, of whatever may be in one, and deleted.
+/// Shows that a bucket with versions, delete markers and uploads is emptied and deleted.
 pub(super) async fn forced_deletion<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,
@@ -118,8 +118,8 @@ pub(super) async fn forced_deletion<S: FnMut(&DemoStep)>(
     Ok(format!("{} is gone, and {} with the {all} versions, markers and uploads in it", leaving.claim, leaving.bucket))
 }
 
-/// The tenant fills its bucket: where there are versions, with versions and delete markers; and it
-/// begins an upload that nobody finishes.
+/// Has the tenant fill its bucket with objects, overwrite and delete some (in a versioned bucket
+/// this leaves versions and delete markers), and begin an upload that is never completed.
 async fn fill(tenant: &Tenant) -> Result<(), String> {
     let failed = |refused| format!("{} can't fill its bucket: {refused}", tenant.claim);
     let bucket = &tenant.bucket;
@@ -141,7 +141,7 @@ fn content_table(bucket: &str, content: &BucketSnapshot) -> Table {
     table
 }
 
-/// What `status.purge` of a claim says from now on.
+/// Returns the values of `status.purge` of a claim from now on.
 fn watch_progress(world: &World, claim: &ClaimRef) -> mpsc::UnboundedReceiver<i64> {
     let (sender, receiver) = mpsc::unbounded_channel();
     let api: Api<BucketClaim> = Api::namespaced(world.kube(), &claim.namespace);
@@ -150,7 +150,7 @@ fn watch_progress(world: &World, claim: &ClaimRef) -> mpsc::UnboundedReceiver<i6
         let mut changes = std::pin::pin!(watcher(api, only).default_backoff().touched_objects());
         while let Some(change) = changes.next().await {
             let purge = change.ok().and_then(|claim| claim.status?.purge);
-            // Errors are retried by the watcher; it ends when nobody listens any more.
+            // Errors are retried by the watcher. It ends once the receiver is dropped.
             if purge.map_or(sender.is_closed(), |purge| sender.send(purge.objects_deleted).is_err()) {
                 return;
             }
@@ -159,7 +159,7 @@ fn watch_progress(world: &World, claim: &ClaimRef) -> mpsc::UnboundedReceiver<i6
     receiver
 }
 
-/// A bucket that was there before its claim outlives it, whatever the policy says.
+/// Shows that a bucket that is older than its claim is kept, whatever the policy.
 pub(super) async fn adopted_kept<S: FnMut(&DemoStep)>(
     tour: &mut Tour<S>,
     page: &mut Page,
@@ -179,7 +179,7 @@ pub(super) async fn adopted_kept<S: FnMut(&DemoStep)>(
     Ok(format!("{} keeps all that was in it: {}", leaving.bucket, keys.join(", ")))
 }
 
-/// The events on a claim, but for the first ones, which were there before.
+/// Shows the events of a claim, without the first `before` ones.
 fn show_news(world: &World, page: &mut Page, claim: &ClaimRef, before: usize) {
     let events = views::events_on(world, claim);
     page.lines(views::event_table(events.get(before..).unwrap_or_default()).lines(PAGE_WIDTH));

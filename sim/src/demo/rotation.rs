@@ -1,5 +1,6 @@
-//! The key of a tenant is replaced while it works. Its pod reads and writes all the time, with the
-//! key that it last read from its Secret, and reads that again only now and then, as pods do.
+//! Rotation of a tenant's key during its work. A simulated pod reads and writes all the time with
+//! the last key that it read from its Secret. It reads the Secret again only now and then, as pods
+//! do.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -22,27 +23,27 @@ use super::text::PAGE_WIDTH;
 use super::tour::Tour;
 use super::views;
 
-/// Overlaps, in seconds, that the tour can show: long enough for a pod to be given the new key, and
-/// to be sat out.
+/// Overlaps, in seconds, that the tour can show: long enough for the pod to read the new key, and
+/// short enough to wait for.
 const OVERLAPS: RangeInclusive<i32> = 10..=3600;
 
-/// Until a changed Secret has come to a pod, at most.
+/// Maximum time until a changed Secret reaches a pod.
 const REREAD: Duration = Duration::from_secs(60);
 
-/// What a rotation takes besides the overlap: it doesn't begin earlier than a minute after the key
-/// was made, and the old key's Secret is removed a minute after its end.
+/// Time that a rotation takes besides the overlap: it begins at the earliest a minute after the key
+/// was created, and the old key's Secret is deleted a minute after its expiry.
 const MARGIN: Duration = Duration::from_secs(120);
 
-/// How often the pod writes and reads in all that time, about.
+/// Approximate number of times that the pod writes and reads during the rotation.
 const ROUNDS: u32 = 80;
 
-/// A claim whose key can be replaced, and for how long the old one then works on.
+/// A claim whose key can be rotated, and its overlap.
 pub(super) struct Rotating {
     claim: ClaimRef,
     overlap: Duration,
 }
 
-/// The first bound claim that the tour can show it with.
+/// Returns the first bound claim with a suitable overlap.
 pub(super) fn rotating<S>(tour: &Tour<S>) -> Option<Rotating> {
     let overlap = |claim: &BucketClaim| claim.spec.rotation_policy.overlap_seconds;
     let fits = |claim: &BucketClaim| views::is_bound(claim) && OVERLAPS.contains(&overlap(claim));
@@ -51,7 +52,7 @@ pub(super) fn rotating<S>(tour: &Tour<S>) -> Option<Rotating> {
     Some(Rotating { claim: views::place(&claim), overlap })
 }
 
-/// Asks for a rotation while a pod works, and sees it through until the old key is gone.
+/// Requests a rotation while a pod works, and waits until the old key is deleted.
 pub(super) async fn rotation<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, rotating: &Rotating) -> Finding {
     let (world, claim) = (&tour.world, &rotating.claim);
     let over = Cell::new(false);
@@ -82,7 +83,7 @@ pub(super) async fn rotation<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut
     found
 }
 
-/// What came of the requests, and whether the old key had the time that it was promised.
+/// Checks that no request failed, and that the old key worked for the whole overlap.
 fn verdict(rotating: &Rotating, used: [&Used; 2], old: &Window, new: &Window) -> Finding {
     let (claim, overlap) = (&rotating.claim, rotating.overlap.as_secs());
     let requests: u32 = used.iter().map(|used| used.puts + used.gets).sum();
@@ -101,18 +102,18 @@ fn verdict(rotating: &Rotating, used: [&Used; 2], old: &Window, new: &Window) ->
 }
 
 impl Rotating {
-    /// How often the pod is given what its Secret holds.
+    /// Returns the interval at which the pod reads its Secret again.
     fn reread(&self) -> Duration {
         REREAD.min(self.overlap / 4)
     }
 
-    /// How often the pod writes and reads.
+    /// Returns the interval at which the pod writes and reads.
     fn pace(&self) -> Duration {
         (self.overlap + MARGIN) / ROUNDS
     }
 }
 
-/// A key that the pod worked with, and what came of it.
+/// A key that the pod used, and the results of its requests.
 struct Used {
     tenant: Tenant,
     puts: u32,
@@ -120,7 +121,7 @@ struct Used {
     failed: Vec<String>,
 }
 
-/// The pod at work, until it is over.
+/// Runs the pod until the rotation is over.
 async fn work(world: &World, rotating: &Rotating, over: &Cell<bool>) -> Result<Vec<Used>, String> {
     let mut used: Vec<Used> = Vec::new();
     let mut reread = Instant::now();
@@ -141,7 +142,7 @@ async fn work(world: &World, rotating: &Rotating, over: &Cell<bool>) -> Result<V
 }
 
 impl Used {
-    /// Writes something new, and reads it back.
+    /// Writes a new value and reads it back.
     async fn put_and_get(&mut self) {
         let (bucket, key, text) = (&self.tenant.bucket, "pulse.txt", format!("{} {}", self.tenant.key, self.puts));
         self.puts += 1;
@@ -173,14 +174,14 @@ fn tenant_of(world: &World, claim: &ClaimRef) -> Result<Tenant, String> {
     new_tenant(world, &found)
 }
 
-/// When a key works: from when it was made, until its stamp if it has one.
+/// The lifetime of a key: from its creation to its expiry, if it has one.
 struct Window {
     from: Timestamp,
     until: Option<Timestamp>,
 }
 
 impl Window {
-    /// As the key's internal Secret has it.
+    /// Reads the lifetime from the key's internal Secret.
     fn of(world: &World, tenant: &Tenant) -> Result<Self, String> {
         let secret = views::secret(world, OPERATOR_NAMESPACE, &internal_name(tenant));
         let secret = secret.ok_or_else(|| format!("there is no internal Secret of key {}", tenant.short_key()))?;
@@ -194,14 +195,14 @@ fn internal_name(tenant: &Tenant) -> String {
     format!("vc-{}", tenant.key.to_ascii_lowercase())
 }
 
-/// An old key: when it worked, and what it was answered right after.
+/// The lifetime of an old key, and the answer to a request right after its expiry.
 struct Retired {
     window: Window,
     afterwards: TenantResult<String>,
 }
 
-/// Asks for a new key, waits for the end of the old one and tries it once more, and waits until its
-/// Secret is gone.
+/// Requests a new key, waits for the expiry of the old one, tries it once more, and waits until its
+/// Secret is deleted.
 async fn replace(world: &World, page: &mut Page, claim: &ClaimRef) -> Result<Retired, String> {
     let old = tenant_of(world, claim)?;
     let request = world.clock.now().as_second().to_string();
@@ -217,7 +218,7 @@ async fn replace(world: &World, page: &mut Page, claim: &ClaimRef) -> Result<Ret
     Ok(Retired { window, afterwards })
 }
 
-/// Waits until something holds, for as long as it should take at most, and a while.
+/// Waits until a condition is true, for twice the time that it should take at most.
 async fn wait(world: &World, holds: impl Fn(&World) -> bool) -> Result<(), ()> {
     for _ in 0..2 * MARGIN.as_secs() {
         if holds(world) {

@@ -1,20 +1,21 @@
-//! Waiting until the world is at rest.
+//! Waiting until the world is idle.
 
 use std::time::Duration;
 
 use stowage_world::World;
 
-/// How often the world is looked at, in virtual time.
+/// Interval between checks, in virtual time.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Glances in a row without any change that count as rest: longer than watches and requeues take.
+/// Number of checks in a row without any change after which the world counts as idle: longer than
+/// watches and requeues take.
 const REST: u32 = 20;
 
-/// Glances after which rest isn't waited for any longer: what goes on failing is shown as it is.
+/// Maximum number of checks. A failure that goes on is shown as it is.
 const PATIENCE: u32 = 600;
 
-/// Waits until the operator makes no call and nothing is written, or for a minute of virtual time.
-/// The cluster's own controllers run meanwhile.
+/// Waits until the operator makes no calls and nothing is written, for at most a minute of virtual
+/// time. The cluster's own controllers run meanwhile.
 pub(super) async fn settle(world: &World) {
     let mut calm = 0;
     let mut before = state(world);

@@ -1,5 +1,5 @@
-//! The first part of the tour: manifests are applied, backends become ready, claims are bound, or
-//! not.
+//! The first part of the tour: manifests are applied, backends become ready, and claims become
+//! bound or don't.
 
 use kube::ResourceExt;
 use stowage_operator::api::{AdoptionPolicy, BucketClaim, DeletionPolicy, Endpoint};
@@ -16,8 +16,8 @@ use super::views;
 /// Name and heading of the first step.
 pub(super) const APPLY: (&str, &str) = ("apply-manifests", "Manifests are applied");
 
-/// Applies everything but the claims, in order. Claims come last, wherever they stand, as tools
-/// that know the order of kinds have it; only then can it be shown what each of them brings about.
+/// Applies everything but the claims, in order. Claims are applied last wherever they are in the
+/// manifests, as tools that sort by kind do. Only then can the tour show the effect of each claim.
 pub(super) async fn apply_manifests<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let documents = tour.documents.iter().filter(|document| !is_claim(document));
     let applied = kubectl::apply_all(&tour.world, page, documents, async || ()).await?;
@@ -25,8 +25,8 @@ pub(super) async fn apply_manifests<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, pag
     Ok(format!("{applied} objects are there; {claims} claims follow, once there is a store for them"))
 }
 
-/// What the operator found out about the stores. One that is not ready is a sight too, as long as
-/// there is another to go on with.
+/// Shows the conditions of the backends. A backend that is not ready is shown too, as long as
+/// another one is ready.
 pub(super) async fn backends_ready<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, _: &mut Page) -> Finding {
     settle(&tour.world).await;
     let backends = views::backends(&tour.world);
@@ -50,8 +50,8 @@ pub(super) async fn backends_ready<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, _: &
     if any_ready { Ok(told) } else { Err(told) }
 }
 
-/// Applies the claims one after the other, each once the one before has come to rest: applied at
-/// once, which of two claims to one bucket gets it would be a race.
+/// Applies the claims one after the other, each after the one before has settled. If they were
+/// applied at once, two claims to one bucket would race for it.
 pub(super) async fn claims_bound<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page) -> Finding {
     let claims = || tour.documents.iter().filter(|document| is_claim(document));
     if claims().next().is_none() {
@@ -68,8 +68,9 @@ pub(super) async fn claims_bound<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: 
     verdict(world)
 }
 
-/// Makes the bucket that a claim will take over, as its owner did long ago: one for the first claim
-/// that names its bucket, would have it deleted, and is on a backend that takes over what it finds.
+/// Creates a bucket that a claim will adopt, as if its owner had created it before. It is for the
+/// first claim that names its bucket, has the policy `Delete`, and is on a backend that adopts
+/// existing buckets.
 fn make_heirloom(world: &World, documents: &[Document]) -> Option<String> {
     let backends = views::backends(world);
     let adopts = |claim: &BucketClaim| {
@@ -107,7 +108,7 @@ fn verdict(world: &World) -> Finding {
     })
 }
 
-/// Why a claim isn't bound, from its `Ready` condition.
+/// Describes why a claim isn't bound, from its `Ready` condition.
 fn why(claim: &BucketClaim) -> String {
     let place = views::place(claim);
     match views::ready(claim) {
@@ -116,7 +117,7 @@ fn why(claim: &BucketClaim) -> String {
     }
 }
 
-/// The claim that came too late: its condition, and that there is no Secret.
+/// Shows the claim that lost the name conflict: its condition, and that it has no Secret.
 pub(super) fn name_conflict<S>(tour: &Tour<S>, page: &mut Page, conflict: &Conflict) -> Finding {
     let Conflict { holder, loser, bucket } = conflict;
     let claim = views::claim(&tour.world, loser).ok_or_else(|| format!("{loser} is gone"))?;
@@ -128,14 +129,14 @@ pub(super) fn name_conflict<S>(tour: &Tour<S>, page: &mut Page, conflict: &Confl
     }
 }
 
-/// Name of the connection Secret that a claim asks for.
+/// Returns the name of the connection Secret that a claim requests.
 fn secret_name(claim: &BucketClaim) -> String {
     let asked = claim.spec.write_connection_secret_to_ref.as_ref().and_then(|to| to.name.clone());
     asked.unwrap_or_else(|| format!("{}-s3", claim.name_any()))
 }
 
-/// The other claims without a bucket. An answer that stands is all that can be wished for; one that
-/// is still being worked on after all that time is not.
+/// Shows the other claims without a bucket. A final condition is enough; the step fails for a claim
+/// that is still being reconciled.
 pub(super) fn claims_not_bound<S: FnMut(&DemoStep)>(tour: &Tour<S>, page: &mut Page) -> Finding {
     let claims: Vec<BucketClaim> = others_unbound(&tour.world).collect();
     page.lines(views::readiness_table(&claims.iter().collect::<Vec<_>>()).lines(PAGE_WIDTH));

@@ -1,5 +1,5 @@
-//! A neighbour asks for the bucket of a claim: it is told nothing, let in to read, and shut out
-//! again (spec §8).
+//! A tenant in another namespace requests access to a claim's bucket: the request is closed at
+//! first, then granted for reading, then withdrawn (spec §8).
 
 use kube::ResourceExt;
 use serde_json::json;
@@ -14,14 +14,14 @@ use super::tenant::{Tenant, TenantResult};
 use super::tour::Tour;
 use super::views;
 
-/// A claim, and an access that another namespace has to its bucket.
+/// A claim, and an access to its bucket from another namespace.
 pub(super) struct Sharing {
     claim: ClaimRef,
     access: AccessRef,
 }
 
-/// The first bound claim that is shared with nobody and is on a backend for all namespaces, and the
-/// first other namespace among the manifests.
+/// Returns the first bound claim without sharing on a backend for all namespaces, and the first
+/// other namespace in the manifests.
 pub(super) fn sharing<S>(tour: &Tour<S>) -> Option<Sharing> {
     let backends = views::backends(&tour.world);
     let is_for_all = |claim: &BucketClaim| {
@@ -38,7 +38,7 @@ pub(super) fn sharing<S>(tour: &Tour<S>) -> Option<Sharing> {
     Some(Sharing { claim, access })
 }
 
-/// The neighbour asks, and nobody has consented.
+/// Requests access before the owner has consented.
 pub(super) async fn asked<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, sharing: &Sharing) -> Finding {
     let Sharing { claim, access } = sharing;
     let (namespace, name) = (&access.namespace, &access.name);
@@ -59,7 +59,7 @@ pub(super) async fn asked<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Pa
     }
 }
 
-/// The owner consents, to reading.
+/// Has the owner consent to reading.
 pub(super) async fn shared<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, sharing: &Sharing) -> Finding {
     let Sharing { claim, access } = sharing;
     let rule = json!([{"namespaces": {"names": [access.namespace]}, "maxMode": "ReadOnly"}]);
@@ -79,7 +79,7 @@ pub(super) async fn shared<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut P
     }
 }
 
-/// The owner takes that back. The neighbour still has its Secret.
+/// Has the owner withdraw the consent. The other tenant still has its Secret.
 pub(super) async fn withdrawn<S: FnMut(&DemoStep)>(tour: &mut Tour<S>, page: &mut Page, sharing: &Sharing) -> Finding {
     let Sharing { claim, access } = sharing;
     let neighbour = neighbour(tour, access)?;
@@ -99,14 +99,14 @@ fn answers(got: &TenantResult<String>, put: &TenantResult<()>) -> String {
     format!("GetObject {}, PutObject {}", said(got, |_| ok.clone()), said(put, |()| ok.clone()))
 }
 
-/// Why an access is ready, or is not.
+/// Returns the reason of an access's `Ready` condition.
 fn reason<S>(tour: &Tour<S>, at: &AccessRef) -> Result<String, String> {
     let access = views::access(&tour.world, at).ok_or_else(|| format!("{at} is gone"))?;
     let ready = access.status.as_ref().and_then(|status| views::ready_of(&status.conditions));
     Ok(ready.ok_or_else(|| format!("nobody has looked at {at}"))?.reason.clone())
 }
 
-/// Who works with nothing but the Secret of the access.
+/// Creates a tenant from the Secret of the access alone.
 fn neighbour<S>(tour: &Tour<S>, at: &AccessRef) -> Result<Tenant, String> {
     let secret = views::secret(&tour.world, &at.namespace, &at.name);
     let secret = secret.ok_or_else(|| format!("{at} is Ready, but there is no Secret {}", at.name))?;

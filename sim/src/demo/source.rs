@@ -1,4 +1,4 @@
-//! Where manifests come from.
+//! The source of manifests.
 
 use std::fs;
 use std::io::{self, Read};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use stowage_world::{Document, parse};
 
-/// The project's examples, built in so that the tour can be taken from anywhere.
+/// The project's examples, built in so that the tour works anywhere.
 const EXAMPLES: [(&str, &str); 3] = [
     ("examples/00-namespace.yaml", include_str!("../../../examples/00-namespace.yaml")),
     ("examples/10-backend.yaml", include_str!("../../../examples/10-backend.yaml")),
     ("examples/20-claims.yaml", include_str!("../../../examples/20-claims.yaml")),
 ];
 
-/// What files of a directory are manifests, by their extension.
+/// File extensions of manifests in a directory.
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
 /// The manifests of a tour.
@@ -21,7 +21,7 @@ const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 pub enum Source {
     /// The project's `examples/`.
     Examples,
-    /// Files, directories (their manifests in order of name, without subdirectories), and `-` for
+    /// Files, directories (their manifests sorted by name, without subdirectories), and `-` for
     /// standard input.
     Paths(Vec<PathBuf>),
 }
@@ -30,8 +30,8 @@ impl Source {
     /// Reads all documents, in order.
     ///
     /// # Errors
-    /// With one sentence: the file that can't be read and why, or file and document that isn't a
-    /// Kubernetes object.
+    /// Returns one sentence: the file that can't be read and the reason, or the file and document
+    /// that isn't a Kubernetes object.
     pub fn read(&self) -> Result<Vec<Document>, String> {
         let mut documents = Vec::new();
         match self {

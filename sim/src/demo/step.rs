@@ -1,10 +1,10 @@
-//! What the tour leaves behind: steps as data. How they look is the renderers' business.
+//! The result of the tour: steps as data. Renderers choose their appearance.
 
 use std::time::Instant;
 
 use terminal::{Line, Span, Tone};
 
-/// What a step shows, line by line.
+/// The output of a step, line by line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The lines, top to bottom.
@@ -12,28 +12,28 @@ pub struct Page {
 }
 
 impl Page {
-    /// What a user would type to see what follows.
+    /// Adds the command that a user would type to see the following lines.
     pub fn command(&mut self, command: impl AsRef<str>) {
         self.lines.push(vec![Span::new(Tone::Strong, format!("$ {}", command.as_ref()))]);
     }
 
-    /// A remark of the guide.
+    /// Adds a remark.
     pub fn remark(&mut self, text: impl AsRef<str>) {
         self.lines.push(vec![Span::new(Tone::Faint, format!("# {}", text.as_ref()))]);
     }
 
-    /// A line as a program would print it.
+    /// Adds a line of program output.
     pub fn line(&mut self, span: impl Into<Span>) {
         self.lines.push(vec![span.into()]);
     }
 
-    /// Lines made elsewhere, a table's for example.
+    /// Adds lines, of a table for example.
     pub fn lines(&mut self, lines: Vec<Line>) {
         self.lines.extend(lines);
     }
 }
 
-/// What a step came to, in one sentence: what was seen, or what was seen in place of it.
+/// The result of a step in one sentence: the expected observation, or the actual one if it differs.
 pub type Finding = Result<String, String>;
 
 /// A step of the tour.
@@ -43,37 +43,37 @@ pub struct DemoStep {
     pub name: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// Whether it went as the contract has it.
+    /// True if the step went as the spec requires.
     pub ok: bool,
-    /// What it took, in milliseconds of real time.
+    /// Duration in milliseconds of real time.
     pub millis: u64,
-    /// One sentence that says what was seen.
+    /// The observation in one sentence.
     pub detail: String,
-    /// What it shows.
+    /// The output.
     pub page: Page,
 }
 
 /// The whole tour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DemoReport {
-    /// The steps taken, in their order; the tour ends early where going on makes no sense.
+    /// The steps in order. The tour ends early if the next steps depend on a failed one.
     pub steps: Vec<DemoStep>,
-    /// Writes by the operator that Kubernetes carried out, Events among them.
+    /// Writes of the operator to the Kubernetes API that succeeded, including Events.
     pub kubernetes_writes: u64,
     /// S3 calls by the operator.
     pub s3_calls: u64,
-    /// What it took, in milliseconds of real time.
+    /// Duration in milliseconds of real time.
     pub millis: u64,
 }
 
 impl DemoReport {
-    /// The first step that failed.
+    /// Returns the first step that failed.
     pub fn failure(&self) -> Option<&DemoStep> {
         self.steps.iter().find(|step| !step.ok)
     }
 }
 
-/// Real time, for display only.
+/// Returns the milliseconds of real time since `began`, for display only.
 pub(super) fn millis_since(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! A tenant: a client of the AWS SDK made of a connection Secret, and what it is answered.
+//! A tenant: a client of the AWS SDK that is configured from a connection Secret, and its answers.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use k8s_openapi::api::core::v1::Secret;
 use stowage_operator::api::ClaimRef;
 
-/// Somebody who has been given a connection Secret, and nothing else.
+/// A client with the content of a connection Secret and nothing else.
 pub(super) struct Tenant {
-    /// The claim that it is from.
+    /// The claim of the Secret.
     pub(super) claim: ClaimRef,
     /// Name of the Secret.
     pub(super) secret: String,
-    /// The bucket that it names.
+    /// The bucket that the Secret names.
     pub(super) bucket: String,
-    /// The access key id that it holds.
+    /// The access key id in the Secret.
     pub(super) key: String,
     client: Client,
 }
 
-/// Why a request had no success.
+/// The reason why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
-    /// HTTP status; `None` without an answer.
+    /// HTTP status; `None` if there was no answer.
     pub(super) status: Option<u16>,
     /// S3's code, such as `AccessDenied`.
     pub(super) code: String,
@@ -44,7 +44,7 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// What a request came to.
+/// The result of a request.
 pub(super) type TenantResult<T> = Result<T, Refused>;
 
 fn refused<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Refused {
@@ -52,18 +52,18 @@ fn refused<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Refuse
     Refused { status, code: error.code().unwrap_or("no answer").to_owned() }
 }
 
-/// The text fields of a Secret.
+/// Returns the fields of a Secret that are text.
 pub(super) fn fields(secret: &Secret) -> BTreeMap<String, String> {
     let data = secret.data.iter().flatten();
     data.filter_map(|(key, value)| Some((key.clone(), String::from_utf8(value.0.clone()).ok()?))).collect()
 }
 
 impl Tenant {
-    /// A client with endpoint, region, addressing style and keys from the Secret; without retries,
-    /// so that a refusal is seen as it comes.
+    /// Creates a client with endpoint, region, addressing style and keys from the Secret. It
+    /// doesn't retry, so that a refusal is visible at once.
     ///
     /// # Errors
-    /// With the field that is missing.
+    /// Returns a message about the field that is missing.
     pub(super) fn new(
         claim: ClaimRef,
         name: &str,
@@ -88,12 +88,12 @@ impl Tenant {
         Ok(Self { bucket, key, secret: name.to_owned(), client: Client::from_conf(config), claim })
     }
 
-    /// Namespace and name of the Secret.
+    /// Returns the namespace and name of the Secret.
     pub(super) fn secret_place(&self) -> String {
         format!("{}/{}", self.claim.namespace, self.secret)
     }
 
-    /// Beginning and end of the access key id.
+    /// Returns the beginning and the end of the access key id.
     pub(super) fn short_key(&self) -> String {
         let tail = self.key.get(self.key.len().saturating_sub(4)..).unwrap_or_default();
         format!("{}…{tail}", self.key.get(..4).unwrap_or_default())
@@ -114,18 +114,18 @@ impl Tenant {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Lists the keys of a bucket, its first page.
+    /// Lists the keys of a bucket, first page only.
     pub(super) async fn list(&self, bucket: &str) -> TenantResult<Vec<String>> {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await.map_err(|error| refused(&error))?;
         Ok(answer.contents().iter().filter_map(|object| object.key().map(ToOwned::to_owned)).collect())
     }
 
-    /// Deletes an object; where there are versions, that leaves a delete marker.
+    /// Deletes an object. In a versioned bucket this creates a delete marker.
     pub(super) async fn delete(&self, bucket: &str, key: &str) -> TenantResult<()> {
         self.client.delete_object().bucket(bucket).key(key).send().await.map(drop).map_err(|error| refused(&error))
     }
 
-    /// Begins a multipart upload, and leaves it at that.
+    /// Begins a multipart upload without completing it.
     pub(super) async fn start_upload(&self, bucket: &str, key: &str) -> TenantResult<()> {
         let sent = self.client.create_multipart_upload().bucket(bucket).key(key).send().await;
         sent.map(drop).map_err(|error| refused(&error))
@@ -136,7 +136,7 @@ impl Tenant {
         self.client.delete_bucket().bucket(bucket).send().await.map(drop).map_err(|error| refused(&error))
     }
 
-    /// Makes a bucket.
+    /// Creates a bucket.
     pub(super) async fn create_bucket(&self, bucket: &str) -> TenantResult<()> {
         self.client.create_bucket().bucket(bucket).send().await.map(drop).map_err(|error| refused(&error))
     }

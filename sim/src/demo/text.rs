@@ -1,5 +1,5 @@
-//! The tour for people: each step says what it came to, then shows it. Colours are escapes, which
-//! the stream given may strip.
+//! The tour as text for people: each step prints its result and then its output. Colours are escape
+//! sequences, which the stream may strip.
 
 use std::io::{self, Write};
 
@@ -9,19 +9,20 @@ use terminal::{Line, Tone};
 
 use super::step::{DemoReport, DemoStep};
 
-/// Width that everything fits into, in characters.
+/// Maximum width of a line, in characters.
 pub const WIDTH: usize = 100;
 
-/// Blanks before what a step shows.
+/// Indentation of a step's output.
 const INDENT: usize = MARGIN.len();
 
-/// Those blanks: as wide as a step's mark and number.
+/// The indentation, as wide as a step's mark and number.
 const MARGIN: &str = "      ";
 
-/// Width of what a step shows, in characters.
+/// Maximum width of a step's output, in characters.
 pub const PAGE_WIDTH: usize = WIDTH - INDENT;
 
-/// Lines up to which a page is taken for a command alone, and no blank line stands below it.
+/// Maximum number of lines of a page that consists only of a command. No blank line follows such a
+/// page.
 const COMMAND: usize = 2;
 
 const HEADING: Style = AnsiColor::Cyan.on_default().bold();
@@ -37,21 +38,20 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// Writes what comes before the first step.
+/// Writes the introduction before the first step.
 ///
 /// # Errors
-/// Those of the stream.
+/// Returns errors of the stream.
 pub fn write_introduction(out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{HEADING}Stowage: from a BucketClaim to a bucket with credentials of its own{HEADING:#}")?;
     writeln!(out, "A Kubernetes API, an S3 store, a gateway and the production operator, all in this process.")?;
     writeln!(out, "Their time is simulated: waiting takes none. Nothing outside of this process is touched.\n")
 }
 
-/// Writes a step, the `number`th: its mark, its title and what it came to, and below that what it
-/// shows.
+/// Writes step `number`: its mark, its title and its result, and then its output.
 ///
 /// # Errors
-/// Those of the stream.
+/// Returns errors of the stream.
 pub fn write_step(out: &mut impl Write, number: usize, step: &DemoStep) -> io::Result<()> {
     let (mark, style) = mark(step.ok);
     let title = format!("{}:", step.title);
@@ -73,17 +73,17 @@ fn write_line(out: &mut impl Write, line: &Line) -> io::Result<()> {
     }
     for span in line {
         let style = style(span.tone);
-        // A blank has no colour, and escapes at the end of a line serve nobody.
+        // Spaces have no colour, and escape sequences at the end of a line have no effect.
         let text = span.text.trim_end();
         write!(out, "{style}{text}{style:#}{}", &span.text[text.len()..])?;
     }
     writeln!(out)
 }
 
-/// Writes what comes after the last step.
+/// Writes the summary after the last step.
 ///
 /// # Errors
-/// Those of the stream.
+/// Returns errors of the stream.
 pub fn write_summary(out: &mut impl Write, report: &DemoReport) -> io::Result<()> {
     let failed = report.steps.iter().filter(|step| !step.ok).count();
     let (mark, style) = mark(failed == 0);

@@ -1,4 +1,4 @@
-//! A tour under way: what it looks at, and the steps that it has taken.
+//! A tour in progress: its world and the steps so far.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use super::settle::settle;
 use super::step::{DemoReport, DemoStep, Finding, Page, millis_since};
 use super::tenant::Tenant;
 
-/// A tour under way.
+/// A tour in progress.
 pub(super) struct Tour<S> {
     pub(super) world: World,
     /// The manifests.
     pub(super) documents: Vec<Document>,
-    /// Those with a connection Secret, once there are any.
+    /// The tenants, once claims have connection Secrets.
     pub(super) tenants: Vec<Tenant>,
-    /// Keeps the operator; it works in the background.
+    /// Keeps the operator alive; it works in the background.
     _operator: Operator,
     steps: Vec<DemoStep>,
     seen: S,
@@ -27,7 +27,7 @@ impl<S: FnMut(&DemoStep)> Tour<S> {
         Self { world, documents, tenants: Vec::new(), _operator: operator, steps: Vec::new(), seen }
     }
 
-    /// Takes a step; tells whether it was as it should be.
+    /// Takes a step. Returns true if it succeeded.
     pub(super) async fn step(
         &mut self,
         name: &'static str,
@@ -45,7 +45,7 @@ impl<S: FnMut(&DemoStep)> Tour<S> {
         ok
     }
 
-    /// What has come of it, once the world is at rest.
+    /// Waits until the world is idle and returns the report.
     pub(super) async fn report(self) -> DemoReport {
         settle(&self.world).await;
         let counters = self.world.effects.trace().counters();

@@ -1,4 +1,4 @@
-//! What kubectl would print of the cluster: tables of claims, backends and events.
+//! Views of the cluster as kubectl prints them: tables of claims, backends and events.
 
 use std::collections::BTreeMap;
 
@@ -16,67 +16,67 @@ use terminal::{Table, age};
 
 use super::step::Finding;
 
-/// All objects of a kind, by namespace and name.
+/// Returns all objects of a kind, sorted by namespace and name.
 pub(super) fn objects<T: DeserializeOwned>(world: &World, group: &str, plural: &str) -> Vec<T> {
     let objects = world.cluster.objects().into_iter();
     let found = objects.filter(|object| object.group == group && object.plural == plural);
     found.filter_map(|found| T::deserialize(found.object.as_ref()).ok()).collect()
 }
 
-/// All claims, by namespace and name.
+/// Returns all claims, sorted by namespace and name.
 pub(super) fn claims(world: &World) -> Vec<BucketClaim> {
     objects(world, stowage_operator::api::GROUP, "bucketclaims")
 }
 
-/// One claim.
+/// Returns a claim.
 pub(super) fn claim(world: &World, at: &ClaimRef) -> Option<BucketClaim> {
     claims(world).into_iter().find(|claim| place(claim) == *at)
 }
 
-/// One access.
+/// Returns an access.
 pub(super) fn access(world: &World, at: &AccessRef) -> Option<BucketAccess> {
     let mut all = objects::<BucketAccess>(world, stowage_operator::api::GROUP, "bucketaccesses").into_iter();
     all.find(|access| access.namespace().as_ref() == Some(&at.namespace) && access.name_any() == at.name)
 }
 
-/// All backends, by name.
+/// Returns all backends, sorted by name.
 pub(super) fn backends(world: &World) -> Vec<S3Backend> {
     objects(world, stowage_operator::api::GROUP, "s3backends")
 }
 
-/// One Secret.
+/// Returns a Secret.
 pub(super) fn secret(world: &World, namespace: &str, name: &str) -> Option<Secret> {
     let objects = world.cluster.objects().into_iter();
     let mut found = objects.filter(|o| o.plural == "secrets" && o.namespace == namespace && o.name == name);
     Secret::deserialize(found.next()?.object.as_ref()).ok()
 }
 
-/// Namespace and name of a claim.
+/// Returns the namespace and name of a claim.
 pub(super) fn place(claim: &BucketClaim) -> ClaimRef {
     ClaimRef { namespace: claim.namespace().unwrap_or_default(), name: claim.name_any() }
 }
 
-/// The phase of a claim, if anybody has looked at it.
+/// Returns the phase of a claim; `None` before its first reconciliation.
 pub(super) fn phase(claim: &BucketClaim) -> Option<Phase> {
     claim.status.as_ref()?.phase
 }
 
-/// Whether bucket and credentials of a claim are there.
+/// True if the claim's phase is `Bound`: its bucket and its credentials exist.
 pub(super) fn is_bound(claim: &BucketClaim) -> bool {
     phase(claim) == Some(Phase::Bound)
 }
 
-/// The `Ready` condition of a claim.
+/// Returns the `Ready` condition of a claim.
 pub(super) fn ready(claim: &BucketClaim) -> Option<&Condition> {
     ready_of(&claim.status.as_ref()?.conditions)
 }
 
-/// The `Ready` condition among others.
+/// Returns the `Ready` condition.
 pub(super) fn ready_of(conditions: &[Condition]) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.type_ == "Ready")
 }
 
-/// `kubectl get bucketclaims -A`.
+/// Returns the output of `kubectl get bucketclaims -A`.
 pub(super) fn claim_table(world: &World) -> Table {
     let mut table = Table::new(&["NAMESPACE", "NAME", "BUCKET", "PHASE", "READY", "BACKEND", "AGE"]);
     for claim in claims(world) {
@@ -98,7 +98,7 @@ fn claim_row(clock: &VirtualClock, claim: &BucketClaim) -> Line {
     ]
 }
 
-/// The `Ready` conditions of some claims.
+/// Returns a table of the `Ready` conditions of some claims.
 pub(super) fn readiness_table(claims: &[&BucketClaim]) -> Table {
     let mut table = Table::new(&["CLAIM", "READY", "REASON", "MESSAGE"]);
     for claim in claims {
@@ -119,15 +119,15 @@ fn phase_cell(claim: &BucketClaim) -> Span {
     Span::new(tone, format!("{phase:?}"))
 }
 
-/// All events, in the order in which they were written. Their names and times are the client's and
-/// come from the wall clock.
+/// Returns all events in the order of their writes. Their names and times come from the client's
+/// wall clock, so they can't be sorted by those.
 pub(super) fn events(world: &World) -> Vec<Event> {
     let mut events: Vec<Event> = objects(world, "events.k8s.io", "events");
     events.sort_by_key(|event| event.resource_version().and_then(|version| version.parse::<u64>().ok()));
     events
 }
 
-/// How many events of each reason there are.
+/// Reports the number of events of each reason.
 pub(super) fn all_told(world: &World) -> Finding {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for reason in events(world).into_iter().filter_map(|event| event.reason) {
@@ -141,7 +141,7 @@ pub(super) fn all_told(world: &World) -> Finding {
     }
 }
 
-/// The events on a claim, as `kubectl events --for` has them.
+/// Returns the events of a claim, as `kubectl events --for` does.
 pub(super) fn events_on(world: &World, claim: &ClaimRef) -> Vec<Event> {
     let mut events = events(world);
     events.retain(|event| {
@@ -152,7 +152,7 @@ pub(super) fn events_on(world: &World, claim: &ClaimRef) -> Vec<Event> {
     events
 }
 
-/// Events by type, reason and note.
+/// Returns a table of events with type, reason and note.
 pub(super) fn event_table(events: &[Event]) -> Table {
     let mut table = Table::new(&["TYPE", "REASON", "NOTE"]);
     for event in events {

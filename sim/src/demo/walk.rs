@@ -1,4 +1,4 @@
-//! The way of the tour: which steps there are, in which order, and when it ends early.
+//! The sequence of the tour: its steps, their order, and the conditions to end early.
 
 use super::conflict::{Conflict, others_unbound};
 use super::removal::End;
@@ -6,7 +6,7 @@ use super::step::{DemoReport, DemoStep, Page};
 use super::tour::Tour;
 use super::{access, departure, removal, rotation, setup, sharing, views};
 
-/// Takes all steps that there is something to see for.
+/// Takes all steps that apply.
 pub(super) async fn take<S: FnMut(&DemoStep)>(mut tour: Tour<S>) -> DemoReport {
     walk(&mut tour).await;
     tour.report().await
@@ -37,7 +37,7 @@ async fn walk<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     }
 }
 
-/// What tenants can do and what not; tells whether there are any.
+/// Shows what tenants can do and what they can't. Returns true if there are any tenants.
 async fn try_keys<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -> bool {
     let body = async |tour: &mut Tour<S>, _: &mut Page| access::connection_secrets(tour);
     if !tour.step("connection-secret", "What a tenant gets", body).await {
@@ -51,14 +51,14 @@ async fn try_keys<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) -> bool {
     true
 }
 
-/// A key is replaced, if there is a claim whose overlap can be sat out.
+/// Rotates a key, if a claim has a suitable overlap.
 async fn rotate<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     let Some(rotating) = rotation::rotating(tour) else { return };
     let body = async |tour: &mut Tour<S>, page: &mut Page| rotation::rotation(tour, page, &rotating).await;
     tour.step("rotation", "A key is replaced under a tenant that never stops", body).await;
 }
 
-/// Another namespace asks for a bucket, if there is one.
+/// Requests access to a bucket from another namespace, if there is one.
 async fn share<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     let Some(sharing) = sharing::sharing(tour) else { return };
     let body = async |tour: &mut Tour<S>, page: &mut Page| sharing::asked(tour, page, &sharing).await;
@@ -72,8 +72,7 @@ async fn share<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     }
 }
 
-/// A claim with the policy `Retain` is deleted: the one whose name another waits for, if there
-/// is such a one.
+/// Deletes a claim with the policy `Retain`, preferably one whose bucket another claim waits for.
 async fn depart<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     let conflict = Conflict::first(&tour.world);
     let holder = conflict.as_ref().map(|conflict| &conflict.holder);
@@ -97,7 +96,7 @@ async fn depart<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     }
 }
 
-/// Claims with the policy `Delete` are deleted, one of each kind that there is.
+/// Deletes claims with the policy `Delete`, one for each possible outcome.
 async fn remove<S: FnMut(&DemoStep)>(tour: &mut Tour<S>) {
     if let Some(leaving) = removal::ending(tour, End::OnlyEmpty) {
         let body = async |tour: &mut Tour<S>, page: &mut Page| removal::deletion_refused(tour, page, &leaving).await;

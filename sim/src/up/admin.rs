@@ -1,27 +1,30 @@
 //! The admin API of a running simulator, with JSON in bodies and answers.
 //!
-//! | request | what it does |
+//! | request | effect |
 //! |---|---|
 //! | `GET /readyz` | `ok`, once everything is served |
-//! | `GET /status` | where what is served, and the simulator's time |
-//! | `GET /claims/NAMESPACE/NAME/connection` | what an app of the claim reads, or of an access or ObjectBucketClaim of the name; 404 without one, 409 while it isn't ready |
+//! | `GET /status` | the addresses of all parts, and the simulator's time |
+//! | `GET /claims/NAMESPACE/NAME/connection` | an app's connection to the bucket, see below |
 //! | `GET /calls?after=N` | the operator's calls with higher numbers, 1,000 at most; without N the last 1,000 |
 //! | `GET /` | the page |
-//! | `GET /view` | how all stands, as the page shows it |
-//! | `GET /stream` | what the page shows, as server-sent events: `view` when something changed, `call` |
-//! | `GET /faults` | `{"armed": "…"}`: those that have met no call yet |
+//! | `GET /view` | the state that the page shows |
+//! | `GET /stream` | the state as server-sent events: `view` after a change, `call` for each call |
+//! | `GET /faults` | `{"armed": "…"}`: the faults that have not met a call yet |
 //! | `POST /faults` `{"plan": "…"}` | adds faults |
-//! | `DELETE /faults` | nothing goes wrong any more |
-//! | `POST /clock` `{"advanceSeconds": N}` | moves time ahead: `{"now", "aheadSeconds"}` |
-//! | `GET /history` | `{"history", "plan", "caveats": […]}`: what was done, faults as a plan |
-//! | `POST /reset` | begins anew, with what `up` was given |
-//! | `GET /snapshot` | everything, as a file of [`SNAPSHOT`] |
-//! | `POST /snapshot` | goes on from such a file |
+//! | `DELETE /faults` | removes all faults |
+//! | `POST /clock` `{"advanceSeconds": N}` | moves time forward: `{"now", "aheadSeconds"}` |
+//! | `GET /history` | `{"history", "plan", "caveats": […]}`: users' actions, faults as a plan |
+//! | `POST /reset` | returns to the initial state, with the manifests of `up` |
+//! | `GET /snapshot` | the whole state, as a file of type [`SNAPSHOT`] |
+//! | `POST /snapshot` | replaces the state by that of such a file |
 //!
-//! It is for the user of this machine. A page of another origin that the user's browser shows must
-//! not use it: `Host` has to be a name of this machine, `Origin`, where there is one, this very
-//! server, and what changes something has to say `content-type: application/json`, or that it is a
-//! snapshot, which a browser asks about first.
+//! The name of a connection is that of a claim; without such a claim, of an access or an
+//! ObjectBucketClaim. The answer is 404 if none exists, and 409 while it isn't ready.
+//!
+//! It is for the user of this machine. A page of another origin in the user's browser must not use
+//! it. So `Host` has to be a name of this machine, and `Origin`, if present, this very server. A
+//! request that changes something needs `content-type: application/json` or that of a snapshot: a
+//! browser sends a preflight request before it sends either to another origin.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -50,16 +53,16 @@ use super::lives::{self, SNAPSHOT};
 use super::served::Served;
 use super::simulator::Simulator;
 
-/// Most calls in one answer.
+/// Maximum number of calls in an answer.
 const MOST_CALLS: usize = 1000;
-/// How often is looked whether there is a call to tell of, while somebody listens.
+/// Interval between checks for new calls and changes while a page is connected.
 const GLANCE: Duration = Duration::from_millis(100);
-/// Calls that a page is told of at first.
+/// Number of calls that a page gets at first.
 const CALLS_SHOWN: u64 = 100;
-/// Furthest that time is moved in one step, in seconds: ten years.
+/// Maximum seconds to move time in one step: ten years.
 const FURTHEST: u32 = 10 * 366 * 24 * 3600;
 
-/// The admin API of a simulator, whose addresses these are, and which begins so.
+/// Returns the admin API of a simulator with these addresses and this initial state.
 pub(super) fn router(simulator: Simulator, served: Arc<Served>, beginning: Arc<Beginning>) -> Router {
     Router::new()
         .route("/readyz", get(|| std::future::ready("ok\n")))
@@ -79,7 +82,7 @@ pub(super) fn router(simulator: Simulator, served: Arc<Served>, beginning: Arc<B
         .with_state(Admin { simulator, served, beginning })
 }
 
-/// Turns away what another page in the user's browser may have sent.
+/// Refuses requests that a page of another origin may have sent.
 async fn guard(request: Request, next: Next) -> Response {
     match foreign(request.method(), request.headers()) {
         Some(why) => refused(StatusCode::FORBIDDEN, why),
@@ -87,7 +90,8 @@ async fn guard(request: Request, next: Next) -> Response {
     }
 }
 
-/// Tells nothing before it is kept. What the page's events show may be ahead of that.
+/// Holds back answers until the data they contain is durable. The page's events may be ahead of
+/// that.
 async fn hold(State(data): State<Option<Data>>, request: Request, next: Next) -> Response {
     let answer = next.run(request).await;
     if let Some(data) = data {
@@ -96,7 +100,7 @@ async fn hold(State(data): State<Option<Data>>, request: Request, next: Next) ->
     answer
 }
 
-/// Why a request isn't one of the user's own, if it seems not to be.
+/// Returns why a request may come from another origin; `None` if it is the user's own.
 fn foreign(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(header::HOST).unwrap_or_default();
@@ -112,8 +116,8 @@ fn foreign(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
         .then_some("a request that changes something says content-type: application/json")
 }
 
-/// Whether a host, with or without a port, is an address or the loopback name of this machine: no
-/// name server has a say in it.
+/// True if a host, with or without a port, is an IP address or `localhost`. No DNS lookup is
+/// involved for those, which rules out DNS rebinding.
 fn names_this_machine(host: &str) -> bool {
     let Some(authority) = host.parse::<Uri>().ok().and_then(|uri| uri.into_parts().authority) else { return false };
     let name = authority.host();
@@ -143,7 +147,7 @@ struct After {
 }
 
 impl After {
-    /// The number after which calls are asked for.
+    /// Returns the number after which calls are requested.
     fn number(&self, simulator: &Simulator) -> u64 {
         self.after.unwrap_or_else(|| simulator.last_call().saturating_sub(MOST_CALLS as u64))
     }
@@ -155,7 +159,7 @@ async fn calls(State(admin): State<Admin>, Query(after): Query<After>) -> Respon
     Json(json!({"calls": calls})).into_response()
 }
 
-/// The page, which may load and run nothing but what stands in it.
+/// Returns the page. Its policy allows only its own inline scripts and styles.
 async fn page() -> Response {
     let mut bytes = [0; 16];
     if let Err(error) = getrandom::fill(&mut bytes) {
@@ -178,24 +182,24 @@ async fn view(State(admin): State<Admin>) -> Response {
     Json(admin.simulator.view()).into_response()
 }
 
-/// Where a listener of the page's events stands.
+/// The position of a client in the page's event stream.
 struct Listener {
     simulator: Simulator,
-    /// The version that it has seen, if any.
+    /// The last version that was sent, if any.
     seen: Option<(u64, u64, String, i64)>,
     last_call: u64,
 }
 
 async fn stream_of_page(State(admin): State<Admin>, headers: HeaderMap) -> Response {
     let newest = admin.simulator.last_call();
-    // A number that is still to come is that of a simulator before this one.
+    // A higher number is from an earlier process of the simulator.
     let last = last_event(&headers).filter(|last| *last <= newest);
     let last = last.unwrap_or_else(|| newest.saturating_sub(CALLS_SHOWN));
     let listener = Listener { simulator: admin.simulator, seen: None, last_call: last };
     Sse::new(stream::unfold(listener, next_of_page)).keep_alive(KeepAlive::default()).into_response()
 }
 
-/// The next event for a page: a view first, then calls one by one, and a view after them where
+/// Returns the next event for a page: a view first, then calls one by one, and another view when
 /// something has changed.
 async fn next_of_page(mut listener: Listener) -> Option<(Result<Event, Infallible>, Listener)> {
     loop {
@@ -208,7 +212,7 @@ async fn next_of_page(mut listener: Listener) -> Option<(Result<Event, Infallibl
         }
         if listener.seen.as_ref() != Some(&version) {
             if !is_first {
-                // Several changes are one view.
+                // Several changes are sent as one view.
                 tokio::time::sleep(GLANCE).await;
             }
             listener.seen = Some(version);
@@ -224,7 +228,7 @@ fn call_event(line: &Line) -> Event {
     event.json_data(EffectLine::from(line)).unwrap_or_default()
 }
 
-/// The last event that a client has seen before its connection broke.
+/// Returns the last event that a client received before its connection broke.
 fn last_event(headers: &HeaderMap) -> Option<u64> {
     headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok())
 }

@@ -1,4 +1,4 @@
-//! What the handlers of the admin API are given, and how they refuse.
+//! The state of the admin API's handlers, and their error answer.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::again::Beginning;
 use super::served::Served;
 use super::simulator::Simulator;
 
-/// A simulator, where it is served, and how it begins.
+/// A simulator, its addresses, and its initial state.
 #[derive(Clone)]
 pub(super) struct Admin {
     pub(super) simulator: Simulator,
@@ -19,7 +19,7 @@ pub(super) struct Admin {
     pub(super) beginning: Arc<Beginning>,
 }
 
-/// An answer that says why not.
+/// Returns an error answer with a message.
 pub(super) fn refused(code: StatusCode, why: impl Into<String>) -> Response {
     (code, Json(json!({"error": why.into()}))).into_response()
 }

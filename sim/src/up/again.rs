@@ -1,4 +1,4 @@
-//! A simulator begun again: empty, or from a snapshot.
+//! Replacement of a simulator's whole state: by the initial one, or by a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +12,22 @@ use super::manifests;
 use super::simulator::{Simulator, warn_of};
 use super::stores;
 
-/// What a simulator begins with.
+/// The initial content of a simulator.
 pub(super) struct Beginning {
-    /// What it brings itself: once.
+    /// Its own objects, applied once.
     own: Vec<Document>,
-    /// What it is given: whenever it starts.
+    /// The user's manifests, applied at each start.
     given: Vec<Document>,
-    /// The token of who applies it.
+    /// The token to apply them with.
     token: String,
 }
 
 impl Beginning {
-    /// With these manifests, and what these kinds need. Without an S3Backend among them there is
-    /// one for the store that is served, at this URL. Who has this token applies it.
+    /// Collects these manifests and those that the kinds need. Without an S3Backend among them,
+    /// adds one for the served store at this URL. They are applied with this token.
     ///
     /// # Errors
-    /// In one sentence.
+    /// Returns one sentence.
     pub(super) fn new(mut given: Vec<Document>, store: &str, kinds: Kinds, token: &str) -> Result<Self, String> {
         let namespace = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {OPERATOR_NAMESPACE}}}}}");
         let mut own = parse("namespace", &namespace).map_err(|error| error.to_string())?;
@@ -38,10 +38,10 @@ impl Beginning {
         Ok(Self { own, given, token: token.to_owned() })
     }
 
-    /// Applies it; what it brings itself only `at_first`.
+    /// Applies the manifests; the simulator's own ones only `at_first`.
     ///
     /// # Errors
-    /// In one sentence, for what is refused.
+    /// Returns one sentence about a manifest that is refused.
     pub(super) async fn bring(&self, simulator: &Simulator, at_first: bool) -> Result<(), String> {
         let front = simulator.front().ok_or("nothing is served yet")?;
         let client = manifests::client(front, simulator.recorder(), &self.token)?;
@@ -54,7 +54,7 @@ impl Beginning {
     }
 }
 
-/// The backend for the store that is served.
+/// Returns the backend for the served store.
 fn backend(endpoint: &str) -> Result<Vec<Document>, String> {
     let text = include_str!("backend.yaml")
         .replace("STORE_ENDPOINT", endpoint)
@@ -64,11 +64,11 @@ fn backend(endpoint: &str) -> Result<Vec<Document>, String> {
 }
 
 impl Simulator {
-    /// Begins anew, as if it had just been started with nothing kept. The store that is served is
-    /// at this host.
+    /// Resets to the initial state, as after a first start without data. The served store is at
+    /// this host.
     ///
     /// # Errors
-    /// In one sentence, for what of the beginning is refused.
+    /// Returns one sentence about an initial manifest that is refused.
     pub(super) async fn begin_anew(&self, beginning: &Beginning, host: &str) -> Result<(), String> {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
@@ -81,15 +81,15 @@ impl Simulator {
         .await
     }
 
-    /// Everything, as a snapshot takes it along, while the operator rests.
+    /// Returns the whole state for a snapshot. The operator is stopped meanwhile.
     pub(super) async fn portable(&self) -> Portable {
         self.without_operator(async { Portable::new(&self.all(), self.data()) }).await
     }
 
-    /// Goes on from a snapshot.
+    /// Replaces the state by that of a snapshot.
     ///
     /// # Errors
-    /// In one sentence; it goes on as it was, then.
+    /// Returns one sentence; the state is unchanged then.
     pub(super) async fn go_on_from(&self, mut snapshot: Reading) -> Result<(), String> {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
@@ -100,7 +100,7 @@ impl Simulator {
         .await
     }
 
-    /// Empties everything: cluster, stores, faults, and the clock shows the machine's time.
+    /// Removes all state: cluster, stores and faults. The clock shows the machine's time again.
     fn empty(&self) {
         self.cluster().begin_anew();
         self.kinds().serve(self.cluster());
@@ -110,17 +110,17 @@ impl Simulator {
         self.calm();
     }
 
-    /// Makes it what a snapshot says.
+    /// Replaces the state by that of a snapshot, while the operator is stopped.
     ///
     /// # Errors
-    /// In one sentence; nothing is changed then.
+    /// Returns one sentence; the state is unchanged then.
     fn become_another(&self, snapshot: &mut Reading) -> Result<(), String> {
         let still = self.new_stores().still();
         let (stores, taken) = self.read_stores(snapshot)?;
         let version = snapshot.objects.iter().map(|kept| kept.version).max().unwrap_or(0);
         let left_out = self.cluster().restore(snapshot.objects.iter().cloned(), version)?;
         warn_of(&left_out);
-        // From here on nothing can be refused.
+        // No step from here on can fail.
         self.kinds().serve(self.cluster());
         self.front().iter().for_each(|front| front.reissue(snapshot.tokens.clone()));
         self.move_clock(snapshot.ahead);
@@ -142,12 +142,12 @@ impl Simulator {
         Ok(())
     }
 
-    /// What the stores of a snapshot come to hold, and which blobs that takes.
+    /// Returns the contents of the snapshot's stores, and the blobs that they use.
     fn read_stores(&self, snapshot: &Reading) -> Result<(Vec<Brings>, BTreeSet<u64>), String> {
         let hosts = self.hosts();
         let mut by_name: BTreeMap<&str, (&str, Vec<&[u8]>)> = BTreeMap::new();
         for (name, brought) in &snapshot.stores {
-            // Here that host may lead to the store that is served.
+            // A host of the snapshot may lead to the served store here.
             let name = if hosts.contains(name) { SERVED } else { name.as_str() };
             let (_, documents) = by_name.entry(name).or_insert((brought.region.as_str(), Vec::new()));
             documents.extend(brought.documents.iter().map(Vec::as_slice));
@@ -167,11 +167,11 @@ impl Simulator {
     }
 }
 
-/// What a store comes to hold.
+/// The new content of a store.
 struct Brings {
     name: String,
     store: Store,
-    /// Nobody knows the store yet.
+    /// True if the store doesn't exist yet.
     is_new: bool,
     contents: Contents,
 }

@@ -1,5 +1,5 @@
-//! The faults that befell the operator's calls, in the words of plans: which call of its kind it
-//! was, counted from the beginning of what is told.
+//! The faults that the operator's calls met, as a plan: each with the call's kind and its position
+//! among the calls of that kind since the beginning of the record.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use stowage_world::deeds::Met;
 use stowage_world::effects::{CallPattern, EffectPattern, Entry, Fault, Lasts, Line, Plan};
 
-/// Most faults that are told of one by one.
+/// Maximum number of faults in the plan.
 const MOST_FAULTS: usize = 200;
 
-/// Counts the operator's calls, and tells of the faults that they met.
+/// Counts the operator's calls and records their faults.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Befell {
     /// Number of the last call that was counted.
     last: u64,
-    /// How many there were of each kind.
+    /// Number of calls of each kind.
     counts: BTreeMap<String, u64>,
     plan: Plan,
-    /// The calls that its faults met.
+    /// The calls that met the faults.
     met: Vec<Met>,
-    /// What lasts: until when, in milliseconds, or to the end.
+    /// Lasting faults, each with its end in milliseconds; `None` lasts until the end.
     lasting: Vec<(Fault, Option<u64>)>,
     missed: bool,
     beyond_room: u64,
@@ -29,7 +29,7 @@ pub(super) struct Befell {
 }
 
 impl Befell {
-    /// Of the calls after the one of this number.
+    /// Starts to count after the call with this number.
     pub(super) fn after(number: u64) -> Self {
         Self { last: number, ..Self::default() }
     }
@@ -39,7 +39,7 @@ impl Befell {
         self.last
     }
 
-    /// Takes in the next call.
+    /// Counts the next call.
     pub(super) fn see(&mut self, line: &Line) {
         self.missed |= line.number > self.last + 1;
         self.last = line.number;
@@ -61,29 +61,30 @@ impl Befell {
         }
     }
 
-    /// Takes in a plan that is armed: what holds for the whole run meets no call.
+    /// Records a plan that is armed. Only faults of the whole run are added: they meet no call.
     pub(super) fn armed(&mut self, plan: &Plan) {
         plan.entries.iter().filter(|entry| entry.fault.is_of_run()).for_each(|entry| self.add(entry.clone()));
     }
 
-    /// All that waited or lasted was ended by hand, this many milliseconds after the beginning.
+    /// Records that all pending and lasting faults were removed, this many milliseconds after the
+    /// start.
     pub(super) fn calm(&mut self, now_ms: u64) {
         let lasts = self.lasting.iter().any(|(_, until)| until.is_none_or(|until| now_ms < until));
         self.ended_by_hand |= lasts;
         self.lasting.clear();
     }
 
-    /// The faults, as a plan.
+    /// Returns the faults as a plan.
     pub(super) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The calls that they met.
+    /// Returns the calls that met the faults.
     pub(super) fn met(&self) -> &[Met] {
         &self.met
     }
 
-    /// What has to be known of the plan before it is believed, a sentence each.
+    /// Returns the limitations of the plan, one sentence each.
     pub(super) fn caveats(&self) -> Vec<String> {
         let missed = "more calls were made at once than are kept: which of its kind a fault met is not sure";
         let ended = "a fault that lasted was ended by hand, which a plan can't tell: it lasts to the end";
@@ -101,7 +102,7 @@ impl Befell {
         }
     }
 
-    /// Whether a call meets this fault because it began before.
+    /// True if a call meets this fault because an earlier call started it.
     fn lasts(&self, fault: Fault, now_ms: u64) -> bool {
         self.lasting.iter().any(|(it, until)| *it == fault && until.is_none_or(|until| now_ms < until))
     }

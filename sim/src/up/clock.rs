@@ -1,4 +1,4 @@
-//! The time of a running simulator: the machine's, moved ahead by hand.
+//! The time of a running simulator: the machine's time plus an offset that users set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,27 +6,27 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 use seeded::WallClock;
 
-/// A clock that can be moved ahead. Clones are the same clock.
+/// A clock that can be moved forward. Clones share their offset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock(Arc<AtomicI64>);
 
 impl Clock {
-    /// Sets it so many seconds ahead of the machine's.
+    /// Sets the offset from the machine's time, in seconds.
     pub(super) fn set(&self, ahead: i64) {
         self.0.store(ahead, Ordering::Relaxed);
     }
 
-    /// Seconds that it is ahead of the machine's.
+    /// Returns the offset from the machine's time, in seconds.
     pub(super) fn ahead(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// What it shows. Stops at the last timestamp there is (the year 9999).
+    /// Returns the current time of this clock. It stops at the last timestamp (in the year 9999).
     pub(super) fn now(&self) -> Timestamp {
         Timestamp::now().checked_add(SignedDuration::from_secs(self.ahead())).unwrap_or(Timestamp::MAX)
     }
 
-    /// The clock as a function, to be handed to whoever asks for the time.
+    /// Returns the clock as a function, for code that takes a [`WallClock`].
     pub(super) fn clock(&self) -> WallClock {
         let clock = self.clone();
         Arc::new(move || clock.now())

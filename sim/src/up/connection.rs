@@ -1,4 +1,4 @@
-//! How the buckets of claims are reached, those of accesses and of ObjectBucketClaims too.
+//! Connections to the buckets of claims, accesses and ObjectBucketClaims.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use stowage_operator::api::{GROUP, OBC_GROUP, OBC_VERSION, VERSION};
 
 use super::simulator::Simulator;
 
-/// What the consumer Secret of a claim holds, or what else an app reads.
+/// The connection of an app to a claim's bucket, from the consumer Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Connection {
-    /// There is no such claim.
+    /// The claim doesn't exist.
     NoClaim,
-    /// It isn't ready, and why, as far as that is told.
+    /// The claim isn't ready, with the reason as far as it is known.
     NotReady(String),
-    /// Keys and values.
+    /// Environment variables and their values.
     Ready(BTreeMap<String, String>),
 }
 
 impl Simulator {
-    /// How the bucket of a claim is reached; without a claim of the name those of an access, and
-    /// without one that of an ObjectBucketClaim.
+    /// Returns the connection of the claim with this name. If there is none, uses the access with
+    /// this name, or else the ObjectBucketClaim.
     pub(super) fn connection(&self, namespace: &str, name: &str) -> Connection {
         let of = |plural: &str| self.found(GROUP, VERSION, plural, namespace, name);
         if let Some(object) = of("bucketclaims").or_else(|| of("bucketaccesses")) {
@@ -40,7 +40,7 @@ impl Simulator {
         self.cluster().get(&GroupVersionResource::gvr(group, version, plural), namespace, name).ok()
     }
 
-    /// What stands in the Secret that a status names.
+    /// Reads the Secret that a status names.
     fn of_secret(&self, namespace: &str, status: &Value) -> Connection {
         let conditions = status["conditions"].as_array().into_iter().flatten();
         let ready = conditions.into_iter().find(|condition| condition["type"] == "Ready");
@@ -56,7 +56,7 @@ impl Simulator {
         }
     }
 
-    /// What stands in the ConfigMap and the Secret of the name.
+    /// Reads the ConfigMap and the Secret with the name of an ObjectBucketClaim.
     fn of_object_bucket_claim(&self, namespace: &str, name: &str, status: &Value) -> Connection {
         let phase = status["phase"].as_str().unwrap_or("Pending");
         if phase != "Bound" {
@@ -73,7 +73,7 @@ impl Simulator {
     }
 }
 
-/// The data of a Secret, as far as it is text.
+/// Decodes the data of a Secret; values that are not text are left out.
 fn decoded(data: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| String::from_utf8(BASE64_STANDARD.decode(value.as_str()?).ok()?).ok();
     let fields = data.as_object().into_iter().flatten();

@@ -1,6 +1,6 @@
-//! The controllers that every cluster runs, as steps that are taken whenever something was written:
-//! garbage collection, the end of namespaces and what is in each of them, definitions that come and
-//! go; the end of Events; and, where that is asked for, workloads that are told to be ready.
+//! The controllers of every cluster, as steps that run after each write: garbage collection,
+//! deletion of namespaces, the default objects of namespaces, and CustomResourceDefinitions. Also
+//! the expiry of Events and, if enabled, the marking of workloads as ready.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use tokio::time::Instant;
 
 use super::workloads;
 
-/// How long writes are gathered at least.
+/// Minimum time to collect writes before a round.
 const GATHERED: Duration = Duration::from_millis(20);
-/// A round looks at every object there is. How many times as long as it took they then rest, so
-/// that many objects make them slow and nobody else.
+/// Pause after a round, as a multiple of its duration. A round looks at every object, so with many
+/// objects the controllers become slow but leave the CPU to others.
 const RESTS: u32 = 10;
-/// How often is looked whether a fault still has them rest.
+/// Interval between checks while a fault stops the controllers.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// How long an Event is kept.
+/// Lifetime of an Event.
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
-/// How often is looked for Events that are old.
+/// Interval between checks for expired Events.
 const EXPIRED_EVERY: Duration = Duration::from_secs(60);
 
-/// How many objects one round of all has changed.
+/// Runs one round of all controllers. Returns the number of changed objects.
 fn round(cluster: &Cluster, authority: &str, ready: Option<&WallClock>) -> usize {
     let told = ready.map_or(0, |clock| workloads::make_ready(cluster, clock()));
     told + cluster.collect_garbage()
@@ -34,12 +34,13 @@ fn round(cluster: &Cluster, authority: &str, ready: Option<&WallClock>) -> usize
         + cluster.furnish_namespaces(authority)
 }
 
-/// Runs them for ever. Workloads are told to be ready by this clock, if there is one.
+/// Runs the controllers forever. Workloads are marked as ready at the time of this clock, if there
+/// is one.
 pub(super) async fn run(cluster: Cluster, rest: ControllersRest, authority: &str, ready: Option<WallClock>) {
     tokio::join!(react(&cluster, &rest, authority, ready.as_ref()), expire(&cluster));
 }
 
-/// Deletes Events that are old, as every server does.
+/// Deletes expired Events, as every API server does.
 async fn expire(cluster: &Cluster) {
     loop {
         tokio::time::sleep(EXPIRED_EVERY).await;
@@ -54,7 +55,7 @@ async fn react(cluster: &Cluster, rest: &ControllersRest, authority: &str, ready
         }
         let version = cluster.resource_version();
         let began = Instant::now();
-        // What goes may be what something else waited for.
+        // A deletion may enable further ones.
         while round(cluster, authority, ready) > 0 {
             tokio::task::yield_now().await;
         }

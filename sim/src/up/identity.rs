@@ -1,5 +1,5 @@
-//! Who the simulated API server is to its clients: a certificate of an authority of its own, and
-//! the token of the one who may do everything.
+//! The identity of the simulated API server: a certificate of its own authority, and the token of
+//! the administrator.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde::{Deserialize, Serialize};
 
-/// Names that clients may reach it by, besides its address.
+/// Names in the certificate, besides the server's address.
 const NAMES: [&str; 6] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"];
 
-/// Bytes of a token.
+/// Size of a token in bytes.
 const TOKEN_BYTES: usize = 32;
 
-/// What clients know the server by, and it them.
+/// The credentials of the server and of its administrator.
 pub(super) struct Identity {
     /// The authority's certificate, in PEM.
     pub(super) authority: String,
     /// Bearer token of the administrator.
     pub(super) token: String,
-    /// How TLS is spoken.
+    /// The server's TLS configuration.
     pub(super) tls: Arc<ServerConfig>,
 }
 
-/// What of it outlives the process: whoever was told of it goes on by it.
+/// The part of the identity that outlives the process, so that existing kubeconfigs stay valid.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Lasting {
     /// The authority's certificate and its key, in PEM.
@@ -40,7 +40,7 @@ fn failed(error: rcgen::Error) -> String {
     format!("can't make a certificate: {error}")
 }
 
-/// What the authority says of itself.
+/// Returns the parameters of the authority's certificate.
 fn authority() -> Result<CertificateParams, String> {
     let mut authority = CertificateParams::new(Vec::new()).map_err(failed)?;
     authority.distinguished_name.push(DnType::CommonName, "stowage-sim authority");
@@ -50,35 +50,35 @@ fn authority() -> Result<CertificateParams, String> {
 }
 
 impl Lasting {
-    /// A new one.
+    /// Creates a new authority and token.
     ///
     /// # Errors
-    /// In one sentence, when there are no random numbers.
+    /// Returns one sentence if there are no random numbers.
     pub(super) fn new() -> Result<Self, String> {
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = authority()?.self_signed(&key).map_err(failed)?;
         Ok(Self { authority: certificate.pem(), key: key.serialize_pem(), token: token()? })
     }
 
-    /// As a file.
+    /// Serializes it for a file.
     pub(super) fn text(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts are JSON")
     }
 
-    /// Reads such a file.
+    /// Reads it from a file.
     ///
     /// # Errors
-    /// In one sentence, when it is none.
+    /// Returns one sentence if it can't be parsed.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| format!("the identity of the data can't be read: {error}"))
     }
 }
 
 impl Identity {
-    /// One that lasts, for a server at this address.
+    /// Creates the identity of a server at this address.
     ///
     /// # Errors
-    /// In one sentence, when TLS can't be spoken.
+    /// Returns one sentence if TLS can't be configured.
     pub(super) fn new(lasting: Lasting, address: IpAddr) -> Result<Self, String> {
         let authority = Issuer::new(authority()?, KeyPair::from_pem(&lasting.key).map_err(failed)?);
         let key = KeyPair::generate().map_err(failed)?;
@@ -88,7 +88,7 @@ impl Identity {
         }
         let mut server = CertificateParams::new(names).map_err(failed)?;
         server.distinguished_name.push(DnType::CommonName, "stowage-sim");
-        // Strict readers look for it.
+        // Strict TLS clients require it.
         server.use_authority_key_identifier_extension = true;
         let server = server.signed_by(&key, &authority).map_err(failed)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -102,17 +102,17 @@ impl Identity {
     }
 }
 
-/// A token that nobody guesses.
+/// Returns a random token.
 fn token() -> Result<String, String> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| format!("there are no random numbers: {error}"))?;
     Ok(hex::encode(bytes))
 }
 
-/// Bytes that nobody guesses.
+/// Returns random bytes.
 ///
 /// # Panics
-/// When there are no random numbers, of which there were some when the simulator started.
+/// Panics if the system has no random numbers. It had some when the simulator started.
 pub(super) fn random() -> [u8; TOKEN_BYTES] {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).expect("the system has random numbers");

@@ -1,14 +1,14 @@
-//! The kinds that a simulator serves besides those of every cluster: the operator's own, and where
-//! that is asked for ObjectBucketClaims, with a storage class for them (spec §9).
+//! The kinds that a simulator serves besides those of every cluster: the operator's own and, if
+//! enabled, ObjectBucketClaims with a storage class (spec §9).
 
 use kube::ResourceExt;
 use kube_sim::{Cluster, ReadDefinition};
 use stowage_world::{Document, Foreign, PROVISIONER, parse};
 
-/// Name of the backend that a simulator brings itself.
+/// Name of the default backend.
 pub(super) const BACKEND: &str = "main";
 
-/// Which of them there are.
+/// The set of additional kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kinds {
     /// The operator's own.
@@ -18,7 +18,7 @@ pub(super) enum Kinds {
 }
 
 impl Kinds {
-    /// Has a cluster serve them.
+    /// Makes a cluster serve these kinds.
     pub(super) fn serve(self, cluster: &Cluster) {
         let serve = |definition: &ReadDefinition| cluster.serve(definition).expect("these definitions are valid");
         stowage_world::definitions().iter().for_each(serve);
@@ -27,16 +27,17 @@ impl Kinds {
         }
     }
 
-    /// What storage classes call the operator, where it serves them.
+    /// Returns the operator's provisioner name in storage classes, if ObjectBucketClaims are
+    /// served.
     pub(super) fn provisioner(self) -> Option<String> {
         (self == Self::WithObjectBuckets).then(|| PROVISIONER.to_owned())
     }
 
-    /// What is applied at each start besides these manifests: a storage class for the first backend
-    /// that there is, unless they have one.
+    /// Returns the manifests to apply at each start besides the given ones: a storage class for the
+    /// first backend, unless there is one.
     ///
     /// # Errors
-    /// In one sentence.
+    /// Returns one sentence.
     pub(super) fn class(self, given: &[Document]) -> Result<Vec<Document>, String> {
         let of = |wanted: &'static str| given.iter().filter(move |it| is_a(it, wanted));
         if self == Self::Own || of("StorageClass").next().is_some() {
@@ -48,7 +49,7 @@ impl Kinds {
     }
 }
 
-/// Whether a document is of this kind.
+/// True if a document is of this kind.
 pub(super) fn is_a(document: &Document, kind: &str) -> bool {
     document.object.types.as_ref().is_some_and(|types| types.kind == kind)
 }

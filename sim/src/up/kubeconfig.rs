@@ -1,4 +1,4 @@
-//! The kubeconfig of a running simulator: a file of its own, never the user's.
+//! The kubeconfig of a running simulator, in a separate file: the user's own one is never changed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,10 +9,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-/// Name of its cluster, user and context.
+/// Name of the cluster, the user and the context.
 const NAME: &str = "stowage-sim";
 
-/// The text of a kubeconfig with one context, which is the current one. JSON, which is YAML too.
+/// Returns a kubeconfig with one context, which is the current one. It is JSON, which is also YAML.
 pub(super) fn text(server: &str, authority: &str, token: &str) -> String {
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": NAME,
@@ -25,11 +25,11 @@ pub(super) fn text(server: &str, authority: &str, token: &str) -> String {
     format!("{config:#}\n")
 }
 
-/// Writes it, whole or not at all, for its owner's eyes only. A directory that has to be made for
-/// it keeps itself out of git.
+/// Writes the kubeconfig atomically, with access for its owner only. A directory that is created
+/// for it gets a `.gitignore`.
 ///
 /// # Errors
-/// When file or directory can't be written.
+/// Returns an error if the file or the directory can't be written.
 pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.exists() {
@@ -38,7 +38,7 @@ pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
     }
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".new");
-    // One that is left from before may be anybody's to read.
+    // A leftover file may have other permissions.
     match fs::remove_file(&unfinished) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

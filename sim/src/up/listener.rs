@@ -1,7 +1,7 @@
-//! A listener for the simulated Kubernetes API: TLS, HTTP/1.1, any tower service behind it.
+//! A listener for the simulated Kubernetes API: TLS and HTTP/1.1 in front of any tower service.
 //!
-//! Beside [`faults::proxy::Server`], which speaks no TLS: clients of Kubernetes send a token over
-//! TLS alone.
+//! It exists besides [`faults::proxy::Server`], which doesn't support TLS: Kubernetes clients send
+//! a token only over TLS.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,16 +22,16 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::{BoxError, Service};
 
-/// Most connections that are open at once; further ones wait to be accepted.
+/// Maximum number of open connections; further ones wait to be accepted.
 const MOST_CONNECTIONS: usize = 4096;
-/// How long a client has for its part of the handshake.
+/// Time limit for a client's part of the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long it has for the head of a request, the wait between two requests included.
+/// Time limit for the head of a request, including the idle time since the request before.
 const HEAD: Duration = Duration::from_secs(120);
-/// How long nothing is accepted after an error, which is mostly a lack of descriptors.
+/// Pause after an error of `accept`. The usual cause is a lack of file descriptors.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
 
-/// Takes connections for ever, and serves each with this service.
+/// Accepts connections forever, and serves each with this service.
 pub(super) async fn serve<S, B>(listener: TcpListener, tls: Arc<ServerConfig>, service: S)
 where
     S: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send> + Clone + Send + 'static,
@@ -39,7 +39,7 @@ where
 {
     let acceptor = TlsAcceptor::from(tls);
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    // They end with this.
+    // Dropping the set ends the connections.
     let mut connections = JoinSet::new();
     loop {
         let Ok(permit) = room.clone().acquire_owned().await else { return };
@@ -76,10 +76,10 @@ where
     Ok(served.await?)
 }
 
-/// Takes an address.
+/// Binds an address.
 ///
 /// # Errors
-/// In one sentence, with the flag by which another one is named.
+/// Returns one sentence with the flag that sets another address.
 pub(super) async fn take(address: SocketAddr, what: &str, flag: &str) -> Result<TcpListener, String> {
     let taken = |error: io::Error| {
         let port_zero = SocketAddr::new(address.ip(), 0);

@@ -1,4 +1,5 @@
-//! The admin API, as far as it begins the simulator again: `reset`, and snapshots in and out.
+//! The part of the admin API that replaces the simulator's state: `reset`, and saving and loading
+//! of snapshots.
 
 use std::io;
 
@@ -14,24 +15,25 @@ use tokio::sync::mpsc;
 use super::admin_state::{Admin, refused};
 use super::data::{Portable, Reading};
 
-/// What a snapshot is said to be. A page of another origin can't send such a thing unasked.
+/// The media type of a snapshot. A page of another origin can't send it without a preflight
+/// request.
 pub const SNAPSHOT: &str = "application/vnd.stowage.snapshot";
 
-/// Parts of a snapshot that wait to be sent.
+/// Maximum number of snapshot parts that wait to be sent.
 const AHEAD: usize = 4;
 
-/// Does something to its end, also where whoever has asked for it goes away meanwhile: the operator
-/// rests during it, and has to come back.
+/// Runs work to completion even if the client disconnects meanwhile: the operator is stopped during
+/// it and has to be started again.
 ///
 /// # Errors
-/// Its own.
+/// Returns the error of the work.
 pub(super) async fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, String>> + Send + 'static,
 ) -> Result<T, String> {
     tokio::spawn(work).await.map_err(|error| error.to_string())?
 }
 
-/// `POST /reset`.
+/// Handles `POST /reset`.
 pub(super) async fn reset(State(admin): State<Admin>) -> Response {
     let begun = to_the_end(async move {
         let host = authority(&admin.served.store);
@@ -43,7 +45,7 @@ pub(super) async fn reset(State(admin): State<Admin>) -> Response {
     }
 }
 
-/// `GET /snapshot`.
+/// Handles `GET /snapshot`.
 pub(super) async fn save(State(admin): State<Admin>) -> Response {
     let portable = match to_the_end(async move { Ok(admin.simulator.portable().await) }).await {
         Ok(portable) => portable,
@@ -55,7 +57,7 @@ pub(super) async fn save(State(admin): State<Admin>) -> Response {
     ([(header::CONTENT_TYPE, SNAPSHOT)], Body::from_stream(parts)).into_response()
 }
 
-/// Sends the parts; one that can't be read ends the answer before its end.
+/// Sends the parts of a snapshot. If one can't be read, the answer ends incomplete.
 fn write(portable: Portable, send: &mpsc::Sender<io::Result<Vec<u8>>>) {
     let gone = |_| io::Error::other("nobody wants it any more");
     if let Err(error) = portable.write(|part| send.blocking_send(Ok(part)).map_err(gone)) {
@@ -63,7 +65,7 @@ fn write(portable: Portable, send: &mpsc::Sender<io::Result<Vec<u8>>>) {
     }
 }
 
-/// `POST /snapshot`.
+/// Handles `POST /snapshot`.
 pub(super) async fn load(State(admin): State<Admin>, request: Request<Body>) -> Response {
     let loaded = async move {
         let reading = read(&admin, request.into_body()).await?;
@@ -85,7 +87,7 @@ async fn read(admin: &Admin, body: Body) -> Result<Reading, String> {
     blocking(move || reading.whole()).await
 }
 
-/// Does what may take a while.
+/// Runs blocking work.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?
 }

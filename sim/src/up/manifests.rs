@@ -1,5 +1,5 @@
-//! Manifests that a simulator is given, applied as `kubectl apply -f` would: definitions of others
-//! among them, and whatever these define.
+//! Manifests given to a simulator, applied as `kubectl apply -f` would, including
+//! CustomResourceDefinitions and their custom resources.
 
 use http::{HeaderValue, Request, header};
 use http_body_util::BodyExt;
@@ -12,11 +12,11 @@ use tower::service_fn;
 
 use super::recorder::Recorder;
 
-/// A client that knows the server as everybody outside does, with this token; what it writes is
-/// noted.
+/// Creates a client that uses the server as external clients do, with this token. Its writes are
+/// recorded.
 ///
 /// # Errors
-/// The token can't stand in a header.
+/// Returns an error if the token can't be put into a header.
 pub(super) fn client(front: &Front, recorder: &Recorder, token: &str) -> Result<Client, String> {
     let bearer = HeaderValue::from_str(&format!("Bearer {token}"));
     let bearer = bearer.map_err(|error| format!("the token can't be sent: {error}"))?;
@@ -33,11 +33,11 @@ pub(super) fn client(front: &Front, recorder: &Recorder, token: &str) -> Result<
     Ok(Client::new(service, "default"))
 }
 
-/// Applies a document by the name and scope that the server has for its kind by now.
+/// Applies a document with the resource and scope that the server currently has for its kind.
 ///
 /// # Errors
-/// With the API server's own message, when it refuses; in kubectl's words, where nothing serves the
-/// kind.
+/// Returns the API server's message if it refuses the document, or kubectl's message if the kind
+/// isn't served.
 pub(super) async fn apply(client: &Client, document: &Document) -> Result<(), ManifestError> {
     let kind = document.kind()?;
     let unknown = |_| {

@@ -1,20 +1,20 @@
-//! A simulator that people and programs use from outside: a Kubernetes API, a store, the production
-//! gateway and the operator, on sockets of this machine and on its clock.
+//! A simulator for use from outside by people and programs: a Kubernetes API, a store, the
+//! production gateway and the operator, on sockets of this machine and with its clock.
 //!
-//! [`Up::start`] puts it together; `stowage-sim up` runs it. What the parts are is the same code as
-//! in a [`stowage_world::World`]: there on virtual time and without sockets.
+//! [`Up::start`] assembles it; `stowage-sim up` runs it. The parts are the same code as in a
+//! [`stowage_world::World`], which has virtual time and no sockets.
 //!
-//! - `simulator`: the parts, and what is done to them by hand;
-//! - `kinds`: which of its own it serves besides those of every cluster;
-//! - `controllers`, `stores`: what goes on beside: the cluster's own controllers, a store for each
+//! - `simulator`: the parts, and the operations of users on them;
+//! - `kinds`: the kinds that it serves besides those of every cluster;
+//! - `controllers`, `stores`: background work: the cluster's own controllers, and a store for each
 //!   backend that is applied;
-//! - `data`: what of it outlives the process, where it is given a directory;
-//! - `identity`, `kubeconfig`, `listener`: how clients of Kubernetes reach it; `manifests`: what it
-//!   is given to apply; `webhooks`: whom it asks about what they write;
-//! - `served`: where what of it is served;
+//! - `data`: the state that outlives the process, if there is a data directory;
+//! - `identity`, `kubeconfig`, `listener`: access for Kubernetes clients; `manifests`: manifests to
+//!   apply at the start; `webhooks`: calls of admission webhooks;
+//! - `served`: addresses and URLs;
 //! - `admin`, `admin_state`, `lives`: the API behind `stowage-sim env`, `calls`, `fault`, `clock`,
-//!   `reset` and `snapshot`; `connection`: what the first, `again`: what the last two do;
-//! - `recorder`, `befell`: what people did and which faults befell calls, behind `history`.
+//!   `reset` and `snapshot`; `connection` implements `env`, and `again` the last two;
+//! - `recorder`, `befell`: the actions of users and the faults of calls, for `history`.
 
 mod admin;
 mod admin_state;
@@ -67,43 +67,43 @@ use self::served::url;
 pub use self::served::{ADMIN_URL, KUBECONFIG, Listen, Served, is_private, use_of};
 use self::simulator::Simulator;
 
-/// How a simulator is started.
+/// The options of a simulator.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens.
+    /// The addresses to listen on.
     pub listen: Listen,
-    /// File that its kubeconfig is written to.
+    /// File to write the kubeconfig to.
     pub kubeconfig: PathBuf,
-    /// Whether the operator is at work from the beginning.
+    /// True to run the operator from the start.
     pub operator: bool,
-    /// Who may do what in the cluster. The kubeconfig's user may do everything in any case.
+    /// The authorization mode of the cluster. The kubeconfig's user may do everything in any case.
     pub authorization: Authorization,
-    /// Whether ObjectBucketClaims are served, with a storage class for them.
+    /// True to serve ObjectBucketClaims, with a storage class for them.
     pub obc: bool,
-    /// Whether workloads are told to be ready, though nothing runs.
+    /// True to mark workloads as ready, though nothing runs.
     pub workloads_ready: bool,
-    /// Directory that it outlives the process in.
+    /// Data directory for state that outlives the process.
     pub data: Option<PathBuf>,
-    /// What is applied at the start. Without an S3Backend among them there is one, `main`, for the
-    /// store that is served.
+    /// Manifests to apply at the start. Without an S3Backend among them, the backend `main` is
+    /// created for the served store.
     pub manifests: Vec<Document>,
 }
 
-/// A running simulator. When dropped it ends at once, with all of its connections.
+/// A running simulator. Dropping it ends it at once, with all of its connections.
 pub struct Up {
     served: Arc<Served>,
     simulator: Simulator,
-    /// The servers of store and admin API.
+    /// The servers of the store and of the admin API.
     servers: [Server; 2],
     work: JoinSet<()>,
 }
 
 impl Up {
-    /// Starts everything, and applies what there is to apply.
+    /// Starts all parts and applies the manifests.
     ///
     /// # Errors
-    /// In one sentence: an address that can't be had, a file that can't be written, a manifest that
-    /// is refused.
+    /// Returns one sentence: an address that can't be bound, a file that can't be written, or a
+    /// manifest that is refused.
     pub async fn start(options: Options) -> Result<Self, String> {
         let Listen { kube, s3, store, admin } = options.listen;
         let kube_listener = listener::take(kube, "the Kubernetes API", "--kube-address").await?;
@@ -152,12 +152,12 @@ impl Up {
         Ok(up)
     }
 
-    /// Where what is served.
+    /// Returns the addresses of all parts.
     pub fn served(&self) -> &Served {
         &self.served
     }
 
-    /// Waits for the sentence that says why it can't go on: what it holds can't be kept any more.
+    /// Waits until the state can't be saved any more. Returns one sentence with the reason.
     pub async fn failure(&self) -> String {
         match self.simulator.data() {
             Some(data) => data.failure().await,
@@ -165,7 +165,7 @@ impl Up {
         }
     }
 
-    /// Stops the operator in good order, and then everything else.
+    /// Stops the operator gracefully, and then everything else.
     pub async fn stop(self) {
         self.simulator.stop_operator().await;
         let [store, admin] = self.servers;
@@ -177,7 +177,7 @@ impl Up {
     }
 }
 
-/// Who the server is to its clients: the same as before, where it is kept.
+/// Returns the identity of the server: the saved one if there is a data directory.
 fn lasting(data: Option<&Data>) -> Result<Lasting, String> {
     match data {
         Some(data) => Lasting::read(&data.file("identity", || Lasting::new().map(|new| new.text()))?),
@@ -185,8 +185,9 @@ fn lasting(data: Option<&Data>) -> Result<Lasting, String> {
     }
 }
 
-/// Asks the Kubernetes API, once the request's body is there. One byte over the limit comes along,
-/// so that it can say that there were too many. Nothing is told before it is kept.
+/// Passes a request to the Kubernetes API after reading its body, up to one byte over the limit so
+/// that the API can report a body that is too long. The answer is held back until its data is
+/// durable.
 async fn ask(
     front: Front,
     recorder: Recorder,
@@ -202,8 +203,8 @@ async fn ask(
     Ok(answer.map(|body| Held::new(body, data)))
 }
 
-/// How the Kubernetes API knows its clients: whoever has the kubeconfig may do everything, whoever
-/// hasn't nothing.
+/// Returns the options of the API: users of the kubeconfig may do everything, anonymous users
+/// nothing.
 fn front_options(
     identity: &Identity,
     authorization: Authorization,

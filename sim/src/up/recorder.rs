@@ -1,5 +1,5 @@
-//! What people do to a running simulator, noted step by step from its beginning or its last reset,
-//! so that it can be done again.
+//! A record of the actions of users in a running simulator since its start or its last reset, step
+//! by step, for replay.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,13 +20,13 @@ use tower::{BoxError, ServiceExt};
 
 use super::befell::Befell;
 
-/// Most bytes that steps take together, as JSON.
+/// Maximum size of all steps in bytes, as JSON.
 const MOST_BYTES: usize = 2 << 20;
 
-/// API groups of questions: what is sent there is stored nowhere.
+/// API groups of reviews: requests to them store nothing.
 const QUESTIONS: [&str; 2] = ["authentication.k8s.io", "authorization.k8s.io"];
 
-/// The notes. Clones are the same.
+/// The record. Clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Recorder(Arc<Mutex<Book>>);
 
@@ -35,12 +35,12 @@ struct Book {
     began: Began,
     obc: bool,
     steps: Vec<Step>,
-    /// Bytes that they take together.
+    /// Size of the steps in bytes.
     bytes: usize,
     left_out: LeftOut,
     stand_ins: StandIns,
     befell: Befell,
-    /// When the last step was taken, or it began.
+    /// Time of the last step, or of the beginning.
     last: Instant,
 }
 
@@ -51,35 +51,35 @@ struct Sent {
     with: Value,
 }
 
-/// What a request is to the notes.
+/// The relevance of a request for the record.
 #[derive(Clone, Debug, PartialEq)]
 enum Meaning {
     /// It changes nothing.
     Question,
-    /// It says that somebody is alive, or what they saw.
+    /// A lease or an Event, which is not recorded.
     Routine,
-    /// It is of a form that isn't read.
+    /// Its format is not supported.
     Unread,
     /// A write.
     Write(Sent),
 }
 
 impl Recorder {
-    /// Empty notes.
+    /// Creates an empty record.
     pub(super) fn new(began: Began, obc: bool) -> Self {
         Self(Arc::new(Mutex::new(Book::new(began, obc, 0))))
     }
 
-    /// Begins anew, after the operator's call of this number.
+    /// Starts again, after the operator's call with this number.
     pub(super) fn begin(&self, began: Began, last_call: u64) {
         let mut book = self.0.lock();
         *book = Book::new(began, book.obc, last_call);
     }
 
-    /// Asks the Kubernetes API for somebody outside, and notes what that changes.
+    /// Sends an external client's request to the Kubernetes API, and records its changes.
     ///
     /// # Errors
-    /// Those of the API.
+    /// Returns errors of the API.
     pub(super) async fn ask(&self, front: Front, head: Parts, body: Bytes) -> Result<Response<ApiBody>, BoxError> {
         let meaning = meaning(&head.method, &head.uri, &head.headers, &body);
         let answer = front.oneshot(Request::from_parts(head, Body::from(body))).await?;
@@ -91,7 +91,7 @@ impl Recorder {
             Meaning::Routine => self.0.lock().left_out.routine += 1,
             Meaning::Unread => self.0.lock().left_out.unread += 1,
             Meaning::Write(sent) if sent.is_nameless() => {
-                // The server has made a name, by which later steps know the object.
+                // The server has generated a name. Later steps refer to the object by it.
                 let (head, body) = answer.into_parts();
                 let told = body.collect().await?.to_bytes();
                 self.0.lock().write(sent.named_as(&told));
@@ -102,15 +102,15 @@ impl Recorder {
         Ok(answer)
     }
 
-    /// Notes what is done to the simulator itself.
+    /// Records an action on the simulator itself.
     pub(super) fn note(&self, deed: Deed) {
         self.0.lock().write(Sent { deed, with: Value::Null });
     }
 
-    /// Takes in the operator's calls after those that it has seen.
+    /// Counts the operator's calls that were not counted yet.
     pub(super) fn see(&self, calls_after: impl Fn(u64) -> Vec<Line>) {
         loop {
-            // Who tells of calls must not wait for these notes.
+            // The lock must not be held while calls are read.
             let last = self.0.lock().befell.last();
             let lines = calls_after(last);
             if lines.is_empty() {
@@ -118,7 +118,7 @@ impl Recorder {
             }
             let mut book = self.0.lock();
             for line in lines.iter().filter(|line| line.number > last) {
-                // Somebody may have been faster, or have begun anew.
+                // Another caller may have counted it meanwhile, or have started the record again.
                 if line.number > book.befell.last() {
                     book.befell.see(line);
                 }
@@ -126,17 +126,17 @@ impl Recorder {
         }
     }
 
-    /// Takes in faults that are armed.
+    /// Records faults that are armed.
     pub(super) fn armed(&self, plan: &Plan) {
         self.0.lock().befell.armed(plan);
     }
 
-    /// All faults were ended by hand, this many milliseconds after the beginning.
+    /// Records that all faults were removed, this many milliseconds after the start.
     pub(super) fn calm(&self, now_ms: u64) {
         self.0.lock().befell.calm(now_ms);
     }
 
-    /// What was done until now.
+    /// Returns the actions so far.
     pub(super) fn deeds(&self) -> Deeds {
         let book = self.0.lock();
         Deeds {
@@ -149,7 +149,7 @@ impl Recorder {
         }
     }
 
-    /// The faults that befell calls.
+    /// Returns the faults that calls met.
     pub(super) fn befell(&self) -> Befell {
         self.0.lock().befell.clone()
     }
@@ -169,14 +169,14 @@ impl Book {
         }
     }
 
-    /// In whole milliseconds.
+    /// Returns the time since the last step, in whole milliseconds.
     fn since_last(&self) -> SignedDuration {
         SignedDuration::from_millis(i64::try_from(self.last.elapsed().as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// Notes a step while there is room. Without the first ones the others make no sense, so it is
-    /// the last ones that are left out. Of those nothing is kept, not even words that stand in for
-    /// what Secrets hold.
+    /// Records a step while there is room. When there is none, the last steps are left out: without
+    /// the first ones the others make no sense. Nothing of those steps is kept, not even
+    /// placeholders for the values of their Secrets.
     fn write(&mut self, Sent { deed, mut with }: Sent) {
         if self.left_out.beyond_room > 0 {
             self.left_out.beyond_room += 1;
@@ -202,7 +202,7 @@ impl Sent {
             && self.with["metadata"]["generateName"].is_string()
     }
 
-    /// With the name that the answer tells.
+    /// Sets the name that the answer contains.
     fn named_as(mut self, answer: &[u8]) -> Self {
         let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
         if answer["metadata"]["name"].is_string() {
@@ -212,7 +212,7 @@ impl Sent {
     }
 }
 
-/// What a request means.
+/// Classifies a request.
 fn meaning(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Meaning {
     let call = KubeCall::read(method, uri);
     let query = uri.query().unwrap_or_default();
@@ -228,7 +228,7 @@ fn meaning(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Mean
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
     let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let place = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
-    // Some clients begin their queries with nothing.
+    // Some clients send an empty first parameter.
     let place = place.replace("?&", "?").trim_end_matches(['?', '&']).to_owned();
     match (Deed::of(method, &content_type, place), read(&content_type, body)) {
         (Some(deed), Some(with)) if !is_dry(&with) => Meaning::Write(Sent { deed, with }),
@@ -237,7 +237,7 @@ fn meaning(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Mean
     }
 }
 
-/// A body in JSON, or in YAML where that is said; null for none.
+/// Parses a body in JSON, or in YAML if the content type says so; null for an empty one.
 fn read(content_type: &str, body: &[u8]) -> Option<Value> {
     if body.is_empty() {
         return Some(Value::Null);
@@ -248,7 +248,7 @@ fn read(content_type: &str, body: &[u8]) -> Option<Value> {
     value.filter(|it| it.is_object() || it.is_array())
 }
 
-/// Whether a deletion says in its body that it is only tried.
+/// True if the body of a deletion requests a dry run.
 fn is_dry(with: &Value) -> bool {
     with["kind"] == "DeleteOptions" && with["dryRun"].as_array().is_some_and(|it| !it.is_empty())
 }

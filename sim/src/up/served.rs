@@ -1,4 +1,4 @@
-//! Where a simulator listens, and where what of it is served.
+//! Addresses and URLs of a simulator.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,43 +7,43 @@ use serde::Serialize;
 use terminal::quoted;
 use tokio::net::TcpListener;
 
-/// The kubeconfig that a simulator writes unless it is told another place.
+/// The default path of the kubeconfig.
 pub const KUBECONFIG: &str = ".stowage/kubeconfig";
 
-/// Where a simulator listens unless it is told otherwise.
+/// The default URL of the admin API.
 pub const ADMIN_URL: &str = "http://127.0.0.1:9002";
 
-/// Whether an address can be reached from this machine alone.
+/// True if an address can only be reached from this machine.
 pub fn is_private(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// The command by which a shell gets to use a kubeconfig.
+/// Returns the shell command that selects a kubeconfig.
 pub fn use_of(kubeconfig: &Path) -> String {
     format!("export KUBECONFIG={}", quoted(&kubeconfig.to_string_lossy()))
 }
 
-/// Where it listens; port 0 is any that is free.
+/// The addresses to listen on; port 0 takes any free port.
 #[derive(Clone, Copy, Debug)]
 pub struct Listen {
     /// The Kubernetes API.
     pub kube: SocketAddr,
     /// The gateway, which tenants use.
     pub s3: SocketAddr,
-    /// The store behind it, for whoever wants to look behind the gateway.
+    /// The store behind it, for direct access without the gateway.
     pub store: SocketAddr,
     /// The admin API.
     pub admin: SocketAddr,
 }
 
-/// Where what is served.
+/// The URLs of all parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Served {
-    /// The kubeconfig, which names the Kubernetes API.
+    /// Path of the kubeconfig for the Kubernetes API.
     pub kubeconfig: PathBuf,
     /// URL of the Kubernetes API.
     pub kubernetes: String,
-    /// URL of the gateway, where the credentials of claims work.
+    /// URL of the gateway, which accepts the credentials of claims.
     pub s3: String,
     /// URL of the store behind it.
     pub store: String,
@@ -51,7 +51,7 @@ pub struct Served {
     pub admin: String,
 }
 
-/// The URL of what a listener serves.
+/// Returns the URL of a listener.
 pub(super) fn url(scheme: &str, listener: &TcpListener) -> Result<String, String> {
     let address = listener.local_addr().map_err(|error| format!("a listener has no address: {error}"))?;
     Ok(format!("{scheme}://{address}"))

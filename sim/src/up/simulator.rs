@@ -1,4 +1,4 @@
-//! What runs in a simulator, without its sockets.
+//! The parts of a simulator, without its sockets.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -32,18 +32,18 @@ use super::traffic::Traffic;
 use super::view::{self, Beside, Bucket, Objects, View};
 use super::{controllers, stores};
 
-/// How often the operator's calls are counted.
+/// Interval between counts of the operator's calls.
 const COUNTED: Duration = Duration::from_millis(500);
-/// Least of the operator's last calls that are remembered; a call takes some 200 bytes.
+/// Minimum number of the operator's last calls that are kept; a call takes some 200 bytes.
 const CALLS_KEPT: usize = 20_000;
-/// How long a call without an answer isn't told of, in milliseconds.
+/// Milliseconds for which a call without an answer is not listed.
 const YOUNG_MS: u64 = 1000;
-/// Requests of the gateway that a view shows.
+/// Number of gateway requests in a view.
 const SHOWN: usize = 50;
-/// Longest that the operator has for what is under way when it is told to end.
+/// Time limit for the operator to finish its running calls after a stop.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// A cluster, stores, a gateway and the operator, on the machine's clock. Clones are the same.
+/// A cluster, stores, a gateway and the operator, on the machine's clock. Clones share them.
 #[derive(Clone)]
 pub(super) struct Simulator(Arc<Shared>);
 
@@ -52,47 +52,48 @@ struct Shared {
     cluster: Cluster,
     kinds: Kinds,
     store: Store,
-    /// By which hosts backends know it.
+    /// The hosts by which backends know the store.
     hosts: parking_lot::Mutex<BTreeSet<String>>,
     stores: Stores,
     new: New,
-    /// Where it is kept, if it outlives the process.
+    /// The data directory, if the state outlives the process.
     data: Option<Data>,
     front: OnceLock<Front>,
-    /// Tells that the cluster has become another.
+    /// Notifies that the cluster's state was replaced.
     begun_again: Notify,
     effects: Effects,
     gateway: Gateway,
     traffic: Traffic,
     rest: ControllersRest,
     circumstances: Circumstances,
-    /// What people do.
+    /// The record of users' actions.
     recorder: Recorder,
-    /// The operator at work, if it is.
+    /// The operator, if it runs.
     operator: Mutex<Option<AtWork>>,
 }
 
-/// An operator and the task that it lives in, which ends with this.
+/// An operator and its task, which ends when this is dropped.
 struct AtWork {
     operator: Operator,
     life: JoinSet<()>,
 }
 
-/// What there was before the process.
+/// State from before the process.
 pub(super) struct Before {
-    /// Tokens of ServiceAccounts.
+    /// ServiceAccount tokens.
     pub(super) tokens: Vec<Issued>,
-    /// What a simulator begins with.
+    /// True if the initial manifests were applied.
     pub(super) furnished: bool,
 }
 
-/// Changes of each kind that are remembered. Whoever is farther behind lists anew, as after five
-/// minutes on an API server; memory is not to grow with what once was.
+/// Number of changes of each kind that are kept for watches. A client that is farther behind has to
+/// list again, as after five minutes on an API server. The limit keeps memory from growing with
+/// deleted and changed objects.
 const CHANGES: usize = 1000;
-/// Objects that are held as trees of JSON, some 18 KB each; all others as their text.
+/// Number of objects that are kept as JSON trees, some 18 KB each; all others are kept as text.
 const TREES: usize = 500;
 
-/// The cluster that was kept, or a new one.
+/// Returns the saved cluster, or a new one.
 fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>, kinds: Kinds) -> Result<Cluster, String> {
     let cluster = Cluster::new(clock.clock(), fastrand::u64(..));
     cluster.remember(CHANGES);
@@ -108,7 +109,7 @@ fn cluster(clock: &Clock, stored: &Stored, data: Option<&Data>, kinds: Kinds) ->
     Ok(cluster)
 }
 
-/// Tells of objects that nothing defines the kind of any more.
+/// Warns of objects whose kinds are not defined any more.
 pub(super) fn warn_of(left_out: &[Kept]) {
     if !left_out.is_empty() {
         tracing::warn!(objects = left_out.len(), "objects of kinds that nothing defines any more are left out");
@@ -116,12 +117,13 @@ pub(super) fn warn_of(left_out: &[Kept]) {
 }
 
 impl Simulator {
-    /// A simulator in which nothing works yet. Tenants reach its gateway at the first endpoint, and
-    /// whoever administers the store reaches that at the second. It is what this directory holds,
-    /// and outlives the process in it. It serves these kinds. Says what was in there.
+    /// Creates a simulator without running anything yet. Tenants reach its gateway at the first
+    /// endpoint, and the store's administrator reaches the store at the second. Its state is read
+    /// from this directory, if any, and saved there. It serves these kinds. Also returns the state
+    /// that was saved.
     ///
     /// # Errors
-    /// In one sentence: a directory that can't be used, a thread that can't be started.
+    /// Returns one sentence: a directory that can't be used, or a thread that can't be started.
     pub(super) fn new(
         gateway_endpoint: Endpoint,
         store_endpoint: &Endpoint,
@@ -153,7 +155,7 @@ impl Simulator {
         });
         let mut hosts = stored.hosts.clone();
         if hosts.is_empty() {
-            // Backends know it by that for good, whatever address it is served at later.
+            // Backends use this host permanently, even if the store has another address later.
             let host = authority(store_endpoint.as_str());
             data.iter().for_each(|data| data.keep_host(&host));
             hosts.insert(host);
@@ -169,7 +171,7 @@ impl Simulator {
             client,
             operator_namespace: OPERATOR_NAMESPACE,
             clock: of(Actor::Gateway),
-            // However far time was moved, clients have the machine's.
+            // Clients use the machine's time, however far the simulator's time was moved.
             clock_of_clients: Arc::new(Timestamp::now),
             stores: stores.clone(),
             watch: None,
@@ -189,7 +191,8 @@ impl Simulator {
         effects.keep(CALLS_KEPT);
         let began = Instant::now();
         let circumstances = Circumstances {
-            // Whoever tries a template here is whoever runs the operator.
+            // An empty prefix allows all labels and annotations in Secret templates: users who try
+            // out a template here also run the operator.
             config: Config {
                 obc: kinds.provisioner(),
                 publishing: Publishing { metadata_prefixes: vec![String::new()], ..Publishing::default() },
@@ -229,17 +232,17 @@ impl Simulator {
         Ok((Self(Arc::new(shared)), before))
     }
 
-    /// Where it is kept, if it outlives the process.
+    /// Returns the data directory, if the state outlives the process.
     pub(super) fn data(&self) -> Option<&Data> {
         self.0.data.as_ref()
     }
 
-    /// What knows the tokens that clients were handed out.
+    /// Sets the front, which knows the tokens of clients.
     pub(super) fn hand_over(&self, front: Front) {
         let _ = self.0.front.set(front);
     }
 
-    /// Everything that outlives the process.
+    /// Returns all state that outlives the process.
     pub(super) fn all(&self) -> All<'_> {
         let _still = self.0.new.still();
         let hosts = self.0.hosts.lock().clone();
@@ -259,32 +262,33 @@ impl Simulator {
         }
     }
 
-    /// The cluster.
+    /// Returns the cluster.
     pub(super) fn cluster(&self) -> &Cluster {
         &self.0.cluster
     }
 
-    /// The kinds that it serves besides those of every cluster.
+    /// Returns the kinds that it serves besides those of every cluster.
     pub(super) fn kinds(&self) -> Kinds {
         self.0.kinds
     }
 
-    /// The store that stands ready for backends, and that can be reached from outside.
+    /// Returns the store that is served on a socket, for the default backend.
     pub(super) fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// The gateway.
+    /// Returns the gateway.
     pub(super) fn gateway(&self) -> &Gateway {
         &self.0.gateway
     }
 
-    /// What people do to it is noted there.
+    /// Returns the record of users' actions.
     pub(super) fn recorder(&self) -> &Recorder {
         &self.0.recorder
     }
 
-    /// Counts the operator's calls, for ever: only the last ones are kept.
+    /// Counts the operator's calls forever. It has to keep up, because only the last calls are
+    /// kept.
     async fn count_calls(&self) {
         loop {
             self.see_calls();
@@ -292,18 +296,18 @@ impl Simulator {
         }
     }
 
-    /// Has the notes know of each call that was made.
+    /// Counts all calls so far in the record.
     pub(super) fn see_calls(&self) {
         self.0.recorder.see(|last| self.0.effects.calls_after(last, CALLS_KEPT));
     }
 
-    /// The simulator's time.
+    /// Returns the simulator's clock.
     pub(super) fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// What has to be done for as long as the simulator is there: gateway, controllers, stores.
-    /// Pods are told to trust this authority, in PEM; workloads are told to be ready, or not.
+    /// Runs the background work forever: gateway, controllers, stores. Pods get this authority, in
+    /// PEM, to trust; workloads are marked as ready if `workloads_ready`.
     pub(super) async fn run(&self, authority: &str, workloads_ready: bool) {
         let Shared { cluster, stores, new, rest, clock, .. } = &*self.0;
         let ready = workloads_ready.then(|| clock.clock());
@@ -315,7 +319,7 @@ impl Simulator {
         );
     }
 
-    /// Has the gateway follow the cluster, from the beginning whenever that has begun again.
+    /// Runs the gateway's watches, and restarts them when the cluster's state was replaced.
     async fn follow(&self) {
         loop {
             tokio::select! {
@@ -325,7 +329,7 @@ impl Simulator {
         }
     }
 
-    /// Has whoever follows the cluster look at it from the beginning.
+    /// Makes the gateway list the cluster again.
     pub(super) fn tell_anew(&self) {
         self.0.begun_again.notify_one();
     }
@@ -336,7 +340,7 @@ impl Simulator {
         *at_work = Some(self.start().await);
     }
 
-    /// Stops the operator, if it is at work.
+    /// Stops the operator, if it runs.
     pub(super) async fn stop_operator(&self) {
         if let Some(at_work) = self.0.operator.lock().await.take() {
             self.stop(at_work).await;
@@ -345,7 +349,7 @@ impl Simulator {
 
     async fn stop(&self, AtWork { operator, mut life }: AtWork) {
         operator.stop();
-        // Who doesn't come to an end is ended with its task.
+        // A task that misses the deadline is aborted when `life` is dropped.
         let _ = timeout(LAST_CALLS, life.join_next()).await;
         self.0.recorder.note(Deed::Operator(Shift::Stops));
     }
@@ -359,9 +363,8 @@ impl Simulator {
         AtWork { operator, life }
     }
 
-    /// Moves time ahead; says how many seconds it is ahead of the machine's then. The operator is
-    /// started again under the new time: what it waits for, it waits for by a clock that nobody
-    /// moves.
+    /// Moves time forward. Returns the new offset from the machine's time in seconds. The operator
+    /// is restarted, because its timers use a clock that doesn't move with the simulator's time.
     pub(super) async fn advance(&self, seconds: u32) -> i64 {
         self.without_operator(async {
             let ahead = self.0.clock.ahead().saturating_add(i64::from(seconds));
@@ -372,7 +375,7 @@ impl Simulator {
         .await
     }
 
-    /// Does something while the operator rests, if it is at work.
+    /// Runs work while the operator is stopped, and starts it again if it was running.
     pub(super) async fn without_operator<T>(&self, work: impl Future<Output = T>) -> T {
         let mut at_work = self.0.operator.lock().await;
         let was_at_work = match at_work.take() {
@@ -389,42 +392,42 @@ impl Simulator {
         outcome
     }
 
-    /// Has the clock be so many seconds ahead of the machine's.
+    /// Sets the clock's offset from the machine's time, in seconds.
     pub(super) fn set_clock(&self, ahead: i64) {
         let _still = self.0.new.still();
         self.move_clock(ahead);
     }
 
-    /// The same for somebody who keeps all still.
+    /// Like [`Self::set_clock`], for callers that already hold the lock.
     pub(super) fn move_clock(&self, ahead: i64) {
-        // What is written under the new time comes after that.
+        // Saved first: writes under the new time have to be saved after it.
         if let Some(data) = &self.0.data {
             data.keep_clock(ahead);
         }
         self.0.clock.set(ahead);
     }
 
-    /// The stores that backends can lead to, by host.
+    /// Returns the stores of backends, by host.
     pub(super) fn stores(&self) -> &Stores {
         &self.0.stores
     }
 
-    /// How others are made.
+    /// Returns the factory of stores.
     pub(super) fn new_stores(&self) -> &New {
         &self.0.new
     }
 
-    /// What knows the tokens that clients were handed out, once there is one.
+    /// Returns the front, once it is set.
     pub(super) fn front(&self) -> Option<&Front> {
         self.0.front.get()
     }
 
-    /// By which hosts backends know the served store.
+    /// Returns the hosts by which backends know the served store.
     pub(super) fn hosts(&self) -> BTreeSet<String> {
         self.0.hosts.lock().clone()
     }
 
-    /// Has backends know the served store by this host too.
+    /// Adds a host by which backends know the served store.
     pub(super) fn serve_as(&self, host: &str) {
         if self.0.hosts.lock().insert(host.to_owned()) {
             self.0.data.iter().for_each(|data| data.keep_host(host));
@@ -432,8 +435,9 @@ impl Simulator {
         }
     }
 
-    /// The operator's calls after the one of this number, oldest first, so many at most. A call
-    /// without an answer, and those after it, are told of a moment later: then most have one.
+    /// Returns the operator's calls after the one with this number, oldest first, at most `most`. A
+    /// recent call without an answer is left out, and so are the calls after it: a moment later
+    /// most have an answer.
     pub(super) fn calls_after(&self, number: u64, most: usize) -> Vec<Line> {
         let mut calls = self.0.effects.calls_after(number, most);
         let now = self.0.effects.elapsed_ms();
@@ -442,30 +446,30 @@ impl Simulator {
         calls
     }
 
-    /// Number of the operator's last call.
+    /// Returns the number of the operator's last call.
     pub(super) fn last_call(&self) -> u64 {
         self.0.effects.count()
     }
 
-    /// Adds faults for calls to come.
+    /// Adds faults for future calls.
     pub(super) fn arm(&self, plan: Plan) {
         self.0.recorder.armed(&plan);
         self.0.effects.arm(plan);
     }
 
-    /// Faults that have met no call yet.
+    /// Returns the faults that have not met a call yet.
     pub(super) fn armed(&self) -> Plan {
         self.0.effects.unfired()
     }
 
-    /// From now on nothing goes wrong. Clocks that were set wrong stay as they are.
+    /// Removes all faults. Clocks that were set wrong stay as they are.
     pub(super) fn calm(&self) {
         self.see_calls();
         self.0.effects.calm();
         self.0.recorder.calm(self.0.effects.elapsed_ms());
     }
 
-    /// How all stands, as the page shows it.
+    /// Returns the state that the page shows.
     pub(super) fn view(&self) -> View {
         let aliases: BTreeSet<String> = self.0.hosts.lock().iter().skip(1).cloned().collect();
         let stores = self.0.stores.all().into_iter().filter(|(host, _)| !aliases.contains(host));
@@ -484,7 +488,7 @@ impl Simulator {
         view::view(&Objects::of(&self.0.cluster), beside)
     }
 
-    /// What changes whenever the view does, but for the time.
+    /// Returns a value that changes with the view, except for the time.
     pub(super) fn version(&self) -> (u64, u64, String, i64) {
         let written = self.0.cluster.resource_version();
         (written, self.0.traffic.count(), self.armed().to_string(), self.0.clock.ahead())

@@ -1,5 +1,5 @@
-//! The stores behind the backends of a running simulator: who applies an S3Backend has a store at
-//! its endpoint, which the keys of its Secret open.
+//! The stores of a running simulator's backends: an S3Backend that is applied gets a store at its
+//! endpoint, which accepts the keys of its Secret.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +16,15 @@ use stowage_world::{ADMIN_ACCOUNT, BackendStore, Stores, authority};
 
 use super::data::Data;
 
-/// How long changes are gathered.
+/// Time to collect changes.
 const GATHERED: Duration = Duration::from_millis(20);
 
-/// Most stores that there are: an endpoint that is edited for ever makes no more.
+/// Maximum number of stores. It limits the memory of a backend whose endpoint is edited again and
+/// again.
 const MOST: usize = 256;
 
-/// Keeps the network as the backends have it, for ever. Stores stay when their backends go, as
-/// real ones do.
+/// Creates stores for backends forever. Stores stay when their backends are deleted, as real ones
+/// do.
 pub(super) async fn follow(cluster: Cluster, stores: Stores, new: New) {
     loop {
         let version = cluster.resource_version();
@@ -33,30 +34,31 @@ pub(super) async fn follow(cluster: Cluster, stores: Stores, new: New) {
     }
 }
 
-/// How stores are made. Clones are the same.
+/// A factory of stores. Clones share it.
 #[derive(Clone)]
 pub(super) struct New {
-    /// Makes one for a region.
+    /// Creates a store for a region.
     make: Arc<dyn Fn(&str) -> Store + Send + Sync>,
-    /// Where they are kept, if they are.
+    /// The data directory to save them in, if any.
     data: Option<Data>,
-    /// Taken by a change of stores or clock, and while everything is read: a snapshot must not have
-    /// one change without another that came before it.
+    /// Locked for a change of stores or clock, and while the whole state is read: a snapshot must
+    /// not contain a change without an earlier one.
     still: Arc<Mutex<()>>,
 }
 
 impl New {
-    /// This makes them, and there they are kept.
+    /// Creates a factory with this function and this data directory.
     pub(super) fn by(make: Arc<dyn Fn(&str) -> Store + Send + Sync>, data: Option<Data>) -> Self {
         Self { make, data, still: Arc::default() }
     }
 
-    /// Until it is dropped, no store is added, nobody sets the clock, and nobody takes down all.
+    /// Locks the set of stores and the clock. Until the guard is dropped, no store is added, the
+    /// clock is not set, and no snapshot is taken.
     pub(super) fn still(&self) -> MutexGuard<'_, ()> {
         self.still.lock()
     }
 
-    /// Makes a store for this name, of which nobody knows yet.
+    /// Creates a store for this name, without adding it.
     pub(super) fn store(&self, name: &str, region: &str) -> Store {
         let store = (self.make)(region);
         if let Some(data) = &self.data {
@@ -65,17 +67,18 @@ impl New {
         store
     }
 
-    /// Keeps that the store of this name is there. Whoever says so adds it before others may go on.
+    /// Saves that a store of this name exists. The caller has to add it before it releases the
+    /// lock.
     pub(super) fn keep(&self, name: &str, store: &Store) {
         if let Some(data) = &self.data {
             data.add_store(name, &store.dialect().region);
         }
     }
 
-    /// The store of this name among these, added to them if there is room for one more.
+    /// Returns the store with this name; adds a new one if there is room.
     fn among(&self, stores: &Stores, name: &str, region: &str) -> Option<Store> {
         let _still = self.still();
-        // Somebody may have been faster.
+        // Another task may have added it meanwhile.
         stores.get(name).or_else(|| {
             let room = stores.all().len() < MOST;
             let store = room.then(|| self.store(name, region))?;
@@ -86,14 +89,14 @@ impl New {
     }
 }
 
-/// Makes the network what the backends say now.
+/// Creates the missing stores of the current backends.
 pub(super) fn bring(cluster: &Cluster, stores: &Stores, new: &New) {
     for backend in backends(cluster) {
         add(stores, &backend, new);
     }
 }
 
-/// The stores that the backends in a cluster speak of, as far as they are well-formed.
+/// Returns the stores of the backends in a cluster, without malformed ones.
 fn backends(cluster: &Cluster) -> Vec<BackendStore> {
     let listed = cluster.list(&resource::<S3Backend>(&()), "").unwrap_or_default();
     let store = |backend: S3Backend| {
@@ -104,8 +107,8 @@ fn backends(cluster: &Cluster) -> Vec<BackendStore> {
     listed.iter().filter_map(typed).filter_map(store).collect()
 }
 
-/// Makes the store of a backend, unless it is there, and has it accept the backend's keys. All keys
-/// are one account's: in a simulator nobody is a stranger.
+/// Creates the store of a backend if it doesn't exist, and makes it accept the backend's keys. All
+/// keys belong to one account: a simulator has no other parties to protect from.
 fn add(stores: &Stores, backend: &BackendStore, new: &New) {
     let host = authority(backend.endpoint.as_str());
     let store = stores.get(&host).or_else(|| new.among(stores, &host, &backend.region));

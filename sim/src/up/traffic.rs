@@ -1,4 +1,4 @@
-//! The last requests that the gateway has answered, from its access log.
+//! The last requests to the gateway, from its access log.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -7,29 +7,29 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// Most requests that are remembered, of a few hundred bytes each.
+/// Maximum number of requests that are kept, of a few hundred bytes each.
 const MOST: usize = 200;
 
-/// What the gateway's access log is written to: JSON in lines. Clones are the same.
+/// A writer for the gateway's access log of JSON lines. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic(Arc<Mutex<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// The beginning of a line whose end is to come.
+    /// The beginning of an incomplete line.
     begun: Vec<u8>,
     lines: VecDeque<Value>,
-    /// How many there have been.
+    /// Number of requests so far.
     count: u64,
 }
 
 impl Traffic {
-    /// How many requests there have been.
+    /// Returns the number of requests so far.
     pub(super) fn count(&self) -> u64 {
         self.0.lock().count
     }
 
-    /// The last ones, newest first, so many at most.
+    /// Returns the last requests, newest first, at most `most`.
     pub(super) fn last(&self, most: usize) -> Vec<Value> {
         self.0.lock().lines.iter().rev().take(most).cloned().collect()
     }

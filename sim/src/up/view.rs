@@ -1,4 +1,4 @@
-//! How a simulator stands, as its page shows it: a pure function of what is stored.
+//! The state of a simulator as its page shows it: a pure function of the stored objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,40 +9,40 @@ use serde_json::Value;
 use stowage_operator::api::wire::{self, Role};
 use stowage_world::OPERATOR_NAMESPACE;
 
-/// Most claims, backends and buckets that are shown of each.
+/// Maximum number of shown objects per kind, and of buckets.
 const MOST: usize = 100;
 
-/// What the page shows.
+/// The data of the page.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct View {
     /// The simulator's time.
     pub(super) now: Timestamp,
-    /// Seconds that it is ahead of the machine's.
+    /// Seconds that it is ahead of the machine's time.
     pub(super) ahead_seconds: i64,
-    /// Faults that have met no call yet.
+    /// Faults that have not met a call yet.
     pub(super) armed: String,
     /// The gateway's last requests, newest first.
     pub(super) traffic: Vec<Value>,
-    /// In order of store and name.
+    /// Sorted by store and name.
     pub(super) buckets: Vec<Bucket>,
-    /// How many claims there are, the ones that aren't shown included.
+    /// Number of claims, including those that aren't shown.
     pub(super) claim_count: usize,
-    /// In order of namespace and name.
+    /// Sorted by namespace and name.
     pub(super) claims: Vec<Claim>,
-    /// How many accesses there are, the ones that aren't shown included.
+    /// Number of accesses, including those that aren't shown.
     pub(super) access_count: usize,
-    /// In order of namespace and name.
+    /// Sorted by namespace and name.
     pub(super) accesses: Vec<Access>,
-    /// How many ObjectBucketClaims there are, the ones that aren't shown included.
+    /// Number of ObjectBucketClaims, including those that aren't shown.
     pub(super) obc_count: usize,
-    /// In order of namespace and name.
+    /// Sorted by namespace and name.
     pub(super) obcs: Vec<ObjectBucketClaim>,
-    /// In order of name.
+    /// Sorted by name.
     pub(super) backends: Vec<Backend>,
 }
 
-/// What is told beside the objects.
+/// Data of the view that doesn't come from the cluster's objects.
 #[derive(Clone, Debug)]
 pub(super) struct Beside {
     pub(super) now: Timestamp,
@@ -58,7 +58,7 @@ pub(super) struct Bucket {
     /// Host and port of the store.
     pub(super) store: String,
     pub(super) name: String,
-    /// Keys whose newest version is an object.
+    /// Number of keys whose newest version is an object.
     pub(super) objects: usize,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Bucket {
 pub(super) struct Claim {
     namespace: String,
     name: String,
-    /// What its status says, or `Pending` without one.
+    /// The phase in its status, or `Pending` without one.
     phase: String,
     backend: String,
     /// The bucket that it is bound to.
@@ -80,11 +80,11 @@ pub(super) struct Claim {
 /// An access.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Access {
-    /// What the gateway's requests name it by.
+    /// The id in the gateway's access log.
     uid: String,
     namespace: String,
     name: String,
-    /// The Secret that holds its key; empty while there is none.
+    /// The Secret with its key; empty if there is none yet.
     secret: String,
     /// In the order of the spec.
     entries: Vec<Entry>,
@@ -93,21 +93,21 @@ pub(super) struct Access {
     keys: Vec<Key>,
 }
 
-/// An entry of an access: what it asks for, and what has come of it.
+/// An entry of an access, and its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Entry {
-    /// The claim, `namespace/name`; empty where it names a bucket.
+    /// The claim, `namespace/name`; empty if the entry names a bucket.
     claim: String,
-    /// The bucket, as far as it is told or named.
+    /// The bucket, if the status or the spec names it.
     bucket: String,
-    /// The backend, as far as it is told or named.
+    /// The backend, if the status or the spec names it.
     backend: String,
     prefix: String,
-    /// What the key may do there, or what is asked for while it is closed.
+    /// The mode that the key has, or the requested one while the entry is closed.
     mode: String,
-    /// `Open` or `Closed`; empty while nobody has looked.
+    /// `Open` or `Closed`; empty before the first reconciliation.
     state: String,
-    /// Why it is closed.
+    /// The reason why it is closed.
     reason: String,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct ObjectBucketClaim {
     name: String,
     class: String,
     bucket: String,
-    /// What its status says, or `Pending` without one.
+    /// The phase in its status, or `Pending` without one.
     phase: String,
 }
 
@@ -133,15 +133,15 @@ pub(super) struct Condition {
     last_transition_time: String,
 }
 
-/// A key of a claim or an access, and when it works.
+/// A key of a claim or an access, and its lifetime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Key {
     id: String,
     generation: String,
     from: String,
-    /// Absent for one that nothing ends yet.
+    /// Absent for a key without an expiry.
     until: Option<String>,
-    /// Whether its time has come, though it is still there.
+    /// True if the key has expired, though its Secret still exists.
     over: bool,
 }
 
@@ -169,22 +169,22 @@ fn conditions(object: &Value) -> Vec<Condition> {
     all.map(condition).collect()
 }
 
-/// The objects that are shown, and how many there are.
+/// The shown objects, and their numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
     claims: First,
     accesses: First,
     obcs: First,
     backends: First,
-    /// The Secrets of their keys.
+    /// The internal Secrets of their keys.
     keys: Vec<StoredObject>,
 }
 
-/// The first objects of a resource, and how many there are.
+/// The first objects of a resource, and the number of all.
 type First = (Vec<StoredObject>, usize);
 
 impl Objects {
-    /// Those of a cluster: of a large one nothing else is read.
+    /// Reads the objects from a cluster. Objects beyond the limits are not read.
     pub(super) fn of(cluster: &Cluster) -> Self {
         let first = |plural| cluster.first_objects(plural, MOST);
         let (claims, accesses) = (first("bucketclaims"), first("bucketaccesses"));
@@ -197,7 +197,7 @@ impl Objects {
     }
 }
 
-/// How all stands, from what is stored and what is told beside it.
+/// Builds the view from the stored objects and the other data.
 pub(super) fn view(objects: &Objects, beside: Beside) -> View {
     let Beside { now, ahead_seconds, armed, traffic, mut buckets } = beside;
     buckets.truncate(MOST);
@@ -224,7 +224,7 @@ pub(super) fn view(objects: &Objects, beside: Beside) -> View {
     }
 }
 
-/// Keys by UID of the claim or access that they are of, the oldest of each first.
+/// Returns the keys of each claim or access by its UID, sorted by generation.
 fn keys(secrets: &[StoredObject], now: Timestamp) -> BTreeMap<String, Vec<Key>> {
     let mut keys: BTreeMap<String, Vec<Key>> = BTreeMap::new();
     for secret in secrets {
@@ -297,7 +297,7 @@ fn object_bucket_claim(claim: &StoredObject) -> ObjectBucketClaim {
     }
 }
 
-/// A key, without its secret.
+/// Returns a key, without its secret.
 fn key(secret: &Value, now: Timestamp) -> Key {
     let metadata = &secret["metadata"];
     let until = metadata["annotations"][wire::EXPIRES_AT].as_str();
@@ -328,7 +328,7 @@ mod tests {
         StoredObject { group, plural, namespace: namespace.to_owned(), name: name.to_owned(), object: Arc::new(object) }
     }
 
-    /// A key of what has the UID `u`, which a label of this name tells.
+    /// Creates the Secret of a key whose owner has the UID `u`, in the label `owner`.
     fn key_of(role: Role, owner: &str, name: &str, generation: &str, until: Option<&str>) -> StoredObject {
         let object = json!({
             "metadata": {

@@ -1,4 +1,4 @@
-//! Calls admission webhooks, which run beside the simulator: HTTPS over sockets of this machine.
+//! Calls of admission webhooks outside of the simulator, over HTTPS.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -9,11 +9,11 @@ use stowage_gateway::body::Body;
 use stowage_gateway::upstream::{Connect as _, RustlsConnect, Trust};
 use tower::{BoxError, ServiceExt as _};
 
-/// Why a Service isn't called.
+/// The reason why Services are not called.
 const NO_SERVICE: &str =
     "nothing runs in this cluster, so no Service has an address: give the webhook a clientConfig.url";
 
-/// Calls whatever host a configuration names, each time over a connection of its own.
+/// Calls the host of a configuration, with a new connection for each call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Https;
 
@@ -40,7 +40,7 @@ async fn ask(call: WebhookCall) -> Result<Bytes, NoAnswer> {
         .header(header::USER_AGENT, "kube-apiserver-admission")
         .body(body)
         .map_err(|error| unreached(error.to_string()))?;
-    // Types are named because the compiler can't tell otherwise that this may go to another thread.
+    // The types are named because the compiler can't infer that this is `Send`.
     let answer: BoxFuture<'static, Result<Response<Body>, BoxError>> = Box::pin(transport.oneshot(request));
     let answer = answer.await.map_err(|error| unreached(whole(&error)))?;
     let (head, body) = answer.into_parts();
@@ -63,7 +63,7 @@ fn is_text(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|media_type| media_type.starts_with("text/"))
 }
 
-/// An error with what it came of.
+/// Returns the message of an error with those of its causes.
 fn whole(error: &BoxError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,8 +1,8 @@
-//! Workloads that are told to be ready, though nothing runs: whoever waits for them, as `helm
-//! --wait` and `kubectl rollout status` do, goes on.
+//! Marks workloads as ready, though nothing runs, so that clients that wait for them continue, such
+//! as `helm --wait` and `kubectl rollout status`.
 //!
-//! What is told is what the controllers and kubelets of a cluster would, in the end: of a
-//! Deployment there is a ReplicaSet too, as Helm looks for one. No pods are made.
+//! The statuses are those that the controllers and kubelets of a cluster would finally report. A
+//! Deployment also gets a ReplicaSet, because Helm looks for one. No pods are created.
 
 use jiff::Timestamp;
 use kube::core::GroupVersionResource;
@@ -10,10 +10,10 @@ use kube_sim::Cluster;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The status that an object comes to, if it is to have another one.
+/// Returns the status of a ready object, or `None` if it has it already.
 type Ready = fn(&Value, &str) -> Option<Value>;
 
-/// Takes one step with everything; returns how many objects it made or changed.
+/// Runs one step for all objects. Returns the number of objects that were created or changed.
 pub(super) fn make_ready(cluster: &Cluster, now: Timestamp) -> usize {
     let kinds: [(&str, &str, Ready); 6] = [
         ("apps", "deployments", deployment),
@@ -47,7 +47,7 @@ fn put(cluster: &Cluster, resource: &GroupVersionResource, object: &Value) -> bo
     cluster.resource_version() != before
 }
 
-/// A number of a spec; of a ready workload its status shows the same.
+/// Returns a number of the spec, which the status of a ready workload repeats.
 fn number(object: &Value, field: &str) -> i64 {
     object["spec"][field].as_i64().unwrap_or(1)
 }
@@ -56,7 +56,7 @@ fn generation(object: &Value) -> Value {
     object["metadata"]["generation"].clone()
 }
 
-/// A status as it should be, unless it is so already: what stands there besides stays, and
+/// Returns the wanted status, or `None` if the object has it already. Other fields are kept, and
 /// conditions keep their times.
 fn status(object: &Value, wanted: Value) -> Option<Value> {
     let mut status = object["status"].clone();
@@ -69,7 +69,7 @@ fn status(object: &Value, wanted: Value) -> Option<Value> {
     (status != object["status"]).then_some(status)
 }
 
-/// The conditions, all true; one that is there already stays as it is.
+/// Returns the conditions, all true; an existing one is kept.
 fn conditions(object: &Value, wanted: &[(&str, &str)], now: &str, updated: bool) -> Value {
     let known = object["status"]["conditions"].as_array();
     let condition = |(name, reason): &(&str, &str)| {
@@ -117,7 +117,7 @@ fn stateful_set(object: &Value, _: &str) -> Option<Value> {
     status(object, wanted)
 }
 
-/// There are no nodes that it would run on.
+/// Returns the status of a DaemonSet in a cluster without nodes.
 fn daemon_set(object: &Value, _: &str) -> Option<Value> {
     let wanted = json!({
         "observedGeneration": generation(object), "currentNumberScheduled": 0, "desiredNumberScheduled": 0,
@@ -143,7 +143,7 @@ fn volume_claim(object: &Value, _: &str) -> Option<Value> {
     status(object, json!({"phase": "Bound"}))
 }
 
-/// Gives each Service an address, under which nobody answers.
+/// Gives each Service an address, at which nothing listens.
 fn services(cluster: &Cluster) -> usize {
     let resource = GroupVersionResource::gvr("", "v1", "services");
     let mut changed = 0;
@@ -163,12 +163,12 @@ fn services(cluster: &Cluster) -> usize {
     changed
 }
 
-/// Letters that follow from a template.
+/// Returns a short hash of a template.
 fn hash(template: &Value) -> String {
     hex::encode(&Sha256::digest(template.to_string())[..5])
 }
 
-/// Makes the ReplicaSet of each Deployment.
+/// Creates the ReplicaSet of each Deployment.
 fn replica_sets(cluster: &Cluster) -> usize {
     let of = |plural| GroupVersionResource::gvr("apps", "v1", plural);
     let sets = of("replicasets");

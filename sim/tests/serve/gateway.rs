@@ -1,4 +1,5 @@
-//! The production gateway and a store as servers of their own, as the pods of a stage are.
+//! Tests of the production gateway and a store as separate servers, like the pods of an e2e
+//! environment.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,16 +29,17 @@ use crate::parts::{ACCESS_KEY, ANYWHERE, Parts, SECRET_KEY, client_with, soon};
 const NAMESPACE: &str = "default";
 const TENANT: &str = "AKIATENANT";
 const TENANT_SECRET: &str = "tenant-secret-of-a-test-0123456789-abcde";
-/// Between two looks at what is waited for.
+/// Interval between checks of a condition.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A gateway that serves as long as it is kept.
+/// A gateway that serves until it is dropped.
 struct Served {
     url: String,
     _work: JoinSet<()>,
 }
 
-/// What the gateway finds in the cluster: a backend with its opted-in Secret, and a tenant's key.
+/// Creates the gateway's objects in the cluster: a backend with its opted-in Secret, and a tenant's
+/// key.
 async fn populate(parts: &Parts) {
     for definition in api::crds() {
         parts.cluster.install_crd(&definition).expect("the project's definitions are valid");
@@ -73,7 +75,7 @@ async fn create<K: Clone + Debug + DeserializeOwned + Serialize>(api: &Api<K>, o
     soon(api.create(&PostParams::default(), &object)).await.unwrap();
 }
 
-/// A gateway that follows the cluster and passes requests on to the store.
+/// Starts a gateway that watches the cluster and passes requests on to the store.
 async fn gateway(parts: &Parts) -> Served {
     populate(parts).await;
     let registry =

@@ -1,4 +1,5 @@
-//! The simulated parts and the proxy on real sockets, with real clients and the real clock.
+//! Tests of the simulated parts and the proxy on real sockets, with real clients and the real
+//! clock.
 
 mod gateway;
 mod numbering;

@@ -1,5 +1,5 @@
-//! The production operator over sockets makes the calls that it makes in the simulated world, and
-//! they are numbered so.
+//! Tests that the production operator makes the same calls over sockets as in the simulated world,
+//! with the same numbers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use stowage_world::{Options, World};
 
 use crate::parts::{ACCESS_KEY, Parts, SECRET_KEY, soon};
 
-/// What comes before the claim is made, with a store at this URL.
+/// Returns the manifests to apply before the claim, with a store at this URL.
 fn setting(endpoint: &str, access_key: &str, secret_key: &str) -> String {
     format!(
         "apiVersion: v1
@@ -43,16 +43,16 @@ metadata: {name: photos, namespace: team-a}
 spec: {backendRef: {name: main}}
 ";
 
-/// The calls from the first write of the claim to the one that tells of it, and which of them are
-/// the same.
+/// Returns the calls from the first write of the claim to its Event, without those that differ
+/// between runs.
 fn pass(trace: &Trace) -> Vec<String> {
     let calls = trace.lines().iter().map(|line| (line.call.to_string(), line.answer));
     let of_claim = calls.skip_while(|(call, _)| !call.starts_with("kube:patch bucketclaims "));
     let mut pass = Vec::new();
     for (call, answer) in of_claim {
         let last = call.starts_with("kube:create events");
-        // Watches, the other controller's calls, and a look at the admin Secret whose watch has
-        // just begun come in between as time has it.
+        // Watches, calls of the other controller, and reads of the admin Secret right after its
+        // watch began occur at varying times.
         let claims_own = ["bucketclaims", "secrets stowage-system", "secrets team-a", "s3:", "events"];
         let others = call.starts_with("kube:watch") || call.contains("stowage-system/admin");
         if claims_own.iter().any(|part| call.contains(part)) && !others {
@@ -65,7 +65,7 @@ fn pass(trace: &Trace) -> Vec<String> {
     pass.into_iter().map(|line| nameless(&line)).collect()
 }
 
-/// Names that hold a UID or a random part are not the same in two worlds.
+/// Replaces names with a UID or a random part, which differ between two worlds.
 fn nameless(line: &str) -> String {
     let words = line.split(' ').map(|word| match word.rsplit_once('/') {
         Some((namespace, name)) if name.starts_with("br-") || name.starts_with("vc-") => format!("{namespace}/…"),

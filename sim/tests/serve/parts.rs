@@ -1,4 +1,4 @@
-//! A cluster and a store on loopback, with a proxy before both.
+//! A cluster and a store on loopback, behind a proxy.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub const ACCOUNT: &str = "acme";
 pub const ACCESS_KEY: &str = "AKIAACME";
 pub const SECRET_KEY: &str = "acme-secret";
 
-/// How long anything may take that is waited for.
+/// Time limit for anything that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Everything on sockets.
+/// All parts on sockets.
 pub struct Parts {
     pub cluster: Cluster,
     pub store: Store,
@@ -30,7 +30,7 @@ pub struct Parts {
     pub proxy: Proxy,
     pub kube: Server,
     pub s3: Server,
-    /// Serves as long as it is kept.
+    /// Serves until it is dropped.
     _api: Server,
     pub stored: Server,
 }
@@ -55,19 +55,19 @@ impl Parts {
         Self { cluster, store, log, proxy, kube, s3, _api: api, stored }
     }
 
-    /// A Kubernetes client that talks to the proxy.
+    /// Creates a Kubernetes client for the proxy.
     pub fn kube(&self) -> Client {
         let mut config = kube::Config::new(self.kube.url().parse().unwrap());
         config.default_retry = false;
         Client::try_from(config).unwrap()
     }
 
-    /// An S3 client that talks to the proxy.
+    /// Creates an S3 client for the proxy.
     pub fn s3(&self) -> aws_sdk_s3::Client {
         s3_client(&self.s3.url())
     }
 
-    /// Waits until the calls up to now are these.
+    /// Waits until the calls so far are these.
     pub async fn until_calls(&self, expected: &[&str]) {
         soon(async {
             while self.calls() != expected {
@@ -77,7 +77,7 @@ impl Parts {
         .await;
     }
 
-    /// The calls up to now, one line each, without their times.
+    /// Returns the calls so far, one line each, without their times.
     pub fn calls(&self) -> Vec<String> {
         let trace = self.proxy.effects().trace();
         trace.lines().iter().map(|line| format!("{} {} {}", line.number, line.call, line.answer)).collect()
@@ -101,7 +101,7 @@ pub fn client_with(endpoint: &str, access_key: &str, secret_key: &str) -> aws_sd
     aws_sdk_s3::Client::from_conf(config)
 }
 
-/// The answer, which has to come in time.
+/// Waits for a result, within the time limit.
 pub async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it comes in time")
 }

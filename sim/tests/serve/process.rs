@@ -1,4 +1,4 @@
-//! `stowage-sim serve` as a process: what it says, and how it ends.
+//! Tests of `stowage-sim serve` as a process: its output, and its end.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,7 +11,7 @@ fn serve(arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts a process and reads where it serves what: `what=URL` for each.
+/// Starts a process and reads the URLs of its parts, which it prints as `PART=URL`.
 fn started(arguments: &[&str]) -> (Child, Vec<(String, String)>) {
     let mut child = serve(arguments).spawn().expect("it starts");
     let mut line = String::new();

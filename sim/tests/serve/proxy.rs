@@ -1,4 +1,4 @@
-//! Faults of single calls between real clients and servers.
+//! Tests of faults of single calls between real clients and servers.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ async fn a_call_that_hangs_goes_with_its_caller() {
     assert!(parts.log.requests().is_empty());
 }
 
-/// An answer that breaks off in the middle looks whole: the document does not.
+/// The HTTP response looks complete, but its document is not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_document_is_no_document() {
     let parts = Parts::new("#1 truncated").await;
@@ -176,7 +176,7 @@ async fn operators_side_by_side_are_numbered_together_and_die_alone() {
     assert_eq!(seen, [(1, 1, None), (2, 2, Some(200))]);
 }
 
-/// The admin API, as a harness outside of the cluster uses it.
+/// Uses the admin API as a test harness outside of the cluster does.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admin_api_begins_tells_and_waits() {
     let parts = Parts::new("").await;

@@ -1,4 +1,4 @@
-//! Watches through the proxy: streamed, and broken as a plan says.
+//! Tests of watches through the proxy: streamed, and broken by faults.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn make(parts: &Parts, name: &str) {
     assert!(parts.cluster.create(object));
 }
 
-/// What the first `count` events of a watch tell, and whether it ends then.
+/// Returns the first `count` events of a watch; the last one is `end` if the watch ends earlier.
 async fn watch(parts: &Parts, count: usize) -> Vec<String> {
     let api: Api<Secret> = Api::namespaced(parts.kube(), "default");
     let mut events = pin!(soon(api.watch(&WatchParams::default(), "0")).await.unwrap());

@@ -1,4 +1,4 @@
-//! A simulator begun again: after it ended, empty, or from a snapshot.
+//! Tests of a simulator that starts again: after a stop, after a reset, or from a snapshot.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Bench {
         api.get_opt(name).await.expect("an answer").is_some()
     }
 
-    /// What the Secret of the claim holds once it names this gateway.
+    /// Returns the content of the claim's Secret once it names this gateway.
     async fn connection_here(&self) -> Value {
         let begun = Instant::now();
         loop {
@@ -50,7 +50,7 @@ impl Bench {
         }
     }
 
-    /// The claim that the tests make, with an object in its bucket.
+    /// Creates the claim of the tests, with an object in its bucket.
     async fn photos(&self) -> Value {
         self.claim("photos", json!({"backendRef": {"name": "main"}})).await;
         let connection = self.connection("photos").await;
@@ -63,7 +63,7 @@ impl Bench {
     }
 }
 
-/// What the object of the tests holds, once the gateway has heard of its key.
+/// Returns the content of the tests' object, once the gateway knows its key.
 async fn read(connection: &Value) -> Option<Vec<u8>> {
     read_at(connection, "a").await
 }
@@ -98,7 +98,7 @@ async fn what_it_held_is_there_after_it_ended_and_at_other_addresses_too() {
     let maps = Api::<ConfigMap>::default_namespaced(bench.kube().await);
     let now = maps.list(&ListParams::default()).await.expect("it serves").metadata.resource_version;
     assert!(now.and_then(|now| now.parse::<u64>().ok()).is_some_and(|now| now > version));
-    // Whoever knows an old version has to look again.
+    // Clients with an old version have to list again.
     use futures::StreamExt;
     let events = maps.watch(&WatchParams::default(), "1").await.expect("it opens");
     let first = events.boxed().next().await.expect("there is an event").expect("it is one");
@@ -113,7 +113,7 @@ async fn a_copy_outlives_its_source_that_is_deleted_after_a_restart() {
     copy.send().await.expect("a copy");
 
     let folder = bench.stop().await;
-    // What another process didn't come to the end of is gone.
+    // An unfinished file of an earlier process is removed.
     let unfinished = folder.path().join("data/snapshot-9.new");
     std::fs::write(&unfinished, "half of it").expect("there is room");
     let bench = Bench::keeping(folder).await;
@@ -127,7 +127,7 @@ async fn a_copy_outlives_its_source_that_is_deleted_after_a_restart() {
     assert_eq!(read_at(&bench.connection_here().await, "b").await.as_deref(), Some(&b"seen"[..]));
 }
 
-/// The operator rests while time is moved, and comes back whether or not anybody waits for that.
+/// The operator is stopped while time is moved, and started again even if the client disconnects.
 #[tokio::test]
 async fn the_operator_works_on_though_a_client_goes_away_while_it_rests() {
     let bench = Bench::new().await;
@@ -146,7 +146,7 @@ async fn the_operator_works_on_though_a_client_goes_away_while_it_rests() {
     bench.photos().await;
 }
 
-/// What is written again and again takes no more room than a few times what there is.
+/// Repeated writes take no more space than a few times the size of the current data.
 #[tokio::test]
 async fn what_is_written_over_is_let_go_of() {
     let bench = Bench::keeping(TempDir::new().expect("there is room")).await;
@@ -221,7 +221,7 @@ async fn after_a_reset_it_is_as_at_the_beginning() {
     }
 }
 
-/// Whether one keeps what it holds or not, it takes what the other one has saved.
+/// Snapshots can be exchanged between simulators with a data directory and without one.
 #[tokio::test]
 async fn a_snapshot_is_gone_on_from_elsewhere() {
     for kept in [false, true] {
@@ -251,7 +251,7 @@ async fn a_snapshot_is_gone_on_from_elsewhere() {
     }
 }
 
-/// Takes a snapshot, or has one loaded.
+/// Downloads a snapshot, or uploads one.
 async fn snapshot(bench: &Bench, file: Option<&[u8]>) -> (u16, Vec<u8>) {
     use http_body_util::{BodyExt, Full};
     let http = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();

@@ -1,5 +1,6 @@
-//! A simulator with a data directory is killed at any moment, under load: whatever was answered is
-//! there when it starts again, and nothing else but what was under way.
+//! Kills a simulator with a data directory at random moments under load. After a restart,
+//! everything that was answered must be present, and nothing else but requests that were in
+//! progress.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -23,20 +24,20 @@ use tokio::task::JoinSet;
 
 use super::{PATIENCE, s3};
 
-/// How often it is killed, unless `STOWAGE_CRASHES` says otherwise.
+/// Number of crashes, unless `STOWAGE_CRASHES` sets another one.
 const CRASHES: u64 = 10;
-/// Longest that it works before it is killed, in milliseconds.
+/// Maximum time before a crash, in milliseconds.
 const LONGEST_LIFE: u64 = 300;
-/// Who writes ConfigMaps, and who objects, side by side.
+/// Number of concurrent writers of ConfigMaps, and of objects.
 const WRITERS: u64 = 3;
-/// Names that each of them writes to.
+/// Number of names that each writer uses.
 const NAMES: u64 = 5;
 
-/// What a place was last told to hold; nothing, where it was told to be gone.
+/// The last known value at a place; `None` after a deletion.
 #[derive(Clone, Debug)]
 struct Known<T> {
     answered: Option<T>,
-    /// What it may hold as well: that was asked for and not answered.
+    /// The value of a request without an answer, which may be present instead.
     asked: Option<Option<T>>,
 }
 
@@ -49,7 +50,7 @@ impl<T: Clone + PartialEq + Debug> Known<T> {
         (self.answered, self.asked) = (value, None);
     }
 
-    /// Compares with what is there, and knows that from now on.
+    /// Compares with the value that was found, which is known from now on.
     fn meet(&mut self, place: &str, found: Option<T>) {
         let is_asked = self.asked.as_ref().is_some_and(|asked| *asked == found);
         assert!(is_asked || self.answered == found, "{place} holds {found:?} and should hold {self:?}");
@@ -64,7 +65,7 @@ struct Process {
 }
 
 impl Process {
-    /// Starts one; at the addresses of the one before.
+    /// Starts a process, at the addresses of the one before.
     async fn start(folder: &Path, before: Option<&Value>) -> Self {
         let address = |name: &str| {
             let url = before.and_then(|served| served[name].as_str()).unwrap_or("//127.0.0.1:0");
@@ -90,7 +91,7 @@ impl Process {
     }
 }
 
-/// A ConfigMap as far as it is compared: UID, version, and its data.
+/// The compared part of a ConfigMap: UID, version, and its number.
 type Map = (String, String, u64);
 
 fn compared(map: &ConfigMap) -> Map {
@@ -104,20 +105,20 @@ fn map(name: &str, number: u64) -> ConfigMap {
     serde_json::from_value(map).expect("it is one")
 }
 
-/// Everything that was told to somebody.
+/// The answers that clients got.
 #[derive(Default)]
 struct Told {
     maps: Mutex<BTreeMap<String, Known<Map>>>,
-    /// ConfigMaps that are asked for: their number is known, and not their version.
+    /// Numbers of ConfigMaps in requests without an answer: their version is unknown.
     numbers: Mutex<BTreeMap<String, u64>>,
     objects: Mutex<BTreeMap<String, Known<u64>>>,
-    /// The version of the last event of each ConfigMap that a watch told of.
+    /// The version of each ConfigMap in the last event of a watch.
     seen: Mutex<BTreeMap<String, u64>>,
     parts: Mutex<Vec<i32>>,
     tokens: Mutex<Vec<String>>,
 }
 
-/// Writes ConfigMaps until it is told nothing any more.
+/// Writes ConfigMaps until a request fails.
 async fn write_maps(api: Api<ConfigMap>, told: Arc<Told>, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for number in 0.. {
@@ -138,7 +139,7 @@ async fn write_maps(api: Api<ConfigMap>, told: Arc<Told>, seed: u64) {
     }
 }
 
-/// The bytes of an object, which follow from its number.
+/// Returns the bytes of an object, which follow from its number.
 fn bytes(number: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(number);
     let length = [0, 10, 5_000, 400_000][random.usize(..4)];
@@ -210,7 +211,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Everything that clients know, from the first life.
+    /// Collects the clients' knowledge during the first run of the process.
     async fn new(folder: TempDir, served: &Value) -> Self {
         let read = Kubeconfig::read_from(folder.path().join("kubeconfig")).expect("it is written");
         let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
@@ -227,7 +228,7 @@ impl Bench {
         Self { folder, kube, s3, upload, told: Arc::default() }
     }
 
-    /// Works until the end.
+    /// Starts the load, which ends with the process.
     async fn load(&self, seed: u64) -> JoinSet<()> {
         let mut load = JoinSet::new();
         let (maps, told) = (Api::<ConfigMap>::default_namespaced(self.kube.clone()), || self.told.clone());
@@ -241,7 +242,7 @@ impl Bench {
         load
     }
 
-    /// Everything that was told is so.
+    /// Checks that everything that was answered is present.
     async fn check(&self) {
         self.check_maps().await;
         self.check_objects().await;
@@ -282,7 +283,7 @@ impl Bench {
         }
         for (name, known) in maps.iter_mut() {
             let there = found.get(name).cloned();
-            // What was asked for has a version that nobody was told.
+            // The version from a request without an answer is unknown to the client.
             if known.answered != there && there.as_ref().map(|it| it.2) == numbers.get(name).copied() {
                 known.asked = Some(there.clone());
             }
@@ -312,7 +313,7 @@ impl Bench {
     }
 }
 
-/// Each life begins where the one before was cut off.
+/// Each process starts with the data of the one that was killed.
 #[tokio::test]
 async fn what_was_answered_is_there_after_it_was_killed() {
     let crashes = std::env::var("STOWAGE_CRASHES").ok().and_then(|it| it.parse().ok()).unwrap_or(CRASHES);
@@ -324,7 +325,7 @@ async fn what_was_answered_is_there_after_it_was_killed() {
         let load = bench.load(crash).await;
         tokio::time::sleep(Duration::from_millis(random.u64(..LONGEST_LIFE))).await;
         let served = process.kill().await;
-        // Whoever waits for an answer gets none.
+        // Pending requests fail.
         load.join_all().await;
         process = Process::start(bench.folder.path(), Some(&served)).await;
         bench.check().await;

@@ -1,4 +1,4 @@
-//! What a simulator is given at the start, as kubectl would apply it.
+//! Tests of manifests that a simulator gets at the start, applied as kubectl would.
 
 use http::Method;
 use kube::api::{Api, DynamicObject};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::{Bench, options};
 
-/// A kind outside of namespaces whose plural no rule tells.
+/// A cluster-scoped kind with an irregular plural.
 const SHEEP: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

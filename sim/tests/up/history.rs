@@ -1,4 +1,4 @@
-//! From what was seen in a simulator to a line that plays it again.
+//! Tests of `stowage-sim history`: from the actions in a simulator to a command that replays them.
 
 use std::path::Path;
 use std::process::Output;
@@ -15,7 +15,7 @@ use super::{Bench, PATIENCE};
 
 const GUIDE: &str = include_str!("../../../docs/guide/simulator.md");
 
-/// The guide's one line that begins so.
+/// Returns the guide's one line with this beginning.
 fn of_guide(beginning: &str) -> &'static str {
     let mut lines = GUIDE.lines().filter_map(|line| line.strip_prefix("    ")).filter(|it| it.starts_with(beginning));
     let line = lines.next().unwrap_or_else(|| panic!("the guide has no line {beginning}"));
@@ -24,7 +24,7 @@ fn of_guide(beginning: &str) -> &'static str {
 }
 
 impl Bench {
-    /// What a shell prints for a command of the guide.
+    /// Runs a command of the guide in a shell.
     async fn shell(&self, command: &str) -> Output {
         let program = Path::new(env!("CARGO_BIN_EXE_stowage-sim")).parent().expect("it is in a directory");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -37,7 +37,7 @@ impl Bench {
         shell.output().await.expect("there is a shell")
     }
 
-    /// What it prints, if all is well.
+    /// Returns the output of a command that succeeds.
     async fn printed(&self, command: &str) -> String {
         let output = self.shell(command).await;
         let told = String::from_utf8_lossy(&output.stderr);
@@ -57,7 +57,7 @@ impl Bench {
     }
 }
 
-/// The words of a history's steps: what was done, and where.
+/// Returns the steps of a history: the action and the path of each.
 fn deeds(history: &Value) -> Vec<String> {
     let words = ["create", "replace", "apply", "mergePatch", "jsonPatch", "strategicPatch", "delete", "operator"];
     let steps = history["history"]["steps"].as_array().expect("a list");
@@ -69,7 +69,7 @@ fn deeds(history: &Value) -> Vec<String> {
     steps.iter().map(told).collect()
 }
 
-/// Calls of a replay that met a fault, each with it.
+/// Returns the calls of a replay that met a fault, each with the fault.
 fn faults(replayed: &Value) -> Vec<(&str, &str)> {
     let events = replayed["events"].as_array().expect("a list").iter();
     events.filter_map(|event| Some((event["operator"].as_str()?, event["fault"].as_str()?))).collect()
@@ -116,7 +116,7 @@ async fn a_fault_that_was_seen_meets_the_same_call_again_by_the_line_that_the_gu
     assert!(text.ends_with("bucketclaims default/photos: Bound\n"), "{text}");
 }
 
-/// Edits, a crash, weeks that pass, and the end of a claim.
+/// With edits, a crash, a jump of the clock by weeks, and the deletion of the claim.
 #[tokio::test]
 async fn a_life_of_a_claim_is_played_again_step_by_step() {
     let bench = Bench::new().await;

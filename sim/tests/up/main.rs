@@ -1,4 +1,4 @@
-//! The simulator as its users meet it: over its sockets.
+//! Tests of the simulator over its sockets, as its users use it.
 
 mod again;
 mod crash;
@@ -26,7 +26,7 @@ use stowage_operator::upstream::{Connect, RustlsConnect, Trust};
 use stowage_sim::up::{Authorization, Listen, Options, Up};
 use tempfile::TempDir;
 
-/// Longest that is waited for anything.
+/// Time limit for anything that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Bench {
@@ -58,7 +58,7 @@ impl Bench {
         Self::with(|_| ()).await
     }
 
-    /// With other options.
+    /// Starts a simulator with changed options.
     async fn with(change: impl FnOnce(&mut Options)) -> Self {
         let folder = TempDir::new().expect("there is room");
         let mut options = options(&folder);
@@ -67,7 +67,7 @@ impl Bench {
         Self { up, folder }
     }
 
-    /// A client by the kubeconfig that was written.
+    /// Creates a client from the kubeconfig that was written.
     async fn kube(&self) -> kube::Client {
         let read = Kubeconfig::read_from(self.folder.path().join("kubeconfig")).expect("it is written");
         let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
@@ -78,7 +78,7 @@ impl Bench {
         admin(&self.up.served().admin, method, path, body).await
     }
 
-    /// Makes a claim in namespace default.
+    /// Creates a claim in namespace default.
     async fn claim(&self, name: &str, spec: Value) {
         let claims: Api<BucketClaim> = Api::default_namespaced(self.kube().await);
         let claim = json!({"apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim",
@@ -87,7 +87,7 @@ impl Bench {
         claims.create(&PostParams::default(), &claim).await.expect("it is made");
     }
 
-    /// What its Secret holds, once it is ready.
+    /// Returns the content of its Secret once the claim is ready.
     async fn connection(&self, name: &str) -> Value {
         self.connection_of("default", name).await
     }
@@ -110,7 +110,7 @@ async fn admin(url: &str, method: Method, path: &str, body: Option<Value>) -> (u
     (head.status.as_u16(), serde_json::from_slice(&body).unwrap_or_default())
 }
 
-/// What the Secret of a claim holds, once it is ready.
+/// Returns the content of a claim's Secret once the claim is ready.
 async fn connection_at(url: &str, namespace: &str, name: &str) -> Value {
     let begun = Instant::now();
     loop {
@@ -123,7 +123,7 @@ async fn connection_at(url: &str, namespace: &str, name: &str) -> Value {
     }
 }
 
-/// An S3 client as an app has it, by what the claim's Secret holds.
+/// Creates an S3 client as an app does, from the content of the claim's Secret.
 fn s3(connection: &Value) -> aws_sdk_s3::Client {
     let text = |key: &str| connection[key].as_str().expect("it is there").to_owned();
     let keys = Credentials::new(text("AWS_ACCESS_KEY_ID"), text("AWS_SECRET_ACCESS_KEY"), None, None, "test");
@@ -195,7 +195,8 @@ async fn a_fault_meets_the_call_that_it_is_armed_for_and_the_claim_is_bound_all_
     assert_eq!(later["calls"][0]["number"], last);
 }
 
-/// A key that rotates after 90 days does so when they are over, and both keys work meanwhile.
+/// A key with a rotation interval of 90 days is rotated after that time, and both keys work during
+/// the overlap.
 #[tokio::test]
 async fn time_is_moved_ahead_and_keys_rotate() {
     let bench = Bench::new().await;
@@ -217,7 +218,7 @@ async fn time_is_moved_ahead_and_keys_rotate() {
     for connection in [&first, &second] {
         assert_eq!(put(&s3(connection), "default-photos", "a").await, Ok(()));
     }
-    // From then on its time runs.
+    // The first key's overlap begins now.
     while bench.admin(Method::GET, "/view", None).await.1["claims"][0]["keys"][0]["until"].is_null() {
         assert!(begun.elapsed() < PATIENCE, "nothing ends the first key");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -239,12 +240,12 @@ async fn an_address_that_is_taken_is_named_with_what_to_do() {
 }
 
 impl Bench {
-    /// What a GET answers at first, as text: so many bytes at least.
+    /// Returns the headers and the start of the body of a GET as text, at least `least` bytes.
     async fn text(&self, path: &str, least: usize) -> (http::HeaderMap, String) {
         self.text_after(path, least, None).await
     }
 
-    /// The same, for a client that has seen the event of this number.
+    /// Like [`Self::text`], for a client that has seen the event with this number.
     async fn text_after(&self, path: &str, least: usize, last: Option<u64>) -> (http::HeaderMap, String) {
         let http = Http::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
         let uri = format!("{}{path}", self.up.served().admin);
@@ -284,7 +285,7 @@ async fn the_page_hears_of_claims_and_calls_and_of_no_secret() {
     assert!(events.contains("event: view\n") && events.contains("event: call\n"), "{events}");
     let begun = Instant::now();
     let view = loop {
-        // The gateway's log is written beside its answers.
+        // The gateway's log is written concurrently with its answers.
         let (_, view) = bench.admin(Method::GET, "/view", None).await;
         if view["traffic"][0].is_object() || begun.elapsed() > PATIENCE {
             break view;
@@ -299,7 +300,7 @@ async fn the_page_hears_of_claims_and_calls_and_of_no_secret() {
     assert!(!view.to_string().contains(secret) && !events.contains(secret));
 }
 
-/// A page that was open before the simulator was started again has numbers of another one.
+/// A page from before a restart of the simulator may know higher call numbers.
 #[tokio::test]
 async fn a_page_that_knows_calls_to_come_is_told_of_those_that_there_were() {
     let bench = Bench::new().await;
@@ -307,7 +308,7 @@ async fn a_page_that_knows_calls_to_come_is_told_of_those_that_there_were() {
     assert!(events.contains("event: call\n"), "{events}");
 }
 
-/// Clients of Kubernetes have their token, or nothing.
+/// Kubernetes clients without a token have no access.
 #[tokio::test]
 async fn who_has_no_token_may_do_nothing() {
     let bench = Bench::new().await;

@@ -1,4 +1,4 @@
-//! Accesses and ObjectBucketClaims in a simulator (spec §8, §9).
+//! Tests of accesses and ObjectBucketClaims in a simulator (spec §8, §9).
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ impl Bench {
         }
     }
 
-    /// What the page shows, once it has this.
+    /// Waits until the page's view satisfies the condition.
     async fn view(&self, has: impl Fn(&Value) -> bool) -> Value {
         let begun = Instant::now();
         loop {
@@ -90,7 +90,7 @@ async fn an_access_without_consent_says_so_in_place_of_its_environment() {
     bench.up.stop().await;
 }
 
-/// Begun again, it serves them as before.
+/// After a reset it still serves them.
 #[tokio::test]
 async fn an_object_bucket_claim_gets_a_bucket_that_env_tells_of() {
     let bench = Bench::with(|options| options.obc = true).await;

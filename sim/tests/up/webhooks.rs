@@ -1,5 +1,4 @@
-//! Admission webhooks that run beside a simulator: over HTTPS, as they would be called by an API
-//! server.
+//! Tests of admission webhooks outside of a simulator: called over HTTPS, as by an API server.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,11 +23,11 @@ use tokio_rustls::TlsAcceptor;
 
 use super::Bench;
 
-/// A server of webhooks, which ends with this.
+/// A server of webhooks, which stops when this is dropped.
 struct Hooks {
-    /// Where it is, as `https://HOST:PORT`.
+    /// Its URL, `https://HOST:PORT`.
     url: String,
-    /// Who signed its certificate, in PEM.
+    /// The certificate of its authority, in PEM.
     authority: String,
     _work: JoinSet<()>,
 }
@@ -61,7 +60,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, service: Router) -> io:
     served.await.map_err(io::Error::other)
 }
 
-/// How TLS is spoken, with a certificate of an authority that nobody knows yet.
+/// Creates a TLS configuration with a certificate of a new authority.
 fn identity(of: &str) -> (ServerConfig, String) {
     let key = KeyPair::generate().expect("a key");
     let mut authority = CertificateParams::new(Vec::new()).expect("no names");
@@ -86,14 +85,14 @@ fn answer(review: &Value, mut response: Value) -> Json<Value> {
     Json(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
 }
 
-/// Labels whatever comes.
+/// Labels every object.
 async fn mutate(Json(review): Json<Value>) -> Json<Value> {
     let labels = json!([{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}]);
     let patch = BASE64_STANDARD.encode(labels.to_string());
     answer(&review, json!({"allowed": true, "patchType": "JSONPatch", "patch": patch}))
 }
 
-/// Denies what isn't labelled, or is called bad.
+/// Denies objects without the label, and those named `bad`.
 async fn validate(Json(review): Json<Value>) -> Json<Value> {
     let object = &review["request"]["object"];
     let is_good = object["metadata"]["labels"]["seen"] == "yes" && object["metadata"]["name"] != "bad";
@@ -101,7 +100,7 @@ async fn validate(Json(review): Json<Value>) -> Json<Value> {
 }
 
 impl Bench {
-    /// Has a webhook asked about ConfigMaps of namespace default.
+    /// Configures a webhook for ConfigMaps in namespace default.
     async fn ask(&self, sort: &str, client: &Value) {
         let name = sort.to_lowercase();
         let configuration = json!({
@@ -146,13 +145,13 @@ async fn webhooks_change_and_deny_what_is_written() {
     assert_eq!(made.metadata.labels.expect("labels")["seen"], "yes");
     let refused = bench.put_map("bad").await.expect_err("it is denied");
     assert_eq!(refused, "403: admission webhook \"validating.example.org\" denied the request: it is bad");
-    // What the operator writes is not judged, and neither is what webhooks don't ask for.
+    // Writes of the operator are not reviewed, and neither are objects that no rule selects.
     bench.claim("photos", json!({"backendRef": {"name": "main"}})).await;
     bench.connection("photos").await;
     bench.up.stop().await;
 }
 
-/// Whoever can't be asked is told of, with the URL.
+/// The error names the URL of a webhook that can't be called.
 #[tokio::test]
 async fn a_webhook_that_cannot_be_asked_refuses() {
     let (bench, hooks) = (Bench::new().await, Hooks::start().await);

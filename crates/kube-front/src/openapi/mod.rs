@@ -1,10 +1,8 @@
-//! OpenAPI v3: one document for each group-version, made of the schemas that requests are checked
-//! by.
+//! OpenAPI v3: one document per group version, built from the schemas that validate requests.
 //!
-//! The paths of a kind tell its verbs and its type; `kubectl` reads from them that the server
-//! checks fields. Strategic merge patches are served and not published: so clients that know a
-//! built-in kind by themselves go by their own knowledge of how its lists are merged, and others
-//! use merge patches.
+//! The paths of a kind contain its verbs and its type; from them `kubectl` learns that the server
+//! validates fields. Strategic merge patches are served but not published. So clients with built-in
+//! types use their own knowledge of how lists are merged, and other clients use merge patches.
 
 mod schema;
 
@@ -16,12 +14,13 @@ use sha2::{Digest, Sha512};
 use super::catalog::Catalog;
 use super::resource::{Backing, Resource};
 
-/// The schemas of metadata, with the descriptions of `k8s.io/apimachinery` 0.34.
+/// The schemas of metadata, with the descriptions from `k8s.io/apimachinery` 0.34.
 static METADATA: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("object_meta.json")).expect("a file of this crate is JSON, which its tests read")
 });
 
-/// The index: each group-version with the path of its document, by a hash of its content.
+/// Returns the index: each group version with the path of its document, which contains a hash of
+/// the content.
 pub(super) fn index<'a>(documents: impl Iterator<Item = (&'a str, &'a str)>) -> Value {
     let link = |(path, hash): (&str, &str)| {
         (path.to_owned(), json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")}))
@@ -29,7 +28,7 @@ pub(super) fn index<'a>(documents: impl Iterator<Item = (&'a str, &'a str)>) -> 
     json!({"paths": documents.map(link).collect::<Map<String, Value>>()})
 }
 
-/// The document of each group-version by its path, such as `apis/apps/v1`.
+/// Returns the document of each group version by its path, such as `apis/apps/v1`.
 pub(super) fn documents(catalog: &Catalog, server_version: &str) -> Vec<(String, Value)> {
     let all = catalog
         .groups()
@@ -42,7 +41,8 @@ fn path_of(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// The hash of a document. In capitals, as a server writes it (`kube-openapi/pkg/handler3`).
+/// Returns the hash of a document, in upper-case hex as in an API server
+/// (`kube-openapi/pkg/handler3`).
 pub(super) fn hash(document: &[u8]) -> String {
     hex::encode_upper(Sha512::digest(document))
 }
@@ -67,7 +67,8 @@ fn type_of(resource: &Resource) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }
 
-/// The name of a kind's schema: of a custom one its group reversed, of a built-in one its package.
+/// Returns the name of a kind's schema: a custom kind's begins with its reversed group, a built-in
+/// kind's with its Go package.
 fn schema_name(resource: &Resource) -> String {
     let (version, kind) = (&resource.version, &resource.kind);
     if resource.is_custom() {

@@ -1,4 +1,4 @@
-//! Schemas in the form of OpenAPI 3.
+//! Schemas in OpenAPI 3 format.
 
 use kube_sim::json::whole_numbers;
 use kube_sim::schema::{Additional, Bounds, ListType, Schema, TypeRule};
@@ -10,8 +10,8 @@ use crate::resource::Content;
 /// The name of the schema that every `metadata` refers to.
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// The schema of what objects of a resource may hold. Made whenever it is asked for, as few do and
-/// it takes much room.
+/// Returns the schema of a resource's objects. It is built for each call: calls are rare, and the
+/// result is large.
 pub(super) fn of_content(content: &Content) -> Value {
     match content {
         Content::Anything => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
@@ -23,7 +23,7 @@ pub(super) fn of_content(content: &Content) -> Value {
     }
 }
 
-/// The schema of an event of the core group.
+/// Returns the schema of an event of the core group.
 fn of_core_event() -> Value {
     let mut schema = of_schema(&events::core_kind().schema);
     if let Some(properties) = schema["properties"].as_object_mut() {
@@ -36,8 +36,9 @@ fn of_core_event() -> Value {
     schema
 }
 
-/// The schema of a custom resource as its definition has it, with type and metadata as a server
-/// adds them; of one without a schema, or one that keeps everything, nothing but its type.
+/// Returns the schema of a custom resource from its definition, with the type and metadata that an
+/// API server adds. Without a schema, or with one that preserves unknown fields and has no
+/// properties, only the type is left.
 fn of_definition(schema: &Value) -> Value {
     let mut schema = if schema.is_object() { schema.clone() } else { json!({"type": "object"}) };
     whole_numbers(&mut schema);
@@ -49,7 +50,7 @@ fn of_definition(schema: &Value) -> Value {
     schema
 }
 
-/// Type and metadata of a whole object.
+/// Adds the type and metadata of a whole object.
 fn add_type(schema: &mut Value) {
     let text = |what: &str| json!({"type": "string", "description": what});
     schema["properties"]["apiVersion"] = text(
@@ -64,7 +65,7 @@ fn add_type(schema: &mut Value) {
     });
 }
 
-/// Objects within objects have type and metadata, too.
+/// Adds type and metadata to embedded objects.
 fn embed(schemas: &mut Value) {
     match schemas {
         Value::Object(fields) => {
@@ -78,7 +79,7 @@ fn embed(schemas: &mut Value) {
     }
 }
 
-/// The schema of a built-in kind.
+/// Returns the schema of a built-in kind.
 fn of_schema(schema: &Schema) -> Value {
     let mut document = node(schema);
     add_type(&mut document);

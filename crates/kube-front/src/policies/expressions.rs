@@ -1,4 +1,4 @@
-//! The expressions of a policy, evaluated over one request. Evaluation is that of kube.
+//! Evaluation of a policy's CEL expressions for one request, by the `cel` crate through kube.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ pub(super) struct Program(cel::Program);
 
 impl Program {
     /// # Errors
-    /// What the compiler says.
+    /// Returns the compiler's message.
     pub(super) fn compile(text: &str) -> Result<Self, String> {
         cel::Program::compile(text).map(Self).map_err(|error| error.to_string())
     }
 }
 
-/// A validation that does not hold, or could not be evaluated.
+/// A validation that is false or could not be evaluated.
 pub(super) struct Failed {
     pub(super) message: String,
     pub(super) reason: Option<String>,
-    /// Whether it is unknown what it would have said.
+    /// True if the validation could not be evaluated.
     pub(super) is_error: bool,
 }
 
@@ -38,11 +38,11 @@ impl Failed {
     }
 }
 
-/// All that expressions can look at.
+/// The variables that expressions can use.
 pub(super) struct Evaluation(Context<'static>);
 
 impl Evaluation {
-    /// `request` is the variable of that name.
+    /// Creates the context. `request` is the variable of that name.
     pub(super) fn new(asked: &Asked<'_>, request: &Value, params: Option<&Value>, namespace: Option<&Value>) -> Self {
         let mut context = Context::default().with_all();
         let null = Value::Null;
@@ -55,7 +55,7 @@ impl Evaluation {
         Self(context)
     }
 
-    /// What a policy has against the request: nothing where one of its conditions doesn't hold.
+    /// Returns the failed validations of a policy; none if one of its match conditions is false.
     pub(super) fn failures(mut self, spec: &ValidatingAdmissionPolicySpec) -> Vec<Failed> {
         match self.conditions(spec.match_conditions.as_deref().unwrap_or_default()) {
             Ok(true) => {}
@@ -66,7 +66,8 @@ impl Evaluation {
         spec.validations.iter().flatten().filter_map(|validation| self.judge(validation)).collect()
     }
 
-    /// Whether all conditions hold. One that doesn't counts more than one that can't be evaluated.
+    /// True if all conditions are true. A false one takes precedence over one that can't be
+    /// evaluated.
     pub(super) fn conditions(&self, conditions: &[MatchCondition]) -> Result<bool, String> {
         let results: Vec<_> = conditions.iter().map(|condition| self.holds(&condition.expression)).collect();
         if results.contains(&Ok(false)) {
@@ -75,8 +76,8 @@ impl Evaluation {
         results.into_iter().try_for_each(|result| result.map(drop)).map(|()| true)
     }
 
-    /// Adds the variables, each of which can look at those before it. One that can't be evaluated
-    /// is left out: only who looks at it then fails.
+    /// Adds the variables. Each can use those before it. A variable that can't be evaluated is left
+    /// out, so only expressions that use it fail.
     fn add_variables(&mut self, variables: &[Variable]) {
         let mut known: HashMap<Key, cel::Value> = HashMap::new();
         for variable in variables {
@@ -98,7 +99,8 @@ impl Evaluation {
         }
     }
 
-    /// What an expression of messages gives, where that is a line of text; else the plain message.
+    /// Returns the value of the message expression if it is one line of text, else the static
+    /// message.
     fn message(&self, validation: &Validation) -> String {
         let given = validation.message_expression.as_deref().and_then(|text| self.value(text).ok());
         let given = match given {
@@ -129,8 +131,7 @@ fn map(entries: HashMap<Key, cel::Value>) -> cel::Value {
     cel::Value::Map(Map { map: Arc::new(entries) })
 }
 
-/// A JSON value as expressions see it: whole numbers are `int`, as objects without a type have
-/// them.
+/// Converts a JSON value for CEL. Whole numbers become `int`, as in untyped objects.
 fn seen(value: &Value) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,

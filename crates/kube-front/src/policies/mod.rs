@@ -1,11 +1,11 @@
-//! ValidatingAdmissionPolicies (`admissionregistration.k8s.io/v1`): who writes through a front is
-//! judged by them, as the plugin of the API server does
+//! ValidatingAdmissionPolicies (`admissionregistration.k8s.io/v1`): validate writes through a
+//! front, as the API server's plugin does
 //! (`k8s.io/apiserver/pkg/admission/plugin/policy/validating`).
 //!
-//! [`matching`] tells which requests a policy is about, [`params`] with which parameters it is
-//! evaluated, [`expressions`] evaluates. The server's own writes, and those by hand, are not
-//! judged. Not modelled: `authorizer`, audit annotations, CEL's type checker and cost budget; a
-//! policy counts at once, where a server takes a moment to hear of it.
+//! [`matching`] selects the requests of a policy, [`params`] finds its parameters, [`expressions`]
+//! evaluates it. The server's own writes, and writes through `Cluster`'s methods, are not
+//! validated. Not modelled: `authorizer`, audit annotations, CEL's type checker and cost budget. A
+//! policy applies at once, while a server takes a moment to observe it.
 
 mod expressions;
 mod matching;
@@ -30,23 +30,23 @@ use crate::asked::{Asked, GROUP, VERSION};
 const POLICIES: &str = "validatingadmissionpolicies";
 const BINDINGS: &str = "validatingadmissionpolicybindings";
 
-/// What a policy says of a write, with one of its bindings.
+/// A failed validation of a policy, for one of its bindings.
 struct Verdict<'a> {
     policy: &'a str,
     binding: &'a str,
     message: String,
-    /// Of the refusal; `Invalid` unless the policy has another one.
+    /// The reason of the refusal; `Invalid` unless the policy sets another one.
     reason: Option<String>,
     actions: &'a [String],
 }
 
-/// Judges a write by all policies; gives the warnings of those that only warn.
+/// Validates a write by all policies. Returns the warnings of bindings that only warn.
 ///
 /// # Errors
-/// The refusal of the first policy, by name, that denies it.
+/// Returns the refusal of the first policy, by name, that denies the write.
 pub(crate) fn admit(state: &Tables, asked: &Asked<'_>) -> Result<Vec<String>, Failure> {
     let policies = all::<ValidatingAdmissionPolicy>(state, POLICIES);
-    // What judges is not judged, or nobody could mend it.
+    // Policies and webhook configurations are exempt, or nobody could repair a broken one.
     if policies.is_empty() || asked.kind.group == GROUP {
         return Ok(Vec::new());
     }
@@ -69,7 +69,7 @@ pub(crate) fn admit(state: &Tables, asked: &Asked<'_>) -> Result<Vec<String>, Fa
     Ok(warnings)
 }
 
-/// The objects of a kind that can be read as such: others were refused when they were written.
+/// Returns the objects of a kind that can be decoded. Others are refused when they are written.
 fn all<K: DeserializeOwned>(state: &Tables, plural: &str) -> Vec<K> {
     let Some(kind) = state.kind(GROUP, VERSION, plural) else { return Vec::new() };
     state.objects(&kind).filter_map(|(_, object)| K::deserialize(object.tree().as_ref()).ok()).collect()
@@ -88,7 +88,7 @@ fn verdicts<'a>(
     if !spec.match_constraints.as_ref().is_some_and(|constraints| is_about(Some(constraints))) {
         return Vec::new();
     }
-    // Whoever can't be judged is refused, unless the policy says otherwise.
+    // A request that can't be evaluated is refused, unless the failure policy is `Ignore`.
     let is_open = spec.failure_policy.as_deref() == Some("Ignore");
     let mut verdicts = Vec::new();
     for binding in bindings {
@@ -123,10 +123,10 @@ fn verdicts<'a>(
     verdicts
 }
 
-/// Whether all of these conditions hold for a request.
+/// True if all of these conditions are true for a request.
 ///
 /// # Errors
-/// Why one can't be evaluated, while none is known not to hold.
+/// Returns the message of a condition that can't be evaluated, unless another one is false.
 pub(crate) fn conditions(
     asked: &Asked<'_>,
     request: &Value,
@@ -139,7 +139,7 @@ pub(crate) fn conditions(
     Evaluation::new(asked, request, None, namespace).conditions(conditions)
 }
 
-/// The namespace that the object is in, or is.
+/// Returns the namespace of the object, or the object if it is a namespace.
 pub(crate) fn namespace_of(state: &Tables, asked: &Asked<'_>) -> Option<Value> {
     let namespaces = state.kind("", "v1", "namespaces")?;
     if asked.kind.key() == namespaces.key() {
@@ -161,7 +161,7 @@ fn refusal(asked: &Asked<'_>, verdict: &Verdict<'_>) -> Failure {
     status
 }
 
-/// `reasonToCode` of the plugin.
+/// Like `reasonToCode` of the plugin.
 fn code_of(reason: &str) -> u16 {
     match reason {
         "Forbidden" => 403,
@@ -171,7 +171,7 @@ fn code_of(reason: &str) -> u16 {
     }
 }
 
-/// What is wrong with a policy or a binding that is to be stored: its form, or an expression that
+/// Adds the errors of a policy or a binding that is to be stored: its form, or an expression that
 /// doesn't compile.
 pub(crate) fn check(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
     if kind.group != GROUP {
@@ -207,7 +207,7 @@ fn check_expressions(policy: &ValidatingAdmissionPolicy, out: &mut Vec<FieldErro
     }
 }
 
-/// What is wrong with an expression.
+/// Adds the error of an expression that doesn't compile.
 pub(crate) fn check_expression(path: &str, text: &str, out: &mut Vec<FieldError>) {
     if let Err(why) = Program::compile(text) {
         out.push(FieldError::invalid(path, text, format!("compilation failed: {why}")));

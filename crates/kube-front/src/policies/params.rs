@@ -1,4 +1,4 @@
-//! The parameters of a policy: the objects that a binding names or selects.
+//! Parameters of a policy: the objects that a binding names or selects.
 
 use k8s_openapi::api::admissionregistration::v1::{ParamKind, ParamRef};
 use serde_json::Value;
@@ -6,10 +6,12 @@ use serde_json::Value;
 use kube_sim::selector;
 use kube_sim::store::{Place, Tables};
 
-/// With what a policy is evaluated, once each: nothing where it has no parameters.
+/// Returns the parameters to evaluate a policy with, once for each; a single `None` if it has no
+/// parameters.
 ///
 /// # Errors
-/// There is no such kind, or nothing is found and the binding has that denied.
+/// Returns a message if the kind isn't served, or if no object is found and the binding denies
+/// that.
 pub(super) fn of(
     state: &Tables,
     kind: Option<&ParamKind>,

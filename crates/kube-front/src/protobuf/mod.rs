@@ -1,8 +1,8 @@
-//! Bodies in protobuf, as typed Go clients write them, made into JSON.
+//! Decoding of protobuf bodies, as typed Go clients send them, to JSON.
 //!
-//! A body is `k8s\0` and a `runtime.Unknown`: the type, and the object as bytes. Which fields a
-//! message has stands in a table; one decoder reads all. What typed clients write although it is
-//! empty is left out, as their JSON would leave it out.
+//! A body is `k8s\0` followed by a `runtime.Unknown`: the type, and the object as bytes. A table
+//! lists the fields of each message, so one decoder reads all. Empty values that typed clients
+//! write are left out, as their JSON encoding would leave them out.
 
 mod tables;
 mod wire;
@@ -18,21 +18,21 @@ use wire::{Broken, Wire, fields, varint};
 
 use super::media::unsupported;
 
-/// The media type of such bodies.
+/// The media type of protobuf bodies.
 pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
-/// What every body begins with.
+/// The prefix of every body.
 const MAGIC: &[u8] = b"k8s\0";
-/// How deep messages may stand in each other.
+/// Maximum nesting depth of messages.
 const DEEPEST: u32 = 100;
-/// Most values of one body: two bytes can stand for one.
+/// Maximum number of values of a body: two bytes are enough for a value.
 const MOST: usize = 200_000;
 
-/// Makes JSON of a body.
+/// Decodes a body to JSON.
 ///
 /// # Errors
-/// 400 for bytes that are no such body, or that are too deep or too many; 415 for a kind that isn't
-/// in the table.
+/// Returns 400 for bytes that are not such a body, or with too much nesting or too many values; 415
+/// for a kind that isn't in the table.
 pub(super) fn decode(body: &[u8]) -> Result<Value, Failure> {
     let Some(unknown) = body.strip_prefix(MAGIC) else { return Err(refused("it doesn't begin as one")) };
     let envelope = Envelope::read(unknown).map_err(|broken| refused(told(broken)))?;
@@ -90,7 +90,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Reads messages, and counts what it makes of them.
+/// Decodes messages and counts the values.
 struct Decoder {
     values: usize,
 }
@@ -103,7 +103,7 @@ impl Decoder {
         let mut object = Map::new();
         for field in fields(bytes) {
             let (number, wire) = field.map_err(told)?;
-            // Fields of a newer client are dropped, as a server does.
+            // Unknown fields, as of a newer client, are dropped, as an API server does.
             let Some(field) = message.get(&number) else { continue };
             self.values += 1;
             if self.values > MOST {
@@ -152,7 +152,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Numbers without keys between them.
+    /// Reads a packed list of numbers.
     fn packed(&mut self, mut bytes: &[u8]) -> Result<Vec<Value>, String> {
         let mut numbers = Vec::new();
         while !bytes.is_empty() {
@@ -188,7 +188,7 @@ impl Decoder {
         })
     }
 
-    /// A schema, or what may stand in its place.
+    /// Reads a schema or its alternative.
     fn schema_or(&mut self, value: Type, bytes: &[u8], name: &str, depth: u32) -> Result<Value, String> {
         let schema = known("apiextensions.JSONSchemaProps")?;
         let (mut list, mut other) = (Vec::<Value>::new(), Value::Null);
@@ -222,7 +222,7 @@ fn text(bytes: &[u8], name: &str) -> Result<String, String> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| format!("the field {name:?} is not text"))
 }
 
-/// Whether JSON would leave a value out.
+/// True if the JSON encoding would leave a value out.
 fn is_empty(value: Type, found: &Value) -> bool {
     match value {
         Type::Text | Type::Bytes => found == "",
@@ -233,7 +233,7 @@ fn is_empty(value: Type, found: &Value) -> bool {
     }
 }
 
-/// The texts of a repeated field.
+/// Reads the strings of a repeated field.
 fn texts(bytes: &[u8], at: u32, name: &str) -> Result<Value, String> {
     let mut found = Vec::new();
     for field in fields(bytes) {
@@ -250,7 +250,7 @@ fn last_text(bytes: &[u8], at: u32, name: &str) -> Result<Option<String>, String
     Ok(all.as_array().and_then(|all| all.last()).and_then(Value::as_str).map(str::to_owned))
 }
 
-/// Seconds and nanoseconds since 1970; both 0 are none.
+/// Reads a time in seconds and nanoseconds since 1970; if both are 0 there is none.
 fn time(bytes: &[u8], digits: usize) -> Result<Value, String> {
     let (mut seconds, mut nanos) = (0, 0);
     for field in fields(bytes) {
@@ -283,7 +283,7 @@ fn int_or_string(bytes: &[u8], name: &str) -> Result<Value, String> {
     Ok(if is_text { words.into() } else { number.into() })
 }
 
-/// JSON as it stands in a message of its own; nothing is null.
+/// Reads JSON inside a message; an empty message is null.
 fn raw_json(bytes: &[u8], name: &str) -> Result<Value, String> {
     let mut found = Value::Null;
     for field in fields(bytes) {
@@ -302,7 +302,7 @@ mod tests {
 
     use super::*;
 
-    /// A field with bytes, its key and its length each in two bytes of seven bits.
+    /// Encodes a bytes field, with its key and its length in two bytes of seven bits each.
     fn bytes(number: u8, content: &[u8]) -> Vec<u8> {
         let length = u16::try_from(content.len()).expect("it is short");
         let two = |number: u16| [number & 0x7f | 0x80, number >> 7].map(|bits| u8::try_from(bits).expect("8 bits"));
@@ -315,7 +315,7 @@ mod tests {
         [MAGIC.to_vec(), bytes(1, &types), bytes(2, raw)].concat()
     }
 
-    /// Bodies of many forms: text, maps, numbers, times, schemas, JSON within.
+    /// Bodies of many forms: text, maps, numbers, times, schemas, embedded JSON.
     fn samples() -> Vec<Vec<u8>> {
         let metadata = bytes(1, &[bytes(1, b"n"), bytes(11, &[bytes(1, b"k"), bytes(2, b"v")].concat())].concat());
         let schema = bytes(5, b"object");
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn no_bytes_make_it_fall() {
-        // Each round changes, cuts or lengthens a sample at places that a hash draws.
+        // Each round changes, cuts or lengthens a sample at positions taken from a hash.
         for round in 0_u32..20_000 {
             let drawn: [u8; 32] = Sha256::digest(round.to_be_bytes()).into();
             let samples = samples();

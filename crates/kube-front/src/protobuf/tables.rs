@@ -1,26 +1,26 @@
-//! Which fields the messages of Kubernetes have: read once from `fields.txt`.
+//! The fields of Kubernetes' protobuf messages, read once from `fields.txt`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// What the value of a field is.
+/// The type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Type {
     Text,
-    /// In base64 in JSON.
+    /// Base64 in JSON.
     Bytes,
     Integer,
     Boolean,
     Double,
-    /// To the second.
+    /// Precise to the second.
     Time,
-    /// To the microsecond.
+    /// Precise to the microsecond.
     MicroTime,
     Quantity,
     IntOrString,
-    /// `FieldsV1`, `RawExtension` and `JSON`: a message around JSON.
+    /// `FieldsV1`, `RawExtension` and `JSON`: a message that contains JSON.
     Json,
-    /// A message around a list of texts.
+    /// A message that contains a list of strings.
     Items,
     SchemaOrBool,
     SchemaOrArray,
@@ -29,23 +29,24 @@ pub(super) enum Type {
     Message(&'static str),
 }
 
-/// How often there is a value.
+/// The cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     One,
     List,
-    /// Entries with a text as key.
+    /// Entries with a string as key.
     Map,
 }
 
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
-    /// Its name in JSON; `None` where its own fields stand in the message that holds it.
+    /// Its name in JSON; `None` if its message's fields are inlined in the parent.
     pub(super) name: Option<&'static str>,
     pub(super) value: Type,
     pub(super) shape: Shape,
-    /// Whether a value that is empty or 0 was set to that: others are written whatever they are.
+    /// True if an empty value or 0 was set on purpose and is kept (a pointer in Go). Clients write
+    /// other fields even if they are empty.
     pub(super) keeps_empty: bool,
 }
 
@@ -54,14 +55,14 @@ pub(super) type Message = BTreeMap<u32, Field>;
 
 static MESSAGES: LazyLock<BTreeMap<&'static str, Message>> = LazyLock::new(|| read(include_str!("fields.txt")));
 
-/// The message of this name.
+/// Returns the message with this name.
 pub(super) fn message(name: &str) -> Option<&'static Message> {
     MESSAGES.get(name)
 }
 
-/// The message that objects of this type are.
+/// Returns the message for objects of this type.
 pub(super) fn of_type(api_version: &str, kind: &str) -> Option<&'static Message> {
-    // Each group has options of its own, which are the same.
+    // Each group has its own delete options, all with the same fields.
     if kind == "DeleteOptions" {
         return message("meta.DeleteOptions");
     }
@@ -74,12 +75,12 @@ pub(super) fn of_type(api_version: &str, kind: &str) -> Option<&'static Message>
         (group, "v1") => group.strip_suffix(".k8s.io").unwrap_or(group).split('.').next()?,
         _ => return None,
     };
-    // What can be sent is an object with metadata, a review or a scale; parts of objects are not.
+    // Clients can send objects with metadata, reviews and scales, but no parts of objects.
     let found = message(&format!("{package}.{kind}"))?;
     found.values().any(|field| field.name == Some("metadata")).then_some(found)
 }
 
-/// Reads the notation of the file; what isn't in it is not read.
+/// Parses the file's notation; other lines are ignored.
 fn read(text: &'static str) -> BTreeMap<&'static str, Message> {
     let mut messages: BTreeMap<&'static str, Message> = BTreeMap::new();
     let mut name = "";

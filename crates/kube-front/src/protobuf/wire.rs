@@ -1,6 +1,6 @@
-//! The wire format of protocol buffers: fields with a number and one of four types of value.
+//! The wire format of protocol buffers: fields with a number and a value of one of four types.
 
-/// What a field holds on the wire.
+/// A field's value on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Varint(u64),
@@ -9,18 +9,18 @@ pub(super) enum Wire<'a> {
     Fixed32(u32),
 }
 
-/// Why bytes are no message.
+/// The reasons why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// They end in the middle of something.
+    /// The bytes end in the middle of a field.
     Short,
     /// A number takes more than 64 bits, or a field has the number 0.
     Number,
-    /// A group, which Kubernetes has none of, or a type that there is none of.
+    /// The field is a group, which Kubernetes doesn't use, or has an invalid type.
     Type,
 }
 
-/// The fields of a message, in the order in which they stand; after what is broken comes nothing.
+/// Iterates over the fields of a message in their order. Ends after the first error.
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -30,7 +30,7 @@ pub(super) fn fields(message: &[u8]) -> Fields<'_> {
     Fields { rest: message }
 }
 
-/// A number in seven bits a byte, and what comes after it.
+/// Reads a varint, seven bits per byte. Returns the number and the remaining bytes.
 pub(super) fn varint(bytes: &[u8]) -> Result<(u64, &[u8]), Broken> {
     let mut number: u64 = 0;
     for (index, byte) in bytes.iter().enumerate().take(10) {

@@ -1,9 +1,9 @@
-//! How old something is, as `kubectl` prints it.
+//! Ages, as `kubectl` prints them.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The age of a time at `now`; what is no time is `<invalid>`, as of a column of a definition.
+/// Formats the age of a time at `now` for a column of a definition: an invalid time is `<invalid>`.
 pub(super) fn of_date(time: &Value, now: Timestamp) -> Value {
     match time {
         Value::String(text) => text.parse().map_or_else(|_| "<invalid>".into(), |time| since(time, now).into()),
@@ -11,19 +11,19 @@ pub(super) fn of_date(time: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// The age of a time at `now`; none is `<unknown>`, as of a built-in kind.
+/// Formats the age of a time at `now` for a built-in kind: a missing time is `<unknown>`.
 pub(super) fn of_time(time: &Value, now: Timestamp) -> String {
     let parsed = time.as_str().and_then(|text| text.parse().ok());
     parsed.map_or_else(|| "<unknown>".to_owned(), |time| since(time, now))
 }
 
-/// In at most two units (`k8s.io/apimachinery/pkg/util/duration`).
+/// Formats with at most two units (`k8s.io/apimachinery/pkg/util/duration`).
 fn since(time: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(time).as_secs();
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;
     match seconds {
-        // A second of disagreement between clocks is none.
+        // Tolerate a clock skew of one second.
         ..=-2 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),

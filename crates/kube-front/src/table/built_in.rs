@@ -8,10 +8,10 @@ use super::age;
 use super::values::{pairs, size, text};
 use super::workloads;
 
-/// Name, type and priority of a column; above 0, only wide tables show it.
+/// Name, type and priority of a column. Only wide tables show columns with a priority above 0.
 pub(super) type Title = (&'static str, &'static str, i64);
 
-/// Whether the kind shows when its objects were made, as those without a printer of their own do.
+/// True if the kind shows the creation time of its objects, as kinds without a special printer do.
 fn shows_creation(group: &str, plural: &str) -> bool {
     match group {
         "rbac.authorization.k8s.io" => matches!(plural, "roles" | "clusterroles"),
@@ -33,12 +33,12 @@ fn whole(name: &'static str) -> Title {
     (name, "integer", 0)
 }
 
-/// Columns between the name and the age, and those after it.
+/// Returns name and age with columns between them and after them.
 fn with_age(own: &[Title], after: &[Title]) -> Vec<Title> {
     [&[plain("Name")], own, &[plain("Age")], after].concat()
 }
 
-/// The columns of a kind.
+/// Returns the columns of a kind.
 pub(super) fn columns(group: &str, plural: &str) -> Vec<Title> {
     match (group, plural) {
         _ if shows_creation(group, plural) => vec![plain("Name"), ("Created At", "date", 0)],
@@ -96,7 +96,7 @@ fn columns_of_workloads(group: &str, plural: &str) -> Vec<Title> {
     }
 }
 
-/// What an object shows in them.
+/// Returns an object's cells for these columns.
 pub(super) fn cells(group: &str, plural: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let name = Value::from(meta::name(object));
     let created = &object["metadata"]["creationTimestamp"];
@@ -149,14 +149,14 @@ fn ready(object: &Value) -> Value {
     format!("{}/{}", number(&object["status"]["readyReplicas"]), number(&object["spec"]["replicas"])).into()
 }
 
-/// The names and images of the containers of a template.
+/// Returns the names and images of the containers of a pod template.
 fn containers(object: &Value) -> Vec<Value> {
     let list = object["spec"]["template"]["spec"]["containers"].as_array().map_or(&[][..], Vec::as_slice);
     let joined = |field: &str| list.iter().map(|one| text(&one[field])).collect::<Vec<_>>().join(",").into();
     vec![joined("name"), joined("image")]
 }
 
-/// An event as it is stored, under the names of `events.k8s.io`.
+/// Returns the cells of a stored event, which has the field names of `events.k8s.io`.
 fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     let or = |time: &Value, other: &Value| if time.is_null() { other.clone() } else { time.clone() };
     let first = or(&object["deprecatedFirstTimestamp"], &object["eventTime"]);

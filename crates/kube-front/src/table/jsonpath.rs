@@ -1,20 +1,20 @@
-//! The part of JSONPath that columns of definitions are written in: fields, places in lists, and
-//! the items that have a field of some value.
+//! The subset of JSONPath that columns of definitions use: fields, list indexes, and filters that
+//! compare a field with a value.
 
 use serde_json::Value;
 
-/// Most steps of a path that is followed.
+/// Maximum number of steps of a path.
 const LONGEST: usize = 64;
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Field(String),
-    /// From the end where it is negative.
+    /// Counted from the end if negative.
     Index(i64),
     /// All items or fields.
     All,
-    /// The items of which the field at this path is (or isn't) this value.
+    /// The items whose field at this path is (or isn't) equal to this value.
     Where {
         path: Vec<String>,
         equal: bool,
@@ -22,7 +22,8 @@ enum Step {
     },
 }
 
-/// The first value at a path; `None` if there is none, or the path is of another language.
+/// Returns the first value at a path; `None` if there is none, or if the path is not in this
+/// subset.
 pub(super) fn first<'a>(path: &str, object: &'a Value) -> Option<&'a Value> {
     let mut found = vec![object];
     for step in parse(path)? {
@@ -78,7 +79,7 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A name up to the next dot or bracket; a backslash takes what comes after it as it is.
+/// Parses a name up to the next dot or bracket. A backslash escapes the next character.
 fn field(text: &str) -> Option<(String, &str)> {
     let (mut name, mut letters) = (String::new(), text.char_indices());
     while let Some((at, letter)) = letters.next() {
@@ -91,7 +92,8 @@ fn field(text: &str) -> Option<(String, &str)> {
     (!name.is_empty()).then_some((name, ""))
 }
 
-/// Where the bracket closes that was opened before this text, quotes aside.
+/// Returns the position of the bracket that closes the one before this text. Quoted brackets don't
+/// count.
 fn closing(text: &str) -> Option<usize> {
     let (mut quote, mut depth) = (None, 0_u32);
     for (at, letter) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Tables: what `kubectl get` shows of objects, a row each.
+//! Tables for `kubectl get`, with one row per object.
 
 mod age;
 mod built_in;
@@ -13,27 +13,27 @@ use serde_json::{Value, json};
 use super::accept::Include;
 use super::resource::{Backing, Column, Resource};
 
-/// What a server says of the first column.
+/// The API server's description of the first column.
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
-/// How a table is made.
+/// The options of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
-    /// `meta.k8s.io/v1` or an older one.
+    /// `meta.k8s.io/v1` or an older version.
     pub(super) api_version: &'static str,
     pub(super) include: Include,
-    /// The time by which ages are told.
+    /// The current time, for ages.
     pub(super) now: Timestamp,
 }
 
-/// A table of an object or a list as it is stored.
+/// Builds a table of a stored object or list.
 pub(super) fn table(resource: &Resource, answer: &Value, form: Form) -> Value {
     let mut table = untitled(resource, answer, form);
     table["columnDefinitions"] = columns(resource);
     table
 }
 
-/// The same without the columns, which a watch tells of once.
+/// Builds a table without the columns, which a watch sends only once.
 pub(super) fn untitled(resource: &Resource, answer: &Value, form: Form) -> Value {
     let is_list = answer["items"].is_array() && answer["kind"].as_str().is_some_and(|kind| kind.ends_with("List"));
     let rows: Vec<Value> = match answer["items"].as_array().filter(|_| is_list) {
@@ -98,7 +98,7 @@ fn row(resource: &Resource, object: &Value, form: Form) -> Value {
     json!({"cells": cells, "object": shown})
 }
 
-/// An object with its type, as the client knows it.
+/// Returns an object with its type, in the client's version.
 fn whole(resource: &Resource, object: &Value) -> Value {
     let mut object = object.clone();
     if let Backing::Stored(kind, face) = &resource.backing {
@@ -109,7 +109,7 @@ fn whole(resource: &Resource, object: &Value) -> Value {
     object
 }
 
-/// What a column of a definition shows of an object
+/// Returns the value of a column of a definition for an object
 /// (`apiextensions-apiserver/pkg/registry/customresource/tableconvertor`).
 fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     let Some(value) = jsonpath::first(&column.json_path, object) else { return Value::Null };

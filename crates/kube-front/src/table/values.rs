@@ -1,13 +1,13 @@
-//! Values of objects as cells have them.
+//! Values of objects, formatted for cells.
 
 use serde_json::Value;
 
-/// A text; empty where it is none.
+/// Returns a string; empty for any other value.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// How many there are of something.
+/// Returns the number of fields or items.
 pub(super) fn size(value: &Value) -> usize {
     match value {
         Value::Object(fields) => fields.len(),
@@ -16,7 +16,7 @@ pub(super) fn size(value: &Value) -> usize {
     }
 }
 
-/// Labels as a selector is written.
+/// Formats labels as a selector.
 pub(super) fn pairs(labels: &Value) -> Value {
     let pairs = labels.as_object().into_iter().flatten().map(|(key, value)| format!("{key}={}", text(value)));
     let joined = pairs.collect::<Vec<_>>().join(",");

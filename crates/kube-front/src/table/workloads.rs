@@ -1,5 +1,5 @@
-//! The cells of kinds that stand for something that runs, and of what belongs to those
-//! (`k8s.io/kubernetes/pkg/printers/internalversion/printers.go`), but for name and age.
+//! Cells of workload kinds and related ones, without name and age
+//! (`k8s.io/kubernetes/pkg/printers/internalversion/printers.go`).
 
 use jiff::Timestamp;
 use kube_sim::meta;
@@ -49,7 +49,7 @@ pub(super) fn or_text(value: &Value, other: &str) -> Value {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(other).into()
 }
 
-/// The names of some field of the items of a list.
+/// Joins a name from each item of a list with commas.
 fn joined(items: &Value, name: impl Fn(&Value) -> String) -> Value {
     items
         .as_array()
@@ -142,7 +142,7 @@ pub(super) fn volume_claim(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// Users, groups and ServiceAccounts of a binding.
+/// Returns the users, groups and ServiceAccounts of a binding.
 pub(super) fn subjects(object: &Value) -> Vec<Value> {
     let of = |kind: &str| {
         let name = |subject: &Value| match (subject["kind"] == kind, kind) {

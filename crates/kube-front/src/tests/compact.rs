@@ -1,4 +1,4 @@
-//! Objects that are held as their text: every answer is that of a cluster which holds trees.
+//! Tests that objects stored as text give the same answers as objects stored as trees.
 
 use kube_sim::Cluster;
 use rstest::rstest;
@@ -16,7 +16,7 @@ const MERGE: (&str, &str) = ("content-type", "application/merge-patch+json");
 const METADATA: (&str, &str) = ("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 const TABLE: (&str, &str) = ("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
 
-/// Numbers that a hash draws.
+/// Pseudo-random numbers from a hash.
 struct Draws(u64, u64);
 
 impl Draws {
@@ -80,7 +80,7 @@ fn act(draws: &mut Draws, uids: &[String]) -> Act {
     }
 }
 
-/// What comes of an act.
+/// Carries out an act and describes the result.
 async fn carry_out((cluster, front): &(Cluster, Front), act: &Act) -> String {
     match act {
         Act::Ask(verb, path, headers, body) => {

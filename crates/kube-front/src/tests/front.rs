@@ -1,4 +1,4 @@
-//! The front: what kubectl asks before and besides the objects themselves.
+//! Tests of requests by kubectl besides those for objects.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use tower::ServiceExt as _;
 use super::{definition, empty_cluster, furnished_cluster, parse};
 use crate::{Authorization, Front, FrontOptions, Identity};
 
-/// A front that knows a token, and takes everybody else for an admin.
+/// Creates a front with one token, and with every other caller as an admin.
 pub(super) fn front(cluster: &Cluster) -> Front {
     let mut options = FrontOptions::open(Arc::new(|| [7; 32]));
     options.tokens.insert("secret-token".to_owned(), Identity::new("ann", &["team"]));
     Front::new(cluster, options)
 }
 
-/// A cluster with a definition and the namespace `ns`, and its front.
+/// Creates a cluster with a definition and the namespace `ns`, and its front.
 pub(super) async fn fixture() -> (Cluster, Front) {
     let cluster = furnished_cluster();
     let front = front(&cluster);
     (cluster, front)
 }
 
-/// An answer: its code, its headers, its body.
+/// The status code, the headers and the body of an answer.
 pub(super) struct Answer {
     pub(super) code: u16,
     pub(super) headers: HeaderMap,
@@ -264,7 +264,7 @@ async fn a_caller_may_do_what_their_roles_say() {
     assert_eq!(send(&front, "GET", "/apis", &ann, b"").await.code, 200, "everybody may look around");
     let as_root = [("authorization", "Bearer of-ann"), ("impersonate-user", "root")];
     assert_eq!(send(&front, "GET", maps, &as_root, b"").await.code, 403);
-    // Another role adds to one of the first by its label.
+    // Another role extends one of the initial roles by its label.
     let more = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
         "metadata": {"name": "more", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}},

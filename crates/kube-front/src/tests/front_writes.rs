@@ -1,5 +1,5 @@
-//! Writes through the front: in protobuf and YAML, of definitions, at other versions, of events of
-//! the core group, to scales, and for tokens.
+//! Tests of writes through the front: in protobuf and YAML, of definitions, at other versions, of
+//! events of the core group, of scales, and token requests.
 
 use jiff::SignedDuration;
 use kube_sim::GroupVersionResource;
@@ -12,7 +12,7 @@ use super::{definition, empty_cluster};
 const PROTOBUF: (&str, &str) = ("content-type", "application/vnd.kubernetes.protobuf");
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A field with bytes.
+/// Encodes a bytes field.
 fn bytes(number: u8, content: &[u8]) -> Vec<u8> {
     let mut length = content.len();
     let mut out = vec![number << 3 | 2];
@@ -28,13 +28,13 @@ fn number(field: u8, value: u8) -> Vec<u8> {
     vec![field << 3, value]
 }
 
-/// A body as a typed client of Go sends it.
+/// Encodes a body as a typed Go client sends it.
 fn body(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let type_meta = [bytes(1, api_version.as_bytes()), bytes(2, kind.as_bytes())].concat();
     [b"k8s\0".to_vec(), bytes(1, &type_meta), bytes(2, raw), bytes(3, b""), bytes(4, b"")].concat()
 }
 
-/// A Secret with everything that is written although it is empty.
+/// A Secret with all fields that clients write even if they are empty.
 fn secret() -> Vec<u8> {
     let metadata = [bytes(1, b"s"), bytes(2, b""), bytes(3, b"ns"), bytes(8, b"")].concat();
     let entry = [bytes(1, b"key"), bytes(2, b"\x00value")].concat();
@@ -142,7 +142,7 @@ async fn a_bad_definition_changes_nothing() {
     assert_eq!(get(&front, &format!("{DEFINITIONS}/things.example.io")).await.code, 404);
 }
 
-/// The definition with a second version, and numbers to scale by.
+/// The definition with a second version and with scale paths.
 fn two_versions() -> Value {
     let mut both = definition();
     both["spec"]["versions"][0]["subresources"]["scale"] =
@@ -292,7 +292,7 @@ async fn kubectl_takes_over_server_side_what_it_applied_by_itself() {
     let taken = applied("kubectl", "2").await;
     assert_eq!(taken.code, 200, "{:?}", taken.text);
     assert_eq!(taken.json()["metadata"]["annotations"][annotation], format!("{}\n", config("2")));
-    // What somebody else has changed since is not kubectl's any more.
+    // A field that another manager has changed is no longer owned by kubectl.
     let merge = [("content-type", "application/merge-patch+json")];
     send(&front, "PATCH", &format!("{maps}/c?fieldManager=me"), &merge, br#"{"data":{"a":"3"}}"#).await;
     assert_eq!(applied("kubectl", "4").await.code, 409);

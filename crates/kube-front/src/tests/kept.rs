@@ -1,5 +1,5 @@
-//! A cluster that outlives the process: what its keeper was told of writes through a front makes it
-//! again.
+//! Tests of a cluster that outlives the process: it is restored from the writes through a front
+//! that its keeper recorded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{definition, empty_cluster};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Remembers what it was told last of each object, by plural, namespace and name.
+/// Keeps the last state of each object, by plural, namespace and name.
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<(String, String, String), Kept>>);
 
@@ -42,7 +42,7 @@ fn has_things(kept: &[Kept]) -> bool {
     kept.iter().any(|one| one.plural == "things")
 }
 
-/// A definition waits for its objects; who takes its finalizer off doesn't.
+/// The deletion of a definition waits for its objects, unless its finalizer is removed.
 #[tokio::test]
 async fn objects_go_with_a_definition_that_does_not_wait_for_them() {
     let (cluster, keeper) = (empty_cluster(), Arc::new(Memory::default()));
@@ -69,7 +69,7 @@ async fn objects_go_with_a_definition_that_does_not_wait_for_them() {
     assert_eq!(get(&front, things).await.json()["items"], json!([]), "another definition has no objects yet");
 }
 
-/// An event has two faces, and is kept as one object whichever of them it was written by.
+/// An event is kept as one object, whichever of its two API groups it was written through.
 #[tokio::test]
 async fn events_of_the_core_group_are_kept_until_they_go() {
     let (cluster, keeper) = (empty_cluster(), Arc::new(Memory::default()));

@@ -1,5 +1,5 @@
-//! Tests of the front as its clients see it. One file per topic; this one has the fixture: a
-//! cluster with a kind of custom resources.
+//! Tests of the front through its service. One file per topic; this one has the fixture: a cluster
+//! with one kind of custom resources.
 
 mod compact;
 mod front;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use thing::definition;
 
-/// The second at which the clock of every test stands.
+/// The fixed time of every test.
 pub(super) const NOW: &str = "2030-01-02T03:04:05Z";
 
 pub(super) fn parse(definition: Value) -> CustomResourceDefinition {
@@ -31,7 +31,7 @@ pub(super) fn empty_cluster() -> Cluster {
     Cluster::new(Arc::new(move || now), 7)
 }
 
-/// A cluster with the definition and the namespace `ns`.
+/// Creates a cluster with the definition and the namespace `ns`.
 pub(super) fn furnished_cluster() -> Cluster {
     let cluster = empty_cluster();
     cluster.install_crd(&parse(definition())).expect("the definition is sound");

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: whom they are about, what they say, and how a refusal reads.
+//! Tests of ValidatingAdmissionPolicies: matching, evaluation, and messages of refusals.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn put_map(front: &Front, name: &str, data: &Value) -> Answer {
     post(front, MAPS, &map(name, data)).await
 }
 
-/// As kube-apiserver 1.34 says it.
+/// Compared with kube-apiserver 1.34.
 #[tokio::test]
 async fn a_refusal_names_policy_binding_and_message() {
     let (_, front) = fixture().await;
@@ -84,7 +84,7 @@ async fn a_validation_sees_the_request_and_says_why(#[case] validation: Value, #
     assert!(told.contains(says), "{told}");
 }
 
-/// What is not about a request, or can't be judged where that is to be let through.
+/// Requests that don't match, or that can't be evaluated under `Ignore`.
 #[rstest]
 #[case(json!({"failurePolicy": "Ignore", "validations": [{"expression": "object.no.such"}]}), json!({}))]
 #[case(json!({"matchConditions": [{"name": "n", "expression": "object.metadata.name == 'other'"}]}), json!({}))]
@@ -187,8 +187,8 @@ async fn deletions_are_judged_by_what_goes() {
     assert_eq!(send(&front, "DELETE", &format!("{MAPS}/kept"), &[], b"").await.code, 200);
 }
 
-/// As kube-apiserver 1.34 does it: a request for a collection names none of its objects, each of
-/// which is judged.
+/// Compared with kube-apiserver 1.34: a request for a collection names no object, and each object
+/// is validated.
 #[rstest]
 #[case::by_a_rule(json!(["kept"]), "true", 200)]
 #[case::by_the_request(Value::Null, "request.name == 'kept'", 200)]
@@ -228,7 +228,7 @@ async fn a_policy_that_does_not_compile_is_refused() {
     );
 }
 
-/// As helm sends it where one of several conditions has changed.
+/// A patch as Helm sends it when one of several conditions has changed.
 #[tokio::test]
 async fn conditions_and_variables_are_merged_by_name() {
     let (_, front) = fixture().await;

@@ -1,4 +1,4 @@
-//! The call of a webhook, in the place of a network.
+//! The call of a webhook. The implementation replaces the network, which this crate doesn't have.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,33 +6,34 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-/// Most bytes of a webhook's answer that are taken: 3 MiB, as of a request.
+/// Maximum size in bytes of a webhook's answer: 3 MiB, the same as for a request.
 pub const ANSWER_LIMIT: usize = 3 * 1024 * 1024;
 
-/// Calls admission webhooks, in the place of a network that this crate doesn't have.
+/// Calls admission webhooks. The implementation provides the network, which this crate doesn't
+/// have.
 pub trait Webhooks: Send + Sync {
-    /// Sends a review to a webhook by POST, as JSON, and gives the body of its answer: one of at
-    /// most [`ANSWER_LIMIT`] bytes. No redirect is followed. After [`Call::timeout`] nobody waits
-    /// for it any more, and the future is dropped.
+    /// Sends a review to a webhook as JSON with POST and returns the body of the answer, at most
+    /// [`ANSWER_LIMIT`] bytes. Redirects must not be followed. The future is dropped after
+    /// [`Call::timeout`].
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Bytes, NoAnswer>>;
 }
 
-/// What a webhook is to be asked.
+/// The call of a webhook.
 #[derive(Clone)]
 pub struct Call {
-    /// Where: `https://…`, with the seconds that there are in its query.
+    /// The URL: `https://…`, with the timeout in seconds in its query.
     pub url: String,
-    /// What that names.
+    /// The kind of host in the URL.
     pub place: Place,
-    /// Whose certificates are believed, in PEM; empty for the system's authorities.
+    /// Trusted certificates in PEM; empty for the system's authorities.
     pub ca_bundle: Vec<u8>,
-    /// An `AdmissionReview`. It holds the whole object, which may be a Secret.
+    /// An `AdmissionReview`. It contains the whole object, which may be a Secret.
     pub review: Bytes,
-    /// How long it has.
+    /// Time limit of the call.
     pub timeout: Duration,
 }
 
-/// What a URL of a webhook names.
+/// The kind of host in a webhook's URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A host (`clientConfig.url`).
@@ -49,16 +50,17 @@ impl fmt::Debug for Call {
     }
 }
 
-/// Why a webhook has no say.
+/// The reasons why a webhook gave no review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// No answer came, and why.
+    /// No answer arrived, for this reason.
     Unreached(String),
-    /// It answered with another code than one of success, and with this text, if it was one.
+    /// The webhook answered with a status code other than success, and with this text if it was
+    /// text.
     Refused {
-        /// Of HTTP.
+        /// The HTTP status code.
         code: u16,
-        /// What is shown of it is cut off.
+        /// The text of the body. It is truncated when shown.
         text: Option<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! What configurations of webhooks are refused for
+//! Validation of webhook configurations
 //! (`k8s.io/kubernetes/pkg/apis/admissionregistration/validation`).
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use super::hook::{self, Hook, ReviewVersion, Sort};
 use crate::asked::GROUP;
 use crate::policies;
 
-/// What is known of each field that has a choice.
+/// The allowed values of enumerated fields.
 const CHOICES: [(&str, &[&str]); 4] = [
     ("failurePolicy", &["Fail", "Ignore"]),
     ("matchPolicy", &["Equivalent", "Exact"]),
@@ -25,7 +25,7 @@ const CHOICES: [(&str, &[&str]); 4] = [
 const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES: &[&str] = &["*", "Cluster", "Namespaced"];
 
-/// What is wrong with a configuration that is to be stored.
+/// Adds the errors of a configuration that is to be stored.
 pub(crate) fn check(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
     let Some(sort) = Sort::of(&kind.plural).filter(|_| kind.group == GROUP) else { return };
     let webhooks = &object["webhooks"];

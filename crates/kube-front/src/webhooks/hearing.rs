@@ -1,4 +1,4 @@
-//! A request's hearing of webhooks: who has to be asked, and what was said.
+//! The webhook calls of one request: pending calls and the answers so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,22 +16,23 @@ use super::hook::{Hook, ReviewVersion, Sort};
 use super::review::{self, Said, Verdict};
 use crate::options::Random;
 
-/// Longest that a write takes, all of its webhooks included (`requestTimeoutUpperBound`).
+/// Maximum duration of a write, with all of its webhooks (`requestTimeoutUpperBound`).
 const WHOLE: Duration = Duration::from_secs(34);
-/// Most webhooks that a request asks at once; a deletion of many objects has many to ask.
+/// Maximum number of concurrent calls of a request. A deletion of many objects needs many calls.
 const AT_ONCE: usize = 16;
-/// Most characters of all warnings together; what is longer is cut, each text for itself.
+/// Maximum number of characters of all warnings together. If there are more, each warning is
+/// truncated.
 const WARNINGS: usize = 4096;
-/// Characters of a warning that is cut.
+/// Maximum length of a truncated warning.
 const CUT: usize = 256;
 
-/// What a webhook says, or why it can't be known.
+/// A webhook's verdict, or the reason why there is none.
 pub(super) type Outcome = Result<Verdict, String>;
 
-/// What a review is known by: who is asked, and what.
+/// The key of a review: a hash of the webhook and the request.
 type Key = [u8; 32];
 
-/// What one request heard of webhooks. Trying the request again goes by it.
+/// The webhooks' answers for one request. Each retry of the request uses them.
 pub(crate) struct Hearing {
     random: Random,
     until: Instant,
@@ -47,7 +48,7 @@ struct Inner {
     warnings: Vec<String>,
 }
 
-/// A webhook to be asked.
+/// A pending call of a webhook.
 struct Question {
     key: Key,
     sort: Sort,
@@ -58,14 +59,14 @@ struct Question {
     call: Call,
 }
 
-/// How a request goes on that was tried.
+/// The next step after an attempt of a request.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Its answer counts, and these warnings go with it.
+    /// The answer is final and gets these warnings.
     Answered(Vec<String>),
-    /// More is known now: it is to be tried again.
+    /// More answers are known now: attempt the request again.
     Again,
-    /// Its time is over.
+    /// The time limit is over.
     TooLate,
 }
 
@@ -76,27 +77,27 @@ impl fmt::Debug for Hearing {
 }
 
 impl Hearing {
-    /// One that begins now. UIDs of reviews are random.
+    /// Creates one that begins now. UIDs of reviews are random.
     pub(crate) fn new(random: Random) -> Self {
         Self { random, until: Instant::now() + WHOLE, inner: Mutex::default() }
     }
 
-    /// Whether the request is tried for the first time.
+    /// True during the first attempt of the request.
     pub(crate) fn is_first_try(&self) -> bool {
         self.inner.lock().tries == 0
     }
 
-    /// Whether somebody has to be heard before the request can go on.
+    /// True if webhooks have to be called before the request can continue.
     pub(crate) fn is_open(&self) -> bool {
         !self.inner.lock().open.is_empty()
     }
 
-    /// The value that this had at the first try.
+    /// Returns the value from the first attempt, or makes it.
     pub(crate) fn kept(&self, what: &'static str, make: impl FnOnce() -> String) -> String {
         self.inner.lock().kept.entry(what).or_insert_with(make).clone()
     }
 
-    /// What a webhook says of a request; `None` where it is to be asked first.
+    /// Returns a webhook's outcome for a request; `None` if the webhook has to be called first.
     pub(super) fn ask(&self, hook: &Hook, request: &Value) -> Option<Outcome> {
         let key = key(hook, request);
         let mut inner = self.inner.lock();
@@ -131,7 +132,7 @@ impl Hearing {
         Ok(Question { key, sort: hook.sort, version, name: hook.name.clone(), uid, until: now + timeout, call })
     }
 
-    /// Asks whoever has to be heard.
+    /// Calls the pending webhooks.
     pub(crate) async fn go_on(&self, webhooks: &dyn Webhooks) -> Next {
         let open = {
             let mut inner = self.inner.lock();
@@ -177,7 +178,7 @@ fn key(hook: &Hook, request: &Value) -> Key {
     hash.finalize().into()
 }
 
-/// A random UUID.
+/// Formats a random UUID.
 fn uuid(random: [u8; 32]) -> String {
     let mut bytes = random;
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -186,7 +187,7 @@ fn uuid(random: [u8; 32]) -> String {
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// Each warning once, and not more than a head has room for
+/// Removes duplicate warnings, and limits them to the space in a response's head
 /// (`k8s.io/apiserver/pkg/endpoints/filters/warning.go`).
 fn bounded(warnings: Vec<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();

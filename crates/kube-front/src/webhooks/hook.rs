@@ -1,4 +1,4 @@
-//! Webhooks as they are configured.
+//! The configuration of webhooks.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use serde_json::Value;
 use super::call::Place;
 use crate::asked::{GROUP, VERSION};
 
-/// How long a webhook has that says nothing else, in seconds.
+/// Default timeout of a webhook, in seconds.
 const TIMEOUT: u64 = 10;
 
-/// What webhooks are asked for.
+/// The type of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Mutating,
@@ -33,27 +33,27 @@ impl Sort {
         }
     }
 
-    /// The sort that the configurations of this plural are of.
+    /// Returns the type for the plural name of its configurations.
     pub(super) fn of(plural: &str) -> Option<Self> {
         [Self::Mutating, Self::Validating].into_iter().find(|sort| sort.plural() == plural)
     }
 }
 
-/// What becomes of a request whose webhook can't be asked.
+/// The handling of a request whose webhook can't be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnFailure {
     Fail,
     Ignore,
 }
 
-/// Whether other versions of a resource than the one of the request count.
+/// The match policy: whether rules also match equivalent versions of the request's resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Versions {
     Exact,
     Equivalent,
 }
 
-/// The form of reviews.
+/// The version of reviews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReviewVersion {
     V1,
@@ -63,8 +63,8 @@ pub(super) enum ReviewVersion {
 /// One webhook.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
-    /// Its name and that of its configuration, and all that it says of itself: an answer counts as
-    /// long as that stays as it is.
+    /// Its name, that of its configuration, and its whole configuration. An answer is valid only
+    /// while this doesn't change.
     pub(super) identity: String,
     pub(super) sort: Sort,
     pub(super) name: String,
@@ -75,16 +75,16 @@ pub(super) struct Hook {
     pub(super) versions: Versions,
     pub(super) on_failure: OnFailure,
     pub(super) timeout: Duration,
-    /// Whether a dry run may ask it.
+    /// True if a dry run may call it.
     pub(super) is_harmless: bool,
-    /// `None` where it takes none that there is.
+    /// `None` if it accepts no known version.
     pub(super) review_version: Option<ReviewVersion>,
     pub(super) client: WebhookClientConfig,
 }
 
 impl Hook {
-    /// Where it is, with the seconds that it has in the query; `None` where it says neither or
-    /// both.
+    /// Returns the URL, with the timeout in seconds in the query; `None` if the configuration has
+    /// neither a URL nor a Service, or both.
     pub(super) fn url(&self, timeout: Duration) -> Option<(String, Place)> {
         let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
         match (&self.client.url, &self.client.service) {
@@ -101,20 +101,20 @@ impl Hook {
     }
 }
 
-/// A URL with a path at its end.
+/// Adds a path to a URL that has none.
 fn with_path(url: &str) -> String {
     let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
     if after_scheme.contains('/') { url.to_owned() } else { format!("{url}/") }
 }
 
-/// Whether anything is configured of a sort.
+/// True if any webhook of this type is configured.
 pub(super) fn are_any(state: &Tables, sort: Sort) -> bool {
     let kind = state.kind(GROUP, VERSION, sort.plural());
     kind.is_some_and(|kind| state.objects(&kind).next().is_some())
 }
 
-/// All webhooks of a sort, in the order in which they are asked. What can't be read was stored
-/// before it was checked, and is passed over.
+/// Returns all webhooks of a type in the order of their calls. Those that can't be decoded, stored
+/// before validation existed, are skipped.
 pub(super) fn all(state: &Tables, sort: Sort) -> Vec<Hook> {
     let Some(kind) = state.kind(GROUP, VERSION, sort.plural()) else { return Vec::new() };
     let configurations = state.objects(&kind).map(|(_, object)| object.tree());
@@ -126,10 +126,10 @@ pub(super) fn all(state: &Tables, sort: Sort) -> Vec<Hook> {
         .collect()
 }
 
-/// Reads one webhook of a configuration.
+/// Decodes one webhook of a configuration.
 ///
 /// # Errors
-/// What is wrong with its form.
+/// Returns the decoding error.
 pub(super) fn read(sort: Sort, configuration: &str, webhook: &Value) -> Result<Hook, serde_json::Error> {
     let own = match sort {
         Sort::Validating => ValidatingWebhook::deserialize(webhook)?,
@@ -175,7 +175,7 @@ pub(super) fn read(sort: Sort, configuration: &str, webhook: &Value) -> Result<H
     })
 }
 
-/// A rule as policies have them.
+/// Converts a rule to the type that policies use.
 fn rule(rule: RuleWithOperations) -> NamedRuleWithOperations {
     let RuleWithOperations { api_groups, api_versions, operations, resources, scope } = rule;
     NamedRuleWithOperations { api_groups, api_versions, operations, resource_names: None, resources, scope }

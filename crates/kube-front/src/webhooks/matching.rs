@@ -1,4 +1,5 @@
-//! Which requests a webhook is about (`ShouldCallHook`), and at which version it sees the object.
+//! Matching of requests by webhooks (`ShouldCallHook`), and the version of the object that they
+//! see.
 
 use kube_sim::kind::Kind;
 use kube_sim::store::{Place, Tables};
@@ -8,8 +9,8 @@ use super::hook::{Hook, Versions};
 use crate::asked::Asked;
 use crate::policies;
 
-/// The version that a webhook is asked about, where it is about the request: the one of the
-/// request, or under `Equivalent` another one that is served.
+/// Returns the version to send to a webhook if it matches the request: that of the request or,
+/// under `Equivalent`, another served one.
 pub(super) fn version(state: &Tables, hook: &Hook, asked: &Asked<'_>, namespace: Option<&Value>) -> Option<String> {
     let requested = asked.version;
     let selected = policies::in_selected(hook.namespace_selector.as_ref(), namespace)
@@ -29,7 +30,7 @@ pub(super) fn version(state: &Tables, hook: &Hook, asked: &Asked<'_>, namespace:
     hook.rules.iter().find_map(named).cloned()
 }
 
-/// The other versions that a resource is served at.
+/// Returns the other served versions of a resource.
 fn others(state: &Tables, kind: &Kind, requested: &str) -> Vec<String> {
     if !kind.is_custom() {
         return Vec::new();

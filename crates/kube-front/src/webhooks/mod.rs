@@ -1,17 +1,19 @@
-//! Admission webhooks (`admissionregistration.k8s.io/v1`): who writes through a front is judged by
-//! them, as the plugins of the API server do (`k8s.io/apiserver/pkg/admission/plugin/webhook`).
+//! Admission webhooks (`admissionregistration.k8s.io/v1`): review writes through a front, as the
+//! API server's plugins do (`k8s.io/apiserver/pkg/admission/plugin/webhook`).
 //!
-//! Nothing here opens a socket: whoever sets up a front brings what calls ([`Webhooks`]).
+//! Nothing here opens a socket: the caller that sets up a front provides the implementation of
+//! calls ([`Webhooks`]).
 //!
-//! A write is done under the cluster's lock, and no lock is held while somebody is waited for. So a
-//! request is tried: where it comes to a webhook that wasn't heard yet, it changes nothing and
-//! leaves its question with the [`Hearing`]; once that is answered, it is tried again from the
-//! beginning. An answer counts for the very review that it was given to. So if another write came
-//! in between, the webhook is asked anew, as it is on a server whose write meets a conflict.
+//! A write runs under the cluster's lock, and no lock is held during a call. So a request is
+//! attempted. When an attempt reaches a webhook without an answer yet, it changes nothing and
+//! records the call in the [`Hearing`]. After the answer, the request is attempted again from the
+//! beginning. An answer is valid only for exactly the review that it was given to. So if another
+//! write came in between, the webhook is called again, as on a server when a write meets a
+//! conflict.
 //!
-//! [`hook`] reads configurations, [`check`] is what they are refused for, [`matching`] tells which
-//! requests a webhook is about, [`review`] is what goes out and comes back, [`hearing`] who was
-//! asked what. The server's own writes, and those by hand, are not judged.
+//! [`hook`] decodes configurations, [`check`] validates them, [`matching`] selects the webhooks of
+//! a request, [`review`] encodes reviews and decodes answers, [`hearing`] keeps calls and answers.
+//! The server's own writes, and writes through `Cluster`'s methods, are not reviewed.
 
 mod call;
 mod check;
@@ -38,17 +40,18 @@ use self::hook::{Hook, OnFailure, Sort};
 use crate::asked::{Asked, GROUP};
 use crate::policies;
 
-/// Whether webhooks may change what is written.
+/// True if webhooks may change the object of a write.
 pub(crate) fn may_mutate(state: &Tables, kind: &Kind) -> bool {
     !is_exempt(kind) && hook::are_any(state, Sort::Mutating)
 }
 
-/// What is to be written, as the mutating webhooks want it: each sees what those before it made.
-/// `asked` has the object as it was.
+/// Returns the object to be written after the mutating webhooks. Each sees the changes of those
+/// before it. `asked` has the object as it was sent.
 ///
 /// # Errors
-/// The refusal of the first that denies it, 500 for one that can't be asked or whose patch doesn't
-/// apply; and while one has to be heard first, what nobody is told.
+/// Returns the refusal of the first webhook that denies the write, or 500 for one that can't be
+/// called or whose patch doesn't apply. While a webhook has to be called first, returns an error
+/// that is never shown.
 pub(crate) fn mutate(
     state: &Tables,
     asked: &Asked<'_>,
@@ -70,10 +73,10 @@ pub(crate) fn mutate(
     Ok(object)
 }
 
-/// Asks the mutating webhooks about what is to go.
+/// Calls the mutating webhooks for a deletion.
 ///
 /// # Errors
-/// As of [`mutate`]; 500 for one that wants it changed.
+/// See [`mutate`]; also returns 500 for a webhook that wants to change the object.
 pub(crate) fn before_deletion(state: &Tables, asked: &Asked<'_>, hearing: &Hearing) -> Result<(), Failure> {
     if !may_mutate(state, asked.kind) {
         return Ok(());
@@ -91,11 +94,11 @@ pub(crate) fn before_deletion(state: &Tables, asked: &Asked<'_>, hearing: &Heari
     Ok(())
 }
 
-/// Has the validating webhooks judge a write. All of them are asked, those that have to be heard
-/// yet at once.
+/// Calls the validating webhooks for a write. All of them are called, the pending ones
+/// concurrently.
 ///
 /// # Errors
-/// As of [`mutate`]. Of several refusals the first counts, in order of names.
+/// See [`mutate`]. Of several refusals the first by name is returned.
 pub(crate) fn validate(state: &Tables, asked: &Asked<'_>, hearing: &Hearing) -> Result<(), Failure> {
     if is_exempt(asked.kind) {
         return Ok(());
@@ -115,13 +118,14 @@ pub(crate) fn validate(state: &Tables, asked: &Asked<'_>, hearing: &Hearing) -> 
     })
 }
 
-/// What judges is not judged, or nobody could mend it.
+/// True for policies and webhook configurations: if they were reviewed, nobody could repair a
+/// broken one.
 fn is_exempt(kind: &Kind) -> bool {
     kind.group == GROUP
 }
 
-/// A webhook's say, and the version at which it sees the object; nothing where it isn't concerned,
-/// and no say yet where it has to be heard first.
+/// Returns a webhook's outcome and the version of the object that it sees. Returns `None` if the
+/// webhook doesn't match, and no outcome if it has to be called first.
 fn consult(
     state: &Tables,
     hook: &Hook,
@@ -144,7 +148,7 @@ fn consult(
     Ok(Some((version, hearing.ask(hook, &request))))
 }
 
-/// What a say comes to: a patch, if any.
+/// Turns a webhook's outcome into a patch, which may be empty, or a refusal.
 fn decide(hook: &Hook, outcome: hearing::Outcome) -> Result<Vec<PatchOperation>, Failure> {
     match outcome {
         Ok(review::Verdict::Allowed(operations)) => Ok(operations),
@@ -154,7 +158,7 @@ fn decide(hook: &Hook, outcome: hearing::Outcome) -> Result<Vec<PatchOperation>,
     }
 }
 
-/// An object after a webhook's patch, decoded again.
+/// Applies a webhook's patch to an object and decodes the result again.
 fn patched(kind: &Kind, object: &Value, version: &str, operations: &[PatchOperation]) -> Result<Value, Failure> {
     let mut new = review::at_version(kind, object, version);
     let mut copied = 0;
@@ -174,7 +178,7 @@ fn patched(kind: &Kind, object: &Value, version: &str, operations: &[PatchOperat
         return Err(status::internal_error("the patch of a webhook leaves no object with metadata"));
     }
     new["apiVersion"] = object["apiVersion"].clone();
-    // Who owns what is the server's business.
+    // Only the server changes `managedFields`.
     meta::copy(object, &mut new, "managedFields");
     decode::after_admission(kind, meta::namespace(object), &mut new)?;
     Ok(new)

@@ -1,4 +1,4 @@
-//! Reviews: what webhooks are asked, and what they say (`admission.k8s.io`).
+//! Encoding of reviews and decoding of webhooks' answers (`admission.k8s.io`).
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -14,26 +14,26 @@ use super::call::NoAnswer;
 use super::hook::{ReviewVersion, Sort};
 use crate::asked::{Asked, options_of};
 
-/// Most characters of an answer's text that are shown.
+/// Maximum number of characters of an answer's text that are shown.
 const SHOWN: usize = 2048;
 
-/// What a webhook says.
+/// A webhook's decision.
 #[derive(Clone, Debug)]
 pub(super) enum Verdict {
-    /// Go on, with these changes.
+    /// Allowed, with these changes.
     Allowed(Vec<PatchOperation>),
-    /// What the client is told.
+    /// Denied, with this status for the client.
     Denied(Failure),
 }
 
-/// What a webhook says, and what the client is to be told besides.
+/// A webhook's decision and its warnings for the client.
 #[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) verdict: Verdict,
     pub(super) warnings: Vec<String>,
 }
 
-/// The `request` of a review, without its UID.
+/// Returns the `request` of a review, without its UID.
 pub(super) fn request(asked: &Asked<'_>, mut request: Value, version: &str) -> Value {
     let shown = |object: Option<&Value>| object.map_or(Value::Null, |object| at_version(asked.kind, object, version));
     request["object"] = shown(asked.object);
@@ -52,7 +52,7 @@ pub(super) fn request(asked: &Asked<'_>, mut request: Value, version: &str) -> V
     request
 }
 
-/// An object as it is shown at a version of its kind.
+/// Returns an object at a version of its kind.
 pub(super) fn at_version(kind: &Kind, object: &Value, version: &str) -> Value {
     let mut object = object.clone();
     if kind.is_custom() && object.is_object() {
@@ -61,7 +61,7 @@ pub(super) fn at_version(kind: &Kind, object: &Value, version: &str) -> Value {
     object
 }
 
-/// A whole review.
+/// Returns a complete review.
 pub(super) fn review(version: ReviewVersion, uid: &str, request: &Value) -> Value {
     let mut request = request.clone();
     request["uid"] = uid.into();
@@ -98,10 +98,10 @@ struct Response {
     warnings: Option<Vec<String>>,
 }
 
-/// Reads the answer to a review (`VerifyAdmissionResponse`).
+/// Decodes the answer to a review (`VerifyAdmissionResponse`).
 ///
 /// # Errors
-/// What is wrong with it, in the server's words.
+/// Returns the API server's message for an invalid answer.
 pub(super) fn read(sort: Sort, version: ReviewVersion, name: &str, uid: &str, answer: &[u8]) -> Result<Said, String> {
     let invalid = |why: String| format!("received invalid webhook response: {why}");
     let unreadable = |why: String| format!("failed to call webhook: {why}");
@@ -120,7 +120,7 @@ pub(super) fn read(sort: Sort, version: ReviewVersion, name: &str, uid: &str, an
     if !response.allowed {
         return Ok(Said { verdict: Verdict::Denied(denied(name, response.status)), warnings });
     }
-    // One that may only judge has nothing else left to say.
+    // The rest of an answer is only for mutating webhooks.
     if patch.is_empty() || sort == Sort::Validating {
         return Ok(Said { verdict: Verdict::Allowed(Vec::new()), warnings });
     }
@@ -148,7 +148,7 @@ fn api_version_of_v1() -> &'static str {
     api_version(ReviewVersion::V1)
 }
 
-/// Whether patch and type come together, and from one who may send them.
+/// Checks that patch and patch type are present together, and only from a mutating webhook.
 fn check_patch(sort: Sort, patch: &[u8], patch_type: Option<&str>) -> Result<(), String> {
     match (sort, patch.is_empty(), patch_type) {
         (Sort::Validating, false, _) => Err("validating webhook may not return response.patch".to_owned()),
@@ -160,7 +160,7 @@ fn check_patch(sort: Sort, patch: &[u8], patch_type: Option<&str>) -> Result<(),
     }
 }
 
-/// What a client is told of a refusal (`ToStatusErr`).
+/// Returns the status for the client of a denied request (`ToStatusErr`).
 fn denied(name: &str, result: Option<Value>) -> Failure {
     let mut result = result.unwrap_or_default();
     let code = result["code"].as_u64().and_then(|code| u16::try_from(code).ok());
@@ -179,7 +179,7 @@ fn denied(name: &str, result: Option<Value>) -> Failure {
     status.boxed()
 }
 
-/// Why there is no answer from a place, in the words of the server's client.
+/// Returns the message about a missing answer, in the words of the API server's client.
 pub(super) fn no_answer(url: &str, why: NoAnswer) -> String {
     match why {
         NoAnswer::Unreached(why) => format!("failed to call webhook: Post {url:?}: {why}"),
@@ -211,7 +211,7 @@ fn refused(code: u16, text: &str) -> String {
     }
 }
 
-/// How the server's library tells of an operation that doesn't apply.
+/// Returns the message of the API server's library for an operation that doesn't apply.
 pub(super) fn does_not_apply(operation: &PatchOperation) -> String {
     let missing = |what: &str| format!("{what}: missing value");
     match operation {

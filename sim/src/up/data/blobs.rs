@@ -1,4 +1,4 @@
-//! The bytes of objects: a file for each upload, which is never changed.
+//! The bytes of objects: an immutable file for each upload.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,10 +13,10 @@ use s3_sim::{BlobReader, BlobWriter};
 
 use super::directory::failed;
 
-/// Directories that the files are spread over.
+/// Number of directories that the files are spread over.
 const SPREAD: u64 = 256;
 
-/// All blobs of a data directory. Clones are the same.
+/// All blobs of a data directory. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Blobs(Arc<Shared>);
 
@@ -24,23 +24,23 @@ pub(super) struct Blobs(Arc<Shared>);
 struct Shared {
     path: PathBuf,
     last: AtomicU64,
-    /// Directories in which names are new. They are open already, so that what follows needs no
-    /// descriptor: a lack of those is told to whoever brings a blob.
+    /// Directories with new names that are not synced yet. They are kept open, so that `sync` needs
+    /// no file descriptor: a lack of descriptors is then reported to the writer of a blob.
     news: Mutex<BTreeMap<u64, File>>,
 }
 
 impl Blobs {
-    /// The blobs below this path.
+    /// Opens the blobs below this path.
     ///
     /// # Errors
-    /// When directories can't be made.
+    /// Returns a message if directories can't be created.
     pub(super) fn open(path: PathBuf) -> Result<Self, String> {
         for part in 0..SPREAD {
             let part = path.join(format!("{part:02x}"));
             let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&part);
             made.map_err(|error| failed("make", &part, &error))?;
         }
-        // Their names are to outlive a loss of power as well.
+        // The names of the directories have to survive a power failure, too.
         let safe = File::open(&path).and_then(|directory| directory.sync_all());
         safe.map_err(|error| failed("write", &path, &error))?;
         Ok(Self(Arc::new(Shared { path, last: AtomicU64::new(0), news: Mutex::default() })))
@@ -54,15 +54,15 @@ impl Blobs {
         self.directory(id % SPREAD).join(format!("{id:016x}"))
     }
 
-    /// No blob that is begun gets this number or a lower one any more.
+    /// Reserves this number and all lower ones: new blobs get higher numbers.
     pub(super) fn pass(&self, id: u64) {
         self.0.last.fetch_max(id, Ordering::Relaxed);
     }
 
-    /// Looks whether these are there, of which each has to have so many bytes.
+    /// Checks that these blobs exist and have at least these lengths in bytes.
     ///
     /// # Errors
-    /// In one sentence, where one is missing or too short.
+    /// Returns one sentence if a blob is missing or too short.
     pub(super) fn check(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
         for (id, least) in wanted {
             let path = self.file(*id);
@@ -74,10 +74,11 @@ impl Blobs {
         Ok(())
     }
 
-    /// Removes all but these. What says that the others aren't wanted has to be safe.
+    /// Removes all blobs but these. The records that no longer refer to the others have to be
+    /// durable.
     ///
     /// # Errors
-    /// In one sentence, where that can't be done.
+    /// Returns one sentence if a directory can't be read or a blob can't be removed.
     pub(super) fn keep(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
         for part in 0..SPREAD {
             let directory = self.directory(part);
@@ -95,10 +96,10 @@ impl Blobs {
         Ok(())
     }
 
-    /// Begins one.
+    /// Begins a new blob.
     ///
     /// # Errors
-    /// When there is no room.
+    /// Returns an error if the file can't be created.
     pub(super) fn begin(&self) -> io::Result<Writer> {
         let id = self.0.last.fetch_add(1, Ordering::Relaxed) + 1;
         let path = self.file(id);
@@ -106,28 +107,28 @@ impl Blobs {
         Ok(Writer { blobs: self.clone(), id, path, file: Some(file) })
     }
 
-    /// Opens one.
+    /// Opens a blob.
     ///
     /// # Errors
-    /// When it isn't there.
+    /// Returns an error if it doesn't exist.
     pub(super) fn read(&self, id: u64) -> io::Result<Reader> {
         File::open(self.file(id)).map(Reader)
     }
 
-    /// Opens one, and says how long it is.
+    /// Opens a blob and returns its length.
     ///
     /// # Errors
-    /// When it isn't there.
+    /// Returns an error if it doesn't exist.
     pub(super) fn measure(&self, id: u64) -> io::Result<(Reader, u64)> {
         let reader = self.read(id)?;
         let length = reader.0.metadata()?.len();
         Ok((reader, length))
     }
 
-    /// Makes the names of finished blobs outlive a loss of power.
+    /// Makes the names of finished blobs durable.
     ///
     /// # Errors
-    /// When that can't be done.
+    /// Returns an error if a directory can't be synced.
     pub(super) fn sync(&self) -> io::Result<()> {
         let news = std::mem::take(&mut *self.0.news.lock());
         news.into_values().try_for_each(|directory| directory.sync_all())
@@ -150,13 +151,13 @@ fn remove(path: &Path) {
     }
 }
 
-/// A blob that is being written.
+/// A blob that is being written. Dropping it unfinished removes the file.
 #[derive(Debug)]
 pub(super) struct Writer {
     blobs: Blobs,
     id: u64,
     path: PathBuf,
-    /// Until it is finished.
+    /// `None` once the blob is finished.
     file: Option<File>,
 }
 
@@ -185,7 +186,7 @@ impl BlobWriter for Writer {
     }
 }
 
-/// A blob that is read.
+/// An open blob.
 #[derive(Debug)]
 pub(super) struct Reader(File);
 

@@ -1,5 +1,5 @@
-//! Changes on their way to the database: a thread writes all that have come since the last time at
-//! once, and makes them safe. Whoever answers somebody waits for that.
+//! The queue of changes for the database. A thread writes all changes since its last write in one
+//! transaction and makes them durable. Answers to clients wait for that.
 
 use std::sync::Arc;
 use std::{io, thread};
@@ -12,35 +12,36 @@ use super::blobs::Blobs;
 use super::database::Database;
 use super::directory::Directory;
 
-/// The changes of a data directory. Clones are the same.
+/// The changes of a data directory. Clones share them.
 #[derive(Clone)]
 pub(super) struct Changes(Arc<Shared>);
 
 struct Shared {
     pending: Mutex<Pending>,
     news: Condvar,
-    /// Number of rows that are safe.
+    /// Number of rows that are durable.
     safe: watch::Sender<u64>,
-    /// Reason why nothing is written any more.
+    /// The reason why writing stopped.
     failed: watch::Sender<Option<String>>,
-    /// True if the thread has come to its end.
+    /// True once the thread has ended.
     over: watch::Sender<bool>,
 }
 
-/// What is to be done.
+/// Pending work.
 #[derive(Default)]
 struct Pending {
     rows: Vec<Entry>,
-    /// Number of rows before.
+    /// Number of all rows so far.
     count: u64,
-    /// Who has said that what they do belongs together.
+    /// Number of [`Together`] guards.
     holds: usize,
-    /// Blobs that can go once these rows are safe.
+    /// Blobs to remove once these rows are durable.
     garbage: Vec<u64>,
     ended: bool,
 }
 
-/// While there is one nothing is written: what comes meanwhile is kept together.
+/// Holds back writes while it exists, so that changes in the meantime are written in one
+/// transaction.
 pub(in crate::up) struct Together(Changes);
 
 impl Drop for Together {
@@ -50,26 +51,26 @@ impl Drop for Together {
     }
 }
 
-/// Where the thread writes.
+/// The files that the thread writes to.
 pub(super) struct Place {
-    /// Locked against others as long as anything is written.
+    /// Keeps the directory locked while the thread runs.
     pub(super) _directory: Arc<Directory>,
     pub(super) blobs: Blobs,
     pub(super) database: Database,
 }
 
 impl Changes {
-    /// Gathers changes. They are written once it is [`Changes::run`].
+    /// Creates a queue. Its changes are written after [`Changes::run`].
     pub(super) fn new() -> Self {
         let (safe, failed) = (watch::Sender::new(0), watch::Sender::new(None));
         let over = watch::Sender::new(false);
         Self(Arc::new(Shared { pending: Mutex::default(), news: Condvar::new(), safe, failed, over }))
     }
 
-    /// Starts to write.
+    /// Starts the thread that writes.
     ///
     /// # Errors
-    /// When there can be no thread.
+    /// Returns an error if the thread can't be started.
     pub(super) fn run(&self, place: Place) -> io::Result<()> {
         let shared = self.0.clone();
         thread::Builder::new().name("database".to_owned()).spawn(move || {
@@ -82,7 +83,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Adds rows of one change.
+    /// Adds the rows of one change.
     pub(super) fn add(&self, rows: impl IntoIterator<Item = Entry>) {
         let mut pending = self.0.pending.lock();
         let before = pending.rows.len();
@@ -91,19 +92,19 @@ impl Changes {
         self.0.news.notify_one();
     }
 
-    /// These blobs can go once the changes so far are safe.
+    /// Removes these blobs once the changes so far are durable.
     pub(super) fn forget(&self, blobs: &[u64]) {
         self.0.pending.lock().garbage.extend_from_slice(blobs);
         self.0.news.notify_one();
     }
 
-    /// From now on until it is dropped, changes are kept back, to be written at once.
+    /// Holds back changes until the guard is dropped, to write them in one transaction.
     pub(super) fn together(&self) -> Together {
         self.0.pending.lock().holds += 1;
         Together(self.clone())
     }
 
-    /// Comes to an end once all changes so far are safe; never, if they can't be written.
+    /// Resolves once all changes so far are durable; never if they can't be written.
     pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + 'static {
         let count = self.0.pending.lock().count;
         let mut safe = self.0.safe.subscribe();
@@ -114,10 +115,10 @@ impl Changes {
         }
     }
 
-    /// Waits until all changes so far are safe.
+    /// Waits until all changes so far are durable.
     ///
     /// # Errors
-    /// Reason why they can't be written.
+    /// Returns the reason why they can't be written.
     pub(super) async fn safe(&self) -> Result<(), String> {
         tokio::select! {
             biased;
@@ -126,12 +127,12 @@ impl Changes {
         }
     }
 
-    /// True if all changes so far are safe.
+    /// True if all changes so far are durable.
     pub(super) fn is_settled(&self) -> bool {
         *self.0.safe.borrow() >= self.0.pending.lock().count
     }
 
-    /// Waits for the sentence that says why nothing can be written any more.
+    /// Waits until nothing can be written any more. Returns one sentence with the reason.
     pub(super) async fn failure(&self) -> String {
         let mut failed = self.0.failed.subscribe();
         match failed.wait_for(Option::is_some).await.map(|why| why.clone()) {
@@ -140,21 +141,21 @@ impl Changes {
         }
     }
 
-    /// Ends the thread once all is written.
+    /// Ends the thread once everything is written.
     pub(super) fn end(&self) {
         self.0.pending.lock().ended = true;
         self.0.news.notify_one();
     }
 
-    /// Waits until the thread, which runs, writes nothing any more.
+    /// Waits until the thread, which has to be running, has ended.
     pub(super) async fn over(&self) {
-        // There is a sender as long as there is this.
+        // `self` holds the sender, so this can't fail.
         let _ = self.0.over.subscribe().wait_for(|over| *over).await;
     }
 }
 
 impl Shared {
-    /// Waits for something to do, and takes it.
+    /// Waits for pending work and takes it. Returns `None` at the end.
     fn next(&self) -> Option<Pending> {
         let mut pending = self.pending.lock();
         loop {

@@ -1,4 +1,4 @@
-//! The database of a data directory: one table of records by place, in a file of redb.
+//! The database of a data directory: one table of records by place, in a redb file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -12,21 +12,21 @@ use s3_sim::Entry;
 use super::directory::{Directory, failed};
 
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
-/// Bytes of the file that are held in memory. Nothing is read but at the start.
+/// Cache size in bytes. The file is read only at the start.
 const CACHE: usize = 16 << 20;
-/// Bytes of the page that says what the file holds.
+/// Size in bytes of the page with the file's header.
 const FIRST_PAGE: u64 = 4096;
 
-/// An open database, which nobody else opens meanwhile.
+/// An open database, locked against other processes.
 pub(super) struct Database {
     path: PathBuf,
     file: redb::Database,
 }
 
-/// Makes an empty database, whole or not at all.
+/// Creates an empty database atomically.
 ///
 /// # Errors
-/// When there is no room.
+/// Returns an error if it can't be written.
 pub(super) fn make(directory: &Directory, path: &Path) -> io::Result<()> {
     directory.write(path, |file| {
         let made = || -> Result<(), redb::Error> {
@@ -40,10 +40,10 @@ pub(super) fn make(directory: &Directory, path: &Path) -> io::Result<()> {
 }
 
 impl Database {
-    /// Opens one, once every page of it was found to be as it was written.
+    /// Opens a database after checking the integrity of every page.
     ///
     /// # Errors
-    /// In one sentence; nothing is changed then.
+    /// Returns one sentence; the file is unchanged then.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let mut builder = Builder::new();
         let unreadable = |error: io::Error| failed("read", path, &error);
@@ -51,7 +51,7 @@ impl Database {
         File::open(path).and_then(|file| file.take(FIRST_PAGE).read_to_end(&mut first)).map_err(unreadable)?;
         let file = builder.set_cache_size(CACHE).set_check_integrity_on_open(true).open(path);
         if matches!(file, Err(DatabaseError::Storage(StorageError::Corrupted(_)))) {
-            // redb mends what its first page says of the length of the file before it looks on.
+            // redb corrects the length of the file in the first page before it checks the rest.
             let put_back = OpenOptions::new().write(true).open(path).and_then(|file| file.write_all_at(&first, 0));
             put_back.map_err(|error| failed("write", path, &error))?;
         }
@@ -62,10 +62,10 @@ impl Database {
         &self.path
     }
 
-    /// Hands out all records, in the order of their places, until one is refused.
+    /// Calls `take` with all records in the order of their places, until it returns an error.
     ///
     /// # Errors
-    /// In one sentence.
+    /// Returns one sentence.
     pub(super) fn read(&self, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<(), String> {
         let unreadable = |error: redb::Error| failed("read", &self.path, &error);
         let table = || -> Result<_, redb::Error> { Ok(self.file.begin_read()?.open_table(RECORDS)?) };
@@ -77,13 +77,13 @@ impl Database {
         Ok(())
     }
 
-    /// Writes rows in their order, all or none, and makes them outlive a loss of power.
+    /// Writes rows in order, atomically and durably.
     ///
     /// # Errors
-    /// When that can't be done. Nothing can be written any more then.
+    /// Returns an error if that fails. No further write is possible then.
     pub(super) fn write(&self, rows: &[Entry]) -> Result<(), redb::Error> {
         let mut transaction = self.file.begin_write()?;
-        // What is damaged later is told from what was never finished.
+        // With two-phase commit, later damage can be told apart from an unfinished write.
         transaction.set_two_phase_commit(true);
         let mut table = transaction.open_table(RECORDS)?;
         for Entry { place, document } in rows {
@@ -97,7 +97,7 @@ impl Database {
     }
 }
 
-/// The sentence about a database that can't be opened.
+/// Returns the message about a database that can't be opened.
 fn refused(path: &Path, error: &DatabaseError) -> String {
     let path = path.display();
     match error {
@@ -108,7 +108,7 @@ fn refused(path: &Path, error: &DatabaseError) -> String {
     }
 }
 
-/// The first place after all that are within this one, which has a byte that isn't the highest.
+/// Returns the first place after all places with this prefix, which must contain a byte below 0xff.
 fn after(place: &[u8]) -> Vec<u8> {
     let mut after = place.to_vec();
     while after.pop_if(|last| *last == u8::MAX).is_some() {}
@@ -128,7 +128,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A file in memory, to which so many writes are possible. Clones are the same.
+    /// A file in memory that allows a limited number of writes. Clones share it.
     #[derive(Clone, Debug)]
     pub(in crate::up::data) struct Memory(Arc<Mutex<(Vec<u8>, u64)>>);
 
@@ -184,14 +184,14 @@ pub(super) mod tests {
 
     type Records = BTreeMap<String, String>;
 
-    /// An empty database in memory.
+    /// Creates an empty database in memory.
     pub(in crate::up::data) fn empty() -> (Memory, Database) {
         let memory = Memory::of(Vec::new());
         let database = memory.open().expect("it is made");
         (memory, database)
     }
 
-    /// A row of which the line says its key.
+    /// Returns a row whose line contains its key.
     fn row(key: &str, line: &str) -> Entry {
         Entry { place: key.into(), document: Some(format!("{key}={line}").into()) }
     }
@@ -208,11 +208,11 @@ pub(super) mod tests {
             records.insert(key.to_owned(), line.to_owned());
             Ok(())
         });
-        // Before the first change there is no table.
+        // The table doesn't exist before the first change.
         read.map_or_else(|_| Records::new(), |()| records)
     }
 
-    /// Writes a number of changes; returns what there was after each, until one can't be written.
+    /// Writes a number of changes. Returns the records after each, until a write fails.
     fn lives(database: &Database) -> Vec<Records> {
         let mut all = vec![records(database)];
         for number in 0..6 {
@@ -247,7 +247,7 @@ pub(super) mod tests {
             let (memory, database) = empty();
             memory.allow(writes);
             let lives = lives(&database);
-            // The process ends with it.
+            // The process ends here.
             let left = Memory::of(memory.bytes());
             let found = records(&left.open().expect("it can be opened"));
             let last = lives.last().expect("there is one");
@@ -284,7 +284,8 @@ pub(super) mod tests {
                 match memory.open() {
                     Ok(database) => {
                         let found = records(&database);
-                        // A bit of the tenth byte says which of the last two states counts.
+                        // One bit of the tenth byte selects which of the last two states is
+                        // current.
                         let is_before = at == 9 && states.last() == Some(&found);
                         assert!(is_before || found == expected, "at {at}");
                     }

@@ -1,32 +1,34 @@
 //! The files of a data directory.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! |---|---|
-//! | `lock` | nothing; it is locked by whoever uses the directory |
-//! | `identity` | who the server is to its clients |
-//! | `journal-0` | in which form the directory is written. An older stowage-sim looks there first, and is told that it is too old |
+//! | `lock` | empty; locked by the process that uses the directory |
+//! | `identity` | the server's authority and the administrator's token |
+//! | `journal-0` | the format version |
 //! | `records.redb` | everything but the bytes of objects |
 //! | `blobs/XX/ID` | the bytes of an object or of a part |
+//!
+//! An older stowage-sim reads `journal-0` first, and so reports that it is too old for the data.
 
 use std::fs::{self, DirEntry, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A data directory that nobody else uses.
+/// A data directory, locked against other processes.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Locked until it is let go of.
+    /// Locked until [`Self::release`].
     lock: File,
 }
 
-/// A sentence about a file.
+/// Returns an error message about a file.
 pub(super) fn failed(what: &str, path: &Path, error: &dyn std::error::Error) -> String {
     format!("can't {what} {}: {error}", path.display())
 }
 
-/// Makes a directory and those above it. Their names are to outlive a loss of power as well.
+/// Creates a directory and its parents. Their names have to survive a power failure, too.
 fn make(path: &Path) -> io::Result<()> {
     let new: Vec<&Path> = path.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.exists()).collect();
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
@@ -38,14 +40,14 @@ fn make(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a file is called until it is whole.
+/// Suffix of a file's name until the file is complete.
 const UNFINISHED: &str = ".new";
 
 impl Directory {
-    /// Takes a directory, which is made if it isn't there.
+    /// Opens and locks a directory. It is created if it doesn't exist.
     ///
     /// # Errors
-    /// In one sentence, also where another simulator uses it.
+    /// Returns one sentence, for example if another simulator uses the directory.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         if !path.exists() {
             make(path).map_err(|error| failed("make", path, &error))?;
@@ -62,9 +64,9 @@ impl Directory {
         }
     }
 
-    /// Lets go of it. Nothing may be written to it any more.
+    /// Unlocks the directory. Nothing may be written to it any more.
     pub(super) fn release(&self) {
-        // If that can't be done, it ends with the process.
+        // If this fails, the lock ends with the process.
         let _ = self.lock.unlock();
     }
 
@@ -72,10 +74,10 @@ impl Directory {
         self.path.join(name)
     }
 
-    /// The files of which the name is such.
+    /// Returns the files whose names match.
     ///
     /// # Errors
-    /// When the directory can't be read.
+    /// Returns a message if the directory can't be read.
     pub(super) fn files(&self, is_such: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, String> {
         let entries = fs::read_dir(&self.path).and_then(|entries| entries.collect::<io::Result<Vec<_>>>());
         let entries = entries.map_err(|error| failed("read", &self.path, &error))?;
@@ -83,12 +85,12 @@ impl Directory {
         Ok(such.map(DirEntry::path).collect())
     }
 
-    /// Makes the names in the directory outlive a loss of power.
+    /// Makes the names in the directory durable.
     fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }
 
-    /// Begins a file for its owner's eyes only; one of that name is replaced.
+    /// Creates a file with access for its owner only; an existing one is replaced.
     fn begin(&self, path: &Path) -> io::Result<File> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -97,10 +99,10 @@ impl Directory {
         OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file atomically and durably.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// Returns an error if it can't be written.
     pub(super) fn write(&self, path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(UNFINISHED);
@@ -111,17 +113,18 @@ impl Directory {
             .and_then(|()| file.sync_all())
             .and_then(|()| fs::rename(&unfinished, path));
         if written.is_err() {
-            // Where there is no room, what is half done takes up the last of it. The error is told.
+            // An incomplete file may take up the last space. The write error is returned, not this
+            // one.
             let _ = fs::remove_file(&unfinished);
         }
         written?;
         self.sync()
     }
 
-    /// Removes what was never finished: files, at whose writing a process ended.
+    /// Removes unfinished files of processes that ended while writing them.
     ///
     /// # Errors
-    /// When the directory can't be read, or a file not removed.
+    /// Returns a message if the directory can't be read, or a file can't be removed.
     pub(super) fn remove_unfinished(&self) -> Result<(), String> {
         for path in self.files(|name| name.ends_with(UNFINISHED))? {
             fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;

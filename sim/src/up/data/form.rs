@@ -1,4 +1,4 @@
-//! The form of a data directory: one that is written in another form is left alone.
+//! The format version of a data directory. A directory with another version is not changed.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -8,18 +8,18 @@ use super::database;
 use super::directory::{Directory, failed};
 use super::frame::{self, Flaw};
 
-/// The form that directories are written in. The first one had journals and snapshots of its own.
+/// The current format version. Version 1 had journals and snapshots of its own.
 const FORM: u32 = 2;
-/// The file that says so.
+/// The file with the version.
 const MARK: &str = "journal-0";
-/// Bytes of a file that it could be said in.
+/// Number of bytes of a file in which the version has to be.
 const LONGEST_MARK: u64 = 64;
 
-/// Looks in which form the directory is written; makes it one of this form if it holds nothing
-/// yet. Returns the path of its database.
+/// Checks the version of the directory, and initializes an empty one. Returns the path of its
+/// database.
 ///
 /// # Errors
-/// In one sentence, for one of another form or without its database; nothing is changed then.
+/// Returns one sentence if the directory has another version or no database; it is unchanged then.
 pub(super) fn formed(directory: &Directory) -> Result<PathBuf, String> {
     let (mark, database) = (directory.file(MARK), directory.file("records.redb"));
     for path in directory.files(|name| is_numbered(name, "journal-") || is_numbered(name, "snapshot-"))? {
@@ -45,7 +45,7 @@ fn is_numbered(name: &str, sort: &str) -> bool {
     name.strip_prefix(sort).is_some_and(|number| number.parse::<u64>().is_ok())
 }
 
-/// The sentence about a directory that can't be used, for the flaw of this file.
+/// Returns the message about a directory that can't be used, because of this file.
 fn of(flaw: &Flaw, path: &Path) -> String {
     let path = path.display();
     match flaw {

@@ -1,26 +1,26 @@
-//! The form of a snapshot: a line that says what it is, then frames with checksums. Pure.
+//! The format of a snapshot: a line with the version, then frames with checksums. Pure functions.
 //!
-//! A frame has the length of its content, the checksum of that, the checksum of these eight bytes,
-//! all in four bytes each with the least first, and the content.
+//! A frame is three little-endian 32-bit numbers and the content. The numbers are the length of the
+//! content, its checksum, and the checksum of the eight bytes before.
 
-/// CRC-32 as of Ethernet and gzip.
+/// CRC-32 as in Ethernet and gzip.
 use crc_fast::crc32_iso_hdlc as crc32;
 
-/// The beginning of a file, before the version of its form.
+/// The start of a file, before its version.
 const MARK: &str = "stowage-sim data ";
-/// The version of a snapshot.
+/// The version of the snapshot format.
 pub(super) const VERSION: u32 = 1;
-/// Longest line that a file begins with.
+/// Maximum length of the first line.
 const LONGEST_LINE: usize = 64;
 /// Bytes of a frame before its content.
 pub(super) const HEAD: usize = 12;
 
-/// The first line of a file in this version of its form.
+/// Returns the first line of a file of this version.
 pub(super) fn opening(version: u32) -> Vec<u8> {
     format!("{MARK}{version}\n").into_bytes()
 }
 
-/// A frame of this content; of 4 GiB at most, which is looked at by whoever gathers it.
+/// Returns a frame with this content. The caller limits it to 4 GiB.
 pub(super) fn frame(content: &[u8]) -> Vec<u8> {
     let length = u32::try_from(content.len()).unwrap_or(u32::MAX);
     let mut frame = Vec::with_capacity(HEAD + content.len());
@@ -31,33 +31,33 @@ pub(super) fn frame(content: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What is wrong with a file.
+/// A defect of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// It is none of a simulator.
+    /// It is not a file of a simulator.
     Foreign,
-    /// It is of another version.
+    /// It has another version.
     Other(u32),
     /// It is damaged at this byte.
     Broken(usize),
 }
 
-/// Longest content that is waited for of a file that comes in parts.
+/// Maximum length of a frame's content in a file that arrives in parts.
 const LONGEST: usize = 256 << 20;
 
-/// A file that comes in parts, and has to be whole.
+/// A file that arrives in parts.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     bytes: Vec<u8>,
-    /// How many of them were read.
+    /// Number of buffered bytes that were read.
     read: usize,
-    /// How many were let go of before.
+    /// Number of bytes that were dropped from the buffer.
     before: usize,
     opened: bool,
 }
 
 impl Incoming {
-    /// Adds bytes.
+    /// Appends bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.read);
         self.before += self.read;
@@ -65,10 +65,10 @@ impl Incoming {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The content of the next frame, once it is there.
+    /// Returns the content of the next frame, or `None` until it is complete.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// Returns the defect of the file.
     pub(super) fn next_content(&mut self) -> Result<Option<Vec<u8>>, Flaw> {
         if !self.opened {
             let Some(first) = first(&self.bytes, VERSION)? else { return Ok(None) };
@@ -91,10 +91,10 @@ impl Incoming {
     }
 }
 
-/// The end of the first line of a file in this version; `None` where the line isn't finished.
+/// Returns the end of the first line of a file of this version; `None` if the line is incomplete.
 ///
 /// # Errors
-/// Fault that was found in it.
+/// Returns the defect of the line.
 pub(super) fn first(file: &[u8], version: u32) -> Result<Option<usize>, Flaw> {
     let begun = &file[..file.len().min(LONGEST_LINE)];
     let Some(end) = begun.iter().position(|byte| *byte == b'\n') else {
@@ -108,7 +108,7 @@ pub(super) fn first(file: &[u8], version: u32) -> Result<Option<usize>, Flaw> {
     }
 }
 
-/// The content of the frame that these bytes begin with, if it is a whole one.
+/// Returns the content of the frame at the start of these bytes, if it is complete and undamaged.
 fn content(bytes: &[u8]) -> Option<&[u8]> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     if crc32(bytes.get(..8)?) != word(8)? {
@@ -129,7 +129,7 @@ pub(super) mod tests {
         CONTENTS.iter().fold(opening(VERSION), |file, content| [file, frame(content)].concat())
     }
 
-    /// All that a file holds, which comes in parts of this size.
+    /// Returns all contents of a file that arrives in parts of this size.
     pub(in crate::up::data) fn contents(file: &[u8], part: usize) -> Result<Vec<Vec<u8>>, Flaw> {
         let (mut incoming, mut contents) = (Incoming::default(), Vec::new());
         for part in file.chunks(part) {

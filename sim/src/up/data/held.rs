@@ -1,5 +1,5 @@
-//! Answers that are held back until what they tell of is safe: a client that has seen something
-//! sees it after a crash as well.
+//! Answers that are held back until the data they contain is durable: a client still sees after a
+//! crash what it has seen before.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,16 +11,16 @@ use http_body::{Body, Frame};
 
 use super::Data;
 
-/// A body of which each part is held back until all that was there when it was made is safe.
+/// A body whose parts are each held back until all changes before them are durable.
 pub(in crate::up) struct Held<B> {
     inner: B,
     data: Option<Data>,
-    /// A part, and what it waits for.
+    /// The next part, and the future that it waits for.
     waiting: Option<(Frame<Bytes>, BoxFuture<'static, ()>)>,
 }
 
 impl<B> Held<B> {
-    /// Holds back nothing if nothing is kept.
+    /// Creates a body. Without a data directory nothing is held back.
     pub(in crate::up) fn new(inner: B, data: Option<Data>) -> Self {
         Self { inner, data, waiting: None }
     }

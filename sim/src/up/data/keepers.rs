@@ -1,4 +1,4 @@
-//! Keepers of the cluster and of the stores, which write changes.
+//! Keepers of the cluster and of the stores, which queue their changes.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::blobs::Blobs;
 use super::changes::Changes;
 use super::record::{self, Record};
 
-/// Keeps the cluster.
+/// Saves the changes of the cluster.
 pub(super) struct ClusterKeeper {
     pub(super) changes: Changes,
-    /// The highest version so far, of an object that is gone too.
+    /// The highest version so far, including those of deleted objects.
     pub(super) version: AtomicU64,
 }
 
@@ -32,7 +32,7 @@ impl kube_sim::Keeper for ClusterKeeper {
     }
 }
 
-/// Keeps one store.
+/// Saves the changes of one store.
 pub(super) struct StoreKeeper {
     pub(super) name: String,
     pub(super) changes: Changes,

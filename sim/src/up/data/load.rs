@@ -1,4 +1,4 @@
-//! What a data directory holds, read back.
+//! Loading of a data directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,37 +10,37 @@ use super::blobs::Blobs;
 use super::database::Database;
 use super::record::Record;
 
-/// A store, and the region that it is in.
+/// A store and its region.
 #[derive(Clone, Debug)]
 pub(in crate::up) struct StoredStore {
     pub(in crate::up) region: String,
     pub(in crate::up) store: Store,
 }
 
-/// What was kept.
+/// The saved state.
 #[derive(Debug, Default)]
 pub(in crate::up) struct Stored {
     /// The objects of the cluster.
     pub(in crate::up) objects: Vec<Kept>,
-    /// The version of the last change, of an object that is gone too.
+    /// The version of the last change, including changes of deleted objects.
     pub(in crate::up) version: u64,
     /// By name.
     pub(in crate::up) stores: BTreeMap<String, StoredStore>,
-    /// The tokens that were handed out.
+    /// The issued tokens.
     pub(in crate::up) tokens: Vec<Issued>,
-    /// Seconds that the clock is ahead.
+    /// The clock's offset from the machine's time, in seconds.
     pub(in crate::up) ahead: i64,
-    /// By which hosts backends know the store that is served.
+    /// The hosts by which backends know the served store.
     pub(in crate::up) hosts: BTreeSet<String>,
-    /// Whether there is what a simulator begins with.
+    /// True if the initial manifests were applied.
     pub(in crate::up) furnished: bool,
 }
 
 impl Stored {
-    /// Takes in a record; stores are made by this.
+    /// Adds a record. `make` creates a store by its name and region.
     ///
     /// # Errors
-    /// In one sentence, where it makes no sense.
+    /// Returns one sentence if the record is invalid.
     fn take(&mut self, record: Record, make: &dyn Fn(&str, &str) -> Store) -> Result<(), String> {
         match record {
             Record::Object(kept) => {
@@ -66,10 +66,10 @@ impl Stored {
     }
 }
 
-/// Reads all that there is; stores are made by this.
+/// Loads the saved state. `make` creates a store by its name and region.
 ///
 /// # Errors
-/// In one sentence; the bytes of objects are as they were, then.
+/// Returns one sentence; the bytes of objects are unchanged then.
 pub(super) fn load(database: &Database, blobs: &Blobs, make: &dyn Fn(&str, &str) -> Store) -> Result<Stored, String> {
     let mut stored = Stored::default();
     database.read(|line| {

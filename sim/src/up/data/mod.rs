@@ -1,17 +1,17 @@
-//! What outlives the process, of a simulator that is given a directory for it: the cluster, the
-//! stores, tokens, and by how far the clock was moved.
+//! State that outlives the process, if a simulator has a data directory: the cluster, the stores,
+//! tokens, and the offset of the clock.
 //!
-//! Changes are written to a database in the order in which they happen, those that come at the same
-//! time at once; so whatever is read back is a state that there was. Nobody is answered before what
-//! they are told is safe there: answers are held back for it, those to reads and the events of
-//! watches too ([`held`]), but for those that stay in the process.
+//! Changes are written to a database in the order in which they happen, concurrent ones in one
+//! transaction. So any state that is read back existed at some moment. No client gets an answer
+//! before the data in it is durable. Answers are held back for that, including those to reads and
+//! the events of watches ([`held`]). Answers to callers within the process are not held back.
 //!
-//! - `frame`, `record`: what stands in the files; pure;
-//! - `directory`, `form`, `blobs`: which files there are;
-//! - `database`, `load`, `changes`: what is read, and written;
-//! - `keepers`: how cluster and stores tell of changes;
-//! - `held`: answers that wait;
-//! - `portable`: everything in one file, to be taken elsewhere.
+//! - `frame`, `record`: the content of files; pure functions;
+//! - `directory`, `form`, `blobs`: the files;
+//! - `database`, `load`, `changes`: reading and writing;
+//! - `keepers`: receivers of the changes of cluster and stores;
+//! - `held`: answers that are held back;
+//! - `portable`: snapshots, with the whole state in one file.
 
 mod blobs;
 mod changes;
@@ -44,7 +44,7 @@ use self::directory::Directory;
 use self::keepers::{ClusterKeeper, StoreKeeper};
 use self::record::Record;
 
-/// Where a simulator keeps what it holds. Clones are the same.
+/// The data directory of a simulator. Clones share it.
 #[derive(Clone)]
 pub(super) struct Data {
     directory: Arc<Directory>,
@@ -53,7 +53,7 @@ pub(super) struct Data {
     _end: Arc<End>,
 }
 
-/// Ends the thread that writes with the last handle.
+/// Ends the writing thread when the last handle is dropped.
 struct End(Changes);
 
 impl Drop for End {
@@ -63,10 +63,10 @@ impl Drop for End {
 }
 
 impl Data {
-    /// Takes a directory, and reads what it holds; stores are made by this, for a region.
+    /// Opens a directory and reads its state. `make` creates a store for a region.
     ///
     /// # Errors
-    /// In one sentence; what the directory holds is as it was, then.
+    /// Returns one sentence; the content of the directory is unchanged then.
     pub(super) fn open(path: &Path, make: impl Fn(&str) -> Store) -> Result<(Self, Stored), String> {
         let directory = Directory::open(path)?;
         let database = Database::open(&form::formed(&directory)?)?;
@@ -83,7 +83,7 @@ impl Data {
         Ok((data, stored))
     }
 
-    /// Gathers what is to be kept in a directory.
+    /// Queues changes for a directory, without writing them yet.
     fn new(directory: Directory, blobs: Blobs) -> Self {
         let changes = Changes::new();
         let end = Arc::new(End(changes.clone()));
@@ -100,23 +100,23 @@ impl Data {
         self.changes.add([record.row()]);
     }
 
-    /// Keeps a cluster from now on; all that it holds if nothing of it is kept yet.
+    /// Saves the changes of a cluster from now on. If `is_new`, also saves its current objects.
     pub(super) fn keep_cluster(&self, cluster: &Cluster, is_new: bool) {
         let version = cluster.resource_version().into();
         cluster.keep_with(Arc::new(ClusterKeeper { changes: self.changes.clone(), version }), is_new);
     }
 
-    /// Keeps that there are no such objects any more: nothing defines their kinds.
+    /// Deletes the records of these objects, because their kinds are not defined any more.
     pub(super) fn leave_out(&self, objects: &[Kept]) {
         self.changes.add(objects.iter().map(record::gone));
     }
 
-    /// Keeps that there is a store of this name.
+    /// Saves that a store of this name exists.
     pub(super) fn add_store(&self, name: &str, region: &str) {
         self.add(&Record::Store { name: name.to_owned(), region: region.to_owned() });
     }
 
-    /// Keeps what a store of this name holds from now on.
+    /// Saves the changes of a store of this name from now on.
     pub(super) fn keep_store(&self, name: &str, store: &Store) {
         store.keep_with(Arc::new(StoreKeeper {
             name: name.to_owned(),
@@ -125,45 +125,47 @@ impl Data {
         }));
     }
 
-    /// Keeps a host and port that backends know the served store by.
+    /// Saves a host and port by which backends know the served store.
     pub(super) fn keep_host(&self, host: &str) {
         self.add(&Record::Main(host.to_owned()));
     }
 
-    /// Keeps how far the clock is ahead.
+    /// Saves the offset of the clock.
     pub(super) fn keep_clock(&self, ahead: i64) {
         self.add(&Record::Clock(ahead));
     }
 
-    /// Keeps a token.
+    /// Saves a token.
     pub(super) fn keep_token(&self, issued: &Issued) {
         self.add(&Record::Token(issued.clone()));
     }
 
-    /// Keeps that there is what a simulator begins with.
+    /// Saves that the initial manifests were applied.
     pub(super) fn keep_furnished(&self) {
         self.add(&Record::Furnished(true));
     }
 
-    /// From now on until it is dropped, what is kept is kept together or not at all.
+    /// Makes changes atomic: until the guard is dropped, all of them are held back for one
+    /// transaction.
     pub(super) fn together(&self) -> Together {
         self.changes.together()
     }
 
-    /// Comes to an end once everything so far is safe.
+    /// Resolves once all changes so far are durable.
     pub(super) fn settled(&self) -> impl Future<Output = ()> + Send + 'static {
         self.changes.settled()
     }
 
-    /// Waits until everything so far is safe.
+    /// Waits until all changes so far are durable.
     ///
     /// # Errors
-    /// Why it can't be.
+    /// Returns the reason why they can't be written.
     pub(super) async fn safe(&self) -> Result<(), String> {
         self.changes.safe().await
     }
 
-    /// Ends once everything is written, or nothing can be any more; the directory is free then.
+    /// Waits until everything is written, or nothing can be written any more, then releases the
+    /// directory.
     pub(super) async fn close(&self) {
         if let Err(error) = self.changes.safe().await {
             tracing::warn!(error, "not everything is kept");
@@ -173,16 +175,15 @@ impl Data {
         self.directory.release();
     }
 
-    /// Waits for the sentence that says why nothing can be kept any more.
+    /// Waits until nothing can be saved any more. Returns one sentence with the reason.
     pub(super) async fn failure(&self) -> String {
         self.changes.failure().await
     }
 
-    /// A small file of its own, which outlives the process once it is written; made by this unless
-    /// it is there.
+    /// Reads a small separate file, or creates it durably with the content that `make` returns.
     ///
     /// # Errors
-    /// In one sentence, when it can't be read, written, or made.
+    /// Returns one sentence if the file can't be read or written, or `make` fails.
     pub(super) fn file(&self, name: &str, make: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
         use std::io::Write;
         let path = self.directory.file(name);
@@ -196,17 +197,17 @@ impl Data {
     }
 }
 
-/// Name of the store that is served; no host is called so.
+/// Name of the served store. No host has this name.
 pub(super) const SERVED: &str = "(served)";
 
-/// Everything that a simulator keeps, for a snapshot.
+/// The whole state of a simulator, for a snapshot.
 pub(super) struct All<'a> {
     pub(super) cluster: &'a Cluster,
-    /// Region and store by name.
+    /// Stores and their regions by name.
     pub(super) stores: BTreeMap<String, StoredStore>,
     pub(super) tokens: Vec<Issued>,
     pub(super) ahead: i64,
-    /// By which hosts backends know the store that is served.
+    /// The hosts by which backends know the served store.
     pub(super) hosts: BTreeSet<String>,
     pub(super) furnished: bool,
 }
@@ -233,7 +234,7 @@ mod tests {
         let blobs = Blobs::open(directory.file("blobs")).expect("there is room");
         let data = Data::new(directory, blobs);
         let (file, database) = database::tests::empty();
-        // It can't be written to.
+        // No write to it succeeds.
         file.allow(0);
         data.run(database).expect("there can be a thread");
         data.keep_clock(1);

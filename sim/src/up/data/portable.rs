@@ -1,5 +1,6 @@
-//! A snapshot in one file, which any simulator takes: the bytes of objects as frames that begin
-//! with `b`, a blob's number and a place in it, and then the records of everything else.
+//! Snapshots: the state of a simulator in one file, which any other simulator can load. It contains
+//! the bytes of objects, as frames that begin with `b`, a blob's number and an offset in it, and
+//! then the records of everything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,10 +15,10 @@ use super::frame::{self, Flaw, Incoming};
 use super::record::Record;
 use super::{All, Data};
 
-/// Bytes of a blob, or of records, in one frame.
+/// Maximum size in bytes of a part of a blob, and approximate size of the records in a frame.
 const AT_ONCE: usize = 1 << 20;
 
-/// Everything that a snapshot takes along, as it stood at one moment.
+/// The content of a snapshot, taken at one moment.
 pub(in crate::up) struct Portable {
     records: Vec<Record>,
     stores: Vec<(Record, String, Whole)>,
@@ -25,8 +26,8 @@ pub(in crate::up) struct Portable {
 }
 
 impl Portable {
-    /// Of a simulator in which nothing happens meanwhile. The bytes of its objects are with this,
-    /// if they are kept.
+    /// Takes a snapshot. The simulator must not change meanwhile. The bytes of its objects are read
+    /// from `data`, if there is a data directory.
     pub(in crate::up) fn new(all: &All<'_>, data: Option<&Data>) -> Self {
         let mut records = vec![Record::Clock(all.ahead), Record::Furnished(all.furnished)];
         records.extend(all.hosts.iter().cloned().map(Record::Main));
@@ -42,10 +43,10 @@ impl Portable {
         Self { records, stores, blobs: data.map(|data| data.blobs.clone()) }
     }
 
-    /// Hands out the file in parts, until it is told that nobody wants more.
+    /// Writes the file in parts, until `out` returns an error.
     ///
     /// # Errors
-    /// When the bytes of an object can't be read.
+    /// Returns the error of `out`, or an error if the bytes of an object can't be read.
     pub(in crate::up) fn write(self, mut out: impl FnMut(Vec<u8>) -> io::Result<()>) -> io::Result<()> {
         out(frame::opening(frame::VERSION))?;
         for (_, _, whole) in &self.stores {
@@ -99,18 +100,18 @@ pub(in crate::up) struct Brought {
     pub(in crate::up) documents: Vec<Vec<u8>>,
 }
 
-/// A snapshot while it is read, and once it is.
+/// A snapshot during and after reading.
 pub(in crate::up) struct Reading {
     incoming: Incoming,
     blobs: Option<Blobs>,
-    /// The blob that is being written: its number there, and how many bytes it has so far.
+    /// The blob that is being written: its number in the snapshot, and its size so far in bytes.
     writing: Option<(u64, Writer, u64)>,
-    /// New numbers of blobs, and how many bytes each has. They go with this, unless a store has
-    /// taken them.
+    /// New numbers and sizes of blobs. The blobs are removed when this is dropped, unless a store
+    /// has taken them over.
     renamed: BTreeMap<u64, (u64, u64)>,
-    /// Blobs in memory.
+    /// Blobs in memory, while they are read.
     loose: BTreeMap<u64, BytesMut>,
-    /// The same once all are whole.
+    /// Blobs in memory, once all are complete.
     frozen: BTreeMap<u64, Bytes>,
     pub(in crate::up) objects: Vec<Kept>,
     pub(in crate::up) tokens: Vec<Issued>,
@@ -134,7 +135,7 @@ fn told(flaw: &Flaw) -> String {
 }
 
 impl Reading {
-    /// Begins to read; the bytes of objects go to this, if they are to be kept.
+    /// Begins to read. The bytes of objects are written to the data directory, if there is one.
     pub(in crate::up) fn new(data: Option<&Data>) -> Self {
         Self {
             incoming: Incoming::default(),
@@ -152,10 +153,10 @@ impl Reading {
         }
     }
 
-    /// Takes in some bytes of the file.
+    /// Reads further bytes of the file.
     ///
     /// # Errors
-    /// In one sentence.
+    /// Returns one sentence.
     pub(in crate::up) fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.incoming.push(bytes);
         while let Some(content) = self.incoming.next_content().map_err(|flaw| told(&flaw))? {
@@ -230,20 +231,20 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether it was the whole file.
+    /// Ends reading. The file has to be complete.
     ///
     /// # Errors
-    /// In one sentence.
+    /// Returns one sentence.
     pub(in crate::up) fn whole(mut self) -> Result<Self, String> {
         self.finish().map_err(|error| format!("its blobs can't be written: {error}"))?;
         self.frozen = std::mem::take(&mut self.loose).into_iter().map(|(id, bytes)| (id, bytes.freeze())).collect();
         if self.ended { Ok(self) } else { Err("it is cut off".to_owned()) }
     }
 
-    /// Reads what a store comes to hold. Neither that nor anything else is changed.
+    /// Reads the new content of a store, without changing the store.
     ///
     /// # Errors
-    /// In one sentence.
+    /// Returns one sentence.
     pub(in crate::up) fn read<'d>(
         &self,
         store: &Store,
@@ -253,7 +254,7 @@ impl Reading {
         store.read(documents, kept.unwrap_or(Sources::Loose(&self.frozen)))
     }
 
-    /// These of its blobs are a store's from now on.
+    /// Hands these blobs over to a store, so that dropping this doesn't remove them.
     pub(in crate::up) fn hand_over(&mut self, taken: &BTreeSet<u64>) {
         self.renamed.retain(|_, (id, _)| !taken.contains(id));
     }
@@ -302,7 +303,7 @@ mod tests {
         simulator.go_on_from(reading.whole()?).await
     }
 
-    /// The same file with another text in its frames.
+    /// Returns the file with a text replaced in its frames.
     fn with(file: &[u8], before: &str, after: &str) -> Vec<u8> {
         let mut changed = frame::opening(frame::VERSION);
         for content in frame::tests::contents(file, file.len()).expect("it is whole") {
@@ -313,7 +314,7 @@ mod tests {
         changed
     }
 
-    /// How many blobs are in a data directory.
+    /// Returns the number of blobs in a data directory.
     fn blobs(data: &Path) -> usize {
         let parts = std::fs::read_dir(data.join("blobs")).expect("it is there");
         let blobs =
@@ -333,10 +334,10 @@ mod tests {
             store.put_object("photos", "b", "since then").expect("there is room");
             let before = saved(&simulator);
             let bad = [
-                // A piece that goes beyond its blob, and one of a blob that isn't there.
+                // A piece that exceeds its blob, and one of a missing blob.
                 with(&good, "[1,0,4]", "[1,0,5]"),
                 with(&good, "[1,0,4]", "[2,0,4]"),
-                // A blob that doesn't begin at its beginning, and one that comes twice.
+                // A blob that doesn't start at offset 0, and one that occurs twice.
                 with(&good, "b 1 0\n", "b 1 1\n"),
                 [
                     &frame::opening(frame::VERSION)[..],
@@ -345,7 +346,7 @@ mod tests {
                     &good[frame::opening(frame::VERSION).len()..],
                 ]
                 .concat(),
-                // A change that can't be read, and an object that is another one.
+                // A change that can't be parsed, and an object under the name of another one.
                 with(&good, "\"changes\":", "\"changed\":"),
                 with(&good, "\"kube-system\"] {", "\"kube-systems\"] {"),
             ];

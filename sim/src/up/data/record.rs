@@ -1,19 +1,19 @@
-//! What a record says: a line of text that begins with a letter. Pure.
+//! Records: lines of text that begin with a letter. Pure functions.
 //!
-//! | letter | what it says |
+//! | letter | meaning |
 //! |---|---|
-//! | `o` | an object of the cluster is so, as `[group, plural, version, completed, namespace, name]` and itself |
-//! | `S` | there is a store, as `[name, region]` |
-//! | `s` | a store was changed: its name, and a document of its own |
-//! | `t` | a token was handed out |
-//! | `c` | how many seconds the clock is ahead |
-//! | `m` | a host and port that backends know the served store by |
-//! | `f` | whether there is what a simulator begins with |
-//! | `v` | the highest version that an object of the cluster had, in a database |
-//! | `e` | a snapshot ends |
+//! | `o` | an object: `[group, plural, version, completed, namespace, name]` and its JSON |
+//! | `S` | a store, as `[name, region]` |
+//! | `s` | a change of a store: its name, and a document of the store |
+//! | `t` | an issued token |
+//! | `c` | the offset of the clock, in seconds |
+//! | `m` | a host and port by which backends know the served store |
+//! | `f` | true if the initial manifests were applied |
+//! | `v` | the highest version of any object of the cluster, only in a database |
+//! | `e` | the end of a snapshot |
 //!
-//! A snapshot is records in this order. In a database each stands at a place, as the records of a
-//! store do.
+//! A snapshot is a sequence of records. In a database each record has a place, which is also true
+//! of the records of a store.
 
 use kube_front::Issued;
 use kube_sim::Kept;
@@ -36,23 +36,24 @@ pub(super) enum Record {
     End,
 }
 
-/// Rows of all objects and tokens, and of what a simulator begins with, are gone.
+/// Deletes the rows of all objects and tokens, and of the initial manifests.
 pub(super) fn nothing() -> [Entry; 3] {
     [b"o", b"t", b"f"].map(|letter| Entry { place: letter.to_vec(), document: None })
 }
 
-/// An object is gone.
+/// Deletes the row of an object.
 pub(super) fn gone(kept: &Kept) -> Entry {
     Entry { place: object_key(kept), document: None }
 }
 
-/// Document at a place of a store.
+/// Returns the row of a store's document.
 pub(super) fn of_store(store: &str, Entry { place, document }: Entry) -> Entry {
     let line = document.map(|document| Record::Change { store: store.to_owned(), document }.line());
     Entry { place: [b"s", &json(&store)[..], &place].concat(), document: line }
 }
 
-/// No such key begins with another one: each is the text of a whole array.
+/// Returns the key of an object. No key is a prefix of another one: each is the text of a whole
+/// array.
 fn object_key(Kept { group, plural, namespace, name, .. }: &Kept) -> Vec<u8> {
     [&b"o"[..], &json(&(group, plural, namespace, name))].concat()
 }
@@ -62,7 +63,7 @@ fn json<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 impl Record {
-    /// Its row in a database. A change of a store has its own: [`of_store`].
+    /// Returns the row in a database. A change of a store has a separate one: [`of_store`].
     pub(super) fn row(&self) -> Entry {
         let key = match self {
             Self::Object(kept) => object_key(kept),
@@ -76,7 +77,7 @@ impl Record {
         Entry { place: key, document: Some(self.line()) }
     }
 
-    /// Its line, without the end.
+    /// Returns the line, without a line break.
     pub(super) fn line(&self) -> Vec<u8> {
         let (letter, rest): (&[u8], Vec<u8>) = match self {
             Self::Object(Kept { group, plural, namespace, name, version, object, completed_on_read }) => {
@@ -95,10 +96,10 @@ impl Record {
         [letter, b" ", &rest].concat()
     }
 
-    /// Reads a line.
+    /// Parses a line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns a message about an invalid line.
     pub(super) fn read(line: &[u8]) -> Result<Self, String> {
         let (letter, rest) = line.split_at_checked(2).ok_or("a record is too short")?;
         Ok(match letter {
@@ -134,7 +135,7 @@ fn whole<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     serde_json::from_slice(text).map_err(|error| unreadable(&error))
 }
 
-/// A value, and the text after it and a space.
+/// Parses a value. Returns it with the text after it and a space.
 fn first<T: DeserializeOwned>(text: &[u8]) -> Result<(T, &[u8]), String> {
     let mut values = Deserializer::from_slice(text).into_iter();
     let value = values.next().ok_or("a record holds nothing")?.map_err(|error| unreadable(&error))?;

@@ -1,4 +1,4 @@
-//! What configurations of webhooks are refused for, and what is filled in.
+//! Tests of the validation and defaults of webhook configurations.
 
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Which requests a webhook is asked about.
+//! Tests of the matching of requests by webhooks.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Bench, MAPS, answer, map};
 use crate::tests::front::{get, post, send};
 
-/// A rule that is about everything, but for this.
+/// Returns a rule that matches everything, with these fields replaced.
 fn rule(but: &Value) -> Value {
     let mut rule = json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]});
     for (field, value) in but.as_object().into_iter().flatten() {
@@ -15,7 +15,7 @@ fn rule(but: &Value) -> Value {
     json!([rule])
 }
 
-/// Of the creation of a ConfigMap `one` with the label `a: b` in namespace `ns`.
+/// For the creation of a ConfigMap `one` with the label `a: b` in namespace `ns`.
 #[rstest]
 #[case(json!({"rules": rule(&json!({}))}), true)]
 #[case(json!({"rules": []}), false)]
@@ -67,7 +67,7 @@ async fn a_condition_that_can_not_be_evaluated_refuses() {
     assert!(message.starts_with("configmaps \"one\" is forbidden: expression 'object.no.such' resulted in error: "));
 }
 
-/// What is selected may be the object as it was.
+/// The selector may match the object before the update.
 #[tokio::test]
 async fn an_update_is_selected_by_either_state() {
     let bench = Bench::saying(json!({"allowed": true})).await;
@@ -83,7 +83,7 @@ async fn an_update_is_selected_by_either_state() {
     }
 }
 
-/// A namespace is in itself; what is in none is never left out by a selector of namespaces.
+/// A Namespace counts as in itself. A namespace selector never excludes cluster-scoped objects.
 #[tokio::test]
 async fn namespaces_are_selected_by_their_own_labels() {
     let bench = Bench::saying(json!({"allowed": true})).await;
@@ -136,7 +136,7 @@ fn cogs() -> Value {
     })
 }
 
-/// `asked` is the version that the webhook sees, if any.
+/// `asked` is the version that the webhook sees; `None` if it isn't called.
 #[rstest]
 #[case("v1", "v1", "Exact", Some("v1"))]
 #[case("v2", "v1", "Exact", None)]

@@ -1,5 +1,5 @@
-//! Admission webhooks: whom they are asked about, what they are told, and what comes of what they
-//! say. Words are those of kube-apiserver 1.34.
+//! Tests of admission webhooks: matching, reviews, and the effects of their answers. Messages are
+//! those of kube-apiserver 1.34.
 
 mod checks;
 mod matching;
@@ -27,7 +27,7 @@ const UID: &str = "07070707-0707-4707-8707-070707070707";
 
 type Say = dyn Fn(&str, &Value) -> Result<Value, NoAnswer> + Send + Sync;
 
-/// Answers reviews in the place of a network, and remembers them with the URLs that they went to.
+/// Answers reviews instead of a network, and records them with their URLs.
 struct Fake {
     say: Box<Say>,
     asked: Mutex<Vec<(String, Value)>>,
@@ -45,7 +45,7 @@ impl Webhooks for Fake {
     }
 }
 
-/// A cluster whose front asks webhooks.
+/// A cluster whose front calls webhooks.
 struct Bench {
     cluster: Cluster,
     front: Front,
@@ -61,7 +61,7 @@ impl Bench {
         Self { cluster, front, fake }
     }
 
-    /// Webhooks whose response is this.
+    /// Creates a bench whose webhooks give this response.
     async fn saying(response: Value) -> Self {
         Self::new(move |_, review| Ok(answer(review, &response))).await
     }
@@ -76,7 +76,7 @@ impl Bench {
         post(&self.front, &format!("{API}/{plural}"), &configuration(sort, name, webhook)).await
     }
 
-    /// The requests that webhooks were asked about.
+    /// Returns the requests that webhooks were called for.
     fn requests(&self) -> Vec<Value> {
         self.fake.asked.lock().iter().map(|(_, review)| review["request"].clone()).collect()
     }
@@ -86,7 +86,7 @@ impl Bench {
     }
 }
 
-/// A review with its answer.
+/// Returns a review with a response.
 fn answer(review: &Value, response: &Value) -> Value {
     let mut response = response.clone();
     if response["uid"].is_null() {
@@ -114,7 +114,7 @@ fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
 }
 
-/// A response that allows with a patch.
+/// Returns a response that allows the request with a patch.
 fn patch(operations: &Value) -> Value {
     let patch = BASE64_STANDARD.encode(operations.to_string());
     json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
@@ -175,7 +175,7 @@ async fn mutating_webhooks_see_what_those_before_them_made_and_validating_ones_w
     assert_eq!(owned, &json!({".": {}, "f:a": {}}), "what webhooks add is nobody's");
 }
 
-/// What a webhook makes of an object is decoded, completed and checked as what clients send.
+/// An object changed by a webhook is decoded, defaulted and validated like those of clients.
 #[rstest]
 #[case(json!([{"op": "remove", "path": "/spec/policy"}]), 201, "")]
 #[case(json!([{"op": "add", "path": "/spec/unknown", "value": 1}]), 201, "")]
@@ -301,7 +301,7 @@ async fn a_webhook_that_has_no_say_is_told_of_or_passed_over(
     );
 }
 
-/// Ten webhooks of ten seconds each are more than a write has.
+/// Ten webhooks of ten seconds each take longer than a write may.
 #[tokio::test(start_paused = true)]
 async fn a_write_has_thirty_four_seconds_in_all() {
     let bench = Bench::new(|_, _| unreached("never")).await;
@@ -374,7 +374,7 @@ async fn deletions_are_judged_by_what_goes_and_can_not_be_changed() {
     assert_eq!(request["options"]["kind"], "DeleteOptions");
 }
 
-/// All of them are heard before the first goes.
+/// All objects are reviewed before the first is deleted.
 #[tokio::test]
 async fn a_collection_goes_as_far_as_webhooks_let_it() {
     let bench = Bench::new(|_, review| {
@@ -401,7 +401,7 @@ async fn a_collection_goes_as_far_as_webhooks_let_it() {
     assert_eq!(send(&bench.front, "DELETE", MAPS, &[], b"").await.code, 200);
 }
 
-/// As a server does whose write meets a conflict.
+/// As on a server when a write meets a conflict.
 #[tokio::test]
 async fn a_webhook_is_asked_anew_if_the_object_changes_while_it_thinks() {
     let other: Arc<Mutex<Option<Cluster>>> = Arc::default();
@@ -467,7 +467,7 @@ async fn a_service_is_named_to_whoever_calls() {
     assert_eq!(*place.lock(), [(url.to_owned(), WebhookPlace::Service)]);
 }
 
-/// A name that is generated, a UID and a time are the same at each try: one review is enough.
+/// A generated name, a UID and a time stay the same in each attempt, so one review is enough.
 #[tokio::test]
 async fn what_the_server_makes_up_is_made_up_once() {
     let bench = Bench::saying(json!({"allowed": true})).await;
