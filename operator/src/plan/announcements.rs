@@ -8,7 +8,7 @@ use super::step::{Announcement, Rest, Then};
 use super::usage;
 use super::view::{LetGo, View};
 
-/// Ends the pass over a claim that is gone, or that this operator no longer has a finalizer on.
+/// Ends the pass over a claim that is gone, or that is being deleted without our finalizer.
 pub(super) fn farewell(view: &View) -> Rest {
     let outcomes = if view.is_finalizer_removed() { outcomes(view) } else { Vec::new() };
     // The Event about the buckets implies that the credentials are revoked.

@@ -74,9 +74,9 @@ pub enum OwnerSeen {
 pub enum CreateAnswer {
     /// Success.
     Created,
-    /// `BucketAlreadyOwnedByYou`
+    /// `BucketAlreadyOwnedByYou`.
     AlreadyOwned,
-    /// `BucketAlreadyExists`
+    /// `BucketAlreadyExists`.
     AlreadyExists,
 }
 
@@ -85,9 +85,9 @@ pub enum CreateAnswer {
 pub enum DeleteAnswer {
     /// Success.
     Deleted,
-    /// `NoSuchBucket`
+    /// `NoSuchBucket`.
     Absent,
-    /// `BucketNotEmpty`
+    /// `BucketNotEmpty`.
     NotEmpty,
 }
 

@@ -25,8 +25,8 @@ use super::{bucket, consent, keys, moves, place, public, revocation};
 /// Walks through the steps of a claim that is not being deleted.
 ///
 /// Revocation comes before everything that may stop the walk. Record fields that an older version
-/// did not write are completed whatever stops the walk. While the claim is over its write rate,
-/// everything else waits.
+/// did not write are completed even if the walk stops. While the claim is over its write limit,
+/// everything but revocation and the withdrawal of consent waits.
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let revoked = revocation::walk(view, now)?;
     consent::narrow(view)?;

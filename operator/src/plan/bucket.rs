@@ -28,7 +28,8 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
     let at = Target::of(record);
     if view.bucket_created() == Some(CreateAnswer::AlreadyExists) && view.asked_about(&at) {
-        // The create answer decides, whatever a later look shows: the owner may give us access.
+        // The create answer decides, even if a later look shows the bucket: its owner may give us
+        // access.
         return Err(refused_as_anothers(view, record, stored));
     }
     match view.look_at(&at)? {

@@ -130,14 +130,14 @@ pub(super) enum SecretCause {
     BindingDamaged { why: String },
     /// A Secret has the name of a credential of this claim, but is not a credential.
     NotACredential { secret: String },
-    /// A Secret notes another endpoint than the record does, and the bucket there does not prove to
-    /// be the claim's.
+    /// A Secret notes another endpoint than the record does, and the bucket at the record's
+    /// endpoint does not have the claim's tags.
     Elsewhere { secret: String, noted: Endpoint, held_at: Endpoint },
     /// The `expires-at` annotation of a credential can't be parsed.
     StampDamaged { secret: String },
     /// A deleted Secret waits for these finalizers, which are not ours.
     Kept { secret: String, finalizers: String },
-    /// The Secret template sets a reserved label or annotation.
+    /// The Secret template sets a label or annotation that this operator does not allow.
     Forbidden { secret: String, key: String },
     /// The Secret template exceeds a size limit.
     TooLarge { secret: String, too_large: TooLarge },

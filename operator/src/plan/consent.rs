@@ -1,8 +1,8 @@
 //! Consent: the namespaces whose accesses a bucket is open to, and their rights. The owner's
 //! consent takes effect in the bucket record (spec §8).
 //!
-//! Withdrawn consent is removed from every record at once, whatever else stops the pass. New
-//! consent is added only after live reads that begin with the record itself.
+//! Withdrawn consent is removed from every record at once, before anything that may stop the pass.
+//! New consent is added only after live reads that begin with the record itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -172,7 +172,8 @@ fn unasked(
     }
 }
 
-/// True if the claim's newest key that is not revoked opens the bucket of this record.
+/// True if the claim's newest key that is not being retired opens the bucket of this record and is
+/// not revoked.
 fn is_opened(record: &BucketRecord, seen: &ConsentSeen) -> bool {
     newest_key(&record.uid, &seen.own)
         .is_some_and(|(generation, key)| key.opens(record) && generation > record.revoked_through)

@@ -61,7 +61,7 @@ fn end_access(view: &View) -> Result<(), Halt> {
 fn read_live(view: &View) -> Result<(), Halt> {
     view.require_live()?;
     if let Some(binding) = view.binding() {
-        // Public access ends first, whatever blocks the rest.
+        // Public access ends first, even if the rest is blocked.
         tolerate(Err(remove(view, binding)))?;
     }
     find_secrets(view)?;
@@ -84,8 +84,8 @@ fn find_secrets(view: &View) -> Result<(), Halt> {
     find_record(view, wanted_record(view)?)
 }
 
-/// Returns the claim's only record, stored or removed by this deletion, if it tells of everything
-/// else that the claim may have.
+/// Returns the claim's only record, stored or removed by this deletion, if its notes account for
+/// everything else that the claim may have.
 fn told(view: &View) -> Option<&BucketRecord> {
     let mut secrets = view.all_own().filter(|secret| is_record_like(secret));
     let mut let_go = view.let_go().iter().map(|let_go| &let_go.record);
@@ -120,9 +120,8 @@ fn remove(view: &View, secret: &Stored) -> Halt {
 /// Reads once more right before the finalizer is removed.
 ///
 /// A create request for a credential or binding may have taken effect since its name was read, and
-/// a single read may be served from the past. So the names of the last two credentials are read
-/// again, and that of the binding if there may be one. Without a complete record, a second live
-/// list must be empty.
+/// a single read may be stale. So the names of the last two credentials are read again, and that of
+/// the binding if there may be one. Without a complete record, a second live list must be empty.
 fn look_once_more(view: &View) -> Result<(), Halt> {
     let Some(record) = told(view) else { return view.require_last_list() };
     let uid = &view.claim().uid;
@@ -177,10 +176,12 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
 /// Deletes every credential, by UID and by computed name.
 ///
 /// Names are checked for every generation from the lowest in the record to its current one, because
-/// a list does not show a credential that lost its labels. Without a complete record, names also
-/// come from the status and from records that an earlier pass has released: the last generation and
-/// the one before it, each. Those are read even if the record is gone, and again after the second
-/// list, because a read that found nothing may have been served from the past.
+/// a list does not show a credential that lost its labels.
+///
+/// Without a complete record, names also come from the generation in the status and from those of
+/// records that an earlier pass has released, together with the generation before each. They are
+/// read even if the record is gone, and again after the second list, because a read that found
+/// nothing may have been stale.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     let mut kept = None;
     for credential in view.credentials() {
@@ -256,7 +257,7 @@ fn remove_record(view: &View) -> Result<(), Halt> {
     left.map_or(Ok(()), |secret| Err(remove(view, secret)))
 }
 
-/// Ensures that no internal Secret with this name exists, whatever its labels are.
+/// Ensures that no internal Secret with this name exists, with or without labels.
 fn remove_by_name(view: &View, name: String) -> Result<(), Halt> {
     match view.own(&name) {
         Some(secret) => Err(remove(view, secret)),

@@ -17,7 +17,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Returns the result of a scan.
+    /// Creates the amount from the result of a scan.
     pub fn of(measured: &Measured) -> Self {
         let at = Timestamp::from_second(measured.began.as_second()).unwrap_or(measured.began);
         Self { bytes: measured.bytes, objects: measured.objects, at }

@@ -155,8 +155,8 @@ pub(super) fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Ha
     }
 }
 
-/// Refuses a reserved name, because SDKs send requests for such a bucket elsewhere, whatever the
-/// endpoint. A claim that has one already keeps it.
+/// Refuses a reserved name, because SDKs send requests for such a bucket elsewhere, even with a
+/// custom endpoint. A claim that has one already keeps it.
 fn refuse_reserved(bucket: &BucketName) -> Result<(), Halt> {
     let Some(ending) = bucket.reserved_ending() else { return Ok(()) };
     Err(Stop::new(ClaimCause::NameReserved { bucket: bucket.clone(), ending }).into())

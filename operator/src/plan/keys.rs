@@ -163,8 +163,8 @@ fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<
     }
 }
 
-/// Completes a record from an older version with the result of a live list, so that it tells of
-/// everything that may exist.
+/// Completes a record from an older version with the result of a live list. From then on its notes
+/// account for everything that may exist.
 fn complete(view: &View, record: &BucketRecord) -> BucketRecord {
     if record.lowest.is_some() {
         return record.clone();

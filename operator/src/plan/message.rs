@@ -71,8 +71,8 @@ impl fmt::Display for BackendCause {
     }
 }
 
-/// Writes the message for a backend of another operator. Claims and deletions share it, and it
-/// explains how to change the operator.
+/// Writes the message about a backend that another operator serves, for claims and for deletions.
+/// It names the annotation that decides.
 fn anothers(f: &mut fmt::Formatter<'_>, backend: &str, operator: Option<&ServedBy>) -> fmt::Result {
     let operator = operator.map_or("nobody", ServedBy::as_str);
     write!(f, "S3Backend {backend} is served by another operator ({operator}, see its annotation {SERVED_BY})")

@@ -135,7 +135,7 @@ fn judge(view: &View, now: Timestamp) -> Judgement {
     judged.without_status(note == Note::HandedOver, view.held_off(), now)
 }
 
-/// Walks through the steps for a claim that this operator serves, served before, or shares.
+/// Walks through the steps for a claim that this operator serves or still has Secrets of.
 fn walk_by(view: &View, note: &Note, now: Timestamp) -> Result<Outcome, Halt> {
     let deleting = view.claim().deleting;
     let told = match note {
@@ -247,7 +247,7 @@ fn concern(view: &View, step: &Step) -> Concern {
     }
     match step {
         Step::Act(Act::Mint(_) | Act::CreateConsumer(_)) => Concern::Credentials,
-        // The bucket that the claim is bound to exists, whatever happens to the one it moves to.
+        // The bucket that the claim is bound to exists, even if the move to another one fails.
         Step::Look(_) | Step::Act(_) | Step::Rest(_) if view.was_bound() => Concern::Ready,
         Step::Look(Look::Bucket(_) | Look::Owner(_) | Look::Contents(_))
         | Step::Act(Act::CreateBucket(_) | Act::TagBucket(..) | Act::SetVersioning(..)) => Concern::Bucket,

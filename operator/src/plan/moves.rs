@@ -201,7 +201,7 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
 }
 
 /// Notes in the record of a bucket that the claim left, while a key to it exists, that the bucket
-/// must be kept whatever happens to the claim. Done before anything that may stop a pass.
+/// must be kept even if the claim is deleted. Done before anything that may stop a pass.
 pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt> {
     match view.records().find(|(record, _)| !record.adopted && is_left(view, record, current)) {
         Some((record, stored)) => {

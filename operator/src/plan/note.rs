@@ -1,8 +1,8 @@
 //! The annotation of another operator on a claim or an access, and its effect (spec §1).
 //!
-//! Everybody who may write an object may write the annotation, so it must not keep a key alive. If
-//! this operator has Secrets of the object, the annotation is overruled, unless the administrator
-//! of the S3Backends has annotated these with another operator as well.
+//! Every user with write access to an object can set the annotation, so it must not keep a key
+//! alive. If this operator has Secrets of the object, the annotation is overruled, unless the
+//! administrator of the S3Backends has annotated these with another operator as well.
 
 use std::collections::BTreeSet;
 

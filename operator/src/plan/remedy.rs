@@ -1,5 +1,5 @@
 //! Remedies for every cause. A message may already say what to do; a remedy is an event that
-//! resolves the cause by itself, whoever brings it about.
+//! resolves the cause by itself.
 
 use crate::api::wire::{PAUSED, ROTATE, SERVED_BY};
 

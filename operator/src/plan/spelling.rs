@@ -24,8 +24,8 @@ pub(super) fn refuse(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     }
 }
 
-/// Halts if another claim holds the bucket under another spelling. Used for an existing record that
-/// nothing was done by yet.
+/// Halts if another claim holds the bucket under another spelling. Used for a record that exists
+/// and was not acted on yet.
 pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     if record.absence || record.adopted || record.settled {
         return Ok(());

@@ -62,7 +62,7 @@ pub(super) fn tolerate<Step, Stop>(outcome: Result<(), Halt<Step, Stop>>) -> Res
     }
 }
 
-/// Reason that a pass ends early, apart from what its status reports.
+/// Reason that a pass is over, except for its status write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Trouble<Step> {
     /// The pass has used outdated data, or its answers contradict each other. Another pass starts.
@@ -160,7 +160,7 @@ pub(super) trait Stops {
 
 impl<Step, Stop: Stops> Judgement<Step, Stop> {
     /// Drops the status write if another operator writes the status, or while the object is over
-    /// its write rate (`held_off`).
+    /// its write limit (`held_off`).
     pub(super) fn without_status(self, is_handed_over: bool, held_off: Option<Duration>, now: Timestamp) -> Self {
         match (self, held_off) {
             (Self::Conclude(stop, wake), Some(time)) => Self::Rest(then(stop.as_deref(), wake, now).held_off(time)),

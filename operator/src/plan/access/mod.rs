@@ -129,8 +129,8 @@ fn walk_overruled(view: &AccessView, operator: &ServedBy, now: Timestamp) -> Res
 /// True if this operator took over the buckets and backends that the access names, but not the
 /// access.
 ///
-/// Such an access is not Ready according to its own operator, because that operator no longer has
-/// the buckets. A status in which that operator explains the annotation is left as it is.
+/// If another operator still serves the access, the status is not Ready, because that operator no
+/// longer has the buckets. Such a status is left as it is.
 fn is_left_behind(view: &AccessView) -> bool {
     let ready = view.access.status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str());
     view.lead == Lead::Here && ready.is_none_or(|it| it.status == "True" || it.message.ends_with(LEFT_BEHIND))

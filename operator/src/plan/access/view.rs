@@ -52,7 +52,7 @@ pub struct AccessView {
     pub(super) lead: Lead,
     /// Number of consecutive failed passes before this one.
     pub(super) setbacks: u32,
-    /// Time until the access may be written again: it is over its write rate.
+    /// Time until the access may be written again, if it is over its write limit.
     pub(super) held_off: Option<Duration>,
     /// True if this pass started a revocation.
     pub(super) revocation_started: bool,
@@ -71,7 +71,7 @@ pub struct AccessView {
     pub(super) step: u32,
 }
 
-/// Reason that a pass over an access ends early.
+/// Reason that a pass over an access is over, except for its status write.
 pub(super) type Trouble = walk::Trouble<AccessStep>;
 
 /// Reason that a walk halts, including the next step.
@@ -154,7 +154,7 @@ impl AccessView {
         Self { setbacks, ..self }
     }
 
-    /// Sets the time for which the access is over its write rate.
+    /// Sets the time for which the access is over its write limit.
     #[must_use]
     pub fn held_off_for(self, held_off: Option<Duration>) -> Self {
         Self { held_off, ..self }
@@ -166,7 +166,7 @@ impl AccessView {
         self.held_off.filter(|_| !self.revocation_started)
     }
 
-    /// True if the writes of this pass count towards the write rate of the access.
+    /// True if the writes of this pass count towards the write limit of the access.
     pub fn is_paced(&self) -> bool {
         !self.access.deleting && self.held_off.is_none()
     }

@@ -183,8 +183,8 @@ pub(in super::super) trait KeyHolder {
         self.read_unless(self.secrets().is_absent(name), name)
     }
 
-    /// Requires two live reads that found no Secret, because a single read may be served from an
-    /// outdated API server cache.
+    /// Requires two live reads that found no Secret, because a single read may be stale: an API
+    /// server may answer it from an outdated cache.
     fn require_absent_twice(&self, name: &str) -> Result<(), HaltOf<Self>> {
         self.read_unless(self.secrets().is_absent_twice(name), name)
     }

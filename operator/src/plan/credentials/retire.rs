@@ -41,8 +41,8 @@ pub(in super::super) fn retire_lower<H: KeyHolder>(
     Ok(outcome)
 }
 
-/// Sets the expiry of a key that has none and deletes a key that has expired. Returns the time of
-/// deletion.
+/// Sets the expiry of a key that has none and deletes a key that has expired. Otherwise returns the
+/// time at which the key is due for the next of these steps.
 fn retire<H: KeyHolder>(
     holder: &H,
     key: &Stored,

@@ -55,7 +55,7 @@ fn is_lost<H: KeyHolder>(holder: &H, record: &H::Record) -> Result<bool, HaltOf<
     }
     holder.require_absent(&name)?;
     holder.require_settled(record)?;
-    // The first read may have been served from the past, and then there would be two keys.
+    // A single read may be stale, and a bump would then lead to two current keys.
     holder.require_absent_twice(&name)?;
     Ok(true)
 }

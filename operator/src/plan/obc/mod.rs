@@ -125,7 +125,7 @@ pub enum ObcOutlook {
     /// Not served because of its class. Contains the provisioner of the class, or `None` if the
     /// class does not exist.
     NotOurs(Option<String>),
-    /// A pass has another step to carry out first, or ends without a result.
+    /// A pass has another step to carry out first, or ends without reporting anything.
     Busy,
     /// Everything is as it should be.
     Well,

@@ -136,7 +136,7 @@ pub struct ObcView {
     pub(super) trouble: Option<Trouble>,
 }
 
-/// Reason that a pass over an ObjectBucketClaim ends early.
+/// Reason that a pass over an ObjectBucketClaim is over, except for its status write.
 pub(super) type Trouble = walk::Trouble<ObcStep>;
 
 impl ObcView {

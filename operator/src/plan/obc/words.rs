@@ -15,8 +15,10 @@ use super::kinds::{ShadowKind, Work};
 /// Maximum length of an object name.
 const LONGEST_NAME: usize = 253;
 
-/// Key of an ObjectBucket for the provisioner that created it. The keys of [`ShadowKind`] and of
-/// the following constants exist besides it; four of them are parameters of a storage class, too.
+/// Key of an ObjectBucket for the provisioner that created it.
+///
+/// The four constants below are keys as well, and are also parameters of a storage class. Further
+/// keys are in [`ShadowKind`].
 pub(super) const PROVISIONER: &str = "provisioner";
 /// Key for the name of the S3Backend.
 pub(super) const BACKEND: &str = "backend";

@@ -1,8 +1,8 @@
 //! Removal of internal Secrets whose claim or access no longer exists, because its finalizer was
 //! removed by hand, a second operator wrote late, or a backup was restored (spec §3.4).
 //!
-//! A sweep is the reconciliation of one UID. A deleted UID never exists again, so whatever was
-//! proved once stays true. Buckets are not touched: they are retained.
+//! A sweep is the reconciliation of one UID. A UID is never reused, so a fact that was proved once
+//! stays true. Buckets are not touched: they are retained.
 
 mod kinds;
 
@@ -110,8 +110,8 @@ pub struct Sweep<K: Kind = OfClaim> {
 }
 
 impl<K: Kind> Sweep<K> {
-    /// Starts a sweep. `seen` are cached Secrets of the UID, `names` are other Secrets that may
-    /// belong to it, and `reach` are the namespaces in which owners can be read.
+    /// Starts a sweep. `seen` are cached Secrets of the UID, `names` the names of other Secrets
+    /// that may belong to it, and `reach` the namespaces in which owners can be read.
     pub fn new(uid: K::Uid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool, reach: Reach) -> Self {
         let mut sweep = Self {
             reach,
@@ -169,7 +169,7 @@ impl<K: Kind> Sweep<K> {
             // Labels don't prove the namespace of the owner, and not every namespace can be read.
             return ControlFlow::Break(SweepEnd::Elsewhere);
         }
-        // The first answer may be served from a past before the owner was created. The Secrets were
+        // The first answer may be stale, from before the owner was created. The Secrets were
         // created after it.
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
@@ -299,7 +299,7 @@ impl<K: Kind> Reconciliation for Sweep<K> {
         self.step()
     }
 
-    /// Ignores how long an answer took, because whatever was proved stays true.
+    /// Ignores how long an answer took, because proved facts stay true.
     fn learn(&mut self, answer: SweepAnswer<K>, _: Arrival) {
         self.take(answer);
     }

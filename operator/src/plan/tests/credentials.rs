@@ -172,7 +172,7 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }
 
-/// A read by name may be served from the past.
+/// A read by name may be stale.
 #[test]
 fn a_key_that_is_gone_is_passed_once_a_second_read_does_not_find_it_either() {
     let given = bound();
@@ -191,7 +191,7 @@ fn a_key_that_is_gone_is_passed_once_a_second_read_does_not_find_it_either() {
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
-/// The read after the POST may be served from the past.
+/// The read after the POST may be stale.
 #[test]
 fn a_key_whose_name_a_post_found_taken_is_looked_for_twice() {
     let mut given = holding(|_| {});

@@ -66,7 +66,7 @@ impl View {
         Err(Stop::new(cause).into())
     }
 
-    /// True if another operator serves a backend, whatever its status says.
+    /// True if another operator serves a backend, according to its annotation.
     pub(in super::super) fn is_served_by_another(&self, backend: &Backend) -> bool {
         self.setting().is_anothers(backend.served_by.as_ref())
     }

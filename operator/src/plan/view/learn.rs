@@ -145,7 +145,7 @@ impl View {
     fn found_claim(&mut self, claim: Option<Box<Claim>>) {
         let known = self.claim();
         let Some(live) = claim.filter(|live| {
-            // A server may answer from its past, behind what is known already.
+            // A stale read is older than what is known already.
             let is_older = live.id.is_older_than(&known.id);
             // A deletion proceeds on exactly the version that it read first (spec §3.4).
             let is_edited = live.deleting && live.id != known.id;
@@ -251,8 +251,7 @@ impl View {
         // must not be reused.
         self.deeds.aimed_by_this_pass = None;
         if posted == Posted::NameTaken {
-            // If the read finds no Secret, it may be served from the past, and so may every earlier
-            // list.
+            // If the read finds no Secret, it may be stale, and so may every earlier list.
             self.internal.forget_lists();
         }
         self.posted(name, posted);

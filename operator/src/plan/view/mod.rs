@@ -49,7 +49,7 @@ pub struct Cached {
     /// Secret.
     pub consumers: Vec<Stored>,
     /// Queries for the Secrets of the claim that the watch has shown and an earlier live read
-    /// missed. Either the watch lags behind, or that read was served from the past.
+    /// missed. Either the watch lags behind, or that read was stale.
     pub recheck: Vec<Look>,
     /// Measurements by gateways of the buckets of the claim's records.
     pub held: BTreeMap<RecordName, Held>,
@@ -108,7 +108,7 @@ struct Deeds {
     revocation_started: bool,
 }
 
-/// Reason that a pass over a claim ends early, apart from what its status reports.
+/// Reason that a pass over a claim is over, except for its status write.
 pub(super) type Trouble = walk::Trouble<Step>;
 
 /// Everything that a pass knows so far.
@@ -147,7 +147,7 @@ pub struct View {
     setbacks: u32,
     /// Time until fields that an older version left out may be written. `None` for now.
     complete_after: Option<Duration>,
-    /// Time until the claim may be written again: it is over its write rate.
+    /// Time until the claim may be written again, if it is over its write limit.
     held_off: Option<Duration>,
     deeds: Deeds,
     trouble: Option<Trouble>,
@@ -232,7 +232,7 @@ impl View {
         self.held_off.filter(|_| !self.deeds.revocation_started)
     }
 
-    /// True if the writes of this pass count towards the claim's write rate.
+    /// True if the writes of this pass count towards the claim's write limit.
     pub fn is_paced(&self) -> bool {
         !self.claim().deleting && self.held_off.is_none()
     }
@@ -371,7 +371,7 @@ impl View {
         self.recheck.first()
     }
 
-    /// Returns the reason that the pass ends early.
+    /// Returns the reason that the pass is over, except for its status write.
     pub(super) fn trouble(&self) -> Option<&Trouble> {
         self.trouble.as_ref()
     }

@@ -31,7 +31,7 @@ pub struct Remembered {
     pub revoked_through: u64,
     /// For a claim in deletion: number of deleted credentials that were not reported yet.
     pub revoked: u32,
-    /// Time until the claim may be written again: it is over its write rate.
+    /// Time until the claim may be written again, if it is over its write limit.
     pub held_off: Option<Duration>,
 }
 
@@ -67,7 +67,7 @@ impl View {
             let_go: self.deeds.let_go.clone(),
             revoked_through: self.deeds.absent_through,
             revoked: self.deeds.revoked,
-            // The write rate is also checked again by then.
+            // The write limit is also checked again by then.
             held_off: None,
         }
     }

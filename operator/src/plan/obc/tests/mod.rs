@@ -244,8 +244,8 @@ fn no_shadow(look: &ObcLook, _: &Obc) -> Option<ObcAnswer> {
     matches!(look, ObcLook::Shadow(..)).then_some(ObcAnswer::Shadow(ShadowKind::Claim, None))
 }
 
-/// A read may be served from the past. An object that it misses must not be taken for deleted, and
-/// what it shows may be outdated.
+/// A read may be stale. An object that it misses must not be taken for deleted, and what it shows
+/// may be outdated.
 // covers: 9.deletion.past
 #[rstest]
 #[case(old_claim)]

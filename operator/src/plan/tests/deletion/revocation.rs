@@ -73,7 +73,7 @@ fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
     assert_eq!(asked, names.map(Look::Internal));
 }
 
-/// The key lost its labels, so no list shows it, and the read by name was served from the past.
+/// The key lost its labels, so no list shows it, and the first read by name was stale.
 // covers: 3.4.live
 #[test]
 fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
