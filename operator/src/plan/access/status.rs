@@ -51,8 +51,7 @@ pub(super) fn derive(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> 
     }
 }
 
-/// Returns the status of an access that another operator is annotated on and that has no Secret
-/// here.
+/// Returns the status of an access that has another operator's annotation and no Secret here.
 ///
 /// Everything except the conditions stays as the other operator wrote it. Several operators may
 /// report this for one access, and their views of its entries differ.

@@ -6,7 +6,7 @@ use crate::api::{BackendReason, ConditionType, InvalidSpec, S3BackendStatus};
 
 use super::step::Probed;
 
-/// Number of consecutive failed periodic probes that a Ready backend is forgiven.
+/// Number of consecutive failed periodic probes that are tolerated for a Ready backend.
 const TOLERATED_FAILURES: u32 = 2;
 
 /// Maximum wait from a failed probe to the next, without jitter. It bounds how long a recovered

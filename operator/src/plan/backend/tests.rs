@@ -32,7 +32,7 @@ struct Bench {
     /// Result of a status write: `Err` if the API server fails, `Ok(Some(_))` if the status was
     /// written too often.
     write: Result<Option<Duration>, &'static str>,
-    /// True if the API server fails the annotation with the operator.
+    /// True if the API server fails to write the annotation that names the operator.
     unnoted: bool,
 }
 

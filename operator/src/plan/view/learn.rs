@@ -94,8 +94,8 @@ impl View {
 
     fn failed(&mut self, step: Step, failure: Failure) {
         match (&step, &failure) {
-            // A store without tagging can't report the owner of a bucket. A store without
-            // versioning has nothing to set.
+            // A store without tagging can't store the ownership tags, so the bucket counts as
+            // tagged.
             (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.bucket.tagged = true,
             // A failed drift check says nothing about the bucket. Backend problems are reported by
             // the probe.
@@ -162,7 +162,8 @@ impl View {
         let uid = self.claim().uid.clone();
         let own = secrets.into_iter().filter(|secret| !generations::is_anothers(&uid, secret));
         self.internal.listed(own, self.step);
-        // The list answers all rechecks of internal Secrets.
+        // The list is not older than what the watch has shown, so it answers all rechecks of
+        // internal Secrets.
         self.recheck.retain(|look| !matches!(look, Look::Internal(_)));
         if self.claim().deleting && self.records().next().is_none() {
             self.doubt_early_reads();

@@ -162,8 +162,8 @@ fn what_a_cache_shows_otherwise_than_it_is_by_now_is_read() {
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
-/// Without labels no list shows the record, and the read by name may be served from before it was
-/// created.
+/// Without labels no list shows the record, and the read by name may be stale, from before the
+/// record was created.
 #[test]
 fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
     let mut given = deleting();
