@@ -1,5 +1,4 @@
-//! The Events that a pass makes: what became of a claim that is gone, and what a change of its
-//! status says.
+//! Kubernetes Events of a pass: the outcome for a deleted claim, and transitions of its status.
 
 use crate::api::wire::REVOKE;
 use crate::api::{BucketClaimStatus, ConditionType, Deletion, Reason};
@@ -9,15 +8,15 @@ use super::step::{Announcement, Rest, Then};
 use super::usage;
 use super::view::{LetGo, View};
 
-/// The claim is gone, or not ours to keep.
+/// Ends the pass over a claim that is gone, or that is being deleted without our finalizer.
 pub(super) fn farewell(view: &View) -> Rest {
     let outcomes = if view.is_finalizer_removed() { outcomes(view) } else { Vec::new() };
-    // That a claim is gone says that its credentials are.
+    // The Event about the buckets implies that the credentials are revoked.
     let events = if outcomes.is_empty() { revocation(view) } else { outcomes };
     Rest { then: Then::AwaitChange, events, waits_for: None }
 }
 
-/// What became of the buckets, for claims that had one.
+/// Returns the Events about the buckets of a claim that had one.
 fn outcomes(view: &View) -> Vec<Announcement> {
     if !view.let_go().is_empty() {
         return view.let_go().iter().filter_map(|bucket| outcome(view, bucket)).map(retained_or_deleted).collect();
@@ -28,7 +27,7 @@ fn outcomes(view: &View) -> Vec<Announcement> {
     let note = match view.claim().deletion {
         Deletion::Retain => format!("bucket {bucket} is kept"),
         Deletion::Delete | Deletion::Force => {
-            // Deleted by hand; or this process is not the one that removed it.
+            // The record was deleted by hand, or another process removed it.
             format!("there is no record of bucket {bucket} any more: if it was not deleted before, it is kept")
         }
     };
@@ -43,11 +42,12 @@ fn retained_or_deleted((deleted, note): (bool, String)) -> Announcement {
 fn had_bucket(view: &View) -> bool {
     let before = view.status_before();
     let created = before.conditions.iter().find(|c| c.type_ == ConditionType::BucketCreated.as_str());
-    // A pass that did not find the record says nothing of the bucket.
+    // A pass that did not find the record does not report the bucket as created.
     created.map_or(before.bucket_origin.is_some(), |c| c.status == "True")
 }
 
-/// Whether a bucket was deleted, and what to say of it.
+/// Returns true with a note if the bucket was deleted, false with a note if it is kept, and `None`
+/// if there is nothing to report.
 fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)> {
     let bucket = &record.bucket;
     let before = view.status_before();
@@ -56,7 +56,7 @@ fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)
     let had = current && had_bucket(view);
     let kept = |why: &str| Some((false, format!("bucket {bucket} {why}")));
     match view.claim().deletion {
-        // Whatever the policy is by now.
+        // A deleted bucket is reported even if the policy was edited since.
         _ if *gone && (had || record.settled) => {
             let objects = before.purge.as_ref().map_or(0, |purge| purge.objects_deleted);
             let objects = u64::try_from(objects).unwrap_or_default() + view.purged();
@@ -75,21 +75,23 @@ fn outcome(view: &View, LetGo { record, gone }: &LetGo) -> Option<(bool, String)
 
 const REVOKED: &str = "Revoked";
 
-/// The pass that deletes the last credential of a claim that goes is the one that says so.
+/// Returns the Event about revoked credentials, in the pass that deletes the last credential of a
+/// deleted claim.
 fn revocation(view: &View) -> Vec<Announcement> {
     let note = "its credentials are revoked".to_owned();
     let event = Announcement { warning: false, reason: REVOKED.to_owned(), note };
     if view.claim().deleting && view.revoked() > 0 && delete::are_revoked(view) { vec![event] } else { Vec::new() }
 }
 
-/// Whether the end of a pass says that the credentials are revoked.
+/// True if the end of a pass reports that the credentials are revoked.
 pub(crate) fn tells_of_revocation(rest: &Rest) -> bool {
     rest.events.iter().any(|event| event.reason == REVOKED)
 }
 
-/// A claim that was bound is bound to another bucket now, and has to be told that it finds none of
-/// its data there. A bucket that its backend only leads to by another endpoint, or a store that has
-/// another name, is the same one.
+/// Returns the warning that a bound claim is now bound to another bucket, which has none of its
+/// data.
+///
+/// The bucket is the same one if only the backend's endpoint or the name of the backend changed.
 fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<Announcement> {
     before.bucket_origin?;
     let (old, new) = (before.bucket_name.as_ref()?, after.bucket_name.as_ref()?);
@@ -103,7 +105,7 @@ fn departure(before: &BucketClaimStatus, after: &BucketClaimStatus) -> Option<An
     (old != new || !same_store).then(|| Announcement { warning: true, reason: "DataNotMoved".to_owned(), note })
 }
 
-/// All keys of a claim that had one were revoked, as somebody asked.
+/// Returns the warning that all keys of a claim were revoked on request.
 fn emergency(view: &View, after: &BucketClaimStatus) -> Option<Announcement> {
     let before = view.status_before();
     let (record, _) = view.record()?;
@@ -114,8 +116,8 @@ fn emergency(view: &View, after: &BucketClaimStatus) -> Option<Announcement> {
     Some(Announcement { warning: true, reason: "KeysRevoked".to_owned(), note })
 }
 
-/// One event per transition of `Ready`, by comparison of the status that the pass began with and
-/// the one that it leaves.
+/// Returns one Event per transition of `Ready`, from a comparison of the status before the pass and
+/// the one after it.
 pub(super) fn transitions(view: &View, after: &BucketClaimStatus) -> Vec<Announcement> {
     let ready = |status: &BucketClaimStatus| {
         let condition = status.conditions.iter().find(|c| c.type_ == ConditionType::Ready.as_str());

@@ -1,5 +1,5 @@
-//! What a pass learns from: each answer carries the question that it answers, so that none can be
-//! taken for the answer to another.
+//! Answers that a pass learns from. Each answer contains the query that it answers, so that it
+//! can't be mistaken for the answer to another query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,191 +13,191 @@ use super::secret::{SecretRef, Stored};
 use super::step::{Look, Step};
 use super::target::Target;
 
-/// A backend, as the cache has it.
+/// A backend, as found in the cache.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BackendSeen {
-    /// There is none of that name.
+    /// No backend has that name.
     Missing,
-    /// Its spec can't be read. Says why.
+    /// The spec of the backend is invalid, for this reason.
     Invalid(String),
-    /// There it is; whether the claim's namespace may use it.
+    /// The backend exists.
     Present {
         /// The backend.
         backend: Arc<Backend>,
-        /// The allow-list lets the claim's namespace in.
+        /// True if the allow-list includes the claim's namespace.
         allowed: bool,
-        /// Its endpoint as other backends spell it.
+        /// Spellings of its endpoint in other backends.
         spellings: Vec<Endpoint>,
-        /// Buckets that it shares, or another backend of its store, which are for accesses alone.
+        /// Buckets that this backend, or another backend of its store, reserves for accesses.
         shared: BTreeSet<BucketName>,
     },
 }
 
-/// Who holds the bucket that this claim wants.
+/// Holder of the bucket that this claim wants.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Holder {
-    /// Nobody that we know of.
+    /// No known holder.
     Unknown,
-    /// No record that we know of, but another claim has credentials for the bucket: perhaps
-    /// somebody deleted its record.
+    /// No known record, but another claim has credentials for the bucket. Its record may have been
+    /// deleted by hand.
     Suspect,
     /// Another claim.
     Other(ClaimRef),
-    /// The record can't be read. Says why.
+    /// The record can't be parsed, for this reason.
     Damaged(String),
 }
 
-/// What a look at a bucket showed (spec §3.2).
+/// Result of looking a bucket up (spec §3.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BucketSeen {
-    /// There is none.
+    /// The bucket does not exist.
     Absent,
-    /// There is one, with these tags; `None` = the store has no tagging.
+    /// The bucket exists, with these tags. `None` if the store does not support tagging.
     Present(Option<BTreeMap<String, String>>),
-    /// There is one that we may not look at.
+    /// The bucket exists, but access is denied.
     Forbidden,
 }
 
-/// Whose account a bucket is of.
+/// Account that owns a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnerSeen {
-    /// That of the admin credentials.
+    /// The account of the admin credentials.
     Ours,
-    /// Another one, or we may not know.
+    /// Another account, or the owner may not be read.
     Other,
-    /// The store tells no owners.
+    /// The store reports no owners.
     Untold,
 }
 
-/// What CreateBucket answered.
+/// Answer to CreateBucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CreateAnswer {
-    /// Plain success.
+    /// Success.
     Created,
-    /// `BucketAlreadyOwnedByYou`
+    /// `BucketAlreadyOwnedByYou`.
     AlreadyOwned,
-    /// `BucketAlreadyExists`
+    /// `BucketAlreadyExists`.
     AlreadyExists,
 }
 
-/// What DeleteBucket answered.
+/// Answer to DeleteBucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteAnswer {
-    /// Plain success.
+    /// Success.
     Deleted,
-    /// `NoSuchBucket`
+    /// `NoSuchBucket`.
     Absent,
-    /// `BucketNotEmpty`
+    /// `BucketNotEmpty`.
     NotEmpty,
 }
 
-/// What became of a bucket's contents in one slice of its emptying.
+/// Result of one slice of emptying a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Purged {
-    /// Versions, delete markers and unfinished uploads that are gone.
+    /// Number of deleted versions, delete markers and unfinished uploads.
     pub deleted: u64,
-    /// How it ended.
+    /// End of the slice.
     pub end: PurgeEnd,
 }
 
-/// How a slice of emptying a bucket ended.
+/// End of a slice of emptying a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PurgeEnd {
-    /// The bucket was empty in the end.
+    /// The bucket is empty.
     Empty,
-    /// There is more to delete.
+    /// More objects remain.
     More,
-    /// The store refuses to delete what is left, with this code.
+    /// The store refuses to delete the remaining objects, with this error code.
     Refused(String),
     /// A request failed.
     Failed(Failure),
 }
 
-/// What GetBucketVersioning answered.
+/// Answer to GetBucketVersioning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersioningSeen {
-    /// It was never set.
+    /// Versioning was never set.
     Unset,
-    /// It was set to this.
+    /// Versioning is set to this value.
     Set(Versioning),
 }
 
-/// What came of a look at the bucket that the claim is bound to.
+/// Result of checking the bucket that the claim is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// This pass did not look.
+    /// This pass did not check the bucket.
     No,
-    /// The store gave no usable answer, which says nothing about the bucket.
+    /// The store gave no usable answer. The state of the bucket is unknown.
     Failed,
-    /// It showed whether the bucket is there.
+    /// The store reported whether the bucket exists.
     Seen,
 }
 
-/// So many passes in a row have to fail before an object that stays tells of what the API server
-/// did not do.
+/// Number of consecutive failed passes after which the status of an object that is not being
+/// deleted reports an API server failure.
 pub(super) const TOLD_AFTER: u32 = 3;
 
-/// Why a step did not do what it should.
+/// Reason that a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The object changed since it was read: this pass's view is old.
+    /// The object has changed since it was read, so the view is outdated.
     Conflict,
-    /// The API server gave no usable answer; whether the step happened is unknown.
+    /// The API server gave no usable answer. The outcome of the step is unknown.
     Kubernetes(String),
-    /// The API server refuses, and will refuse again.
+    /// The API server refuses the request permanently.
     Refused(String),
-    /// The namespace of what was to be written is going away, or gone.
+    /// The namespace of the object to write is terminating or gone.
     NamespaceTerminating,
-    /// The store failed or gave no answer; whether the step happened is unknown.
+    /// The store failed or did not answer. The outcome of the step is unknown.
     Upstream(String),
-    /// The store refuses us. Trying again helps only when somebody changed something.
+    /// The store denies the request. A retry helps only after somebody changed something.
     UpstreamDenied(String),
-    /// The store does not know this operation.
+    /// The store does not support this operation.
     Unsupported,
-    /// This operator changes nothing: the step was not done.
+    /// This operator is read-only and did not carry out the step.
     ReadOnly,
-    /// The store was not asked: it was asked about this claim too often, and may be again after so
-    /// long.
+    /// The store was not called: this claim has used up its request rate. It may call again after
+    /// this time.
     Paced(Duration),
-    /// The store was not asked: no client for the backend could be made, or the store is given a
-    /// rest.
+    /// The store was not called: the backend has no client, or its circuit is open.
     NoUpstream(String),
 }
 
-/// What a step found out or did, together with what was asked or done.
+/// Result of a step, together with the step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// To [`Look::Backend`]: the backend of this name.
+    /// To [`Look::Backend`], with the name of the backend.
     Backend(String, BackendSeen),
-    /// To [`Look::Holder`]: who holds this bucket.
+    /// To [`Look::Holder`].
     Holder(Target, Holder),
-    /// To [`Look::PublicRival`]: the claim whose public access counts, if it is another.
+    /// To [`Look::PublicRival`]: the other claim whose public access takes precedence, if there is
+    /// one.
     PublicRival(Target, Option<ClaimRef>),
-    /// To [`Look::Claim`]: the claim as it is stored now; `None` = gone.
+    /// To [`Look::Claim`]: the claim as stored now, or `None` if it is gone.
     Claim(Option<Box<Claim>>),
-    /// To [`Look::Own`]: every internal Secret that carries the claim's UID.
+    /// To [`Look::Own`]: every internal Secret with the claim's UID.
     Own(Vec<Stored>),
-    /// To [`Look::Internal`]: the Secret of this name; `None` = gone, or never was.
+    /// To [`Look::Internal`]: the Secret with this name, or `None` if it does not exist.
     Internal(String, Option<Stored>),
-    /// To [`Look::Consumer`]: the Secret of this name; `None` = gone, or never was.
+    /// To [`Look::Consumer`]: the Secret with this name, or `None` if it does not exist.
     Consumer(String, Option<Stored>),
-    /// To [`Look::CredentialsFor`]: the credentials for this bucket, whoever's.
+    /// To [`Look::CredentialsFor`]: the credentials for this bucket, of all claims.
     CredentialsFor(Target, Vec<Stored>),
     /// To [`Look::Bucket`].
     Bucket(Target, BucketSeen),
     /// To [`Look::Owner`].
     Owner(Target, OwnerSeen),
-    /// To [`Look::Contents`]: whether the bucket is empty.
+    /// To [`Look::Contents`]: true if the bucket is empty.
     Contents(Target, bool),
     /// To [`Look::Versioning`].
     Versioning(Target, VersioningSeen),
-    /// What a bucket is opened to accesses by.
+    /// To [`Look::Consent`].
     Consent(ConsentQuestion, Box<ConsentSeen>),
-    /// The finalizer is on, and the claim is this.
+    /// The finalizer is added. Contains the updated claim.
     FinalizerAdded(Box<Claim>),
-    /// The finalizer is off.
+    /// The finalizer is removed.
     FinalizerRemoved,
-    /// The status is written, and the claim is this.
+    /// The status is written. Contains the updated claim.
     StatusWritten(Box<Claim>),
     /// To the POST of a bucket record.
     RecordPosted(BucketRecord, Posted),
@@ -207,26 +207,27 @@ pub enum Answer {
     ConsumerPosted(String, Posted),
     /// To the POST of the anonymous binding.
     BindingPosted(Posted),
-    /// A Secret is patched, and is this by now.
+    /// A Secret is patched. Contains the updated Secret.
     Patched(Change, Stored),
-    /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it, as it is by now.
+    /// A Secret is deleted. `Some` if a finalizer of another party keeps it, with its current
+    /// state.
     Deleted(SecretRef, Option<Stored>),
     /// To CreateBucket.
     BucketCreated(Target, CreateAnswer),
-    /// To PutBucketTagging with these tags: done.
+    /// To PutBucketTagging with these tags: success.
     BucketTagged(Target, BTreeMap<String, String>),
-    /// To PutBucketVersioning: done.
+    /// To PutBucketVersioning: success.
     VersioningSet(Target, Versioning),
-    /// A slice of emptying, of at most so many objects.
+    /// A slice of emptying that deletes at most this number of objects.
     BucketPurged(Target, u32, Purged),
     /// To DeleteBucket.
     BucketDeleted(Target, DeleteAnswer),
-    /// The step was not done, or whether it was done is unknown.
+    /// The step failed, or its outcome is unknown.
     Failed(Step, Failure),
 }
 
 impl Answer {
-    /// The question that this answers; `None` for effects, and for what failed.
+    /// Returns the query that this answers, or `None` for effects and their failures.
     pub(super) fn question(&self) -> Option<Look> {
         match self {
             Self::Backend(name, _) => Some(Look::Backend(name.clone())),
@@ -262,11 +263,11 @@ impl Answer {
     }
 }
 
-/// What a POST of a Secret came to.
+/// Result of a POST of a Secret.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Posted {
-    /// It is stored.
+    /// The Secret is stored.
     Stored(Stored),
-    /// The name is taken; by what, the answer does not say.
+    /// The name is in use. The answer does not show the existing Secret.
     NameTaken,
 }

@@ -1,5 +1,5 @@
-//! Who asks for accesses to a claim's bucket, and what is read before it is opened to them (spec
-//! §8).
+//! Accesses that request a claim's bucket, and the data that is read before it is opened to them
+//! (spec §8).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::api::{AccessRef, Backend, Claim, NamespaceUid, RecordName};
 
 use super::secret::Stored;
 
-/// A namespace as far as consent goes by it.
+/// Properties of a namespace that consent depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asker {
     /// Its name.
@@ -19,51 +19,51 @@ pub struct Asker {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What the caches show of the accesses to a claim's bucket.
+/// Accesses to a claim's bucket, from the caches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asking {
-    /// The accesses that name the claim, and are not on their way out.
+    /// Accesses that name the claim and are not being deleted.
     pub accesses: BTreeSet<AccessRef>,
-    /// Accesses of namespaces that a record of the claim is open to, which no watch shows, but
-    /// which have a record of their own: the watch may be behind.
+    /// Accesses that no watch shows, but that have an access record, in namespaces that a record of
+    /// the claim is open to. The watch may be behind.
     pub recorded: BTreeSet<AccessRef>,
-    /// Their namespaces, and those that a record of the claim is open to; by UID.
+    /// Their namespaces and the namespaces that a record of the claim is open to, by UID.
     pub namespaces: BTreeMap<NamespaceUid, Asker>,
-    /// The namespaces that a record of the claim is open to and that aren't served.
+    /// Namespaces that a record of the claim is open to and that this operator does not serve.
     pub unasked: Unasked,
 }
 
-/// Namespaces that this operator doesn't serve, by UID, with their names where an access's record
-/// tells: nobody here knows who asks in them.
+/// Namespaces that this operator does not serve, by UID, with the name if an access record has it.
+/// The accesses in them are unknown.
 pub type Unasked = BTreeMap<NamespaceUid, Option<String>>;
 
-/// What is to be read before a bucket is opened to accesses, in this order: the record that is to
-/// be written, the claim's keys, the accesses that ask, their namespaces, the backend, the claim.
+/// Query for the data that is read before a bucket is opened to accesses. The read order is: the
+/// record to write, the claim's keys, the requesting accesses, their namespaces, the backend, the
+/// claim.
 ///
-/// Accesses are read by name. A list of all would cost each claim as much as there are accesses of
-/// strangers.
+/// Accesses are read by name. Listing all accesses would make the cost of a claim grow with the
+/// accesses of unrelated claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentQuestion {
     /// The record.
     pub record: RecordName,
     /// Name of the S3Backend that has the bucket.
     pub backend: String,
-    /// The accesses that may ask, of namespaces that are consented to: of each namespace they are
-    /// read until one asks.
+    /// Accesses to read, in namespaces that have consent. In each namespace they are read until one
+    /// is found that requests the bucket.
     pub accesses: BTreeSet<AccessRef>,
 }
 
-/// What was read.
+/// Answer to a [`ConsentQuestion`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConsentSeen {
     /// The record.
     pub record: Option<Stored>,
     /// The claim's internal Secrets.
     pub own: Vec<Stored>,
-    /// The namespaces of those accesses that name the claim, those that are on their way out left
-    /// out.
+    /// Namespaces of those accesses that name the claim and are not being deleted.
     pub askers: Vec<Asker>,
-    /// The namespaces that the record is open to and that aren't served.
+    /// Namespaces that the record is open to and that this operator does not serve.
     pub unasked: Unasked,
     /// The backend.
     pub backend: Option<Arc<Backend>>,

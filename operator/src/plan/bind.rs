@@ -1,7 +1,7 @@
-//! From a new claim to a bound one, and what keeps it bound (spec §3.1).
+//! Binding a claim, and keeping it bound (spec §3.1).
 //!
-//! finalizer → backend → name → record → bucket → access. Each room either finds its part as it
-//! should be or halts the walk with what has to be done first.
+//! finalizer → backend → name → record → bucket → access. Each step either finds its part as it
+//! should be, or halts the walk with what must be done first.
 
 use std::sync::Arc;
 
@@ -22,8 +22,11 @@ use super::view::View;
 use super::walk::tolerate;
 use super::{bucket, consent, keys, moves, place, public, revocation};
 
-/// Walks through the steps. What leaked ends before anything that may stop the walk; what an older
-/// version left out is written whatever stops it. Over the claim's pace all else waits.
+/// Walks through the steps of a claim that is not being deleted.
+///
+/// Revocation comes before everything that may stop the walk. Record fields that an older version
+/// did not write are completed even if the walk stops. While the claim is over its write limit,
+/// everything but revocation and the withdrawal of consent waits.
 pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let revoked = revocation::walk(view, now)?;
     consent::narrow(view)?;
@@ -43,15 +46,15 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     })
 }
 
-/// Ends what is revoked or consented to no more, and does nothing else.
+/// Ends revoked keys and withdrawn consent, and does nothing else.
 pub(super) fn end_keys(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let revoked = revocation::walk(view, now)?;
     consent::narrow(view)?;
     Ok(revoked)
 }
 
-/// `Ok` = everything is as it should be, but for an impairment that withdraws nothing: a bound
-/// claim whose backend turned not-Ready keeps its keys (spec §1).
+/// Serves the claim. `Ok` means that everything is as it should be, except for an impairment that
+/// takes no access away: a bound claim whose backend is no longer Ready keeps its keys (spec §1).
 fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     let claim = view.claim();
     refuse_own_namespaces(view)?;
@@ -66,7 +69,7 @@ fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
         return Err(recall(view, desired, latest)?.into());
     };
     for (record, stored) in view.records() {
-        // Its labels: deletion finds it by them.
+        // Repairs labels too: deletion finds the record by its labels.
         repair(view, record_patch(view, record, stored, Change::Repair))?;
     }
     let outcome = if view.is_bound_by(record) {
@@ -79,8 +82,8 @@ fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     Ok(Outcome { impaired: together([open, outcome.impaired]), ..outcome })
 }
 
-/// Whoever puts the finalizer on serves the claim from then on: one on a backend that another
-/// operator serves is that one's.
+/// Adds the finalizer. The operator that adds it serves the claim from then on, so a claim on a
+/// backend that another operator serves is left to that operator.
 fn take_charge(view: &View, desired: &Desired) -> Result<(), Halt> {
     if view.claim().has_finalizer() {
         return Ok(());
@@ -93,8 +96,8 @@ fn take_charge(view: &View, desired: &Desired) -> Result<(), Halt> {
     }
 }
 
-/// Keeps a claim bound. What is wrong with bucket or backend, and what keeps an edit from taking
-/// effect or a key from going, withdraws nothing: keys and rotation go on.
+/// Keeps a claim bound. Problems with the bucket, the backend, an edit or the deletion of an old
+/// key take no access away: key management and rotation continue.
 fn keep(
     view: &View,
     desired: &Desired,
@@ -119,7 +122,7 @@ fn keep(
     })
 }
 
-/// Backend and bucket of a bound claim.
+/// Checks backend and bucket of a bound claim.
 fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let backend = still_usable(view, record)?;
     if backend.endpoint == record.endpoint {
@@ -129,8 +132,8 @@ fn check(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt
     }
 }
 
-/// A claim in the operator namespace or in a trusted Secret namespace is refused: labels and names
-/// there are proof for gateway and operator (spec §2).
+/// Refuses a claim in the operator namespace or in a trusted Secret namespace, because labels and
+/// names there are proof for gateway and operator (spec §2).
 fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
     let namespace = &view.claim().at.namespace;
     if view.setting().trusts(namespace) {
@@ -139,8 +142,10 @@ fn refuse_own_namespaces(view: &View) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The backend of a bound claim. An edit that the next probe is still to judge doesn't turn it
-/// not-Ready, unless the backend points elsewhere by it: nothing has been seen to be wrong.
+/// Returns the backend of a bound claim.
+///
+/// After an edit, the backend counts as Ready until the next probe has judged the edit, unless the
+/// edit changed the endpoint: no problem has been observed yet.
 fn still_usable(view: &View, record: &BucketRecord) -> Result<Arc<Backend>, Halt> {
     match view.backend(&record.backend)? {
         BackendSeen::Present { backend, allowed: true, .. }

@@ -1,4 +1,4 @@
-//! The bucket of a claim: made or taken over (spec §3.2), looked after, its versioning kept.
+//! The bucket of a claim: creation or adoption (spec §3.2), drift checks and versioning.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,18 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
 
-/// Makes sure that the bucket is there and this claim's, for a claim that was never bound to it.
+/// Ensures that the bucket exists and is this claim's, for a claim that was never bound to it.
 pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     spelling::settle(view, record, stored)?;
     if !record.has_begun() {
-        // Shared since: such a record doesn't void that.
+        // The bucket may be shared since. A record whose creation has not begun does not override
+        // that.
         refuse_shared(view, record)?;
     }
     let at = Target::of(record);
     if view.bucket_created() == Some(CreateAnswer::AlreadyExists) && view.asked_about(&at) {
-        // Whatever a look shows since: its owner may let us see it.
+        // The create answer decides, even if a later look shows the bucket: its owner may give us
+        // access.
         return Err(refused_as_anothers(view, record, stored));
     }
     match view.look_at(&at)? {
@@ -44,9 +46,11 @@ pub(super) fn obtain(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
 }
 
-/// The bucket of a claim that was bound is trusted between drift checks, and never replaced by an
-/// empty one. That it was bound goes into the record before the loss is told: whatever becomes of
-/// its key then, the record knows.
+/// Checks the bucket of a bound claim when a drift check is due. A missing bucket is never replaced
+/// by an empty one.
+///
+/// Before the loss is reported, the record notes that the claim was bound, so that this is known
+/// even if the key is lost later.
 pub(super) fn drift(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     check(view, record, Target::of(record))?;
     if !view.is_missing(record) {
@@ -58,13 +62,13 @@ pub(super) fn drift(view: &View, record: &BucketRecord, stored: &Stored) -> Resu
     Err(missing(record, Missing::Gone).into())
 }
 
-/// Why a claim that was bound has no bucket.
+/// Returns the stop for a bound claim whose bucket is missing.
 pub(super) fn missing(record: &BucketRecord, how: Missing) -> Stop {
     Stop::new(BucketCause::Missing { bucket: record.bucket.clone(), how })
 }
 
-/// Looks at the bucket of a claim that was bound, once in a pass: when a drift check is due, and
-/// when its backend points to another endpoint than that of the last look.
+/// Looks at the bucket of a bound claim, once per pass: when a drift check is due, or when its
+/// backend has another endpoint than at the last look.
 pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<(), Halt> {
     let missed = view.missed_at(record);
     let elsewhere = *missed.map_or(&record.endpoint, |missed| &missed.endpoint) != at.endpoint;
@@ -74,8 +78,7 @@ pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<()
     Ok(())
 }
 
-/// Whether a bucket that the claim was never bound to is one that it made or took over all the
-/// same.
+/// True if the operator created or adopted the bucket, although the claim was never bound to it.
 pub(super) fn is_made(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if record.adopted {
         return Ok(true);
@@ -90,9 +93,10 @@ pub(super) fn is_made(view: &View, record: &BucketRecord) -> Result<bool, Halt> 
     }
 }
 
-/// Makes an edit of `versioning` take effect on the bucket of a claim that is bound. What the
-/// bucket has is asked only after an edit, while the claim is in trouble, and with a drift check:
-/// at rest nothing is asked.
+/// Applies an edit of `versioning` to the bucket of a bound claim.
+///
+/// The store's value is read only after an edit, while the claim is not Ready, and with a drift
+/// check, so that an idle claim causes no requests.
 pub(super) fn keep_versioning(view: &View, desired: &Desired, record: &BucketRecord) -> Result<(), Halt> {
     let Some(wanted) = desired.versioning.filter(|_| !record.adopted) else { return Ok(()) };
     let status = &view.claim().status;
@@ -110,7 +114,7 @@ pub(super) fn keep_versioning(view: &View, desired: &Desired, record: &BucketRec
     }
 }
 
-/// There is no bucket: absence goes into the record first, then the bucket is created and tagged.
+/// Creates and tags an absent bucket. The record notes the absence first.
 fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     if record.adopted {
         return Err(missing(record, Missing::AdoptedGone).into());
@@ -119,8 +123,8 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
         return Err(Stop::new(BucketCause::Contradictory { bucket: record.bucket.clone() }).into());
     }
     view.require_live()?;
-    // A record that this pass found may be one of a claim that was bound, whose key lost its labels
-    // with it. A key that is there is one to another bucket, or the claim would be bound.
+    // A record found by this pass may belong to a claim that was bound and whose key lost its
+    // labels, too. A key that exists would be for another bucket, or the claim would be bound.
     let is_unknown = |key: &String| !view.is_absent(key) && !view.is_live(key);
     if is_found(view, record)
         && let Some(key) = last_keys(view, record).find(is_unknown)
@@ -137,20 +141,20 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
     Err(Act::CreateBucket(Target::of(record)).into())
 }
 
-/// Whether the record was found, and not made or aimed by this pass.
+/// True if the record was found, as opposed to created or bumped by this pass.
 fn is_found(view: &View, record: &BucketRecord) -> bool {
     view.aimed_by_this_pass() != Some(record.generation)
 }
 
-/// Before what is done because the record tells of absence: one that this pass found may be older
-/// than what another operator has noted or made anew meanwhile, so it is read live. What is still
-/// to be written into it, the server refuses then.
+/// Reads a found record live before acting on its note of absence: another operator may have
+/// updated or recreated the record meanwhile. A record that still has to be written needs no read,
+/// because the API server refuses a write to an outdated version.
 fn require_current(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     if is_found(view, record) { view.require_settled(record) } else { Ok(()) }
 }
 
-/// Names of the keys that a claim may have by which it was bound by a record: the one that this
-/// aims at, which need not have been made, the one before it, and the last that the status told.
+/// Returns the names of the keys that may have bound a claim by this record: the current one, which
+/// may not exist yet, the one before it, and the last one in the status.
 fn last_keys(view: &View, record: &BucketRecord) -> impl Iterator<Item = String> {
     let before = record.generation.checked_sub(1).filter(|before| *before > 0);
     let generations = [Some(record.generation), before, view.status_before().shown_generation()];
@@ -158,10 +162,12 @@ fn last_keys(view: &View, record: &BucketRecord) -> impl Iterator<Item = String>
     generations.into_iter().flatten().map(move |generation| AccessKeyId::of(&uid, generation).secret_name())
 }
 
-/// The store would not make the bucket because it is somebody else's. That it was absent before is
-/// no sign any more that it is ours: the owner may let us see it, empty and without tags, and the
-/// next pass knows nothing of this answer. Where a call of ours has had no answer, the bucket may
-/// be its fruit, whatever the store calls it: the next look decides.
+/// Handles the store's answer that the bucket belongs to somebody else.
+///
+/// The note of absence is removed from the record, because it no longer proves that the bucket is
+/// ours: the owner may give us access to an empty bucket without tags, and the next pass does not
+/// know this answer. The note stays while a request of ours is unanswered, because that request may
+/// have created the bucket; the next look decides.
 fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     if !record.absence || view.unanswered().is_some() {
         return exists(record, NotTaken::Forbidden).into();
@@ -176,8 +182,8 @@ fn refused_as_anothers(view: &View, record: &BucketRecord, stored: &Stored) -> H
     patch.map_or(Halt::Stale("the record says so already"), |patch| Act::Patch(patch).into())
 }
 
-/// There is a bucket: ours, ours from an interrupted pass, or one that the adoption policy decides
-/// on. `tags` is `None` where the store has no tagging.
+/// Handles an existing bucket: ours, ours from an interrupted pass, or subject to the adoption
+/// policy. `tags` is `None` if the store does not support tagging.
 fn take(
     view: &View,
     record: &BucketRecord,
@@ -186,8 +192,8 @@ fn take(
 ) -> Result<(), Halt> {
     let tagged_ours = tags.is_some_and(|tags| names_claim_uid(tags, record));
     if tagged_ours && view.was_bound() && !record.absence && !record.adopted {
-        // The claim comes back to a bucket that it left: whatever was put into it since is not to
-        // be lost with it.
+        // The claim returns to a bucket that it left. It is adopted, so that data written since is
+        // not deleted with the claim.
         refuse_another_accounts(view, record, AdoptionProof::SoleAccount)?;
         return Err(take_over(view, record, stored));
     }
@@ -195,12 +201,12 @@ fn take(
         return Ok(());
     }
     if record.adopted {
-        // Another pass has noted that, and the bucket may be another since.
+        // Another pass adopted the bucket, which may have been replaced since.
         return refuse_another_accounts(view, record, AdoptionProof::SoleAccount);
     }
     if view.bucket_created() == Some(CreateAnswer::Created) {
-        // A plain success in the pass that saw the bucket absent. Also where the claim is gone by
-        // now: a bucket that nobody tagged would be in its successor's way for ever.
+        // The bucket was absent and is created in this pass. It is tagged even if the claim is gone
+        // by now, because an untagged bucket would block a successor of the claim forever.
         refuse_another_claims(view, record)?;
         return tag(view, record, tags.unwrap_or(&BTreeMap::new()));
     }
@@ -231,9 +237,11 @@ fn adopt(view: &View, record: &BucketRecord, stored: &Stored, tags: &BTreeMap<St
     }
 }
 
-/// Where the accounts of a store share its names, anybody may make a bucket of any name, tag it as
-/// ours and let us in: what is written there is theirs to read. A bucket that this very pass did
-/// not make is asked for its owner.
+/// Refuses a bucket of another account.
+///
+/// If the accounts of a store share its bucket names, anybody can create a bucket of any name, tag
+/// it as ours and give us access, and could then read what is written to it. So the owner is
+/// checked for every bucket that this pass did not create.
 fn refuse_another_accounts(view: &View, record: &BucketRecord, proof: AdoptionProof) -> Result<(), Halt> {
     match (view.owner_of(&Target::of(record))?, proof) {
         (OwnerSeen::Ours, _) | (OwnerSeen::Untold, AdoptionProof::SoleAccount) => Ok(()),
@@ -242,7 +250,8 @@ fn refuse_another_accounts(view: &View, record: &BucketRecord, proof: AdoptionPr
     }
 }
 
-/// `origin: Adopted` is in the record before anything else is done with the bucket.
+/// Adopts the bucket. The record notes `origin: Adopted` before anything else is done with the
+/// bucket.
 fn take_over(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     if let Err(halt) = view.require_live().and_then(|()| refuse_others_credentials(view, record)) {
         return halt;
@@ -251,8 +260,8 @@ fn take_over(view: &View, record: &BucketRecord, stored: &Stored) -> Halt {
     rewrite(view, &adopted, stored, Change::Adopt)
 }
 
-/// Puts the ownership tags, merged with those that are there: PutBucketTagging replaces the whole
-/// set.
+/// Sets the ownership tags, merged with the existing tags, because PutBucketTagging replaces the
+/// whole set.
 fn tag(view: &View, record: &BucketRecord, present: &BTreeMap<String, String>) -> Result<(), Halt> {
     let untaggable = matches!(view.last_look(), Some(BucketSeen::Present(None)));
     if view.bucket_tagged() || untaggable {

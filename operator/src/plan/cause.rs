@@ -1,205 +1,207 @@
-//! What can stand in a claim's way, as facts with types. The condition's reason is made from them
-//! here, its message in `message`, and both nowhere else.
+//! Causes that keep a claim from being Ready, as typed facts.
+//!
+//! The condition's reason is derived from a cause only here, and its message only in `message`.
 
 use crate::api::{BucketName, ClaimRef, Endpoint, Reason, ServedBy, TooLarge};
 
 use super::step::Step;
 use super::target::Target;
 
-/// What stands in the way. Its text is the condition's message: stable, without request ids or
+/// Cause of a stop. Its `Display` text is the condition's message: stable, without request ids or
 /// times.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cause {
-    /// The claim itself.
+    /// A problem with the claim itself.
     Claim(ClaimCause),
-    /// The backend.
+    /// A problem with the backend.
     Backend(BackendCause),
-    /// The bucket, or who holds it.
+    /// A problem with the bucket or its holder.
     Bucket(BucketCause),
-    /// A Secret.
+    /// A problem with a Secret.
     Secret(SecretCause),
-    /// What a deletion waits for.
+    /// Something that a deletion waits for.
     Deletion(DeletionCause),
     /// A step that was refused or failed.
     Step(StepCause),
 }
 
-/// What is wrong with the claim itself.
+/// Problem with the claim itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ClaimCause {
     /// Paused by annotation.
     Paused,
     /// Paused by annotation while it is being deleted.
     PausedInDeletion,
-    /// It is in this namespace, which holds Secrets of the operator (spec §2).
+    /// The claim is in this namespace, which contains Secrets of the operator (spec §2).
     OperatorNamespace { namespace: String },
-    /// Its spec can't be read.
+    /// The spec of the claim is invalid.
     SpecInvalid { why: String },
-    /// The backend's template gives it no bucket name.
+    /// The backend's template yields no valid bucket name.
     NoBucketName { backend: String, why: String },
-    /// S3 reserves names with this ending for another kind of bucket.
+    /// S3 reserves names with this suffix for another kind of bucket.
     NameReserved { bucket: BucketName, ending: &'static str },
-    /// Its annotation names this other operator, and its Secrets are here.
+    /// The annotation names another operator, although this one has the claim's Secrets.
     ServedByAnother { operator: ServedBy },
 }
 
-/// What is wrong with the backend.
+/// Problem with the backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BackendCause {
-    /// There is none of this name.
+    /// No backend has this name.
     Missing { backend: String },
-    /// Its spec can't be read.
+    /// The spec of the backend is invalid.
     Invalid { backend: String, why: String },
-    /// Another operator serves it.
+    /// Another operator serves the backend.
     Anothers { backend: String, operator: Option<ServedBy> },
-    /// It does not let the claim's namespace in.
+    /// The backend's allow-list excludes the claim's namespace.
     NotAllowed { backend: String, namespace: String },
-    /// Its probe fails, or has not been made yet.
+    /// The probe of the backend fails, or has not run yet.
     NotReady { backend: String },
-    /// It points elsewhere, where the claim's bucket is not seen.
+    /// The backend has a new endpoint, and the claim's bucket is not visible there.
     Moved { backend: String, now: Endpoint, held_at: Endpoint },
-    /// The move to this bucket waits for the credential before the current one to expire.
+    /// The move to this bucket waits for the previous credential to expire.
     MoveWaits { to: Target },
 }
 
-/// What is wrong with the bucket, or who holds it.
+/// Problem with the bucket or its holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BucketCause {
-    /// Another claim holds it; the claim that is refused is in this namespace.
+    /// Another claim holds the bucket. `namespace` is that of the claim that is refused.
     Held { bucket: BucketName, holder: ClaimRef, namespace: String },
-    /// Another claim opens a bucket of that name at another store, and holds it for longer; the
-    /// claim that is told is in this namespace.
+    /// Another claim has made a bucket of that name at another store public, and has held it for
+    /// longer. `namespace` is that of the claim that is refused.
     OpenElsewhere { bucket: BucketName, rival: ClaimRef, namespace: String },
-    /// Another claim has credentials for it.
+    /// Another claim has credentials for the bucket.
     OthersCredentials { bucket: BucketName },
-    /// An administrator shares it by the backend, as one that no claim has.
+    /// An administrator shares the bucket through the backend, so no claim can have it.
     Shared { bucket: BucketName, backend: String },
-    /// Its record can't be read.
+    /// The bucket record can't be parsed.
     RecordDamaged { bucket: BucketName, why: String },
-    /// It is there and is not this claim's.
+    /// The bucket exists and does not belong to this claim.
     Exists { bucket: BucketName, why: NotTaken },
-    /// That of a claim which was bound is missing.
+    /// The bucket of a claim that was bound is missing.
     Missing { bucket: BucketName, how: Missing },
-    /// The store says both that it is there and that it is not.
+    /// The store reports the bucket both as existing and as absent.
     Contradictory { bucket: BucketName },
 }
 
-/// Why a bucket that is there is not taken over.
+/// Reason that an existing bucket is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotTaken {
-    /// We may not look at it.
+    /// The admin credentials may not access the bucket.
     Forbidden,
-    /// We may not look at it through another backend of the same endpoint.
+    /// The admin credentials of another backend of the same endpoint may not access the bucket.
     ForbiddenThere,
-    /// `adoptionPolicy: Never`
+    /// `adoptionPolicy: Never`.
     PolicyNever,
-    /// `adoptionPolicy: Owned`, and its tags name nobody.
+    /// `adoptionPolicy: Owned`, and the tags name no claim.
     PolicyOwned,
-    /// Its tags name another claim.
+    /// The tags name another claim.
     AnotherClaims,
-    /// Its tags don't name this claim.
+    /// The tags don't name this claim.
     NotThisClaims,
-    /// The account that owns it is not ours.
+    /// Another account owns the bucket.
     AnotherAccounts,
-    /// The store does not say which account owns it.
+    /// The store does not report the owning account.
     OwnerUntold,
 }
 
-/// How the bucket of a claim that was bound is missing.
+/// Way in which the bucket of a bound claim is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// It was made, and is gone.
+    /// The operator created it, and it no longer exists.
     Gone,
-    /// It was taken over, and is gone.
+    /// It was adopted, and it no longer exists.
     AdoptedGone,
-    /// It can't be seen through the new backend of the same endpoint.
+    /// It is not visible through the new backend of the same endpoint.
     NotThroughNewBackend,
-    /// It is not at the endpoint that this backend has now.
+    /// It is not at the current endpoint of this backend.
     NotAt { backend: String, endpoint: Endpoint },
 }
 
-/// What is wrong with a Secret.
+/// Problem with a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SecretCause {
-    /// That of the credential aimed at is damaged.
+    /// The current credential is damaged.
     CredentialDamaged { why: String },
-    /// That which the tenant is to have can't be written.
+    /// The consumer Secret can't be written.
     Conflict { secret: String, why: Foreign },
-    /// That which gives public access is damaged.
+    /// The anonymous binding is damaged.
     BindingDamaged { why: String },
-    /// One has the name of a credential of this claim, and is none.
+    /// A Secret has the name of a credential of this claim, but is not a credential.
     NotACredential { secret: String },
-    /// One notes another endpoint than the record, where the bucket is not seen to be the claim's.
+    /// A Secret notes another endpoint than the record does, and the bucket at the record's
+    /// endpoint does not have the claim's tags.
     Elsewhere { secret: String, noted: Endpoint, held_at: Endpoint },
-    /// The time from which a credential is not accepted can't be read.
+    /// The `expires-at` annotation of a credential can't be parsed.
     StampDamaged { secret: String },
-    /// One that is deleted waits for these finalizers of others.
+    /// A deleted Secret waits for these finalizers, which are not ours.
     Kept { secret: String, finalizers: String },
-    /// Its template has a label or annotation that none may write.
+    /// The Secret template sets a label or annotation that this operator does not allow.
     Forbidden { secret: String, key: String },
-    /// Its template asks for too much.
+    /// The Secret template exceeds a size limit.
     TooLarge { secret: String, too_large: TooLarge },
 }
 
-/// Why a Secret of the wanted name is not written.
+/// Reason that an existing Secret with the wanted name is not overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Foreign {
     /// The claim does not control it.
     NotControlled,
-    /// `immutable: true`
+    /// `immutable: true`.
     Immutable,
     /// Its type is not `Opaque`.
     OtherType,
 }
 
-/// What a deletion waits for.
+/// Something that a deletion waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum DeletionCause {
-    /// There is no backend to delete the bucket with.
+    /// The backend needed to delete the bucket is missing.
     BackendMissing { backend: String, bucket: BucketName },
-    /// The backend's spec can't be read.
+    /// The spec of the backend is invalid.
     BackendInvalid { backend: String, bucket: BucketName, why: String },
     /// Another operator serves the backend.
     BackendAnothers { backend: String, bucket: BucketName, operator: Option<ServedBy> },
-    /// The backend points elsewhere.
+    /// The backend has another endpoint now.
     BackendMoved { backend: String, bucket: BucketName, then: Endpoint, now: Endpoint },
-    /// The store does not let us see whose the bucket is.
+    /// The store denies access to the bucket's owner or tags.
     Forbidden { bucket: BucketName },
-    /// The store refuses to delete objects, with this code.
+    /// The store refuses to delete objects, with this error code.
     ObjectsRefused { bucket: BucketName, code: String },
-    /// The store refuses us.
+    /// The store denies a request.
     Denied { why: String },
-    /// The bucket is not empty, and is not to be emptied.
+    /// The bucket is not empty, and the claim does not allow emptying it.
     NotEmpty { bucket: BucketName },
     /// The bucket is being emptied.
     Purging,
-    /// All that the bucket showed is deleted, and it is not empty.
+    /// Everything that was listed is deleted, but the bucket is still not empty.
     FillsAgain { bucket: BucketName },
-    /// A call to the store got no answer, and may still be carried out.
+    /// A request to the store got no answer and may still take effect.
     Unanswered,
-    /// The store failed or gave no answer.
+    /// The store failed or did not answer.
     StoreFailed { why: String },
 }
 
-/// Why a step was not done.
+/// Reason that a step was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepCause {
-    /// The store failed or gave no answer.
+    /// The store failed or did not answer.
     StoreFailed { why: String },
-    /// The store refuses us.
+    /// The store denies the request.
     StoreDenied { why: String },
-    /// The API server failed or gave no answer: whether it happened is unknown.
+    /// The API server failed or did not answer, so the outcome is unknown.
     ServerFailed { step: String, why: String },
-    /// The API server refuses.
+    /// The API server refuses the request.
     Refused { step: String, why: String },
-    /// The store does not know the operation.
+    /// The store does not support the operation.
     Unsupported { step: String },
-    /// The namespace that is written to is going away.
+    /// The namespace of the object to write is terminating.
     NamespaceTerminating { step: String, namespace: String },
 }
 
 impl StepCause {
-    /// The store does not know the operation of this step.
+    /// The store does not support the operation of this step.
     pub(super) fn unsupported(step: &Step) -> Self {
         Self::Unsupported { step: step.to_string() }
     }

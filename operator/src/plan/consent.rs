@@ -1,8 +1,8 @@
-//! To which namespaces' accesses a bucket is open, and how far: the owner's word takes effect in
-//! the bucket record (spec §8).
+//! Consent: the namespaces whose accesses a bucket is open to, and their rights. The owner's
+//! consent takes effect in the bucket record (spec §8).
 //!
-//! What is consented to no more is taken out of every record at once, whatever else stops the pass.
-//! What is new gets in only on live reads that began with the record itself.
+//! Withdrawn consent is removed from every record at once, before anything that may stop the pass.
+//! New consent is added only after live reads that begin with the record itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +19,20 @@ use super::secret::newest_key;
 use super::step::{Act, Look};
 use super::view::View;
 
-/// So many accesses of a claim are named in its status.
+/// Maximum number of accesses that the status of a claim names.
 const NAMED: usize = 20;
 
 type Map = BTreeMap<NamespaceUid, Consent>;
 
-/// Takes out of every record of the claim what its owner, or the backend, does not consent to any
-/// more. Also of a claim that is paused.
+/// Removes from every record of the claim what its owner or the backend no longer consents to.
+/// Applies to a paused claim as well.
 pub(super) fn narrow(view: &View) -> Result<(), Halt> {
     for (record, stored) in view.records().filter(|(record, _)| !record.accesses.is_empty()) {
         let access = backend_access(view, &record.backend)?;
         let word = |asker: &Asker| word(view, access.as_ref(), asker);
         let narrowed = |(uid, now): (&NamespaceUid, &Consent)| {
             let Some(asking) = view.asking() else {
-                // What the caches don't know yet proves nothing.
+                // An incomplete cache proves nothing.
                 return Some((uid.clone(), now.clone()));
             };
             if let Some(name) = asking.unasked.get(uid) {
@@ -57,8 +57,8 @@ pub(super) fn narrow(view: &View) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Opens the claim's bucket to the accesses that ask, as its owner consents, and closes it to those
-/// of namespaces in which nobody asks any more. The live reads are made once in a pass.
+/// Opens the claim's bucket to the requesting accesses that its owner consents to, and closes it to
+/// namespaces without a requesting access. The live reads are made once per pass.
 pub(super) fn settle(view: &View) -> Result<(), Halt> {
     let (Ok(desired), Some((record, _)), Some(asking)) = (&view.claim().desired, view.record(), view.asking()) else {
         return Ok(());
@@ -86,8 +86,8 @@ pub(super) fn settle(view: &View) -> Result<(), Halt> {
     Err(Look::Consent(ConsentQuestion { record: record.name(), backend, accesses }).into())
 }
 
-/// The accesses that are asked: none of a namespace that nobody consents to and that has nothing to
-/// lose.
+/// Returns the accesses to read. Leaves out those in namespaces that have no consent and no entry
+/// in the record.
 fn may_ask(view: &View, access: Option<&BackendAccess>, record: &BucketRecord, asking: &Asking) -> BTreeSet<AccessRef> {
     let matters = |at: &&AccessRef| {
         // A namespace that no watch shows yet is read as well.
@@ -97,8 +97,8 @@ fn may_ask(view: &View, access: Option<&BackendAccess>, record: &BucketRecord, a
     asking.accesses.iter().chain(&asking.recorded).filter(matters).cloned().collect()
 }
 
-/// Writes what live reads allow, into the very version of the record that they began with. Where
-/// one of them shows that the claim is not what it was, nothing is opened.
+/// Writes what the live reads allow, to exactly the version of the record that they began with.
+/// Opens nothing if a read shows that the claim has changed.
 fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
     let stale = || Halt::Stale("what a consent goes by has changed meanwhile");
     let claim = seen.claim.as_ref().filter(|live| live.uid == view.claim().uid && !live.deleting).ok_or_else(stale)?;
@@ -108,7 +108,7 @@ fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
     if record.uid != claim.uid || record.ending || stored.kept_by().is_some() || !is_opened(&record, seen) {
         return Err(stale());
     }
-    // Of a namespace that another operator has let in since no access was read.
+    // No access was read in a namespace that another operator has added since.
     let known = view.record().map(|(known, _)| &known.accesses);
     if record.accesses.keys().any(|uid| known.is_none_or(|known| !known.contains_key(uid))) {
         return Err(stale());
@@ -133,7 +133,7 @@ fn write(view: &View, seen: &ConsentSeen) -> Result<(), Halt> {
     }
 }
 
-/// What a record goes on to let namespaces do that aren't served.
+/// Returns the consent that the record keeps for namespaces that are not served.
 fn stays(
     view: &View,
     access: Option<&BackendAccess>,
@@ -147,9 +147,10 @@ fn stays(
     })
 }
 
-/// What a namespace keeps that isn't served: nobody knows whether it asks, nor its labels. What it
-/// has goes where neither backend nor sharing can mean it, however they are read, and is never
-/// widened.
+/// Returns the consent that a namespace keeps that this operator does not serve.
+///
+/// Its labels and accesses are unknown. Its consent is removed if neither the backend nor `sharing`
+/// can allow it under any labels, and is never widened.
 fn unasked(
     view: &View,
     access: Option<&BackendAccess>,
@@ -171,18 +172,20 @@ fn unasked(
     }
 }
 
-/// Whether the claim's newest key that is not to end opens the bucket of this record.
+/// True if the claim's newest key that is not being retired opens the bucket of this record and is
+/// not revoked.
 fn is_opened(record: &BucketRecord, seen: &ConsentSeen) -> bool {
     newest_key(&record.uid, &seen.own)
         .is_some_and(|(generation, key)| key.opens(record) && generation > record.revoked_through)
 }
 
-/// The record with these accesses, and with what counts for them.
+/// Returns the record with these accesses and the limits that apply to them.
 fn with(record: &BucketRecord, accesses: Map, desired: &Desired) -> BucketRecord {
     BucketRecord { limits: limits(&accesses, desired), accesses, ..record.clone() }
 }
 
-/// What the bucket may hold stands beside the accesses, and nowhere without them.
+/// Returns the storage limits of the bucket. They are stored with the accesses, and are empty
+/// without them.
 fn limits(accesses: &Map, desired: &Desired) -> Limits {
     if accesses.is_empty() {
         return Limits::default();
@@ -190,12 +193,12 @@ fn limits(accesses: &Map, desired: &Desired) -> Limits {
     Limits { soft: desired.quota_soft, hard: desired.quota_hard }
 }
 
-/// The record without any access, for a bucket that is let go of.
+/// Returns the record without accesses, for a bucket that is released.
 pub(super) fn closed(record: &BucketRecord) -> BucketRecord {
     BucketRecord { accesses: Map::new(), limits: Limits::default(), ..record.clone() }
 }
 
-/// What a namespace may be let do, by the claim's owner and by the backend's administrator.
+/// Returns the consent for a namespace, by the claim's owner and the backend's administrator.
 fn word(view: &View, access: Option<&BackendAccess>, asker: &Asker) -> Option<Consent> {
     let is_own = asker.namespace == view.claim().at.namespace;
     let consent = match is_own {
@@ -206,8 +209,8 @@ fn word(view: &View, access: Option<&BackendAccess>, asker: &Asker) -> Option<Co
     consent.filter(|_| is_let_in && !view.setting().trusts(&asker.namespace))
 }
 
-/// Whom the backend lets in; `None` where there is none, through which nothing is open, and where
-/// that can't be read: then the owner's word alone takes something back.
+/// Returns the access rules of the backend. `None` if the backend is missing, which opens nothing,
+/// or invalid; then only the owner can withdraw consent.
 fn backend_access(view: &View, name: &str) -> Result<Option<BackendAccess>, Halt> {
     Ok(match view.backend(name)? {
         BackendSeen::Present { backend, .. } => Some(backend.access.clone()),
@@ -215,12 +218,12 @@ fn backend_access(view: &View, name: &str) -> Result<Option<BackendAccess>, Halt
     })
 }
 
-/// As many as a record has room for.
+/// Limits the map to the number of entries that a record has room for.
 fn bounded(all: impl Iterator<Item = (NamespaceUid, Consent)>) -> Map {
     BucketRecord::bounded_accesses(all.collect())
 }
 
-/// The accesses that the claim's bucket is open to, for its status.
+/// Returns the accesses that the claim's bucket is open to, for the claim's status.
 pub(super) fn shown(view: &View, record: &BucketRecord) -> Option<ClaimAccesses> {
     let Some(asking) = view.asking() else { return view.claim().status.accesses.clone() };
     let is_open = |namespace: &str| {

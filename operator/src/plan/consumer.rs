@@ -1,4 +1,4 @@
-//! The Secret that the tenant reads (spec §2, §3.7).
+//! The consumer Secret, which the tenant reads (spec §2, §3.7).
 
 use crate::api::{BucketRecord, ConsumerContent, Credential, CredentialFacts, Desired, SecretContent, Shaped, wire};
 
@@ -11,22 +11,22 @@ use super::step::Look;
 use super::stop::Stop;
 use super::view::View;
 
-/// The Secret of the name that the spec gives.
+/// Ensures that the consumer Secret exists under the name from the spec.
 pub(super) fn ensure_secret(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     credential: &Credential,
 ) -> Result<(), Halt> {
-    // Of a long template the caches have a digest.
+    // The caches keep only a digest of a long template.
     let Some(shape) = &desired.shape else { return Err(Look::Claim.into()) };
     let shaped = Shaped { publishing: &view.setting().publishing, shape };
     let wanted = wanted(view, record, credential, shaped, desired)?;
     publish(view, record, credential, wanted, shaped.removable())
 }
 
-/// The Secret as it should be. What the template asks for is refused before anything is stamped: as
-/// long as it can't be written, the key that tenants read goes on working.
+/// Returns the wanted consumer Secret. A bad template is refused before an older key gets an
+/// expiry: as long as the Secret can't be written, the key that tenants read keeps working.
 fn wanted(
     view: &View,
     record: &BucketRecord,
@@ -43,14 +43,14 @@ fn wanted(
     content.content().map_err(|too_large| Stop::new(SecretCause::TooLarge { secret: secret.clone(), too_large }).into())
 }
 
-/// After `writeConnectionSecretToRef` was edited, and the new Secret is there: the one of the old
-/// name goes, if this claim controls it (spec §3.7). It would go on publishing a key that the next
-/// rotation replaces.
+/// Deletes the Secret of the old name after `writeConnectionSecretToRef` was edited and the new
+/// Secret exists, if this claim controls it (spec §3.7). Otherwise it would keep publishing a key
+/// that the next rotation replaces.
 pub(super) fn remove_renamed(view: &View) -> Result<(), Halt> {
     let bound = view.status_before().bound_secret_name.as_ref();
     let is_unknown = |name: &&String| matches!(view.consumer(name), Knowledge::Unknown | Knowledge::Taken);
     if let Some(name) = bound.filter(is_unknown) {
-        // Its labels may have been taken off: then only the name finds it.
+        // Its labels may have been removed, and then only its name finds it.
         return Err(Look::Consumer(name.clone()).into());
     }
     let is_ours = |secret: &&Stored| {

@@ -1,6 +1,7 @@
-//! From the deletion timestamp to the end of the claim (spec §3.4). Depends on as little as
-//! possible: not on the backend, not on the rest of the spec, not on what a cache shows of the
-//! claim and its Secrets.
+//! Deletion of a claim, from the deletion timestamp on (spec §3.4).
+//!
+//! It depends on as little as possible: not on the backend, not on the rest of the spec, not on
+//! cached data about the claim and its Secrets.
 //!
 //! public access withdrawn → credentials revoked → bucket → Secrets gone → record gone → finalizer
 //! removed.
@@ -19,7 +20,7 @@ use super::view::{View, wanted_bucket};
 use super::walk::tolerate;
 use super::{consent, moves, note, removal};
 
-/// Walks through the steps. `Ok` = nothing is left to do.
+/// Walks through the steps of a deletion. `Ok` means that nothing is left to do.
 pub(super) fn walk(view: &View) -> Result<Outcome, Halt> {
     if view.is_finalizer_removed() || !view.claim().has_finalizer() {
         return Ok(Outcome::default());
@@ -48,20 +49,19 @@ pub(super) fn end_keys(view: &View) -> Result<Outcome, Halt> {
     Ok(Outcome::default())
 }
 
-/// Ends all access. A Secret that a foreign finalizer keeps doesn't block the rest.
+/// Ends all access. A Secret kept by a finalizer of another party does not block the rest.
 fn end_access(view: &View) -> Result<(), Halt> {
     let open = tolerate(withdraw_public_access(view))?;
     let revoked = tolerate(revoke_credentials(view))?;
     open.or(revoked).map_or(Ok(()), |kept| Err(kept.into()))
 }
 
-/// The pass begins with a live read of the claim and of its records, so that an old cache can't run
-/// a deletion twice. That a record could be written in the version that the cache has is a live
-/// read of it too.
+/// Reads the claim and its records live, so that an outdated cache can't run a deletion twice. A
+/// successful write to the cached version of a record counts as a live read of it.
 fn read_live(view: &View) -> Result<(), Halt> {
     view.require_live()?;
     if let Some(binding) = view.binding() {
-        // First of all, and whatever stands in the way of the rest.
+        // Public access ends first, even if the rest is blocked.
         tolerate(Err(remove(view, binding)))?;
     }
     find_secrets(view)?;
@@ -70,8 +70,8 @@ fn read_live(view: &View) -> Result<(), Halt> {
     read_records(view)
 }
 
-/// Finds what there may be of the claim. A record that tells all of that is enough. Without one, or
-/// where it tells that there may be others, the claim's Secrets are listed.
+/// Finds the Secrets of the claim. A single record that is complete is enough. Without one, or if
+/// it notes that others may exist, the claim's Secrets are listed.
 fn find_secrets(view: &View) -> Result<(), Halt> {
     if let Some(name) = view.taken().next() {
         return Err(Look::Internal(name.to_owned()).into());
@@ -84,8 +84,8 @@ fn find_secrets(view: &View) -> Result<(), Halt> {
     find_record(view, wanted_record(view)?)
 }
 
-/// The claim's one record, be it one that this deletion has removed, if its notes tell whatever
-/// else there may be of the claim.
+/// Returns the claim's only record, stored or removed by this deletion, if its notes account for
+/// everything else that the claim may have.
 fn told(view: &View) -> Option<&BucketRecord> {
     let mut secrets = view.all_own().filter(|secret| is_record_like(secret));
     let mut let_go = view.let_go().iter().map(|let_go| &let_go.record);
@@ -108,8 +108,8 @@ fn read_records(view: &View) -> Result<(), Halt> {
     }
 }
 
-/// The step that deletes a Secret of ours. That somebody's finalizer keeps it is told by none that
-/// is not read live.
+/// Returns the step that deletes a Secret of ours. The Secret is read live first if a finalizer of
+/// another party keeps it according to the cache.
 fn remove(view: &View, secret: &Stored) -> Halt {
     if secret.kept_by().is_some() && !view.is_live(secret.name()) {
         return Look::Internal(secret.name().to_owned()).into();
@@ -117,10 +117,11 @@ fn remove(view: &View, secret: &Stored) -> Halt {
     delete_secret(view, secret)
 }
 
-/// Right before the finalizer goes: a mint or binding that was under way may have landed since its
-/// name was looked at, and one read may have been of the server's past. So the names of the last
-/// two credentials are read once more, and that of the binding if there may be one. Where no record
-/// tells what there may be, a second live list must be empty.
+/// Reads once more right before the finalizer is removed.
+///
+/// A create request for a credential or binding may have taken effect since its name was read, and
+/// a single read may be stale. So the names of the last two credentials are read again, and that of
+/// the binding if there may be one. Without a complete record, a second live list must be empty.
 fn look_once_more(view: &View) -> Result<(), Halt> {
     let Some(record) = told(view) else { return view.require_last_list() };
     let uid = &view.claim().uid;
@@ -133,7 +134,8 @@ fn look_once_more(view: &View) -> Result<(), Halt> {
     }
 }
 
-/// A record's labels may have been taken off: then only its name finds it.
+/// Reads the record with this name. Its labels may have been removed, and then only its name finds
+/// it.
 fn find_record(view: &View, name: Option<RecordName>) -> Result<(), Halt> {
     let Some(name) = name else { return Ok(()) };
     if view.is_absent(name.as_str()) || view.own(name.as_str()).is_some() {
@@ -142,7 +144,7 @@ fn find_record(view: &View, name: Option<RecordName>) -> Result<(), Halt> {
     Err(Look::Internal(name.to_string()).into())
 }
 
-/// Name of the record that the status speaks of.
+/// Returns the name of the record for the bucket in the status.
 fn pinned_record(view: &View) -> Option<RecordName> {
     let status = &view.claim().status;
     let endpoint = Endpoint::parse(&status.backend.as_ref()?.endpoint).ok()?;
@@ -150,8 +152,9 @@ fn pinned_record(view: &View) -> Option<RecordName> {
     Some(RecordName::of(&endpoint, &bucket))
 }
 
-/// Name of the record that the spec asks for, which the status may not have come to speak of.
-/// Nothing waits for it: without the backend that gives the name there is none to look for.
+/// Returns the name of the record for the bucket in the spec, which may not have reached the status
+/// yet. A missing backend does not block the deletion: without the backend that determines the
+/// name, there is nothing to look for.
 fn wanted_record(view: &View) -> Result<Option<RecordName>, Halt> {
     let Ok(desired) = &view.claim().desired else { return Ok(None) };
     match view.backend(&desired.backend)? {
@@ -170,11 +173,15 @@ fn withdraw_public_access(view: &View) -> Result<(), Halt> {
     remove_by_name(view, AnonymousBinding::name(&view.claim().uid))
 }
 
-/// By UID, and by computed name for every generation from the lowest that the record tells of up to
-/// its own: no list shows one that lost its labels. Where no record tells, the last two that the
-/// status told, and that a record aimed at which an earlier life let go of, are read by name also
-/// where the record is gone, and again once the second list has put in doubt what was read before
-/// it: a read that did not find one may have been of the server's past.
+/// Deletes every credential, by UID and by computed name.
+///
+/// Names are checked for every generation from the lowest in the record to its current one, because
+/// a list does not show a credential that lost its labels.
+///
+/// Without a complete record, names also come from the generation in the status and from those of
+/// records that an earlier pass has released, together with the generation before each. They are
+/// read even if the record is gone, and again after the second list, because a read that found
+/// nothing may have been stale.
 fn revoke_credentials(view: &View) -> Result<(), Halt> {
     let mut kept = None;
     for credential in view.credentials() {
@@ -192,8 +199,8 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
     kept.map_or(Ok(()), |kept| Err(kept.into()))
 }
 
-/// Whether none of the claim's credentials is left, as this pass saw live; or an earlier one, and
-/// this one saw nothing else.
+/// True if no credential of the claim is left according to live reads of this pass, or of an
+/// earlier pass while this one saw nothing else.
 pub(super) fn are_revoked(view: &View) -> bool {
     let was_revoked =
         || view.status_before().conditions.iter().any(|condition| condition.reason == Reason::Revoked.to_string());
@@ -203,9 +210,11 @@ pub(super) fn are_revoked(view: &View) -> bool {
     }
 }
 
-/// Each record of the claim notes that the claim ends, which ends every access to its bucket,
-/// however many there are. With it, that the claim was bound: before the credentials go, which are
-/// the only other sign of it (spec §2).
+/// Notes in each record of the claim that the claim is ending. This ends every access to its
+/// bucket, however many there are.
+///
+/// The record also notes that the claim was bound. This happens before the credentials are deleted,
+/// which are the only other sign of it (spec §2).
 fn note_end(view: &View) -> Result<(), Halt> {
     let Some((current, stored)) = view.record() else { return Ok(()) };
     let bound = view.credentials().next().is_some();
@@ -216,7 +225,7 @@ fn note_end(view: &View) -> Result<(), Halt> {
         let ending = BucketRecord {
             ending: true,
             settled: record.settled || (is_current && settles),
-            // Whatever the policy is: it may be edited once the keys are gone.
+            // Independent of the policy, which may be edited once the keys are gone.
             adopted: record.adopted || (bound && moves::is_left(view, record, current)),
             ..consent::closed(record)
         };
@@ -233,8 +242,8 @@ fn note_end(view: &View) -> Result<(), Halt> {
     Err(rewrite(view, &settled, stored, Change::Settle))
 }
 
-/// The consumer Secret under the name that the spec gives and under the one that was bound, if this
-/// UID controls it.
+/// Deletes the consumer Secrets under the name in the spec and the name that was bound, if this
+/// claim's UID controls them.
 fn remove_consumer_secrets(view: &View) -> Result<(), Halt> {
     let names = [Some(&view.claim().consumer_secret), view.status_before().bound_secret_name.as_ref()];
     for name in names.into_iter().flatten() {
@@ -248,7 +257,7 @@ fn remove_record(view: &View) -> Result<(), Halt> {
     left.map_or(Ok(()), |secret| Err(remove(view, secret)))
 }
 
-/// Makes sure that there is no internal Secret of this name, whatever its labels say.
+/// Ensures that no internal Secret with this name exists, with or without labels.
 fn remove_by_name(view: &View, name: String) -> Result<(), Halt> {
     match view.own(&name) {
         Some(secret) => Err(remove(view, secret)),

@@ -1,13 +1,13 @@
-//! How a walk through the steps of a claim ends.
+//! Result types of a walk through the steps of a claim.
 
 use super::step::{Act, Look, Step};
 use super::stop::Stop;
 use super::walk;
 
-/// End of a walk that came through.
+/// End of a complete walk.
 pub(super) type Outcome = walk::Outcome<Stop>;
 
-/// Why a walk halts, be it for its next step.
+/// Reason that a walk halts, including the next step.
 pub(super) type Halt = walk::Halt<Step, Stop>;
 
 impl From<Look> for Halt {

@@ -1,4 +1,4 @@
-//! How a claim becomes the holder of a bucket: its record decides between claims (spec §3.2).
+//! Acquiring a bucket: the bucket record decides between claims (spec §3.2).
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::View;
 
-/// The step that makes a claim the holder of its bucket that has no record of it: a new one, or one
-/// whose record is lost. `latest` is its latest credential, if it has any.
+/// Returns the step that creates the record of a claim that has none: a new claim, or one that has
+/// lost its record. `latest` is its latest credential, if it has any.
 pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) -> Result<Act, Halt> {
     let earlier = EarlierLife::of(view, latest);
     let target = match earlier.bucket {
@@ -43,12 +43,13 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
         refuse_another_claims(view, &record)?;
         view.require_wanted_record(&record.name())?;
         record.generation = view.remade_generation();
-        // Whatever credentials it had, no note tells.
+        // No note says which credentials the claim had.
         record.lowest = None;
         record.handled_rotate_request.clone_from(&view.claim().rotate_request);
         let (request, told) = (&view.claim().revoke_request, &view.claim().status.handled_revoke_request);
         if request.is_some() && request != told {
-            // Whether it was handled the record told, which is lost: no leaked key is to live on.
+            // Only the lost record knew whether the request was handled. All keys are revoked, so
+            // that a leaked one does not survive.
             record.revoked_through = record.generation.saturating_sub(1);
             record.settled = view.was_bound();
         }
@@ -58,9 +59,12 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     Ok(Act::CreateRecord(Box::new(record)))
 }
 
-/// Of a record that is made again for the endpoint that its key notes: whether the bucket carries
-/// our tags, where its backend points to now. That may be another store. Its bucket of that name
-/// says nothing then, unless it is the claim's: the store was moved, and the record follows.
+/// True if the bucket of a recreated record carries our tags, at the current endpoint of its
+/// backend.
+///
+/// That endpoint may belong to another store than the one noted in the key. A bucket of the same
+/// name there proves nothing, unless it is the claim's: then the store has moved, and the record
+/// follows it.
 fn is_ours(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     let backend = view.usable_backend(&record.backend)?;
     let ours = carries_our_tags(view, &BucketRecord { endpoint: backend.endpoint.clone(), ..record.clone() })?;
@@ -72,8 +76,8 @@ fn is_ours(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     Err(Stop::new(BackendCause::Moved { backend, now, held_at }).into())
 }
 
-/// The halt whose step makes this claim the holder of one more bucket, or says why it can't be
-/// that.
+/// Halts with the step that makes this claim the holder of one more bucket, or with the reason that
+/// it can't be.
 pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     refuse_reserved(&record.bucket)?;
     if is_suspicious(view, &record)? {
@@ -85,8 +89,8 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     Err(Act::CreateRecord(Box::new(record)).into())
 }
 
-/// Before there is one more record of the claim, each that it has notes so: whoever reads one of
-/// them then knows that it does not tell everything.
+/// Notes in each existing record of the claim that there may be another one, before another one is
+/// created. A reader of one record then knows that it is not complete.
 pub(super) fn note_another(view: &View) -> Result<(), Halt> {
     match view.records().find(|(record, _)| !record.another) {
         Some((record, stored)) => {
@@ -96,7 +100,7 @@ pub(super) fn note_another(view: &View) -> Result<(), Halt> {
     }
 }
 
-/// A record that says nothing yet but whose the bucket is, and nothing of earlier credentials.
+/// Returns a record that names the bucket and its claim and has no history yet.
 pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecord {
     BucketRecord {
         claim: view.claim().at.clone(),
@@ -109,10 +113,11 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
         settled: false,
         generation,
         handled_rotate_request: None,
-        // What was asked for before there was a key ends none.
+        // A request made before the first key existed revokes nothing.
         handled_revoke_request: view.claim().revoke_request.clone(),
         revoked_through: 0,
-        // So that a claim which asks for public access from the first need not note it later.
+        // Set from the start, so that a claim with public access in its spec need not note it
+        // later.
         public: view.claim().desired.as_ref().is_ok_and(|desired| desired.anonymous.is_some()),
         another: false,
         lowest: None,
@@ -122,15 +127,15 @@ pub(super) fn blank(view: &View, target: Target, generation: u64) -> BucketRecor
     }
 }
 
-/// Halts unless a record may be made. `Ok(true)` = nobody holds the bucket, but somebody has
-/// credentials for it.
+/// Halts unless a record may be created. `Ok(true)` means that the bucket has no holder, but
+/// another claim has credentials for it.
 fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     refuse_shared(view, record)?;
     spelling::refuse(view, record)?;
     let suspicious = refuse_held(view, record)?;
     if !view.is_newborn() {
-        // The finalizer was there before this pass: a record may be too, and a cache is no proof
-        // that it is not.
+        // The finalizer existed before this pass, so a record may exist as well. A cache can't
+        // prove that it does not.
         view.require_live()?;
         view.require_list()?;
     }
@@ -138,8 +143,8 @@ fn is_suspicious(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     Ok(suspicious)
 }
 
-/// What an administrator shares is for accesses: a claim that held it would end them, by whatever
-/// backend of the store.
+/// Refuses a bucket that an administrator shares through any backend of the store. It is for
+/// accesses; a claim that holds it would end them.
 pub(super) fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match view.backend(&record.backend)? {
         BackendSeen::Present { shared, .. } if shared.contains(&record.bucket) => {
@@ -150,15 +155,16 @@ pub(super) fn refuse_shared(view: &View, record: &BucketRecord) -> Result<(), Ha
     }
 }
 
-/// SDKs send requests for such a bucket elsewhere, whatever the endpoint. A claim that has one
-/// already keeps it.
+/// Refuses a reserved name, because SDKs send requests for such a bucket elsewhere, even with a
+/// custom endpoint. A claim that has one already keeps it.
 fn refuse_reserved(bucket: &BucketName) -> Result<(), Halt> {
     let Some(ending) = bucket.reserved_ending() else { return Ok(()) };
     Err(Stop::new(ClaimCause::NameReserved { bucket: bucket.clone(), ending }).into())
 }
 
-/// What the cache says of another holder is enough to wait: the claim is woken when that one lets
-/// go. `Ok(true)` = nobody holds it, but somebody has credentials for it.
+/// Waits if the cache shows another holder. The claim is woken when that holder releases the
+/// bucket. `Ok(true)` means that the bucket has no holder, but another claim has credentials for
+/// it.
 fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     let bucket = record.bucket.clone();
     match view.holder_of(&Target::of(record))? {
@@ -173,12 +179,12 @@ fn refuse_held(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     }
 }
 
-/// What else than a record tells of an earlier life of this very claim: somebody deleted the record
-/// by hand, and it is made again (spec §3.2).
+/// Traces of an earlier record of this claim, which somebody deleted by hand and which is recreated
+/// (spec §3.2).
 struct EarlierLife {
-    /// There was a record.
+    /// True if there was a record.
     was_there: bool,
-    /// Name of the backend; where the bucket is, as a key notes it, or the status; and the bucket.
+    /// Name of the backend, endpoint as noted in a key or in the status, and bucket.
     bucket: Option<(String, Option<Endpoint>, BucketName)>,
 }
 
@@ -188,8 +194,7 @@ impl EarlierLife {
         let named =
             |secret: &Stored| Some((secret.text("backend")?.to_owned(), secret.text("bucket_name")?.to_owned()));
         let backend = status.backend.as_ref().map(|backend| backend.name.clone());
-        // A claim that never got its bucket has nothing to be taken up again: the adoption policy
-        // decides.
+        // A claim that never got its bucket has nothing to resume: the adoption policy decides.
         let pinned = backend.zip(status.bucket_name.clone()).filter(|_| status.bucket_origin.is_some());
         let of_key = credential.and_then(|secret| Some((named(secret)?, secret.endpoint())));
         let held_at = || Endpoint::parse(&status.backend.as_ref()?.endpoint).ok();

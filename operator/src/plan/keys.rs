@@ -1,10 +1,9 @@
-//! The keys of a claim that holds its bucket, and what is opened by them (spec §3.3): credential →
-//! consumer Secret → anonymous binding → rotation.
+//! Keys of a claim that holds its bucket, and the objects that publish them (spec §3.3): credential
+//! → consumer Secret → anonymous binding → rotation.
 //!
-//! One patch of the record raises the generation aimed at. From there on everything is level-based:
-//! the consumer Secret holds the current key; every lower generation is stamped with `expires-at`;
-//! what has expired is deleted. So nothing has to be remembered of a rotation under way but what
-//! the Secrets say.
+//! One patch of the record bumps the generation. The rest is level-based: the consumer Secret has
+//! the current key, every lower generation gets an `expires-at` annotation, and expired keys are
+//! deleted. No state of a rotation is kept outside the Secrets.
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -25,8 +24,8 @@ use super::stop::{Stop, together};
 use super::view::View;
 use super::{consumer, place, public, setback};
 
-/// Makes sure that the key aimed at is there, published, unless the consumer Secret holds a later
-/// one (`setback`), and public access as the spec has it; then sees to rotation.
+/// Ensures that the current key exists and is published, unless the consumer Secret has a later one
+/// (`setback`), and that public access matches the spec. Then handles rotation.
 pub(super) fn walk(
     view: &View,
     desired: &Desired,
@@ -50,7 +49,7 @@ pub(super) fn walk(
     Ok(Outcome { impaired: together([place, lower.impaired, public]), wake: lower.wake.into_iter().chain(next).min() })
 }
 
-/// The key of the record's generation, brought up to date.
+/// Returns the current key, after repairing its Secret.
 fn ensure_credential(
     view: &View,
     desired: &Desired,
@@ -66,13 +65,13 @@ fn ensure_credential(
 }
 
 /// True if every consumer Secret of the claim was observed with the current key. The pass that
-/// wrote it doesn't count: a later one has to see it, and the overlap counts from there.
+/// wrote it does not count: a later pass has to observe it, and the overlap starts there.
 fn is_published(view: &View, record: &BucketRecord) -> bool {
     let id = AccessKeyId::of(&record.uid, record.generation);
     !view.is_consumer_written() && view.own_consumers().all(|secret| secret.published_key() == Some(id.as_str()))
 }
 
-/// The Secret of a lower key as it should be; `None` = this is the current one.
+/// Returns the wanted Secret of a lower key, or `None` for the current key.
 fn lower_key(
     view: &View,
     desired: &Desired,
@@ -86,7 +85,7 @@ fn lower_key(
         None => return Err(Stop::new(SecretCause::NotACredential { secret: key.name().to_owned() }).into()),
     };
     if view.is_revoked(key) {
-        // It was deleted before, and is there only where somebody's finalizer keeps it.
+        // It was deleted before, and exists only because a finalizer keeps it.
         return Err(delete_secret(view, key));
     }
     let opened = BucketRecord { generation, ..opens(view, key, record) };
@@ -95,9 +94,11 @@ fn lower_key(
     Ok(Some(content))
 }
 
-/// The record of the bucket that a credential is for: after a move the one that the claim left
-/// (spec §3.7). If that is lost the credential itself says which; what it says is believed only of
-/// one on its way out.
+/// Returns the record of the bucket that a credential opens. After a move this is the bucket that
+/// the claim left (spec §3.7).
+///
+/// If that record is lost, the credential's own fields are used. They are trusted only for a
+/// credential that is being retired.
 fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     let known = view.records().map(|(record, _)| record).find(|record| secret.opens(record));
     if let Some(known) = known {
@@ -105,7 +106,7 @@ fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     }
     let bucket = secret.text("bucket_name").and_then(|name| BucketName::parse(name).ok());
     match (secret.text("backend"), bucket) {
-        // One of the bucket that the claim has, at an endpoint that the record has left.
+        // A credential for the claim's bucket, at an endpoint that the record no longer has.
         _ if secret.names_bucket_of(current) => current.clone(),
         (Some(backend), Some(bucket)) => {
             let endpoint = secret.endpoint().unwrap_or_else(|| current.endpoint.clone());
@@ -115,7 +116,7 @@ fn opens(view: &View, secret: &Stored, current: &BucketRecord) -> BucketRecord {
     }
 }
 
-/// Starts a rotation that is due. `Ok` = when one will be due.
+/// Starts a rotation that is due. Otherwise returns the time at which one becomes due.
 fn rotate(
     view: &View,
     desired: &Desired,
@@ -128,21 +129,23 @@ fn rotate(
     if let Due::Later(due) = rotation_due(view, record, desired.rotation, is_requested, has_lower, now)? {
         return Ok(due);
     }
-    // Two keys at most: what the cache does not show may live all the same.
+    // At most two keys: a key that the cache does not show may still exist.
     let noted = without_lower(view, record, stored)?;
     Err(bump_generation(view, &noted, stored, Trigger::Interval))
 }
 
-/// Of a record that does not tell how many of its credentials are gone, so many names are looked at
-/// before it is noted that they are free.
+/// Number of credential names to read before the result is noted in a record that does not say how
+/// many of its credentials are gone.
 const STRETCH: u64 = 1000;
 
-/// The record as it is once it notes that every credential below its own is gone, each of which was
-/// looked for by its name: from where the last note ends, so that there are few. Of a record that
-/// an older version made there may be very many; how far it came is noted.
+/// Returns the record with the note that every lower credential is gone, after reading each of
+/// their names.
 ///
-/// A mint of a lower generation that got no answer has landed long since, if it does: the
-/// credential aimed at was made after it, a minute ago at the least.
+/// Reading starts where the last note ends, so there are usually few names. There may be very many
+/// for a record from an older version; progress is noted in between.
+///
+/// An unanswered create request of a lower generation can't take effect any more: the current
+/// credential was created after it, at least a minute ago.
 fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<BucketRecord, Halt> {
     if !record.tells_all() {
         view.require_list()?;
@@ -160,8 +163,8 @@ fn without_lower(view: &View, record: &BucketRecord, stored: &Stored) -> Result<
     }
 }
 
-/// A record that an older version made, completed by what a live list shows: from then on it tells
-/// what there may be.
+/// Completes a record from an older version with the result of a live list. From then on its notes
+/// account for everything that may exist.
 fn complete(view: &View, record: &BucketRecord) -> BucketRecord {
     if record.lowest.is_some() {
         return record.clone();

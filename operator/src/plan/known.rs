@@ -1,28 +1,28 @@
-//! What a pass knows of Secrets, one fact for each name, with the step since which it is known.
+//! Knowledge of a pass about Secrets: one fact for each name, with the step that found it.
 //!
-//! A cache is never proof of absence or of life (spec §3). So what a cache doesn't hold is unknown
-//! here, and only the answer to a live question makes it absent.
+//! A cache never proves that a Secret exists or is absent (spec §3). A Secret that the cache lacks
+//! is unknown here; only the answer to a live query makes it absent.
 //!
-//! A late answer ends that proof. What was absent of internal Secrets is read again: a deletion,
-//! and the aim at another generation, go by it alone. What was absent of consumer Secrets is not:
-//! a POST finds out that the name is taken, and one that was made meanwhile goes with its claim,
-//! which controls it.
+//! A late answer ends that proof. Absent internal Secrets are read again, because a deletion and a
+//! bump of the generation rely on their absence alone. Absent consumer Secrets are not: a POST
+//! finds out that the name is taken, and a Secret created meanwhile is garbage-collected with its
+//! claim, which controls it.
 
 use super::secret::Stored;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is known of the Secret of one name.
+/// Knowledge about the Secret of one name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Knowledge<'a> {
-    /// Nothing.
+    /// Nothing is known.
     Unknown,
-    /// A POST found the name taken: it must be read live.
+    /// A POST found the name taken. The Secret must be read live.
     Taken,
-    /// There is none: a live read found none, or this pass deleted it. No proof once a late answer
-    /// came: ask `is_absent`.
+    /// A live read found no Secret, or this pass deleted it. This is no proof after a late answer;
+    /// use `is_absent` for that.
     Absent,
-    /// There it is.
+    /// The Secret exists.
     Present(&'a Stored),
 }
 
@@ -30,7 +30,7 @@ pub(super) enum Knowledge<'a> {
 #[derive(Clone)]
 struct Fact {
     state: State,
-    /// The step of the pass that showed it; 0 = the caches.
+    /// The step of the pass that found it. 0 for the caches.
     since: u32,
 }
 
@@ -38,32 +38,32 @@ struct Fact {
 enum State {
     Present(Stored),
     Absent,
-    /// Two live reads did not find it.
+    /// Two live reads found no Secret.
     AbsentTwice,
-    /// This pass deleted it.
+    /// This pass deleted the Secret.
     Deleted,
     Taken,
 }
 
-/// What is known of the Secrets of one namespace.
+/// Knowledge about the Secrets of one namespace.
 #[derive(Clone, Default)]
 pub(super) struct Secrets {
     facts: BTreeMap<String, Fact>,
-    /// What was learnt up to this step is no longer live: a late answer came after it.
+    /// Facts up to this step are no longer live, because a late answer came after it.
     aged: u32,
-    /// What was learnt up to this step another operator may have changed: a slow answer came after
-    /// it.
+    /// Facts up to this step may have been changed by another operator, because a slow answer came
+    /// after it.
     doubted: u32,
 }
 
 impl Secrets {
-    /// What the caches hold.
+    /// Creates the knowledge from the caches.
     pub(super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
         let fact = |secret: Stored| (secret.name().to_owned(), Fact { state: State::Present(secret), since: 0 });
         Self { facts: secrets.into_iter().map(fact).collect(), aged: 0, doubted: 0 }
     }
 
-    /// What is known of a name.
+    /// Returns what is known about a name.
     pub(super) fn get(&self, name: &str) -> Knowledge<'_> {
         match self.facts.get(name).map(|fact| &fact.state) {
             None => Knowledge::Unknown,
@@ -73,65 +73,64 @@ impl Secrets {
         }
     }
 
-    /// The Secret of this name, be it from a cache.
+    /// Returns the Secret of this name, possibly cached.
     pub(super) fn present(&self, name: &str) -> Option<&Stored> {
         self.facts.get(name).and_then(Fact::present)
     }
 
-    /// Those that are there, by name, be it from a cache.
+    /// Returns all known Secrets by name, possibly cached.
     pub(super) fn all(&self) -> impl Iterator<Item = &Stored> {
         self.facts.values().filter_map(Fact::present)
     }
 
-    /// Every name of which anything is known.
+    /// Returns every name that something is known about.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.facts.keys().map(String::as_str)
     }
 
-    /// Names that must be read live.
+    /// Returns the names that must be read live.
     pub(super) fn all_taken(&self) -> impl Iterator<Item = &str> {
         self.facts.iter().filter(|(_, fact)| matches!(fact.state, State::Taken)).map(|(name, _)| name.as_str())
     }
 
-    /// Whether a cache shows it, and no answer of this pass.
+    /// True if a cache shows the Secret, and no answer of this pass does.
     pub(super) fn is_cached(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since == 0)
     }
 
-    /// Whether this pass wrote it or read it live, and it is there.
+    /// True if the Secret exists and this pass wrote it or read it live.
     pub(super) fn is_live(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since > self.aged && fact.present().is_some())
     }
 
-    /// Whether this pass saw live that there is none, or deleted it.
+    /// True if this pass read live that the Secret does not exist, or deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.is_absent() && fact.since > self.aged)
     }
 
-    /// Whether a live read since this step found none.
+    /// True if a live read after this step found no Secret.
     pub(super) fn is_absent_since(&self, name: &str, step: u32) -> bool {
         self.is_absent(name) && self.facts.get(name).is_some_and(|fact| fact.since > step)
     }
 
-    /// Whether two live reads of this pass found none, or this pass deleted it and a read since
-    /// found none.
+    /// True if two live reads of this pass found no Secret, or this pass deleted it.
     pub(super) fn is_absent_twice(&self, name: &str) -> bool {
         let is_twice = |fact: &Fact| matches!(fact.state, State::AbsentTwice | State::Deleted);
         self.is_absent(name) && self.facts.get(name).is_some_and(is_twice)
     }
 
-    /// Whether this pass wrote it or read it live since the last answer that took long.
+    /// True if this pass wrote the Secret or read it live after the last slow or late answer.
     pub(super) fn is_current(&self, name: &str) -> bool {
         let since = self.aged.max(self.doubted);
         self.facts.get(name).is_some_and(|fact| fact.since > since && fact.present().is_some())
     }
 
-    /// Takes in that it is there.
+    /// Records that the Secret exists.
     pub(super) fn found(&mut self, secret: Stored, step: u32) {
         self.facts.insert(secret.name().to_owned(), Fact { state: State::Present(secret), since: step });
     }
 
-    /// Takes in that a live read found none. Of one that this pass deleted, that stays known.
+    /// Records that a live read found no Secret. A deletion by this pass remains recorded.
     pub(super) fn missed(&mut self, name: &str, step: u32) {
         let state = match self.facts.get(name).map(|fact| &fact.state) {
             Some(State::Deleted) => State::Deleted,
@@ -141,39 +140,40 @@ impl Secrets {
         self.facts.insert(name.to_owned(), Fact { state, since: step });
     }
 
-    /// Takes in that this pass deleted it.
+    /// Records that this pass deleted the Secret.
     pub(super) fn deleted(&mut self, name: &str, step: u32) {
         self.facts.insert(name.to_owned(), Fact { state: State::Deleted, since: step });
     }
 
-    /// Takes in that a POST found the name taken.
+    /// Records that a POST found the name taken.
     pub(super) fn taken(&mut self, name: &str, step: u32) {
         self.facts.insert(name.to_owned(), Fact { state: State::Taken, since: step });
     }
 
-    /// What a list doesn't show is unknown: labels may have been taken off.
+    /// Forgets all present Secrets before a list is recorded. A Secret that the list does not show
+    /// is unknown, because its labels may have been removed.
     pub(super) fn forget_present(&mut self) {
         self.facts.retain(|_, fact| fact.present().is_none());
     }
 
-    /// What one read did not show is unknown again, where `matters`; unless this pass deleted it.
+    /// Forgets the result of single reads that found no Secret, for names where `matters` is true.
+    /// Keeps deletions by this pass.
     pub(super) fn forget_absent(&mut self, matters: impl Fn(&str) -> bool) {
         let is_of_one_read = |fact: &Fact| fact.is_absent() && !matches!(fact.state, State::Deleted);
         self.facts.retain(|name, fact| !is_of_one_read(fact) || !matters(name));
     }
 
-    /// What was learnt up to this step is of the past: it counts as what a cache shows.
+    /// Marks everything up to this step as outdated: it counts as cached.
     pub(super) fn age(&mut self, step: u32) {
         self.aged = step;
     }
 
-    /// What was learnt up to this step may be otherwise by now: who goes by a record reads it
-    /// again.
+    /// Marks everything up to this step as in doubt: a record is read again before it is relied on.
     pub(super) fn doubt(&mut self, step: u32) {
         self.doubted = step;
     }
 
-    /// All that is known, in a few bytes.
+    /// Returns a compact summary of all that is known.
     pub(super) fn fingerprint(&self) -> String {
         let fact = |(name, fact): (&String, &Fact)| {
             let version = |secret: &Stored| secret.reference().id.resource_version;
@@ -282,7 +282,7 @@ mod tests {
         assert!(secrets.is_live("a"));
     }
 
-    /// A model checker takes two passes with one fingerprint for one.
+    /// A model checker treats two passes with the same fingerprint as one.
     #[test]
     fn the_fingerprint_tells_what_still_counts_and_not_since_when() {
         let known = |step: u32, aged: u32| {

@@ -1,4 +1,4 @@
-//! The message of a condition: what stands in a claim's way, in words.
+//! Messages of conditions, made from causes.
 
 use std::fmt;
 
@@ -71,13 +71,15 @@ impl fmt::Display for BackendCause {
     }
 }
 
-/// How the operator of an installation is changed: what both are told by.
+/// Writes the message about a backend that another operator serves, for claims and for deletions.
+/// It names the annotation that decides.
 fn anothers(f: &mut fmt::Formatter<'_>, backend: &str, operator: Option<&ServedBy>) -> fmt::Result {
     let operator = operator.map_or("nobody", ServedBy::as_str);
     write!(f, "S3Backend {backend} is served by another operator ({operator}, see its annotation {SERVED_BY})")
 }
 
-/// Tenants of one namespace don't learn who is in another.
+/// Describes another claim without its name if it is in another namespace, so that tenants don't
+/// learn about each other.
 fn whose(claim: &ClaimRef, namespace: &str) -> String {
     if claim.namespace == namespace {
         format!("claim {}", claim.name)
@@ -198,8 +200,8 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// How a claim that can't be deleted is let go. Both in one patch: forceDelete without Delete is
-/// refused.
+/// Instruction for releasing a claim that can't be deleted. Both fields go in one patch, because
+/// forceDelete without Delete is refused.
 const WAY_OUT: &str =
     "to let the claim go and keep the bucket, set forceDelete: false and deletionPolicy: Retain in one patch";
 

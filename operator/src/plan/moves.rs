@@ -1,10 +1,10 @@
-//! From one bucket to another: `backendRef` edited, a backend's endpoint edited (spec §3.7, §3.2).
+//! Moves between buckets after `backendRef` was edited, or after a backend's endpoint was edited
+//! (spec §3.7, §3.2).
 //!
-//! A move goes by records. The one of the new bucket is held beside the one that the claim is bound
-//! by, and aims at a later generation; with the first credential of that generation the claim is
-//! bound by it, and everything else follows as in a rotation. The record that was left stays until
-//! the last key to its bucket is gone, so that nobody else takes that bucket while an old key
-//! reaches it.
+//! A move is made of records. The record of the new bucket is created beside the one that the claim
+//! is bound by, with a later generation. The first credential of that generation binds the claim to
+//! the new bucket, and the rest follows as in a rotation. The record of the old bucket stays until
+//! the last key to it is gone, so that no other claim gets that bucket while an old key opens it.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -27,8 +27,8 @@ use super::target::Target;
 use super::view::{StoredRecord, View, names_claim_uid};
 use super::walk::tolerate;
 
-/// For a claim that was never bound: makes sure that it holds the bucket that spec and template ask
-/// for now, and no other. One that was made already under an earlier template stays.
+/// Ensures that a claim that was never bound holds the bucket that spec and template name now, and
+/// no other. A bucket that was created under an earlier template stays.
 pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let (at, to) = (Target::of(record), view.wanted(desired)?);
     let same_store = at.backend == to.backend && at.endpoint == to.endpoint;
@@ -46,7 +46,7 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
     match view.records().find(|(_, other)| other.name() != kept.as_str()) {
         Some((left, left_in)) => match view.unanswered() {
-            // A create without an answer may still land (spec §3.2).
+            // An unanswered CreateBucket may still take effect (spec §3.2).
             Some(time) => Err(Halt::Wait(time)),
             None => let_go(view, left, left_in, public::opening(view, left)),
         },
@@ -54,8 +54,8 @@ pub(super) fn choose(view: &View, desired: &Desired, record: &BucketRecord, stor
     }
 }
 
-/// For a bound claim whose `backendRef` was changed: holds the new bucket, makes it, and mints its
-/// first credential. Whatever stops that leaves the claim bound as it is.
+/// Moves a bound claim whose `backendRef` was edited: acquires the new bucket, creates it, and
+/// creates its first credential. A stop on the way leaves the claim bound as it is.
 pub(super) fn walk(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     advance(view, desired, from, stored).map_err(|halt| match halt {
         Halt::Stop(stop) => stop.about(Concern::Ready).into(),
@@ -70,18 +70,18 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
     }
     let Some((held, held_in)) = view.record_named(&to.record()) else {
         let blank = blank(view, to, view.next_generation());
-        // The numbers are the claim's, whichever bucket a key is for.
+        // Generations are numbered per claim, whichever bucket a key is for.
         return hold(view, handing_on(from, BucketRecord { lowest: from.lowest, ..blank }));
     };
     if has_other_key(view, from) {
-        // While it waits its record may come to be alone: the key of its number must not be one to
-        // the other bucket then.
+        // The record may become the only one while it waits. By then the key of its generation must
+        // not be one to the other bucket.
         let may_be_mistaken = view.credential(held.generation).is_some() && !view.is_bound_by(held);
         let wait = || wait_for_expiry(&to).into();
         return Err(if may_be_mistaken { raise(view, from, held, held_in) } else { wait() });
     }
     if held.backend != to.backend {
-        // Left by an earlier move, under another name of the same store.
+        // The record was left by an earlier move, under another backend of the same store.
         let renamed = BucketRecord { backend: to.backend, ..held.clone() };
         return Err(rewrite(view, &renamed, held_in, Change::Follow));
     }
@@ -89,7 +89,8 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
     mint(view, desired, from, held, held_in)
 }
 
-/// The first credential for the new bucket, unless a live list shows a key besides the current one.
+/// Creates the first credential for the new bucket, unless a live list shows a key besides the
+/// current one.
 fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     view.require_live()?;
     view.require_list()?;
@@ -110,13 +111,13 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     Err(raise(view, from, to, stored))
 }
 
-/// Whether a rotation meanwhile aimed higher than the record of the new bucket, or took a request
-/// as handled.
+/// True if a rotation has meanwhile reached the generation of the new bucket's record, or has
+/// handled a request that it does not know.
 fn is_overtaken(from: &BucketRecord, to: &BucketRecord) -> bool {
     to.generation <= from.generation || handing_on(from, to.clone()) != *to
 }
 
-/// The record of another bucket, which knows what the claim's requests have come to.
+/// Returns the record of another bucket with the handled requests of the claim.
 fn handing_on(from: &BucketRecord, to: BucketRecord) -> BucketRecord {
     BucketRecord {
         handled_rotate_request: from.handled_rotate_request.clone().or(to.handled_rotate_request),
@@ -126,13 +127,13 @@ fn handing_on(from: &BucketRecord, to: BucketRecord) -> BucketRecord {
     }
 }
 
-/// Has the record of the new bucket aim above all that was aimed at.
+/// Bumps the record of the new bucket above every known generation.
 fn raise(view: &View, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -> Halt {
     let raised = BucketRecord { generation: view.next_generation(), ..handing_on(from, to.clone()) };
     rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move))
 }
 
-/// Whether there is a key besides the current one. Two live at most.
+/// True if a key besides the current one exists. At most two may exist at once.
 fn has_other_key(view: &View, current: &BucketRecord) -> bool {
     let current = AccessKeyId::of(&current.uid, current.generation).secret_name();
     view.credentials().any(|secret| secret.name() != current)
@@ -142,9 +143,10 @@ fn wait_for_expiry(to: &Target) -> Stop {
     Stop::new(BackendCause::MoveWaits { to: to.clone() })
 }
 
-/// Two backends with one endpoint: the bucket is the same and nothing has to be moved. The record
-/// names the new backend, if that one sees the bucket as the other does; what names the backend in
-/// the other Secrets is repaired.
+/// Handles two backends with the same endpoint: the bucket is the same, and no data has to move.
+///
+/// The record is changed to name the new backend, if that one sees the same bucket. The other
+/// Secrets that name the backend are repaired afterwards.
 fn rename(view: &View, record: &BucketRecord, stored: &Stored, to: &Target) -> Result<(), Halt> {
     match view.look_at(to)? {
         BucketSeen::Present(Some(tags)) if !record.adopted && !names_claim_uid(tags, record) => {
@@ -158,9 +160,9 @@ fn rename(view: &View, record: &BucketRecord, stored: &Stored, to: &Target) -> R
     }
 }
 
-/// The backend of a bound claim points to another endpoint: if the bucket is there, tagged as this
-/// claim's, the record is made again for it and aims at the same generation; the keys go on
-/// working.
+/// Follows the backend of a bound claim to its new endpoint. If the bucket exists there with this
+/// claim's tags, the record is recreated for that endpoint with the same generation, and the keys
+/// keep working.
 pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backend: &Backend) -> Result<(), Halt> {
     let there = Target { endpoint: backend.endpoint.clone(), ..Target::of(record) };
     bucket::check(view, record, there.clone())?;
@@ -175,8 +177,8 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
         return Err(Stop::new(BackendCause::Moved { backend: backend.name.clone(), now, held_at }).into());
     }
     let Some((made, made_in)) = view.record_named(&there.record()) else {
-        // It notes that the claim is bound, which the key may tell no more by the time it is all
-        // that there is.
+        // The new record notes that the claim is bound, because the key may be lost by the time
+        // this record is the only trace.
         return hold(view, BucketRecord { endpoint: there.endpoint, absence: false, settled: true, ..record.clone() });
     };
     let taken_over = BucketRecord {
@@ -198,8 +200,8 @@ pub(super) fn follow(view: &View, record: &BucketRecord, stored: &Stored, backen
     }
 }
 
-/// The record of a bucket that the claim has left, to which there is still a key, notes that the
-/// bucket is to be left alone, whatever becomes of the claim. Before anything that may stop a pass.
+/// Notes in the record of a bucket that the claim left, while a key to it exists, that the bucket
+/// must be kept even if the claim is deleted. Done before anything that may stop a pass.
 pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt> {
     match view.records().find(|(record, _)| !record.adopted && is_left(view, record, current)) {
         Some((record, stored)) => {
@@ -209,24 +211,25 @@ pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt>
     }
 }
 
-/// Whether the claim has left the bucket of this record, to which there is still a key.
+/// True if the claim has left the bucket of this record and a key to it still exists.
 pub(super) fn is_left(view: &View, record: &BucketRecord, current: &BucketRecord) -> bool {
     let is_other = !record.is_of_bucket_of(current) && !is_followed(record, current);
     is_other && view.keys_to(record).next().is_some()
 }
 
-/// Records beside the one that the claim is bound by.
+/// Returns the records besides the one that the claim is bound by.
 fn others<'a>(view: &'a View, current: &BucketRecord) -> impl Iterator<Item = &'a StoredRecord> {
     view.records().filter(|(record, _)| !record.is_of_bucket_of(current))
 }
 
-/// After its backend's endpoint was edited: the keys to it are those to the current one.
+/// True if the record is for an earlier endpoint of the same backend, whose keys are those of the
+/// current record.
 fn is_followed(record: &BucketRecord, current: &BucketRecord) -> bool {
     record.backend == current.backend && record.bucket == current.bucket
 }
 
-/// Lets go of records that the claim is no longer bound by and doesn't want. One whose bucket still
-/// has a key waits for it to go.
+/// Removes records that the claim is no longer bound by and does not want. A record whose bucket
+/// still has a key waits until the key is gone.
 pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now: Timestamp) -> Result<Outcome, Halt> {
     let pending = |other: &BucketRecord| {
         desired.backend != current.backend
@@ -234,8 +237,8 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
     };
     let mut outcome = Outcome::default();
     for (record, stored) in others(view, current) {
-        // What opens a bucket that the claim keeps stays: keys and public access are those of its
-        // current record.
+        // Keys and public access of a bucket that the claim keeps belong to the current record and
+        // stay.
         let followed = is_followed(record, current);
         let has_key = !followed && view.keys_to(record).next().is_some();
         if has_key || pending(record) {
@@ -254,8 +257,8 @@ pub(super) fn leave(view: &View, desired: &Desired, current: &BucketRecord, now:
     Ok(outcome)
 }
 
-/// A live list has shown that there is no key to its bucket. Nor may the public get to it (`open`),
-/// which what stops the way to the next bucket would leave as it is.
+/// Removes a record, once a live list has shown that no key to its bucket exists. Public access
+/// (`open`) is removed first, because a stop on the way to the next bucket would leave it in place.
 fn let_go(view: &View, record: &BucketRecord, stored: &Stored, open: Option<&Stored>) -> Result<(), Halt> {
     view.require_live()?;
     view.require_list()?;

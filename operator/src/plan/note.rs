@@ -1,8 +1,8 @@
-//! The note of another operator on a claim or an access, and when it counts (spec §1).
+//! The annotation of another operator on a claim or an access, and its effect (spec §1).
 //!
-//! Whoever may write an object may write the note on it. So it keeps no key alive: where this
-//! operator has Secrets of the object the note is overruled, unless the administrator of the
-//! S3Backends has noted another operator on these as well.
+//! Every user with write access to an object can set the annotation, so it must not keep a key
+//! alive. If this operator has Secrets of the object, the annotation is overruled, unless the
+//! administrator of the S3Backends has annotated these with another operator as well.
 
 use std::collections::BTreeSet;
 
@@ -13,23 +13,24 @@ use super::halt::Halt;
 use super::step::Act;
 use super::view::View;
 
-/// Verdict about the note on an object.
+/// Verdict about the annotation of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     /// It names no other operator.
     Ours,
-    /// It names this other operator, and is overruled: the object is served, and tells of it.
+    /// It names this other operator and is overruled. The object is served, and its status says so.
     Overruled(ServedBy),
-    /// Another operator took over object and S3Backends. Keys of this one still end as asked; all
-    /// else, the status included, is the other's to write.
+    /// Another operator took over the object and its S3Backends. This operator still revokes its
+    /// keys on request; the other operator writes everything else, including the status.
     HandedOver,
-    /// It names this other operator, and this one has no Secret of the object.
+    /// It names this other operator, and this operator has no Secret of the object.
     Anothers(ServedBy),
 }
 
 impl Note {
-    /// Judges the note of another operator. `owns`: this one has Secrets of the object;
-    /// `handed_over`: another operator is noted on every S3Backend that these name.
+    /// Judges the annotation of another operator. `owns` is true if this operator has Secrets of
+    /// the object, `handed_over` if another operator is annotated on every S3Backend that these
+    /// name.
     pub(super) fn anothers(operator: &ServedBy, owns: bool, handed_over: bool) -> Self {
         match (owns, handed_over) {
             (false, _) => Self::Anothers(operator.clone()),
@@ -38,11 +39,11 @@ impl Note {
         }
     }
 
-    /// Judges the note on a claim.
+    /// Judges the annotation of a claim.
     pub(super) fn of_claim(view: &View) -> Result<Self, Halt> {
         let Some(operator) = view.served_by_another() else { return Ok(Self::Ours) };
         let own = view.all_own().map(|secret| secret.text("backend"));
-        // The record goes before the finalizer does.
+        // The record is deleted before the finalizer is removed.
         let let_go = view.let_go().iter().map(|let_go| Some(let_go.record.backend.as_str()));
         let backends: BTreeSet<Option<&str>> = own.chain(let_go).collect();
         let mut handed_over = true;
@@ -63,8 +64,9 @@ fn is_anothers(view: &View, seen: &BackendSeen) -> bool {
     }
 }
 
-/// Makes sure that this operator is noted on a claim that is deleted, before the Secrets go by
-/// which another's note is overruled: else nobody would take the finalizer off after a crash.
+/// Restores this operator's annotation on a claim that is being deleted, before the Secrets that
+/// overrule another's annotation are deleted. Otherwise no operator would remove the finalizer
+/// after a crash.
 pub(super) fn take_back(view: &View) -> Result<(), Halt> {
     if view.served_by_another().is_some() {
         return Err(Act::AddFinalizer(view.claim().id.clone()).into());

@@ -1,18 +1,18 @@
-//! What keeps a claim from being Ready, for whoever asks why.
+//! Explanation of why a claim is not Ready, for the `why` command.
 
 use crate::api::Reason;
 
 use super::remedy::remedies;
 use super::stop::Stop;
 
-/// What keeps a claim from being Ready, and what would change it.
+/// Reason that a claim is not Ready, with its remedies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// Reason of `Ready=False`.
     pub reason: Reason,
     /// Message of the condition.
     pub message: String,
-    /// What would change it: each by itself, in words that complete "it goes on when …".
+    /// Remedies. Each is sufficient by itself and completes the sentence "it goes on when …".
     pub remedies: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Whose bucket is it, going by its tags and by credentials for it (spec §3.2).
+//! Ownership of a bucket, derived from its tags and from credentials for it (spec §3.2).
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
 
-/// Whom a bucket's tags name.
+/// Claim that the tags of a bucket name.
 pub(super) enum BucketTags {
-    /// This installation, namespace and claim name, in whatever life of it.
+    /// This installation, namespace and claim name, with any UID.
     ThisClaim,
-    /// A claim, but not this one.
+    /// Another claim.
     AnotherClaim,
     /// No claim.
     Nobody,
@@ -33,12 +33,13 @@ impl BucketTags {
     }
 }
 
-/// The bucket is there, and is not taken over.
+/// Returns the stop for an existing bucket that is not taken over.
 pub(super) fn exists(record: &BucketRecord, why: NotTaken) -> Stop {
     Stop::new(BucketCause::Exists { bucket: record.bucket.clone(), why })
 }
 
-/// For a record that is made again: whether tags read in this pass carry this UID.
+/// True if the tags that this pass has read carry the UID of the claim. Used when a record is
+/// recreated.
 pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     match view.look_at(&Target::of(record))? {
         BucketSeen::Present(Some(tags)) => Ok(names_claim_uid(tags, record)),
@@ -46,8 +47,8 @@ pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<boo
     }
 }
 
-/// A record is not made again for a bucket whose tags name another claim: the status that speaks of
-/// it may be old.
+/// Refuses to recreate a record for a bucket whose tags name another claim, because the status that
+/// names the bucket may be outdated.
 pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match view.last_look() {
         Some(BucketSeen::Present(Some(tags)))
@@ -59,8 +60,10 @@ pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Resul
     }
 }
 
-/// Before a bucket is taken over on the strength of a record that may have been another's until
-/// somebody deleted it: a live list must show no credential of another claim for it (spec §3.2).
+/// Requires that a live list shows no credential of another claim for the bucket (spec §3.2).
+///
+/// Checked before a bucket is adopted: the bucket may have belonged to another claim until somebody
+/// deleted its record.
 pub(super) fn refuse_others_credentials(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     if !view.has_others_credentials(&Target::of(record))? {
         return Ok(());

@@ -1,7 +1,7 @@
-//! The difference between a Secret that is there and the one that should be, as a JSON patch.
+//! JSON patches of Secrets: the difference between the stored and the wanted Secret.
 //!
-//! The patch tests the UID, pins the resourceVersion and touches our keys alone: labels,
-//! annotations and data of others survive (spec §2).
+//! The patch tests the UID, pins the resourceVersion and changes only our keys. Labels, annotations
+//! and data of others are preserved (spec §2).
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,73 +15,73 @@ use crate::api::{ObjectId, SecretContent, Written, digest, wire};
 
 use super::secret::SecretRef;
 
-/// A patch of a Secret of ours. Prints without values.
+/// A patch of a Secret of ours. Its `Debug` output contains no values.
 #[derive(Clone, PartialEq)]
 pub struct SecretPatch {
-    /// The Secret, in the version that the patch was made for.
+    /// The Secret, in the version that the patch was computed from.
     pub target: SecretRef,
-    /// What the patch is for.
+    /// Purpose of the patch.
     pub change: Change,
     operations: Vec<Value>,
 }
 
-/// What a patch is for.
+/// Purpose of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The record notes that the bucket was seen absent.
     NoteAbsence,
-    /// The record takes that back: somebody else has made the bucket.
+    /// The record removes that note again: somebody else created the bucket.
     ForgetAbsence,
-    /// The record notes that the bucket is taken over.
+    /// The record notes that the bucket is adopted.
     Adopt,
-    /// The record notes that the claim was bound, before what tells of that goes.
+    /// The record notes that the claim was bound, before the other traces of that are deleted.
     Settle,
-    /// The record aims at the next credential generation.
+    /// The record bumps the credential generation.
     RaiseGeneration(Trigger),
     /// The record notes that there may be an anonymous binding.
     NotePublic,
-    /// The record notes that there may be another one of the claim.
+    /// The record notes that the claim may have another record.
     NoteAnother,
-    /// The record notes up to where credentials are gone.
+    /// The record notes the generation below which all credentials are gone.
     NoteLowest,
-    /// The record notes that a revocation was asked for while there was no key.
+    /// The record notes that a revocation was requested while no key existed.
     NoteRevocation,
-    /// The record of a bucket that the claim has moved away from notes that it is to be left alone.
+    /// The record of a bucket that the claim has left notes that the bucket must be kept.
     Leave,
-    /// The record names another backend of the same endpoint, or takes over from the one of an
-    /// earlier endpoint.
+    /// The record names another backend of the same endpoint, or replaces the record for an earlier
+    /// endpoint.
     Follow,
-    /// The record notes to which accesses the bucket is open.
+    /// The record notes the accesses that the bucket is open to.
     Consent,
-    /// The record notes that the claim is on its way out: no access opens the bucket any more.
+    /// The record notes that the claim is ending. No access opens the bucket any more.
     End,
-    /// A credential or binding that an older version made notes where its bucket is.
+    /// A credential or binding from an older version notes the endpoint of its bucket.
     Complete,
-    /// A credential on its way out is stamped.
+    /// A credential that is being retired gets an `expires-at` annotation.
     Retire,
-    /// What somebody else changed, or what follows from an edit of the spec.
+    /// The Secret is repaired after an edit by somebody else, or updated after an edit of the spec.
     Repair,
 }
 
-/// Why a credential is replaced.
+/// Reason that a credential is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
-    /// Its time has come: `rotationPolicy.mode: TimeBased`.
+    /// The rotation interval has passed: `rotationPolicy.mode: TimeBased`.
     Interval,
     /// The rotate annotation.
     Request,
-    /// It was deleted by hand, or never came to be, or a later key turned up.
+    /// The key was deleted by hand, was never created, or a later key exists.
     Repair,
     /// The claim moves to another bucket.
     Move,
     /// The revoke annotation.
     Revocation,
-    /// An entry of an access leads to a bucket that its key doesn't have.
+    /// An entry of an access leads to a bucket that the key does not open.
     Entry,
 }
 
 impl Trigger {
-    /// All of them.
+    /// All triggers.
     pub(crate) const ALL: [Self; 6] =
         [Self::Interval, Self::Request, Self::Repair, Self::Move, Self::Revocation, Self::Entry];
 }
@@ -110,16 +110,16 @@ impl fmt::Display for Change {
 }
 
 impl SecretPatch {
-    /// The operations of the JSON patch (RFC 6902), preconditions first. Holds secrets.
+    /// Returns the operations of the JSON patch (RFC 6902), preconditions first. Contains secrets.
     pub fn json(&self) -> Value {
         let mut patch = preconditions(&self.target.id);
         patch.extend(self.operations.iter().cloned());
         Value::Array(patch)
     }
 
-    /// The patch that turns `current` into `wanted`, or `None` if nothing of ours differs.
+    /// Returns the patch that turns `current` into `wanted`, or `None` if no key of ours differs.
     ///
-    /// `removable` are data keys of ours that go when `wanted` doesn't have them.
+    /// `removable` are data keys of ours that are removed if `wanted` lacks them.
     pub(super) fn between(
         current: &Secret,
         wanted: &SecretContent,
@@ -158,8 +158,8 @@ impl fmt::Debug for SecretPatch {
     }
 }
 
-/// The two operations that bind a patch to the object and version that it was made for: a wrong UID
-/// is a failed test (422), a stale resourceVersion a conflict (409).
+/// Returns the two operations that bind a patch to an object and its version. Another UID makes the
+/// test fail (422), a stale resourceVersion is a conflict (409).
 pub(crate) fn preconditions(id: &ObjectId) -> Vec<Value> {
     vec![
         json!({ "op": "test", "path": "/metadata/uid", "value": id.uid }),
@@ -167,11 +167,12 @@ pub(crate) fn preconditions(id: &ObjectId) -> Vec<Value> {
     ]
 }
 
-/// A value of a map in a Secret: compared as it is, and put into JSON only where it differs.
+/// A map value of a Secret. It is compared without serialization, and serialized only if it
+/// differs.
 trait Entry<Stored> {
     fn is(&self, stored: &Stored) -> bool;
 
-    /// As the API server writes it.
+    /// Returns the value in the API server's encoding.
     fn text(&self) -> String;
 }
 
@@ -185,13 +186,14 @@ impl Entry<String> for String {
     }
 }
 
-/// A value of the data. Of what templates write a digest is kept (`cache::consumer`).
+/// A wanted data value. Caches keep only a digest of values written by templates
+/// (`cache::consumer`).
 enum Wanted<'a> {
     Whole(&'a [u8]),
     Digested(&'a [u8]),
 }
 
-/// Bytes are written in base64 with padding.
+/// Encodes the bytes as base64 with padding.
 impl Entry<ByteString> for Wanted<'_> {
     fn is(&self, stored: &ByteString) -> bool {
         match self {
@@ -206,7 +208,7 @@ impl Entry<ByteString> for Wanted<'_> {
     }
 }
 
-/// Operations that give the map at `at` every entry of `wanted`.
+/// Adds the operations that give the map at `at` every entry of `wanted`.
 fn diff<S, K: AsRef<str>, W: Entry<S>>(
     operations: &mut Vec<Value>,
     at: &str,
@@ -228,7 +230,7 @@ fn diff<S, K: AsRef<str>, W: Entry<S>>(
     }
 }
 
-/// Operations that take these names out of the map at `at`, where they stand there and are not
+/// Adds the operations that remove these names from the map at `at`, if they are present and not
 /// wanted.
 fn remove<'a, S, K: Borrow<str> + Ord, W>(
     operations: &mut Vec<Value>,
@@ -243,7 +245,7 @@ fn remove<'a, S, K: Borrow<str> + Ord, W>(
     operations.extend(removals);
 }
 
-/// A JSON pointer (RFC 6901).
+/// Returns a JSON pointer (RFC 6901).
 fn path(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
@@ -321,7 +323,7 @@ mod tests {
         assert!(!format!("{patch:?}").contains("cGhvdG9z"));
     }
 
-    /// A Secret as the cache keeps it, after templates wrote this into it.
+    /// Returns a Secret as the cache keeps it, after a template wrote `extra`.
     fn templated(extra: &Extra) -> Secret {
         let mut secret = SecretContent { extra: extra.clone(), ..wanted() }.to_secret();
         secret.metadata.uid = Some("u".into());

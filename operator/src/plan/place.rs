@@ -1,10 +1,13 @@
-//! The store that a key or public access is for: the endpoint that its Secret notes (spec §2).
+//! The endpoint noted in the Secret of a key or of public access, which selects the store (spec
+//! §2).
 //!
-//! It comes from the record, and never from the S3Backend: whoever edits that does not choose which
-//! bucket a key opens. A Secret that an older version made is completed from the record, in its
-//! turn. One that notes another endpoint is written only by a pass that saw the claim's own tags
-//! where the record has the bucket: a record that was made again by an older version may be of
-//! another store.
+//! The endpoint comes from the record and never from the S3Backend, so that an edit of the
+//! S3Backend can't change which bucket a key opens. A Secret from an older version is completed
+//! from the record, one claim at a time.
+//!
+//! A Secret with another endpoint is overwritten only by a pass that has seen the claim's own tags
+//! at the record's endpoint, because a record that an older version recreated may be for another
+//! store.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +26,8 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
 
-/// What is to be written over a credential or binding that is there: of `content` all but an
-/// endpoint that is not to be written now.
+/// Removes the endpoint from the wanted `content` of an existing credential or binding if it must
+/// not be written now.
 pub(super) fn keep(
     view: &View,
     secret: &Stored,
@@ -33,7 +36,7 @@ pub(super) fn keep(
 ) -> Result<(), Halt> {
     let is_written = match secret.endpoint() {
         Some(noted) => noted == record.endpoint || is_ours(view, record)?.unwrap_or(false),
-        // That waits for its turn.
+        // Missing endpoints are completed later, by `complete`.
         None => false,
     };
     if !is_written {
@@ -42,8 +45,8 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// Whether the record's bucket carries the claim's tags, as this pass saw it. `None` = it has not
-/// seen it, and can't now.
+/// True if the record's bucket carries the claim's tags, as seen by this pass. `None` if this pass
+/// has not seen the bucket and can't now.
 fn is_ours(view: &View, record: &BucketRecord) -> Result<Option<bool>, Halt> {
     let at = Target::of(record);
     if let Some(seen) = view.bucket_seen(&at) {
@@ -56,8 +59,8 @@ fn is_ours(view: &View, record: &BucketRecord) -> Result<Option<bool>, Halt> {
     if points_there && view.checked() == Checked::No { Err(Look::Bucket(at).into()) } else { Ok(None) }
 }
 
-/// What is to be told of the record's key and of public access where they note another store, and
-/// the bucket that the record has is not seen to be the claim's.
+/// Returns the stop for a current key or public access that notes another store, while the record's
+/// bucket does not prove to be the claim's.
 pub(super) fn contradiction(view: &View, record: &BucketRecord) -> Result<Option<Stop>, Halt> {
     for secret in view.credential(record.generation).into_iter().chain(view.binding()) {
         let noted = secret.endpoint().filter(|noted| *noted != record.endpoint && secret.names_bucket_of(record));
@@ -71,8 +74,8 @@ pub(super) fn contradiction(view: &View, record: &BucketRecord) -> Result<Option
     Ok(None)
 }
 
-/// Notes in a Secret that an older version made where its bucket is, as its record has it: last of
-/// all, and also of a claim that is paused. `Ok` = when it is this claim's turn.
+/// Completes a Secret from an older version with the endpoint from its record. Done last, and also
+/// for a paused claim. Returns the time at which it is this claim's turn.
 pub(super) fn complete(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     let Some((secret, record)) = incomplete(view).next() else { return Ok(None) };
     if let Some(turn) = view.completed_after() {
@@ -91,13 +94,14 @@ pub(super) fn complete(view: &View, now: Timestamp) -> Result<Option<Timestamp>,
     Ok(None)
 }
 
-/// Whether a Secret of the claim is still to be completed.
+/// True if a Secret of the claim still has to be completed.
 pub(crate) fn is_incomplete(view: &View) -> bool {
     incomplete(view).next().is_some()
 }
 
-/// Credentials and binding that don't note where their bucket is, each with the record that does.
-/// The one that the claim is bound by goes first: the other may be of an earlier endpoint.
+/// Returns the credentials and the binding that note no endpoint, each with the record that has it.
+/// The record that the claim is bound by comes first, because another one may be for an earlier
+/// endpoint.
 fn incomplete(view: &View) -> impl Iterator<Item = (&Stored, &BucketRecord)> {
     let secrets = view.credentials().chain(view.binding());
     let lacking = secrets.filter(|secret| secret.endpoint().is_none() && secret.kept_by().is_none());

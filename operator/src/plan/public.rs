@@ -1,4 +1,5 @@
-//! Public access: the anonymous binding, by which the gateway lets anybody read (spec §2).
+//! Public access: the anonymous binding, by which the gateway lets everybody read a bucket (spec
+//! §2).
 
 use crate::api::{AnonymousBinding, BucketRecord, Desired};
 
@@ -13,8 +14,9 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::View;
 
-/// Public access that is no longer asked for goes before anything else is looked at: no trouble
-/// keeps it. Read live: an operator that is behind would take away what was asked for since.
+/// Deletes the binding once the spec no longer requests public access. Done first, so that no
+/// problem keeps it open. The claim is read live, because an outdated spec could remove access that
+/// was requested since.
 pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
     match view.binding() {
         Some(secret) if desired.anonymous.is_none() => {
@@ -25,22 +27,22 @@ pub(super) fn withdraw(view: &View, desired: &Desired) -> Result<(), Halt> {
     }
 }
 
-/// The claim's binding, if it opens this bucket.
+/// Returns the claim's binding if it opens this bucket.
 pub(super) fn opening<'a>(view: &'a View, record: &BucketRecord) -> Option<&'a Stored> {
     view.binding().filter(|binding| binding.opens(record))
 }
 
-/// Exists exactly while the claim is bound and its mode is not `None`.
+/// Ensures that the binding exists exactly while the claim is bound and its mode is not `None`.
 pub(super) fn ensure_binding(
     view: &View,
     desired: &Desired,
     record: &BucketRecord,
     stored: &Stored,
 ) -> Result<(), Halt> {
-    // Without it, one that is there was withdrawn when the pass began.
+    // An existing binding was deleted at the start of the pass.
     let Some(per_source_ip_rps) = desired.anonymous else { return Ok(()) };
     if !record.public {
-        // A deletion asks for the binding only where the record tells that there may be one.
+        // A deletion looks for the binding only if the record notes that there may be one.
         return Err(rewrite(view, &BucketRecord { public: true, ..record.clone() }, stored, Change::NotePublic));
     }
     let wanted = AnonymousBinding {
@@ -61,7 +63,7 @@ pub(super) fn ensure_binding(
         .map_err(|damage| Stop::new(SecretCause::BindingDamaged { why: damage.to_string() }))?;
     let mut content = wanted.content(&view.setting().operator_namespace);
     if secret.names_bucket_of(record) {
-        // One that goes to another bucket goes to that one's store.
+        // A binding that changes to another bucket changes to that bucket's store as well.
         place::keep(view, secret, record, &mut content)?;
     }
     let patch = SecretPatch::between(&secret.0, &content, &[], Change::Repair);
@@ -71,9 +73,10 @@ pub(super) fn ensure_binding(
     repair(view, patch)
 }
 
-/// What is to be told where another claim's public access counts: a request without a key says no
-/// store, so of several buckets of one name that are open the one counts whose record is the oldest
-/// (spec §6).
+/// Returns the stop for a claim whose public access another claim outranks.
+///
+/// A request without a key names no store. If several public buckets have the same name, the one
+/// with the oldest record is served (spec §6).
 pub(super) fn outranked(view: &View, desired: &Desired, record: &BucketRecord) -> Result<Option<Stop>, Halt> {
     if desired.anonymous.is_none() {
         return Ok(None);

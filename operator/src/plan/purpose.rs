@@ -1,5 +1,5 @@
-//! What an effect is for, in the words of who runs a platform: bucket, key, Secret; and why now.
-//! The log has the step itself ([`Act`]'s `Display`).
+//! Purpose of an effect, in the terms of a platform operator: bucket, key, Secret, and why now. The
+//! log has the step itself ([`Act`]'s `Display`).
 
 use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
 use crate::api::{BucketClaimStatus, BucketRecord, ConditionType};
@@ -12,7 +12,7 @@ use super::step::Act;
 use super::target::Target;
 use super::view::View;
 
-/// What an effect that is next for a claim is for, and why it is due.
+/// Describes what the next effect for a claim is for, and why it is due.
 pub fn purpose(view: &View, act: &Act) -> String {
     match act {
         Act::AddFinalizer(_) if view.claim().has_finalizer() => {
@@ -141,7 +141,7 @@ fn deleted(view: &View, secret: &SecretRef) -> String {
     }
 }
 
-/// A key, by its generation.
+/// Describes a key by its generation.
 fn key(view: &View, name: &str) -> String {
     match view.own(name).and_then(|stored| view.labelled_generation(stored)) {
         Some(generation) => format!("the key of generation {generation}"),
@@ -149,7 +149,7 @@ fn key(view: &View, name: &str) -> String {
     }
 }
 
-/// What a new status tells that the one before does not.
+/// Describes the change between two statuses.
 fn told(before: &BucketClaimStatus, now: &BucketClaimStatus) -> String {
     let ready = |status: &BucketClaimStatus| {
         let condition = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str());

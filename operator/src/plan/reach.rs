@@ -1,19 +1,19 @@
-//! How far an operator reaches: whose claims and accesses it serves (spec §3.9).
+//! Namespaces whose claims and accesses an operator serves (spec §3.9).
 
 use std::collections::BTreeSet;
 
-/// The namespaces that an operator serves. Of what is in any other it knows nothing: neither that
-/// something is there nor that it isn't.
+/// Namespaces that an operator serves. Nothing is known about any other namespace: neither presence
+/// nor absence of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// All that there are.
+    /// All namespaces.
     #[default]
     Cluster,
-    /// These, whether they are there yet or not.
+    /// These namespaces, whether they exist yet or not.
     Namespaces(BTreeSet<String>),
 }
 
-/// What one watch tells of.
+/// Scope of one watch.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// All namespaces.
@@ -23,10 +23,10 @@ pub enum Part {
 }
 
 impl Reach {
-    /// From the namespaces that somebody names; of none it is the cluster.
+    /// Creates the reach from the configured namespaces. An empty list means the cluster.
     ///
     /// # Errors
-    /// When one is named twice: whoever wrote that may have meant another. Says which.
+    /// If a namespace is named twice, because one of the two may be a typo. Contains its name.
     pub fn of(namespaces: Vec<String>) -> Result<Self, String> {
         if namespaces.is_empty() {
             return Ok(Self::Cluster);
@@ -40,7 +40,7 @@ impl Reach {
         Ok(Self::Namespaces(named))
     }
 
-    /// Whether what is in this namespace is this operator's to serve and to judge.
+    /// True if this operator serves objects in this namespace.
     pub fn has(&self, namespace: &str) -> bool {
         match self {
             Self::Cluster => true,
@@ -48,12 +48,12 @@ impl Reach {
         }
     }
 
-    /// Whether all namespaces can be asked: only then is what no answer shows nowhere.
+    /// True if all namespaces can be queried. Only then does a missing answer prove absence.
     pub fn is_whole(&self) -> bool {
         self.names().is_none()
     }
 
-    /// The namespaces by name; `None` = all that there are.
+    /// Returns the namespaces by name, or `None` for all namespaces.
     pub fn names(&self) -> Option<&BTreeSet<String>> {
         match self {
             Self::Cluster => None,
@@ -61,7 +61,7 @@ impl Reach {
         }
     }
 
-    /// The watches that together tell of all that it reaches.
+    /// Returns the watches that together cover all served namespaces.
     pub fn parts(&self) -> Vec<Part> {
         match self {
             Self::Cluster => vec![Part::All],
@@ -71,7 +71,7 @@ impl Reach {
 }
 
 impl Part {
-    /// Whether the watch tells of what is in this namespace.
+    /// True if the watch covers this namespace.
     pub fn covers(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,

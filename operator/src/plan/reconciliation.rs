@@ -1,53 +1,56 @@
-//! The form that every kind's plan has: a reconciliation between what decides and what carries out.
+//! Interface between the planner of each kind and the driver that carries its steps out.
 
 use std::ops::ControlFlow;
 
 use k8s_openapi::jiff::Timestamp;
 
-/// How an answer came.
+/// Delay with which an answer arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// What was known before still counts.
+    /// In time. Everything known before still counts.
     Prompt,
-    /// But for the keys, which another operator may have been at.
+    /// Slow. Another operator may have changed the keys meanwhile; the rest still counts.
     Slow,
-    /// What was known before is to be asked for again.
+    /// Late. Everything known before must be read again.
     Late,
 }
 
-/// Bounds of a reconciliation, so that a store or API server that contradicts itself can't keep it
-/// going for ever.
+/// Bound of a reconciliation, so that a store or API server that contradicts itself can't keep it
+/// running forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Steps of every kind but the next.
+    /// Steps of every kind except reads by name.
     Steps,
-    /// Reads of one internal Secret by name: there can be one for each generation of a credential.
+    /// Reads of one internal Secret by name. There can be one for each generation of a credential.
     ReadsByName,
 }
 
-/// A reconciliation: it names a step, the step is carried out, it learns the answer; and so on to
-/// its end. Every decision is made on what is known at that moment, and one that was cut
-/// short anywhere is simply begun again.
+/// A reconciliation that advances one step at a time.
+///
+/// It names a step, the driver carries the step out, and it records the answer, until it ends.
+/// Every decision is based on what is known at that moment, so an interrupted reconciliation simply
+/// starts over.
 pub trait Reconciliation {
-    /// What is to be found out or done.
+    /// A query or an effect.
     type Step;
-    /// What came of a step, together with what was asked or done.
+    /// Result of a step, together with the step.
     type Answer;
-    /// How it ends.
+    /// End of the reconciliation.
     type End;
 
-    /// Most steps of each bound.
+    /// Returns the maximum number of steps that count towards a bound.
     fn most(bound: Bound) -> usize;
 
-    /// Which bound a step counts towards.
+    /// Returns the bound that a step counts towards.
     fn bound(step: &Self::Step) -> Bound;
 
-    /// The next step, or the end. Asked again without an answer in between, it says the same again.
+    /// Returns the next step, or the end. Returns the same again if no answer is recorded in
+    /// between.
     fn next(&self, now: Timestamp) -> ControlFlow<Self::End, Self::Step>;
 
-    /// Takes in an answer.
+    /// Records an answer.
     fn learn(&mut self, answer: Self::Answer, arrival: Arrival);
 
-    /// The end of one that reached a bound.
+    /// Returns the end of a reconciliation that reached a bound.
     fn cut_short(&self, bound: Bound) -> Self::End;
 }

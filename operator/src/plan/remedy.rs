@@ -1,5 +1,5 @@
-//! What would change each thing that stands in a claim's way. Where a message says already what to
-//! do, it is said here in other words: each by itself, as what happens, whoever does it.
+//! Remedies for every cause. A message may already say what to do; a remedy is an event that
+//! resolves the cause by itself.
 
 use crate::api::wire::{PAUSED, ROTATE, SERVED_BY};
 
@@ -7,17 +7,17 @@ use super::cause::{
     BackendCause, BucketCause, Cause, ClaimCause, DeletionCause, Foreign, Missing, NotTaken, SecretCause, StepCause,
 };
 
-/// A bucket changes without a word to the operator.
+/// Note for changes of a bucket, which no watch reports.
 const SEEN: &str = "(no watch tells of that: it is seen at the next look, --resync-interval says how often)";
 
-/// How a claim that can't be deleted is let go.
+/// Remedy that releases a claim which can't be deleted.
 const LET_GO: &str =
     "the claim is given forceDelete: false and deletionPolicy: Retain in one patch, which keeps the bucket";
 
-/// What is tried again by itself.
+/// Note for steps that are retried automatically.
 const TRIED_AGAIN: &str = "(it is tried again by itself, at distances of half a second up to five minutes)";
 
-/// What would change it: each completes "it goes on when …".
+/// Returns the remedies. Each completes the sentence "it goes on when …".
 pub(super) fn remedies(cause: &Cause) -> Vec<String> {
     match cause {
         Cause::Claim(cause) => of_claim(cause),

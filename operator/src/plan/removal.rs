@@ -1,5 +1,5 @@
-//! What becomes of the bucket of a claim that is deleted (spec §3.4): nothing is destroyed that
-//! isn't proved to be this claim's.
+//! Removal of the bucket of a claim that is being deleted (spec §3.4). Nothing is destroyed unless
+//! it is proved to be this claim's.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
 
-/// Sees to every bucket that the claim holds: mostly one, two in the middle of a move. `Ok` =
-/// nothing is left to do about the last of them.
+/// Handles every bucket that the claim holds: usually one, two in the middle of a move. `Ok` means
+/// that nothing is left to do about the last of them.
 pub(super) fn walk(view: &View) -> Result<(), Halt> {
     let records: Vec<_> = view.records().collect();
     if view.claim().deletion == Deletion::Retain {
@@ -26,19 +26,19 @@ pub(super) fn walk(view: &View) -> Result<(), Halt> {
     for (record, stored) in &records {
         see_to(view, record)?;
         if records.len() > 1 {
-            // What this pass knows of a bucket is of one at a time.
+            // The view stores the state of one bucket at a time.
             return Err(delete_secret(view, stored));
         }
     }
     Ok(())
 }
 
-/// Deletes the bucket if it is proved ours. `Ok` = nothing is left to do about it.
+/// Deletes the bucket if it is proved ours. `Ok` means that nothing is left to do about it.
 fn see_to(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     if record.adopted || view.is_removed(record) {
         return Ok(());
     }
-    // A call without an answer may still change what the look below would show.
+    // A request without an answer may still change the result of the look below.
     await_unanswered(view)?;
     let target = reach(view, record)?;
     match prove(view, record, &target)? {
@@ -49,14 +49,15 @@ fn see_to(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     }
 }
 
-/// A call without an answer can still happen, and must not hit the name's next holder: until its
-/// deadline has passed the record stays (spec §3.2).
+/// Waits for a request without an answer. It may still take effect and must not hit the next holder
+/// of the bucket, so the record stays until its deadline has passed (spec §3.2).
 pub(super) fn await_unanswered(view: &View) -> Result<(), Halt> {
     view.unanswered().map_or(Ok(()), |time| Err(Stop::new(DeletionCause::Unanswered).waiting(time).into()))
 }
 
-/// When a claim is looked at again whose bucket somebody is to empty, which no watch tells of:
-/// within half a minute for the first ten minutes, and the longer it has waited, the more seldom.
+/// Returns the time of the next pass over a claim whose bucket somebody has to empty, which no
+/// watch reports. It is within half a minute for the first ten minutes, and later the longer the
+/// claim has waited.
 pub(super) fn look_again(view: &View, stop: &Stop, now: Timestamp) -> Option<Timestamp> {
     const SOONEST: SignedDuration = SignedDuration::from_secs(25);
     let Cause::Deletion(DeletionCause::NotEmpty { .. }) = stop.cause else { return None };
@@ -65,7 +66,7 @@ pub(super) fn look_again(view: &View, stop: &Stop, now: Timestamp) -> Option<Tim
     now.checked_add(SOONEST.max(waited / 20)).ok()
 }
 
-/// Where the bucket is: at the backend that the record names, wherever that points to now.
+/// Returns the location of the bucket: the current endpoint of the backend that the record names.
 fn reach(view: &View, record: &BucketRecord) -> Result<Target, Halt> {
     let (backend, bucket) = (record.backend.clone(), record.bucket.clone());
     let cause = match view.backend(&record.backend)? {
@@ -81,14 +82,14 @@ fn reach(view: &View, record: &BucketRecord) -> Result<Target, Halt> {
     Err(Stop::new(cause).into())
 }
 
-/// What entitles us to delete a bucket.
+/// Proof that entitles the operator to delete a bucket.
 enum Proof {
-    /// The record and tags that carry this UID; the record alone where the store has no tagging and
-    /// the claim was bound.
+    /// The record and tags with the claim's UID. Without tagging support of the store, the record
+    /// of a claim that was bound.
     Ours,
-    /// The record saw it absent, and nobody tagged it since: a create that nobody came to finish.
+    /// The record noted the bucket's absence, and nobody has tagged it since: an unfinished create.
     OursIfEmpty,
-    /// Nothing.
+    /// No proof.
     None,
 }
 
@@ -101,10 +102,10 @@ fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, H
             let (then, now) = (record.endpoint.clone(), target.endpoint.clone());
             Err(Stop::new(DeletionCause::BackendMoved { backend, bucket, then, now }).into())
         }
-        // The claim has never come as far as making one.
+        // The claim never got as far as creating a bucket.
         BucketSeen::Forbidden if !record.settled && !record.absence => Ok(Proof::None),
-        // Perhaps only our right to look was taken away: what can't be seen is neither ours nor
-        // another's.
+        // Perhaps only our permission was removed. A bucket that can't be inspected is neither
+        // proved ours nor another's.
         BucketSeen::Forbidden => Err(Stop::new(DeletionCause::Forbidden { bucket: record.bucket.clone() }).into()),
         BucketSeen::Present(None) if record.settled => Ok(Proof::Ours),
         BucketSeen::Present(tags) => {
@@ -112,7 +113,7 @@ fn prove(view: &View, record: &BucketRecord, target: &Target) -> Result<Proof, H
             let unfinished = untagged && record.absence && !record.settled;
             Ok(if unfinished { Proof::OursIfEmpty } else { Proof::None })
         }
-        // A bucket already gone counts as done, and is not asked about.
+        // A bucket that is already gone counts as deleted.
         BucketSeen::Absent => Ok(Proof::None),
     }
 }
@@ -124,7 +125,8 @@ fn delete_empty(view: &View, target: Target) -> Result<(), Halt> {
     Err(Stop::new(DeletionCause::NotEmpty { bucket: target.bucket }).into())
 }
 
-/// In slices, so that other claims get their turn and an edit of the policy is seen in between.
+/// Empties the bucket in slices, so that other claims get their turn and an edit of the policy is
+/// noticed in between.
 fn empty_and_delete(view: &View, target: Target) -> Result<(), Halt> {
     match (view.purge_end(), view.bucket_removed()) {
         (_, Some(_)) => Err(Stop::new(DeletionCause::FillsAgain { bucket: target.bucket }).into()),
@@ -144,8 +146,8 @@ fn delete(view: &View, target: Target) -> Halt {
     confirmed(view, Act::DeleteBucket(target))
 }
 
-/// The claim is read once more right before anything is destroyed, so that an edit to `Retain` is
-/// not missed.
+/// Reads the claim once more right before anything is destroyed, so that an edit to `Retain` is not
+/// missed.
 fn confirmed(view: &View, act: Act) -> Halt {
     view.require_claim_just_read().err().unwrap_or_else(|| act.into())
 }

@@ -1,4 +1,4 @@
-//! A consumer Secret that holds a later credential than the record aims at (spec §3.3).
+//! Handling of a consumer Secret with a later credential than the record's current one (spec §3.3).
 
 use crate::api::{AccessKeyId, BucketRecord, Desired};
 
@@ -11,12 +11,15 @@ use super::secret::Stored;
 use super::step::Look;
 use super::view::View;
 
-/// A consumer Secret never goes back to an earlier credential. Where it holds a later one than the
-/// record aims at, what was read of the record is old, mostly. Where live reads say the same,
-/// somebody took the labels off what was aimed at then, or set the record back: the credential's
-/// name leads to it, and it to the record of its bucket; if that is gone, a later one still is
-/// aimed at. Where nobody has a credential of that number, the Secret tells of one that its tenant
-/// made up.
+/// Ensures that a consumer Secret never goes back to an earlier credential.
+///
+/// If the Secret has a later credential than the record, the read of the record is usually
+/// outdated. If live reads confirm it, somebody removed the labels of the later record or edited
+/// the record. The credential's name then leads to the credential, and that one to the record of
+/// its bucket. If that record is gone, it is recreated; otherwise the generation is bumped above
+/// both.
+///
+/// If no credential of that generation exists, the tenant made up the Secret's content.
 pub(super) fn refuse(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let name = &view.claim().consumer_secret;
     let Knowledge::Present(secret) = view.consumer(name) else { return Ok(()) };

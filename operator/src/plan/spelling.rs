@@ -1,9 +1,9 @@
-//! One store under several spellings of its endpoint (spec §3.2).
+//! Detection of one store under several spellings of its endpoint (spec §3.2).
 //!
-//! The name of a record goes by the spelling, so Kubernetes lets there be two records of one
-//! bucket. Who is to hold one reads the others by their names before its own is made, and again
-//! once it is, until it has noted what it is about to do with the bucket: of two who come at once,
-//! one at least sees the other. If both do, the one whose record has the lower name stays.
+//! The name of a record depends on the spelling, so Kubernetes allows two records of one bucket. A
+//! claim therefore reads the records under the other spellings before it creates its own, and again
+//! afterwards until it has noted its intent for the bucket. Of two claims that do this
+//! concurrently, at least one sees the other. If both do, the record with the lower name stays.
 
 use crate::api::{BucketRecord, RecordName};
 
@@ -16,7 +16,7 @@ use super::step::Look;
 use super::stop::Stop;
 use super::view::View;
 
-/// Halts where another claim holds the bucket under another spelling, before a record is made.
+/// Halts if another claim holds the bucket under another spelling. Used before a record is created.
 pub(super) fn refuse(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match find(view, record, |name| view.is_absent(name))? {
         Some((name, stop)) => Err(stop.until_released(name).into()),
@@ -24,7 +24,8 @@ pub(super) fn refuse(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     }
 }
 
-/// The same for a record that is there, and by which nothing was done yet.
+/// Halts if another claim holds the bucket under another spelling. Used for a record that exists
+/// and was not acted on yet.
 pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     if record.absence || record.adopted || record.settled {
         return Ok(());
@@ -41,7 +42,8 @@ pub(super) fn settle(view: &View, record: &BucketRecord, stored: &Stored) -> Res
     Err(delete_secret(view, stored))
 }
 
-/// A record of the bucket that another claim has under another spelling, and what is told of it.
+/// Returns the record that another claim has for the bucket under another spelling, with the stop
+/// to report.
 fn find(
     view: &View,
     record: &BucketRecord,

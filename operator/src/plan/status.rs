@@ -1,9 +1,10 @@
-//! The status that a claim should have.
+//! Derivation of a claim's status.
 //!
-//! Derived from what the pass knows. The status that is there is compared with, and keeps what an
-//! earlier pass pinned where this one ended before it knew better. What else goes by it, where
-//! record or key are lost: which bucket the claim was bound to (spec §3.2), and which generation
-//! was used. Only the operator writes it.
+//! The status is derived from what the pass knows. The stored status is compared with it, and
+//! supplies the values that an earlier pass pinned if this pass ended before it knew better.
+//!
+//! If record or key are lost, the planner also relies on the stored status for the bucket that the
+//! claim was bound to (spec §3.2) and the generations that were used. Only the operator writes it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -25,10 +26,11 @@ use super::usage;
 use super::view::View;
 use super::walk::then;
 
-/// Ends a pass: writes the status if it should be another one, then rests. `stop` is what keeps the
-/// claim from being Ready; `wake`, when time alone will make something due. `recheck` is asked
-/// first: a pass that stops early, as over a paused claim, asks for nothing, and would tell that
-/// what is in doubt is gone.
+/// Ends a pass: writes the status if it changed, then rests.
+///
+/// `stop` is the reason that the claim is not Ready, `wake` the time at which something becomes
+/// due. Pending rechecks are answered first: a pass that stops early, for example over a paused
+/// claim, reads nothing and would otherwise report objects as gone that are only in doubt.
 pub(super) fn conclude(view: &View, stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Step {
     if view.is_finalizer_removed() || (view.claim().deleting && !view.claim().has_finalizer()) {
         return Step::Rest(announcements::farewell(view));
@@ -58,7 +60,7 @@ fn derive(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>, now: 
         phase: Some(facts.phase(view, stop, record.is_some())),
         binding: facts.secret_name.clone().map(|name| Binding { name }),
         bound_secret_name: facts.secret_name.take(),
-        // A pass that never came to know the record says nothing new about the bucket.
+        // A pass that did not read the record reports nothing new about the bucket.
         ..previous_pins(view)
     };
     if let Some(record) = record {
@@ -70,7 +72,7 @@ fn derive(view: &View, record: Option<&BucketRecord>, stop: Option<&Stop>, now: 
     status
 }
 
-/// Counts on from where the status stood when the pass began.
+/// Returns the progress of emptying, counted on from the status before the pass.
 fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
     let before = view.status_before().purge.as_ref();
     if view.purge_end().is_none() {
@@ -79,21 +81,21 @@ fn purge_progress(view: &View, now: Time) -> Option<PurgeProgress> {
     let deleted = i64::try_from(view.purged()).unwrap_or(i64::MAX);
     Some(PurgeProgress {
         objects_deleted: before.map_or(0, |purge| purge.objects_deleted).saturating_add(deleted),
-        // An earlier status of this very pass may have begun it.
+        // An earlier status write of this pass may have started it.
         started_at: view.claim().status.purge.as_ref().or(before).map_or(now, |purge| purge.started_at.clone()),
     })
 }
 
-/// What the status said already, for a pass that ended before it read the record, or found no key
-/// of it.
+/// Returns the values of the stored status, for a pass that ended before it read the record or that
+/// found no key.
 fn previous_pins(view: &View) -> BucketClaimStatus {
     let before = &view.claim().status;
     BucketClaimStatus {
         bucket_name: before.bucket_name.clone(),
         backend: before.backend.clone(),
         bucket_origin: before.bucket_origin,
-        // Stays where the key is gone: no later one may have its number, and where the record is
-        // lost as well, it alone leads to a key that no list shows.
+        // Kept after the key is gone: no later key may reuse the number, and if the record is lost
+        // as well, it is the only way to find a key that no list shows.
         rotation_generation: before.rotation_generation,
         ..BucketClaimStatus::default()
     }
@@ -103,7 +105,7 @@ fn pin(status: &mut BucketClaimStatus, view: &View, record: &BucketRecord) {
     status.bucket_name = Some(record.bucket.to_string());
     status.backend = Some(PinnedBackend { name: record.backend.clone(), endpoint: record.endpoint.to_string() });
     status.handled_rotate_request.clone_from(&record.handled_rotate_request);
-    // Whoever revokes reads here that the keys are gone, so it is not told before they are.
+    // Users read here that their keys are revoked, so it is set only after the keys are gone.
     let told = &view.claim().status.handled_revoke_request;
     let handled = if revocation::is_done(view) { &record.handled_revoke_request } else { told };
     status.handled_revoke_request.clone_from(handled);
@@ -123,7 +125,7 @@ fn pin(status: &mut BucketClaimStatus, view: &View, record: &BucketRecord) {
     status.rotated_at = made;
 }
 
-/// What the conditions besides `Ready` say.
+/// Contents of the conditions other than `Ready`.
 struct Facts {
     bucket: Option<Fact>,
     credentials: Option<Fact>,
@@ -189,7 +191,7 @@ impl Facts {
         conditions
     }
 
-    /// The first that fits (spec §1).
+    /// Returns the first phase that applies (spec §1).
     fn phase(&self, view: &View, stop: Option<&Stop>, record_held: bool) -> Phase {
         let holds = |fact: &Option<Fact>| fact.as_ref().is_some_and(|fact| fact.holds);
         if view.claim().deleting {
@@ -219,7 +221,7 @@ fn bucket_fact(view: &View, record: &BucketRecord) -> Fact {
     }
 }
 
-/// The tenant has a key that works, be it one that is to be deleted at once.
+/// Returns the fact that the tenant has a working key, even if that key is about to be deleted.
 fn connection_fact(view: &View, secret: &str) -> Fact {
     let mut message = format!("the connection is in Secret {secret}");
     if !revocation::is_done(view) {
@@ -228,8 +230,8 @@ fn connection_fact(view: &View, secret: &str) -> Fact {
     Fact::yes(Reason::SecretWritten, message)
 }
 
-/// Name of the consumer Secret, if it is there, ours and holds the credential aimed at, or the one
-/// that is to be replaced by it (spec §1).
+/// Returns the name of the consumer Secret if it exists, is ours and has the current credential, or
+/// the one that the current credential is about to replace (spec §1).
 fn published(view: &View, record: &BucketRecord) -> Option<String> {
     let secret = own_consumer(view)?;
     let holds = |credential: Credential| secret.published_key() == Some(credential.id.as_str());
@@ -237,14 +239,15 @@ fn published(view: &View, record: &BucketRecord) -> Option<String> {
     (held || view.earlier_credential(record, secret).is_some()).then(|| secret.name().to_owned())
 }
 
-/// The Secret that the claim is to be published in, if it is there and ours.
+/// Returns the consumer Secret under the name from the spec, if it exists and is ours.
 fn own_consumer(view: &View) -> Option<&Stored> {
     let Knowledge::Present(secret) = view.consumer(&view.claim().consumer_secret) else { return None };
     secret.is_controlled_by(&view.claim().uid).then_some(secret)
 }
 
-/// Name of the consumer Secret that an edit of the name left, as long as it is there: somebody may
-/// have taken its labels off, and then only the status leads to it, to remove it (spec §3.7).
+/// Returns the name of the consumer Secret under the name before an edit, while it exists. Its
+/// labels may have been removed, and then only the status leads to it, so that it can be deleted
+/// (spec §3.7).
 fn left_behind(view: &View) -> Option<String> {
     let shown =
         view.claim().status.bound_secret_name.as_ref().filter(|shown| **shown != view.claim().consumer_secret)?;
@@ -252,9 +255,11 @@ fn left_behind(view: &View) -> Option<String> {
     secret.is_controlled_by(&view.claim().uid).then(|| shown.clone())
 }
 
-/// Name of the consumer Secret that the tenant has as long as the one of the spec is not to be had:
-/// that which the status names (spec §3.7). Where an edit of the name overtook the one before, or
-/// the first pass, that may be none, and another holds a key of the claim.
+/// Returns the name of the consumer Secret that the tenant uses while the one from the spec can't
+/// be written: the one that the status names (spec §3.7).
+///
+/// If the name was edited again before the previous edit took effect, or before the first pass, the
+/// named Secret may not exist. Then another Secret with a key of the claim is used.
 fn bound_meanwhile(view: &View) -> Option<String> {
     let shown = view.claim().status.bound_secret_name.as_deref();
     let has_key = |secret: &&Stored| {

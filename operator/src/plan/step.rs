@@ -1,5 +1,7 @@
-//! What a pass is made of: questions, effects and a rest. Plain data: comparable and printable,
-//! never with a secret in it, complete enough that whoever carries it out has no choice left.
+//! Steps of a pass: queries, effects and the end.
+//!
+//! Steps are plain data. They can be compared and printed, never contain a secret, and are
+//! complete: the code that carries a step out has nothing left to decide.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,16 +19,16 @@ use super::target::Target;
 /// The next step of a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Find something out; changes nothing.
+    /// A query. Changes nothing.
     Look(Look),
-    /// Change something.
+    /// An effect.
     Act(Act),
-    /// The pass is over.
+    /// The end of the pass.
     Rest(Rest),
 }
 
 impl Step {
-    /// The bucket that this step calls a store about; `None` if it calls none.
+    /// Returns the bucket that this step calls a store about, or `None` if it calls no store.
     pub fn upstream(&self) -> Option<&Target> {
         match self {
             Self::Look(
@@ -44,16 +46,15 @@ impl Step {
     }
 }
 
-/// A question. Where the answer comes from a cache, the question says so; every other one is asked
-/// live.
+/// A query. The docs say so if it is answered from a cache; every other query is answered live.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
-    /// The S3Backend of this name and the labels of the claim's namespace, from the caches.
+    /// The S3Backend with this name and the labels of the claim's namespace, from the caches.
     Backend(String),
-    /// Who holds this bucket, as far as the caches know.
+    /// The claim that holds this bucket, from the caches.
     Holder(Target),
-    /// Whose public access to another store's bucket of this name counts, and not this claim's, as
-    /// far as the caches know.
+    /// The other claim that has public access to a bucket of this name at another store, where only
+    /// one of the two can have it. From the caches.
     PublicRival(Target),
     /// GET the claim.
     Claim,
@@ -63,37 +64,38 @@ pub enum Look {
     Internal(String),
     /// GET a Secret in the claim's namespace by name.
     Consumer(String),
-    /// LIST the credentials for this bucket, whoever's they are.
+    /// LIST the credentials for this bucket, of all claims.
     CredentialsFor(Target),
-    /// Does the bucket exist, and what do its tags say? (GetBucketTagging, else HeadBucket)
+    /// Existence and tags of the bucket (GetBucketTagging, else HeadBucket).
     Bucket(Target),
-    /// Is the bucket of the account of the admin credentials? (GetBucketAcl and ListBuckets)
+    /// Ownership of the bucket by the account of the admin credentials (GetBucketAcl and
+    /// ListBuckets).
     Owner(Target),
-    /// Does the bucket hold an object, a version or an unfinished upload?
+    /// Presence of an object, a version or an unfinished upload in the bucket.
     Contents(Target),
     /// GetBucketVersioning.
     Versioning(Target),
-    /// What a bucket is opened to accesses by, read live and in order.
+    /// Data that decides which accesses a bucket is open to, read live and in a fixed order.
     Consent(ConsentQuestion),
 }
 
 /// An effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Act {
-    /// PATCH the claim: put our finalizer on, and note this operator.
+    /// PATCH the claim: add our finalizer and note this operator.
     AddFinalizer(ObjectId),
-    /// PATCH the claim: take our finalizer off.
+    /// PATCH the claim: remove our finalizer.
     RemoveFinalizer(ObjectId),
     /// POST the bucket record.
     CreateRecord(Box<BucketRecord>),
     /// CreateBucket.
     CreateBucket(Target),
-    /// Delete what the bucket holds, at most this many versions, delete markers and unfinished
-    /// uploads.
+    /// Delete the contents of the bucket, up to this number of versions, delete markers and
+    /// unfinished uploads.
     Purge(Target, u32),
     /// DeleteBucket.
     DeleteBucket(Target),
-    /// PutBucketTagging with this whole set.
+    /// PutBucketTagging with this complete set.
     TagBucket(Target, BTreeMap<String, String>),
     /// PutBucketVersioning.
     SetVersioning(Target, Versioning),
@@ -154,7 +156,7 @@ impl fmt::Display for Act {
             Self::SetVersioning(target, versioning) => {
                 write!(f, "set versioning of bucket {} to {versioning:?}", target.bucket)
             }
-            // Its id is another with each try, and what a status tells is to stay the same.
+            // The id differs with each attempt, and a message in a status has to be stable.
             Self::Mint(_) => write!(f, "create a credential"),
             Self::CreateConsumer(content) => write!(f, "create Secret {}", content.name),
             Self::CreateBinding(_) => write!(f, "create the anonymous binding"),
@@ -168,48 +170,48 @@ impl fmt::Display for Act {
 /// The end of a pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rest {
-    /// When the claim is looked at again.
+    /// Time of the next pass over the claim.
     pub then: Then,
     /// Events to publish: transitions only.
     pub events: Vec<Announcement>,
-    /// The name that the claim waits for: it is woken when its holder lets go.
+    /// The record that the claim waits for. The claim is woken when the holder releases it.
     pub waits_for: Option<RecordName>,
 }
 
-/// When the claim is looked at again.
+/// Time of the next pass over a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// When something that it depends on changes, and on the slow resync.
+    /// After a change of something that the claim depends on, and on the slow resync.
     AwaitChange,
-    /// At this distance, if nothing changes before: something becomes due then. The status says how
-    /// the claim is, and the backoff is reset.
+    /// After this time, or earlier on a change: something becomes due then. The status is up to
+    /// date and the backoff is reset.
     After(Duration),
-    /// At this distance, if nothing changes before: the pass holds off. The status stays as it is,
-    /// and what failed until now still counts towards the backoff.
+    /// After this time, or earlier on a change: the pass holds off. The status stays as it is and
+    /// earlier failures still count towards the backoff.
     Wait(Duration),
-    /// After a backoff that grows: something failed that may succeed when tried again. Says what.
+    /// After a growing backoff: something failed that may succeed on retry. Holds the reason.
     Retry(String),
 }
 
 impl Rest {
-    /// An end without a word.
+    /// An end without events.
     pub(super) fn silent(then: Then) -> Self {
         Self { then, events: Vec::new(), waits_for: None }
     }
 }
 
 impl Then {
-    /// Something failed that may succeed when tried again. Says what.
+    /// Retry after a backoff, with the reason.
     pub(super) fn retry(why: &str) -> Self {
         Self::Retry(why.to_owned())
     }
 
-    /// The end of a pass that took more steps than any should.
+    /// Retry of a pass that reached the bound on its steps.
     pub(super) fn cut_short() -> Self {
         Self::retry("the pass does not come to an end")
     }
 
-    /// The same for a pass that holds off for so long, and tells of nothing.
+    /// Limits the wait to `time` for a pass that holds off and reports nothing.
     pub(super) fn held_off(self, time: Duration) -> Self {
         match self {
             Self::AwaitChange => Self::Wait(time),
@@ -229,13 +231,13 @@ impl fmt::Display for Then {
     }
 }
 
-/// An event on the claim.
+/// A Kubernetes Event on the claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// `Warning` rather than `Normal`.
     pub warning: bool,
-    /// CamelCase word.
+    /// CamelCase reason of the Event.
     pub reason: String,
-    /// Sentence for people.
+    /// Human-readable sentence.
     pub note: String,
 }

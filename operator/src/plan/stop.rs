@@ -1,4 +1,4 @@
-//! Why a pass stops before everything is as it should be, and when it goes on.
+//! Reasons that a pass stops before the claim is as it should be, with the time of the next pass.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use super::cause::{BucketCause, Cause, DeletionCause, SecretCause, StepCause};
 use super::step::Then;
 use super::walk::Stops;
 
-/// Why a pass stops before everything is as it should be.
+/// Reason that a pass stops before the claim is as it should be.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stop {
-    /// What stands in the way.
+    /// Cause of the stop.
     pub(super) cause: Cause,
-    /// Which condition besides `Ready` it belongs to.
+    /// Condition that the stop affects besides `Ready`.
     pub(super) concern: Concern,
-    /// When to look again.
+    /// Time of the next pass.
     pub(super) then: Then,
-    /// The record that the claim waits for.
+    /// Record that the claim waits for.
     pub(super) waits_for: Option<RecordName>,
 }
 
 impl Stop {
-    /// Stops for a cause, which says when to look again and which condition it belongs to.
+    /// Creates a stop. The cause determines the time of the next pass and the condition.
     pub(super) fn new(cause: impl Into<Cause>) -> Self {
         let cause = cause.into();
         Self { concern: concern(&cause), then: then(&cause), cause, waits_for: None }
     }
 
-    /// The same, and it is over after this time.
+    /// Sets the next pass to happen after this time.
     pub(super) fn waiting(self, time: Duration) -> Self {
         Self { then: Then::Wait(time), ..self }
     }
 
-    /// The same, as a matter of this condition.
+    /// Sets the condition that the stop affects.
     pub(super) fn about(self, concern: Concern) -> Self {
         Self { concern, ..self }
     }
 
-    /// The same, and the claim waits for this record's holder to let go.
+    /// Waits for the holder of this record to release it.
     pub(super) fn until_released(self, record: RecordName) -> Self {
         Self { waits_for: Some(record), ..self }
     }
@@ -48,13 +48,15 @@ impl Stop {
         self.cause.reason()
     }
 
-    /// Message of the condition: stable, without request ids or times.
+    /// Message of the condition. Stable: without request ids or times.
     pub(super) fn message(&self) -> String {
         self.cause.to_string()
     }
 
-    /// Where two things stand in the way: one is told, what waits for somebody before what is tried
-    /// again, else the first; but what either waits for is waited for.
+    /// Merges two stops into one.
+    ///
+    /// A cause that waits for a person is reported in preference to one that is retried; otherwise
+    /// the first is reported. The result waits for everything that either of them waits for.
     fn beside(self, other: Self) -> Self {
         let is_hidden = other.reason().stalls() && !self.reason().stalls();
         let (told, hidden) = if is_hidden { (other, self) } else { (self, other) };
@@ -69,15 +71,15 @@ impl Stops for Stop {
     }
 }
 
-/// All that stands in the way, as one stop.
+/// Merges all stops into one.
 pub(super) fn together(stops: impl IntoIterator<Item = Option<Stop>>) -> Option<Stop> {
     stops.into_iter().flatten().reduce(Stop::beside)
 }
 
-/// Which condition besides `Ready` a stop belongs to.
+/// Condition that a stop affects besides `Ready`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Concern {
-    /// None.
+    /// No other condition.
     Ready,
     /// `BucketCreated`.
     Bucket,
@@ -85,10 +87,10 @@ pub(super) enum Concern {
     Credentials,
 }
 
-/// The condition that a cause belongs to, where whoever stops for it does not say so.
+/// Default condition for a cause, for callers that don't name one.
 fn concern(cause: &Cause) -> Concern {
     match cause {
-        // Bucket and keys are there.
+        // Bucket and keys exist.
         Cause::Bucket(BucketCause::RecordDamaged { .. } | BucketCause::OpenElsewhere { .. }) => Concern::Ready,
         Cause::Bucket(_) => Concern::Bucket,
         Cause::Secret(
@@ -102,7 +104,7 @@ fn concern(cause: &Cause) -> Concern {
     }
 }
 
-/// When a claim is looked at again that stops for a cause.
+/// Time of the next pass over a claim that stops for this cause.
 fn then(cause: &Cause) -> Then {
     match cause {
         Cause::Bucket(BucketCause::Contradictory { .. })
@@ -110,7 +112,7 @@ fn then(cause: &Cause) -> Then {
         | Cause::Step(StepCause::StoreFailed { .. } | StepCause::ServerFailed { .. }) => Then::Retry(cause.to_string()),
         Cause::Deletion(DeletionCause::FillsAgain { .. }) => Then::Retry("the bucket is not empty".to_owned()),
         Cause::Deletion(DeletionCause::Purging) => Then::After(Duration::ZERO),
-        // Somebody has to change something; the claim is woken when they do.
+        // A person has to change something, and that change wakes the claim.
         Cause::Claim(_)
         | Cause::Backend(_)
         | Cause::Bucket(_)

@@ -1,4 +1,4 @@
-//! A bucket at a backend, as a target of calls.
+//! A bucket at a backend, as the target of store requests.
 
 use crate::api::{BucketName, BucketRecord, Endpoint, RecordName};
 
@@ -7,24 +7,24 @@ use crate::api::{BucketName, BucketRecord, Endpoint, RecordName};
 pub struct Target {
     /// Name of the S3Backend.
     pub backend: String,
-    /// Its endpoint: the call is made only if the backend still has it.
+    /// Endpoint of the backend. The request is made only if the backend still has it.
     pub endpoint: Endpoint,
     /// The bucket.
     pub bucket: BucketName,
 }
 
 impl Target {
-    /// The bucket of a record, where the record says that it is.
+    /// Returns the bucket of a record, at the record's endpoint.
     pub fn of(record: &BucketRecord) -> Self {
         Self { backend: record.backend.clone(), endpoint: record.endpoint.clone(), bucket: record.bucket.clone() }
     }
 
-    /// Name of the record of this bucket.
+    /// Returns the name of the record of this bucket.
     pub fn record(&self) -> RecordName {
         RecordName::of(&self.endpoint, &self.bucket)
     }
 
-    /// Whether this is the record's bucket, at whatever endpoint its backend has now.
+    /// True if this is the record's bucket, at any endpoint.
     pub(super) fn is_of(&self, record: &BucketRecord) -> bool {
         self.backend == record.backend && self.bucket == record.bucket
     }

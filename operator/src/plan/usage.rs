@@ -1,4 +1,4 @@
-//! What the status shows of what a bucket holds: gateways measure it for a quota (spec §6).
+//! Storage usage in the status, as measured by gateways for a quota (spec §6).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -9,9 +9,9 @@ use super::held::Held;
 use super::step::Announcement;
 use super::view::View;
 
-/// A status shows no newer figures than so long after the last ones, unless a limit was crossed.
+/// Minimum time between two updates of the figures, unless a limit was crossed.
 const SELDOM: SignedDuration = SignedDuration::from_mins(10);
-/// Nor does it for a smaller change than this part of them.
+/// Divisor for the smallest reported change: a change of less than 1/100 is not reported.
 const NOTABLE: u64 = 100;
 
 fn shown(held: Held) -> BucketUsage {
@@ -19,7 +19,7 @@ fn shown(held: Held) -> BucketUsage {
     BucketUsage { bytes: number(held.bytes), objects: number(held.objects), measured_at: Time(held.at) }
 }
 
-/// How full a bucket is.
+/// Fill level of a bucket, relative to its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Below,
@@ -37,7 +37,7 @@ fn level(bytes: u64, limits: Limits) -> Level {
     }
 }
 
-/// What is to be shown, and when there is to be another look because newer figures have to wait.
+/// Returns the usage to report, and the time of the next pass if newer figures have to wait.
 pub(super) fn next(
     view: &View,
     record: Option<&BucketRecord>,
@@ -71,7 +71,7 @@ fn decide(
         return (Some(last), None);
     }
     let age = now.duration_since(last.measured_at.0);
-    // A clock that was ahead must not hold the figures for ever.
+    // A clock that was ahead must not block updates forever.
     if age >= SELDOM || age.is_negative() {
         return (Some(shown(held)), None);
     }
@@ -79,7 +79,7 @@ fn decide(
     (Some(last), again)
 }
 
-/// A limit was crossed, as the status tells by now.
+/// Returns the Event about a limit that was crossed, as reported in the new status.
 pub(super) fn crossing(view: &View, after: &BucketClaimStatus) -> Option<Announcement> {
     let desired = view.claim().desired.as_ref().ok()?;
     let limits = Limits { soft: desired.quota_soft, hard: desired.quota_hard };

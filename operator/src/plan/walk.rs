@@ -1,8 +1,8 @@
-//! The end of a walk through the steps of a reconciliation, whichever kind of object it is about.
+//! Results of a walk through the steps of a reconciliation, for every kind of object.
 //!
-//! A walk asks one thing after another of what is known. `Ok` = that is as it should be, go on;
-//! `Err` = halt. Most halts are no failures: with [`Halt::Step`] the walk names the next step, and
-//! is walked anew once that is done.
+//! A walk checks one condition after another against what is known. `Ok` means that the condition
+//! is met and the walk continues; `Err` halts it. Most halts are not failures: [`Halt::Step`] names
+//! the next step, and the walk starts over once that step is done.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use k8s_openapi::jiff::Timestamp;
 use super::answer::Failure;
 use super::step::Then;
 
-/// Everything is as it should be, or nothing more can be done about it now.
+/// End of a complete walk: the object is as it should be, or nothing more can be done now.
 pub(super) struct Outcome<Stop> {
-    /// What keeps the object from being Ready all the same.
+    /// Reason that the object is not Ready all the same.
     pub(super) impaired: Option<Stop>,
-    /// When time alone will make something due.
+    /// Time at which something becomes due without any change.
     pub(super) wake: Option<Timestamp>,
 }
 
@@ -25,34 +25,35 @@ impl<Stop> Default for Outcome<Stop> {
     }
 }
 
-/// Why a walk through the steps halts.
+/// Reason that a walk halts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Halt<Step, Stop> {
-    /// There is something to do first: the success of a walk, which names the next step.
+    /// A step must be carried out first. This is the success of a walk: it found the next step.
     Step(Box<Step>),
-    /// It can't go on; the status says why.
+    /// The walk can't continue. The status says why.
     Stop(Box<Stop>),
-    /// There is nothing to do for this long; the status stays as it is.
+    /// Nothing to do for this long. The status stays as it is.
     Wait(Duration),
-    /// What the pass reads is old: it ends without a word, and is tried again after its backoff.
+    /// The pass has read outdated data. It ends without a status write and is retried after its
+    /// backoff.
     Stale(&'static str),
-    /// The object is not this operator's to serve: nothing is done, and nothing is said.
+    /// Another operator serves the object. Nothing is changed and nothing is reported.
     LeaveAlone,
 }
 
 impl<Step, Stop> Halt<Step, Stop> {
-    /// The halt whose next step is this.
+    /// Halts with the next step.
     pub(super) fn step(step: impl Into<Step>) -> Self {
         Self::Step(Box::new(step.into()))
     }
 
-    /// The halt that the status tells of.
+    /// Halts with a reason that the status reports.
     pub(super) fn stop(stop: impl Into<Stop>) -> Self {
         Self::Stop(Box::new(stop.into()))
     }
 }
 
-/// What goes on although something stands in its way: `Ok` carries what that is.
+/// Continues past a stop: returns it as `Ok(Some(_))`, and any other halt as an error.
 pub(super) fn tolerate<Step, Stop>(outcome: Result<(), Halt<Step, Stop>>) -> Result<Option<Stop>, Halt<Step, Stop>> {
     match outcome {
         Ok(()) => Ok(None),
@@ -61,17 +62,18 @@ pub(super) fn tolerate<Step, Stop>(outcome: Result<(), Halt<Step, Stop>>) -> Res
     }
 }
 
-/// Why a pass is over but for what it tells.
+/// Reason that a pass is over, except for its status write.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Trouble<Step> {
-    /// What the pass goes by is old, or its answers contradict each other: another begins.
+    /// The pass has used outdated data, or its answers contradict each other. Another pass starts.
     Stale,
-    /// This step failed last.
+    /// The last step failed.
     Failed(Box<Step>, Failure),
 }
 
 impl<Step> Trouble<Step> {
-    /// How the pass ends: without a word, or with what `after_failure` tells of a failed step.
+    /// Decides how the pass ends: without a status write, or with what `after_failure` reports
+    /// about a failed step.
     pub(super) fn end<Stop>(
         &self,
         after_failure: impl FnOnce(&Step, &Failure) -> Result<Then, Box<Stop>>,
@@ -83,20 +85,22 @@ impl<Step> Trouble<Step> {
     }
 }
 
-/// The end of a pass whose last step failed: where nothing is told of it, when it is tried again.
-/// `tell` decides what is told of a failure that a reconciliation may have a word for.
+/// Decides the end of a pass whose last step failed.
+///
+/// `tell` returns the stop that the status reports, if this kind of object reports the failure.
+/// Without one, the result says when to retry.
 pub(super) fn after_failure<Stop>(
     failure: &Failure,
     is_status_write: bool,
     tell: impl FnOnce() -> Option<Stop>,
 ) -> Result<Then, Box<Stop>> {
     let then = match failure {
-        // What would be done stands in the log.
+        // The log has the step that was not carried out.
         Failure::ReadOnly => return Ok(Then::AwaitChange),
         Failure::Paced(wait) => return Ok(Then::Wait(*wait)),
         Failure::Conflict => return Ok(Then::retry("what was read is old")),
         Failure::Refused(_) if is_status_write => return Ok(Then::AwaitChange),
-        // Expected: the namespace's deletion reaches the object next (spec §3.4).
+        // Expected: the deletion of the namespace deletes the object next (spec §3.4).
         Failure::NamespaceTerminating => Then::AwaitChange,
         Failure::Kubernetes(why)
         | Failure::Refused(why)
@@ -108,20 +112,20 @@ pub(super) fn after_failure<Stop>(
     tell().map_or(Ok(then), |stop| Err(Box::new(stop)))
 }
 
-/// What a pass comes to on what is known.
+/// Conclusion about a pass from what is known.
 pub(super) enum Judgement<Step, Stop> {
-    /// There is something to be done before it tells how the object is.
+    /// A step must be carried out before the status can be reported.
     Step(Box<Step>),
-    /// It ends without a word.
+    /// The pass ends without a status write.
     Rest(Then),
-    /// It tells that: what keeps the object from being Ready, and when time alone will make
-    /// something due.
+    /// The pass ends with a status: the reason that the object is not Ready, if there is one, and
+    /// the time at which something becomes due.
     Conclude(Option<Box<Stop>>, Option<Timestamp>),
 }
 
 impl<Step, Stop> Judgement<Step, Stop> {
-    /// The judgement that a walk leads to. `look_again` gives the time after which a stop is
-    /// looked at again by itself.
+    /// Returns the judgement that follows from a walk. `look_again` gives the time at which a stop
+    /// is reconciled again without a change.
     pub(super) fn of(
         walk: Result<Outcome<Stop>, Halt<Step, Stop>>,
         look_again: impl FnOnce(&Stop) -> Option<Timestamp>,
@@ -139,7 +143,7 @@ impl<Step, Stop> Judgement<Step, Stop> {
         }
     }
 
-    /// The judgement about a pass that is over.
+    /// Returns the judgement about a pass that is over.
     pub(super) fn ended(end: Result<Then, Box<Stop>>) -> Self {
         match end {
             Ok(then) => Self::Rest(then),
@@ -148,15 +152,15 @@ impl<Step, Stop> Judgement<Step, Stop> {
     }
 }
 
-/// A stop that says when its object is looked at again.
+/// A stop that says when its object is reconciled again.
 pub(super) trait Stops {
-    /// When to look again.
+    /// Returns when to reconcile again.
     fn then(&self) -> &Then;
 }
 
 impl<Step, Stop: Stops> Judgement<Step, Stop> {
-    /// The same where the status is not written: another operator writes it, or the object is over
-    /// its pace for this long.
+    /// Drops the status write if another operator writes the status, or while the object is over
+    /// its write limit (`held_off`).
     pub(super) fn without_status(self, is_handed_over: bool, held_off: Option<Duration>, now: Timestamp) -> Self {
         match (self, held_off) {
             (Self::Conclude(stop, wake), Some(time)) => Self::Rest(then(stop.as_deref(), wake, now).held_off(time)),
@@ -166,7 +170,7 @@ impl<Step, Stop: Stops> Judgement<Step, Stop> {
     }
 }
 
-/// Schedules the next look at an object whose pass ends with this stop.
+/// Returns when an object is reconciled again after its pass ended with this stop.
 pub(super) fn then<Stop: Stops>(stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Then {
     match (stop.map_or(Then::AwaitChange, |stop| stop.then().clone()), wake) {
         (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
@@ -174,7 +178,7 @@ pub(super) fn then<Stop: Stops>(stop: Option<&Stop>, wake: Option<Timestamp>, no
     }
 }
 
-/// At least a second, so that nothing is looked at in a loop.
+/// Time until `wake`: at least a second, so that no object is reconciled in a busy loop.
 fn until(now: Timestamp, wake: Timestamp) -> Duration {
     Duration::try_from(wake.duration_since(now)).unwrap_or_default().max(Duration::from_secs(1))
 }

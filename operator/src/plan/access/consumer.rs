@@ -1,4 +1,4 @@
-//! The Secret that the pods of an access read (spec §8).
+//! The consumer Secret of an access, which its pods read (spec §8).
 
 use crate::api::{AccessConsumer, AccessCredential, AccessReason, AccessRecord, AccessScope, BucketName, Shaped, wire};
 
@@ -7,7 +7,7 @@ use super::super::secret::Stored;
 use super::step::AccessLook;
 use super::view::{AccessView, Halt, Stop};
 
-/// The Secret of the name that the spec gives.
+/// Ensures that the consumer Secret exists under the name from the spec.
 pub(super) fn ensure(
     view: &AccessView,
     record: &AccessRecord,
@@ -19,7 +19,7 @@ pub(super) fn ensure(
     let (access, uid, gateway) = (&view.access.at, &view.access.uid, &view.setting.gateway);
     let shape = view.access.shape.as_ref();
     let shape = shape.map_err(|error| Stop::new(AccessReason::SpecInvalid, error.to_string()))?;
-    // Of a long template the caches have a digest.
+    // The caches keep only a digest of a long template.
     let Some(shape) = shape else { return Err(AccessLook::Access.into()) };
     let shaped = Shaped { publishing: &view.setting.publishing, shape };
     if let Some(key) = shape.forbidden(&view.setting.publishing.metadata_prefixes) {
@@ -31,19 +31,19 @@ pub(super) fn ensure(
     publish(view, record, credential, wanted, shaped.removable())
 }
 
-/// Removes the consumer Secrets of other names, once that of the spec is there: the bound one after
-/// the name was edited, and any other that says it is one. No rotation waits for a Secret that
-/// somebody made with our labels and owner reference.
+/// Deletes consumer Secrets of other names once the one from the spec exists: the bound one after
+/// an edit of the name, and any other with our labels and owner reference. A rotation does not wait
+/// for such a Secret that somebody created by hand.
 pub(super) fn remove_renamed(view: &AccessView) -> Result<(), Halt> {
     let wanted = &view.access.consumer_secret;
     if let Some(bound) = view.before.bound_secret_name.as_ref().filter(|bound| *bound != wanted) {
-        // Its labels may have been taken off: then only the name finds it.
+        // Its labels may have been removed, and then only its name finds it.
         unpublish(view, bound)?;
     }
     own(view).find(|secret| secret.name() != wanted).map_or(Ok(()), |secret| unpublish(view, secret.name()))
 }
 
-/// Secrets that the access controls, with the role of its consumer Secret.
+/// Returns the Secrets that the access controls and that have the consumer Secret's role.
 fn own(view: &AccessView) -> impl Iterator<Item = &Stored> {
     view.consumers.all().filter(|secret| {
         secret.is_controlled_by_uid(view.access.uid.as_str())
@@ -51,8 +51,8 @@ fn own(view: &AccessView) -> impl Iterator<Item = &Stored> {
     })
 }
 
-/// True if every consumer Secret of the access was observed with this key, by a pass that didn't
-/// write one.
+/// True if every consumer Secret of the access was observed with this key, by a pass that wrote
+/// none of them.
 pub(super) fn is_published(view: &AccessView, credential: &AccessCredential) -> bool {
     let mut ours = own(view).peekable();
     ours.peek().is_some() && ours.all(|secret| secret.published_key() == Some(credential.id.as_str()))

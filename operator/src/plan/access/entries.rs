@@ -1,4 +1,4 @@
-//! From the entries of an access to the scopes of its keys, and what is told of each.
+//! Entries of an access: the scopes of its keys, and the status of each entry.
 
 use crate::api::{AccessEntryStatus, AccessMode, AccessReason, AccessScope, ClaimUid, Consent, Entry, EntryOf, Prefix};
 
@@ -6,12 +6,12 @@ use super::step::AccessLook;
 use super::view::{AccessView, Halt};
 use super::words::{BucketWord, ClaimWord, EntrySeen, Place};
 
-/// What an entry comes to.
+/// Result of resolving an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Resolved {
-    /// The scope that it asks for, where it is known to lead to a bucket.
+    /// Scope of the entry, if it leads to a known bucket.
     pub(super) scope: Option<AccessScope>,
-    /// What the gateway opens of it at most, or why it opens nothing.
+    /// Mode that the gateway grants at most, or the reason that it grants nothing.
     pub(super) open: Result<AccessMode, AccessReason>,
 }
 
@@ -21,7 +21,7 @@ impl Resolved {
     }
 }
 
-/// What each entry comes to, by live reads where there are some.
+/// Resolves each entry, from live reads where they exist.
 pub(super) fn resolved(view: &AccessView) -> Vec<Resolved> {
     let entries = view.access.entries.iter().zip(&view.entries);
     let mut all: Vec<Resolved> = entries.map(|(entry, seen)| resolve(view, entry, seen)).collect();
@@ -50,13 +50,14 @@ fn resolve(view: &AccessView, entry: &Entry, seen: &EntrySeen) -> Resolved {
         (Ok(EntryOf::Bucket(..)), EntrySeen::Bucket(BucketWord::NotShared)) => {
             Resolved::closed(AccessReason::NotShared)
         }
-        // The caches were asked about another version of the spec.
+        // The caches were queried for another version of the spec.
         (Ok(_), _) => Resolved::closed(AccessReason::ConsentPending),
         (Err(_), _) => Resolved::closed(AccessReason::SpecInvalid),
     }
 }
 
-/// Who may not know of a claim is told the same whether there is one or not.
+/// Resolves an entry that names a claim. An access without permission to know about a claim gets
+/// the same result whether the claim exists or not.
 fn of_claim(word: &ClaimWord, wants: (AccessMode, Option<&Prefix>), is_own: bool) -> Resolved {
     match word {
         ClaimWord { shared: false, unwatched: true, .. } => Resolved::closed(AccessReason::NotWatched),
@@ -91,9 +92,11 @@ fn open(
     Resolved { scope: Some(scope), open }
 }
 
-/// The scopes that a new key gets, in the order of the entries: of those that open now, and of
-/// those that the current one has and that are still consented to. Of each claim among these live
-/// reads say so; no other is read, so that whom nobody consents to costs nothing.
+/// Returns the scopes of the next key, in the order of the entries: the scopes that are open now,
+/// and those that the current key has and that still have consent.
+///
+/// Each claim among them is read live. No other claim is read, so that an entry without consent
+/// costs nothing.
 pub(super) fn scopes_of_next(view: &AccessView, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     for (entry, resolved) in view.access.entries.iter().zip(resolved(view)) {
         if let Some(claim) = entry.claim()
@@ -106,7 +109,7 @@ pub(super) fn scopes_of_next(view: &AccessView, current: &[AccessScope]) -> Resu
     Ok(wanted(view, current))
 }
 
-/// The same, as far as it is known without a question.
+/// Like [`scopes_of_next`], from what is known without a query.
 pub(super) fn wanted(view: &AccessView, current: &[AccessScope]) -> Vec<AccessScope> {
     resolved(view).into_iter().filter_map(|resolved| scope_of_next(resolved, current)).collect()
 }
@@ -116,8 +119,8 @@ fn scope_of_next(resolved: Resolved, current: &[AccessScope]) -> Option<AccessSc
     resolved.scope.filter(|scope| resolved.open.is_ok() || is_held(scope))
 }
 
-/// What becomes of the scopes of a key that is there: each follows its entry in mode and prefix,
-/// and goes with it. Where its bucket is, it never changes.
+/// Returns the updated scopes of an existing key. Mode and prefix follow the scope's entry, and the
+/// scope is removed with its entry. The bucket of a scope never changes.
 pub(super) fn kept(view: &AccessView, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut kept = Vec::new();
     for scope in current {
@@ -126,7 +129,7 @@ pub(super) fn kept(view: &AccessView, current: &[AccessScope]) -> Result<Vec<Acc
     Ok(kept)
 }
 
-/// The same, but for what opens more than the key does now.
+/// Like [`kept`], but leaves a scope unchanged if the update would open more.
 pub(super) fn narrowed(view: &AccessView, current: &[AccessScope]) -> Result<Vec<AccessScope>, Halt> {
     let mut narrowed = Vec::new();
     for scope in current {
@@ -151,7 +154,8 @@ fn follow(view: &AccessView, scope: &AccessScope) -> Result<Option<AccessScope>,
         if let (EntryOf::Claim(claim), EntrySeen::Claim(cached), Some(uid)) = (of, seen, &scope.claim) {
             let is_its = |word: &ClaimWord| {
                 if word.unwatched {
-                    // Its owner can't be asked, so nothing says that this is over.
+                    // The owner of an unwatched namespace can't be queried, so nothing proves that
+                    // the consent is over.
                     return word.uid.as_ref().is_none_or(|known| known == uid);
                 }
                 let is_own = claim.namespace == view.access.at.namespace;
@@ -160,7 +164,7 @@ fn follow(view: &AccessView, scope: &AccessScope) -> Result<Option<AccessScope>,
             if view.words.get(claim).map_or_else(|| is_its(cached), is_its) {
                 return Ok(Some(followed));
             }
-            // A cache that is behind takes nothing away.
+            // An outdated cache takes nothing away.
             if !view.words.contains_key(claim) {
                 return Err(AccessLook::Claim(claim.clone()).into());
             }
@@ -169,8 +173,8 @@ fn follow(view: &AccessView, scope: &AccessScope) -> Result<Option<AccessScope>,
     Ok(None)
 }
 
-/// What is told of each entry. `current` are the scopes of the key that tenants have, if they have
-/// one.
+/// Returns the status of each entry. `current` are the scopes of the key that tenants have, if they
+/// have one.
 pub(super) fn told(
     view: &AccessView,
     current: Option<&[AccessScope]>,

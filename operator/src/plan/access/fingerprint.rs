@@ -1,15 +1,15 @@
-//! All that a pass over an access knows, in a few bytes: two passes with one fingerprint go on
-//! alike. A model checker finds views again by it.
+//! Fingerprint of a view: two passes over an access with the same fingerprint continue alike. A
+//! model checker uses it to recognize views.
 
 use std::fmt::Write;
 
 use super::view::AccessView;
 
 impl AccessView {
-    /// All that this pass knows, in a few bytes. Objects stand for themselves by their
-    /// resourceVersion; of the status when the pass began nothing is told, nor of the setting.
+    /// Returns a compact summary of what this pass knows. Objects are represented by their
+    /// resourceVersion. The status before the pass and the settings are left out.
     pub fn fingerprint(&self) -> String {
-        // Takes the view apart, so that a field that is new can't be forgotten.
+        // Destructures the view, so that a new field can't be forgotten.
         let Self {
             setting: _,
             access,
@@ -36,7 +36,7 @@ impl AccessView {
         } = self;
         let mut text = String::with_capacity(512);
         let is_listed = *lists > 0;
-        // Writing to a text can't fail.
+        // Writing to a String can't fail.
         let _ = write!(text, "{} {is_live} {} | ", access.id.resource_version, internal.fingerprint());
         let _ = write!(text, "{} | {namespace:?} {namespace_live:?} {entries:?} {lead:?} ", consumers.fingerprint());
         let _ = write!(text, "{words:?} {is_listed} {is_current} {is_doubted} {aimed:?} {highest_gone} ");

@@ -1,4 +1,4 @@
-//! An access as a holder of keys (spec §3.3, §8).
+//! `KeyHolder` for an access (spec §3.3, §8).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -10,26 +10,26 @@ use super::super::secret::Stored;
 use super::step::{AccessAct, AccessLook, AccessStep};
 use super::view::{AccessView, Halt, Stop};
 
-/// So many names of revoked keys are looked at before the next is made: more live at once only if
-/// somebody made them.
+/// Maximum number of revoked keys to look up by name before the next key is created. More keys
+/// exist at once only if somebody created them by hand.
 const SEARCHED: u64 = 1000;
 
 impl AccessView {
-    /// Its keys, each with its generation, lowest first.
+    /// Returns the keys with their generations, lowest first.
     pub(super) fn numbered_keys(&self) -> Vec<(u64, &Stored)> {
         let mut keys: Vec<_> = self.internal.all().filter_map(|key| Some((self.generation(key)?, key))).collect();
         keys.sort_unstable_by_key(|(number, _)| *number);
         keys
     }
 
-    /// True if the Secret of this name is a key that a revocation ended.
+    /// True if the Secret of this name is a revoked key.
     pub(super) fn is_revoked_key(&self, name: &str) -> bool {
         self.keys().iter().any(|key| key.name() == name && self.is_revoked(key))
     }
 }
 
-/// True if a Secret is a key of the access. Not a stranger's that has the name of one, and neither
-/// role nor UID: it opens nothing, and is not ours to write to.
+/// True if a Secret is a key of the access. A foreign Secret with such a name but without role and
+/// UID is none: it opens nothing, and must not be written.
 fn is_key(view: &AccessView, secret: &Stored) -> bool {
     let role = wire::Role::AccessCredential;
     wire::Role::of_internal(secret.name()) == Some(role)
@@ -114,8 +114,8 @@ impl KeyHolder for AccessView {
         self.numbered_keys().into_iter().map(|(_, key)| key).collect()
     }
 
-    /// By its name where the label was changed, up to the highest generation that is known: an
-    /// access has few keys.
+    /// Returns the generation from the label, or by name if the label was edited. The name is
+    /// searched up to the highest known generation, because an access has few keys.
     fn generation(&self, key: &Stored) -> Option<u64> {
         let named = || is_key(self, key).then(|| self.proved_generation(key, self.highest_generation()))?;
         self.labelled_generation(key).or_else(named)
@@ -130,22 +130,25 @@ impl KeyHolder for AccessView {
         if self.is_live { Ok(()) } else { Err(AccessLook::Access.into()) }
     }
 
-    /// An access has one record: none but this one can aim higher.
+    /// An access has only one record, so no other record can have a higher generation.
     fn require_highest(&self, record: &AccessRecord) -> Result<(), Halt> {
         self.require_settled(record)
     }
 
-    /// Whoever goes on writes the record first.
+    /// Reads the record if it is not current: another operator that continues the work writes the
+    /// record first.
     fn require_settled(&self, record: &AccessRecord) -> Result<(), Halt> {
         let name = AccessRecord::name(&record.uid);
         self.read_unless(self.internal.is_current(&name), &name)
     }
 
-    /// No record is of an older version, which tells less: every name can be looked for at once.
+    /// Looks every name up at once, because no access record is from an older version with fewer
+    /// notes.
     fn require_revoked(&self, record: &AccessRecord) -> Result<(), Halt> {
         for generation in record.lowest.max(record.revoked_through.saturating_sub(SEARCHED))..=record.revoked_through {
             let name = self.key_name(generation);
-            // One that a live read shows was deleted when this walk began, and is known to be kept.
+            // A key found by a live read was deleted at the start of this walk and is kept by a
+            // finalizer.
             if !self.internal.is_live(&name) {
                 self.require_absent(&name)?;
             }

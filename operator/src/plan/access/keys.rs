@@ -1,4 +1,5 @@
-//! The record of an access and its keys: the same life as that of a claim's (spec §3.3, §8).
+//! The record of an access and its keys. Their life cycle is that of a claim's keys (spec §3.3,
+//! §8).
 
 use std::time::Duration;
 
@@ -22,11 +23,11 @@ use super::view::{AccessView, Halt, Outcome, Stop};
 use super::words::words;
 use super::{consumer, entries};
 
-/// A record, and the Secret that it was read from.
+/// A record and the Secret that it was read from.
 type Held<'a> = (AccessRecord, &'a Stored);
 
-/// Makes sure that the key aimed at is there, published, and opens what the entries ask for; then
-/// sees to rotation.
+/// Ensures that the current key exists, is published and opens what the entries request. Then
+/// handles rotation.
 pub(super) fn walk(view: &AccessView, rotation: Rotation, now: Timestamp) -> Result<Outcome, Halt> {
     let held = ensure_record(view, now)?;
     let (record, stored) = &held;
@@ -45,7 +46,7 @@ pub(super) fn walk(view: &AccessView, rotation: Rotation, now: Timestamp) -> Res
     Ok(Outcome { impaired: conflict.or(lower.impaired), wake })
 }
 
-/// The record. It is made once an entry opens, for the namespace as it is now.
+/// Returns the record. It is created once an entry opens, for the current UID of the namespace.
 pub(super) fn ensure_record(view: &AccessView, now: Timestamp) -> Result<Held<'_>, Halt> {
     let name = AccessRecord::name(&view.access.uid);
     if let Some((record, stored)) = view.record() {
@@ -67,7 +68,7 @@ pub(super) fn ensure_record(view: &AccessView, now: Timestamp) -> Result<Held<'_
     await_others(view, now)?;
     view.require_live()?;
     view.require_absent(&name)?;
-    // What there is of keys tells which numbers are used.
+    // Existing keys show which generations are used.
     view.require_list()?;
     let namespace_uid = view.require_namespace()?.uid.clone();
     let generation = view.next_generation();
@@ -78,7 +79,8 @@ pub(super) fn ensure_record(view: &AccessView, now: Timestamp) -> Result<Held<'_
         namespace_uid,
         generation,
         handled_rotate_request: view.access.rotate_request.clone(),
-        // Whether it was handled a record told that is lost: no leaked key is to live on.
+        // Only a lost record knew whether the request was handled. All keys are revoked, so that a
+        // leaked one does not survive.
         revoked_through: if revoke.is_some() { generation - 1 } else { 0 },
         handled_revoke_request: revoke,
         lowest: 1,
@@ -86,20 +88,21 @@ pub(super) fn ensure_record(view: &AccessView, now: Timestamp) -> Result<Held<'_
     .into())
 }
 
-/// Why there is no key yet: what the first entry says that doesn't open.
+/// Returns the reason that there is no key yet, taken from the first closed entry.
 pub(super) fn nothing_opens(view: &AccessView) -> Stop {
     let reason = entries::resolved(view).into_iter().find_map(|it| it.open.err());
     let reason = reason.unwrap_or(AccessReason::NotShared);
     Stop::new(reason, format!("no entry opens a bucket yet: {}", words(reason)))
 }
 
-/// So long after an access was made its first key waits for the buckets that it asks for: claims
-/// that are applied with it get theirs within seconds, and the next key comes after a minute only.
+/// Time after the creation of an access in which its first key waits for more entries to open.
+/// Claims that are applied together with it are bound within seconds, while a second key would have
+/// to wait for a minute.
 const FIRST_KEY_WAITS: SignedDuration = SignedDuration::from_secs(10);
 
-/// Waits for entries that are about to open, so that the first key opens them too.
+/// Waits for entries that are about to open, so that the first key opens them as well.
 fn await_others(view: &AccessView, now: Timestamp) -> Result<(), Halt> {
-    // A clock that is behind that of the API server waits for nobody.
+    // Does not wait if this clock is behind that of the API server.
     let Some(created) = view.access.created.filter(|created| *created <= now) else { return Ok(()) };
     let until = plus(created, FIRST_KEY_WAITS);
     let is_coming = |why: AccessReason| matches!(why, AccessReason::ClaimNotBound | AccessReason::ConsentPending);
@@ -111,8 +114,8 @@ fn await_others(view: &AccessView, now: Timestamp) -> Result<(), Halt> {
     Err(Stop { then: Then::After(wait.max(Duration::from_secs(1))), ..Stop::new(reason, message) }.into())
 }
 
-/// A namespace that was made again is another one: who consented meant the one before. The keys go,
-/// then the record, and it is made anew.
+/// Replaces the record after the namespace was recreated. The consent was given for the previous
+/// namespace. The keys are deleted, then the record, which is created again later.
 fn of_this_namespace(view: &AccessView, record: &AccessRecord, stored: &Stored) -> Result<(), Halt> {
     if view.namespace().is_none_or(|namespace| namespace.uid == record.namespace_uid) {
         return Ok(());
@@ -126,16 +129,16 @@ fn of_this_namespace(view: &AccessView, record: &AccessRecord, stored: &Stored) 
     Err(delete_secret(view, stored))
 }
 
-/// Ends the keys, one after the other. One that a finalizer of others keeps is deleted already, and
-/// keeps no other from that.
+/// Deletes the keys one by one. A key that a finalizer keeps is deleted already, and does not block
+/// the others.
 pub(super) fn end_next(view: &AccessView) -> Result<(), Halt> {
     let keys = view.keys();
     let next = keys.iter().find(|key| key.kept_by().is_none()).or(keys.first());
     next.map_or(Ok(()), |key| Err(delete_secret(view, key)))
 }
 
-/// Ends what is revoked, and starts a revocation that is asked for. It comes before all that may
-/// stop a pass.
+/// Deletes revoked keys and starts a requested revocation. Done before everything that may stop a
+/// pass.
 pub(super) fn revoke(view: &AccessView, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     end_revoked(view)?;
     let Some((record, stored)) = view.record() else { return Ok(None) };
@@ -143,7 +146,7 @@ pub(super) fn revoke(view: &AccessView, now: Timestamp) -> Result<Option<Timesta
         return Ok(None);
     }
     if view.held_off().is_some() && view.keys().iter().all(|key| view.is_revoked(key)) {
-        // There is nothing to end: a note waits as every other write does.
+        // Nothing has to end, so this note waits like every other write.
         return Ok(None);
     }
     match pause(view, &record, now) {
@@ -152,7 +155,7 @@ pub(super) fn revoke(view: &AccessView, now: Timestamp) -> Result<Option<Timesta
     }
 }
 
-/// The key of the record's generation, and what it opens.
+/// Returns the current key and the scopes that it opens.
 fn ensure_credential(
     view: &AccessView,
     (record, stored): &Held<'_>,
@@ -168,7 +171,7 @@ fn ensure_credential(
     Ok((credential, AccessCredentialFacts::scopes_of(&secret.0)))
 }
 
-/// Keeps the keys that are there as their entries are, each in its own place.
+/// Updates the scopes of existing keys to match their entries. The buckets of a key never change.
 fn keep(view: &AccessView, record: &AccessRecord) -> Result<(), Halt> {
     let keys = view.numbered_keys().into_iter();
     for (generation, key) in keys.filter(|(generation, _)| *generation <= record.generation) {
@@ -178,7 +181,7 @@ fn keep(view: &AccessView, record: &AccessRecord) -> Result<(), Halt> {
     Ok(())
 }
 
-/// Takes from the keys what their entries ask for no more, and opens nothing.
+/// Removes from the keys what their entries no longer request, and opens nothing.
 pub(super) fn narrow(view: &AccessView) -> Result<(), Halt> {
     let Some((record, _)) = view.record() else { return Ok(()) };
     for (generation, key) in view.numbered_keys() {
@@ -191,7 +194,7 @@ pub(super) fn narrow(view: &AccessView) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The patch that has a key open these scopes.
+/// Returns the patch that sets the scopes of a key.
 fn rescoped(
     view: &AccessView,
     record: &AccessRecord,
@@ -203,7 +206,7 @@ fn rescoped(
     SecretPatch::between(&key.0, &content, AccessView::REMOVABLE_OF_KEYS, Change::Repair)
 }
 
-/// The Secret of a lower key as it should be; `None` = this is the current one.
+/// Returns the wanted Secret of a lower key, or `None` for the current key.
 fn lower_key(view: &AccessView, record: &AccessRecord, key: &Stored) -> Result<Option<SecretContent>, Halt> {
     let lower = view.generation(key).filter(|generation| *generation < record.generation);
     let Some(generation) = lower else { return Ok(None) };
@@ -215,9 +218,9 @@ fn lower_key(view: &AccessView, record: &AccessRecord, key: &Stored) -> Result<O
     Ok(Some(facts(record, generation, scopes).content(&view.setting.operator_namespace, None)))
 }
 
-/// Starts a rotation that is due, because of its time, of a request, or of an entry that leads to a
-/// bucket that the current key doesn't have: none while there is a lower key, none within a minute
-/// of the last. `Ok` = when one will be.
+/// Starts a rotation that is due because of its interval, a request, or an entry with a bucket that
+/// the current key does not open. No rotation starts while a lower key exists, or within a minute
+/// of the last. Otherwise returns the time at which one becomes due.
 fn rotate(
     view: &AccessView,
     (record, stored): &Held<'_>,
@@ -239,7 +242,7 @@ fn rotate(
     if !(requested || has_new(&scopes) || its_time_has_come) {
         return Ok(None);
     }
-    // Two keys at most: what the cache does not show may live all the same.
+    // At most two keys: a key that the cache does not show may still exist.
     for generation in record.lowest..record.generation {
         view.require_absent(&view.key_name(generation))?;
     }

@@ -1,6 +1,8 @@
-//! The reconciliation of an access (spec §8): it asks for no store, and never makes, empties or
-//! deletes a bucket. How far it opens is for the records of the buckets to say; here the key is
-//! made, published, replaced and seen out, by the rules of a claim's.
+//! Reconciliation of a BucketAccess (spec §8).
+//!
+//! It calls no store, and never creates, empties or deletes a bucket. The bucket records say how
+//! far the buckets are open. This module creates, publishes, replaces and retires the key, by the
+//! same rules as for a claim.
 
 mod consumer;
 mod entries;
@@ -37,14 +39,14 @@ pub use words::{BucketWord, ClaimWord, EntrySeen, Lead, Place};
 
 use view::{Halt, Outcome, Stop};
 
-/// No pass is longer.
+/// Maximum number of steps of a pass.
 const MOST_STEPS: usize = 400;
 const MOST_READS_BY_NAME: usize = 4000;
 
-/// Judgement of a pass over an access.
+/// Result of judging a pass over an access.
 type Judgement = walk::Judgement<AccessStep, Stop>;
 
-/// The next step of a pass, or its end.
+/// Returns the next step of a pass, or its end.
 fn next(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     match judge(view, now) {
         Judgement::Step(step) => ControlFlow::Continue(*step),
@@ -53,7 +55,7 @@ fn next(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     }
 }
 
-/// How an access stands, as a pass tells that ends on what is known now.
+/// Returns the state of an access, for a pass that ends with what is known now.
 pub fn outlook(view: &AccessView, now: Timestamp) -> Outlook {
     match judge(view, now) {
         Judgement::Conclude(stop, _) => Outlook::of(view, stop.as_deref(), now),
@@ -77,7 +79,7 @@ fn walk_by(view: &AccessView, note: &Note, now: Timestamp) -> Result<Outcome, Ha
         Note::HandedOver if view.access.deleting => removal::end_taken_over(view).map(|()| Outcome::default()),
         Note::HandedOver => keys::revoke(view, now).map(|wake| Outcome { wake, ..Outcome::default() }),
         Note::Anothers(operator) if is_left_behind(view) => Err(left_behind(operator).into()),
-        // Not a word: what its status says is for the operator that serves it.
+        // Ends without a status write: the status belongs to the operator that serves the access.
         Note::Anothers(_) => Err(Halt::LeaveAlone),
     }
 }
@@ -111,7 +113,7 @@ fn walk_ours(view: &AccessView, now: Timestamp) -> Result<Outcome, Halt> {
     Ok(Outcome { wake: next_revocation.into_iter().chain(outcome.wake).min(), ..outcome })
 }
 
-/// The same for an access whose note of another operator is overruled.
+/// Walks through the steps of an access whose annotation of another operator is overruled.
 fn walk_overruled(view: &AccessView, operator: &ServedBy, now: Timestamp) -> Result<Outcome, Halt> {
     let outcome = walk_ours(view, now)?;
     let told = || {
@@ -124,19 +126,23 @@ fn walk_overruled(view: &AccessView, operator: &ServedBy, now: Timestamp) -> Res
     Ok(Outcome { impaired: Some(outcome.impaired.unwrap_or_else(told)), ..outcome })
 }
 
-/// True where this operator took over what the access names, and not the access. The status of an
-/// access that its own operator serves never says Ready then: that operator doesn't have the
-/// buckets. What that one tells of the note is left as it is.
+/// True if this operator took over the buckets and backends that the access names, but not the
+/// access.
+///
+/// If another operator still serves the access, the status is not Ready, because that operator no
+/// longer has the buckets. Such a status is left as it is.
 fn is_left_behind(view: &AccessView) -> bool {
     let ready = view.access.status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str());
     view.lead == Lead::Here && ready.is_none_or(|it| it.status == "True" || it.message.ends_with(LEFT_BEHIND))
 }
 
-/// End of the message about it.
+/// End of the message about an access that was left behind. Identifies the message in a stored
+/// status.
 const LEFT_BEHIND: &str = "to have the access taken over";
 
-/// The message about it, which names no operator that the access doesn't: where several serve what
-/// it names, all write the same.
+/// Returns the stop for an access that was left behind. Its message names only the operator from
+/// the access's annotation, so that several operators that serve what the access names all write
+/// the same message.
 fn left_behind(operator: &ServedBy) -> Stop {
     let why = format!(
         "annotation {SERVED_BY} names another operator ({operator}) than the one that serves what spec.buckets names; \
@@ -145,7 +151,8 @@ fn left_behind(operator: &ServedBy) -> Stop {
     Stop::new(AccessReason::ServedByAnother, why)
 }
 
-/// Tells a refusal for good; retries all else, and tells of it where it lasts.
+/// Reports a permanent refusal. Retries any other failure, and reports a failure of the API server
+/// if it lasts.
 fn told_of_failure(view: &AccessView, step: &AccessStep, failure: &Failure) -> Result<Then, Box<Stop>> {
     let is_status_write = matches!(step, AccessStep::Act(AccessAct::WriteStatus(..)));
     after_failure(failure, is_status_write, || match failure {
@@ -165,17 +172,17 @@ fn told_of_failure(view: &AccessView, step: &AccessStep, failure: &Failure) -> R
     })
 }
 
-/// True where the status says that the API server failed this step: as of a claim.
+/// True if the status reports that the API server failed this step. Follows the rules for a claim.
 fn is_told_of(view: &AccessView, step: &AccessStep) -> bool {
     let is_write = matches!(step, AccessStep::Act(act) if !matches!(act, AccessAct::WriteStatus(..)));
     is_write && (view.access.deleting || view.setbacks >= TOLD_AFTER)
 }
 
-/// The stop of a step that the API server refused or failed.
+/// Returns the stop for a step that the API server refused or failed.
 fn not_done(view: &AccessView, step: &AccessStep, why: &str) -> Stop {
     let key = match step {
         AccessStep::Act(AccessAct::Delete(secret)) => Some(&secret.name),
-        // One that somebody's finalizer keeps.
+        // A key that a finalizer keeps.
         AccessStep::Act(AccessAct::Patch(patch)) if patch.change == Change::Retire => Some(&patch.target.name),
         AccessStep::Look(_) | AccessStep::Act(_) => None,
     };
@@ -184,7 +191,7 @@ fn not_done(view: &AccessView, step: &AccessStep, why: &str) -> Stop {
     Stop::new(AccessReason::ServerError, format!("can't {step}: {why}{works}"))
 }
 
-/// Ends a pass: writes the status if it should be another one, then rests.
+/// Ends a pass: writes the status if it changed, then rests.
 fn conclude(
     view: &AccessView,
     stop: Option<&Stop>,

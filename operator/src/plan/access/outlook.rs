@@ -1,4 +1,5 @@
-//! How an access stands, entry by entry, and what would change it: for whoever asks why.
+//! Explanation of the state of an access, entry by entry, with remedies. Shown by the `why`
+//! command.
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -10,42 +11,42 @@ use super::status::{told, verdict};
 use super::view::{AccessView, Stop};
 use super::words::words;
 
-/// What nobody tells of when it changes.
+/// Note for changes that no watch reports.
 const TRIED_AGAIN: &str = "(it is tried again when something about the access changes, and at the slow resync)";
 
-/// How an access stands.
+/// State of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// Why it is not Ready: reason and message of the condition. `None` = it is, or there is
-    /// something to do first.
+    /// Reason and message of a `Ready` condition that is False. `None` if the access is Ready, or
+    /// if the pass has another step to carry out first.
     pub obstacle: Option<(AccessReason, String)>,
-    /// What would change that, besides what would open its entries: each by itself, in words that
-    /// complete "it goes on when …".
+    /// Remedies for the obstacle, besides those for the entries. Each is sufficient by itself and
+    /// completes the sentence "it goes on when …".
     pub remedies: Vec<String>,
-    /// Its entries, in their order. Of an access that is deleted none are told.
+    /// Entries in their order. Empty for an access that is being deleted.
     pub entries: Vec<EntryOutlook>,
 }
 
-/// How an entry stands.
+/// State of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryOutlook {
-    /// What it asks for.
+    /// Description of what the entry requests.
     pub asks: String,
-    /// What is told of it.
+    /// Status of the entry.
     pub status: AccessEntryStatus,
-    /// Why it is closed, in words; `None` = it is open.
+    /// Reason that it is closed, in words. `None` if it is open.
     pub why: Option<&'static str>,
-    /// What would open it, each by itself.
+    /// Remedies that would open it. Each is sufficient by itself.
     pub remedies: Vec<String>,
 }
 
 impl Outlook {
-    /// Of an access whose pass ends with this stop, or without one.
+    /// Returns the state of an access whose pass ends with this stop, or without one.
     pub(super) fn of(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> Self {
         let (reason, message) = verdict(stop, &told(view, now));
         Self {
             obstacle: (reason != AccessReason::Open).then_some((reason, message)),
-            // Where no entry opens, the entries tell.
+            // If no entry opens, the remedies of the entries are shown.
             remedies: stop
                 .filter(|stop| **stop != nothing_opens(view))
                 .map(|stop| of_stop(view, stop.reason))
@@ -54,7 +55,7 @@ impl Outlook {
         }
     }
 
-    /// Of an access whose pass has something to do first: of its entries alone.
+    /// Returns the state of the entries, for a pass that has another step to carry out first.
     pub(super) fn of_entries(view: &AccessView, now: Timestamp) -> Self {
         let all = view.access.entries.iter().zip(told(view, now));
         let entries = all.map(|(entry, (status, why))| EntryOutlook {
@@ -67,7 +68,7 @@ impl Outlook {
     }
 }
 
-/// What an entry asks for, in words.
+/// Describes what an entry requests.
 fn asks(entry: &Entry) -> String {
     let of = match &entry.of {
         Ok(EntryOf::Claim(claim)) => format!("claim {claim}"),
@@ -81,7 +82,7 @@ fn asks(entry: &Entry) -> String {
     }
 }
 
-/// What would open an entry that is closed.
+/// Returns the remedies for a closed entry.
 fn of_entry(view: &AccessView, entry: &Entry, why: AccessReason) -> Vec<String> {
     let namespace = &view.access.at.namespace;
     match &entry.of {
@@ -164,7 +165,7 @@ fn beyond(consent: &str, entry: &Entry) -> Vec<String> {
     ]
 }
 
-/// What would open an entry, whatever it names.
+/// Returns the remedies for a closed entry that depend only on the reason.
 fn of_any(entry: &Entry, why: AccessReason) -> Vec<String> {
     match why {
         AccessReason::BackendNotReady => vec!["the S3Backend is there, at the endpoint of the bucket".to_owned()],
@@ -196,7 +197,7 @@ fn of_any(entry: &Entry, why: AccessReason) -> Vec<String> {
     }
 }
 
-/// What would let a pass go on.
+/// Returns the remedies for a stop.
 fn of_stop(view: &AccessView, why: AccessReason) -> Vec<String> {
     match why {
         AccessReason::Paused => vec![format!("annotation {PAUSED} is taken off the access")],

@@ -1,4 +1,4 @@
-//! What an effect of a pass over an access is for, in the words of who runs a platform, and why it
+//! Purpose of an effect of a pass over an access, in the terms of a platform operator, and why it
 //! is due. The log has the step itself.
 
 use crate::api::wire::{REVOKE, ROTATE, Role, SERVED_BY};
@@ -12,7 +12,7 @@ use super::keys::nothing_opens;
 use super::step::AccessAct;
 use super::view::AccessView;
 
-/// What an effect that is next for an access is for, and why it is due.
+/// Describes what the next effect for an access is for, and why it is due.
 pub fn purpose(view: &AccessView, act: &AccessAct) -> String {
     match act {
         AccessAct::AddFinalizer(_) if view.access.has_finalizer() => {
@@ -40,7 +40,7 @@ pub fn purpose(view: &AccessView, act: &AccessAct) -> String {
     }
 }
 
-/// The buckets of scopes, if there are some.
+/// Describes the buckets of scopes, if there are any.
 fn places(scopes: &[AccessScope]) -> Option<String> {
     let names: Vec<String> =
         scopes.iter().map(|scope| format!("bucket {} at S3Backend {}", scope.bucket, scope.backend)).collect();
@@ -144,7 +144,7 @@ fn deleted(view: &AccessView, secret: &SecretRef) -> String {
     }
 }
 
-/// Whether the record is of an earlier namespace of this name.
+/// True if the record is for an earlier namespace of this name.
 fn is_of_another_namespace(view: &AccessView) -> bool {
     let namespace = view.namespace().map(|namespace| &namespace.uid);
     view.record().zip(namespace).is_some_and(|((record, _), uid)| record.namespace_uid != *uid)
@@ -154,7 +154,7 @@ fn generation(view: &AccessView, name: &str) -> Option<u64> {
     view.numbered_keys().into_iter().find(|(_, key)| key.name() == name).map(|(number, _)| number)
 }
 
-/// A key, by its generation.
+/// Describes a key by its generation.
 fn key(view: &AccessView, name: &str) -> String {
     match generation(view, name) {
         Some(generation) => format!("the key of generation {generation}"),
@@ -162,7 +162,7 @@ fn key(view: &AccessView, name: &str) -> String {
     }
 }
 
-/// What a new status tells that the one before does not.
+/// Describes the change between two statuses.
 fn told(before: &BucketAccessStatus, now: &BucketAccessStatus) -> String {
     let ready = |status: &BucketAccessStatus| {
         let condition = status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str());

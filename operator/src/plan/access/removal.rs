@@ -1,5 +1,5 @@
-//! From the deletion timestamp to the end of an access (spec §8): keys → consumer Secret → record →
-//! finalizer. It depends on no claim, no backend and no store.
+//! Deletion of an access, from the deletion timestamp on (spec §8): keys → consumer Secret → record
+//! → finalizer. It depends on no claim, no backend and no store.
 
 use crate::api::{AccessReason, AccessRecord};
 
@@ -9,7 +9,7 @@ use super::keys;
 use super::step::{AccessAct, AccessLook};
 use super::view::{AccessView, Halt, Stop};
 
-/// Walks through the steps. `Ok` = nothing is left to do.
+/// Walks through the steps of a deletion. `Ok` means that nothing is left to do.
 pub(super) fn walk(view: &AccessView) -> Result<(), Halt> {
     if view.is_finalizer_removed || !view.access.has_finalizer() {
         return Ok(());
@@ -30,7 +30,7 @@ pub(super) fn walk(view: &AccessView) -> Result<(), Halt> {
         take_back(view)?;
         return Err(delete_secret(view, stored));
     }
-    // A mint that was under way may have landed since.
+    // A create request for a key may have taken effect since.
     view.require_current_list()?;
     Err(AccessAct::RemoveFinalizer(view.access.id.clone()).into())
 }
@@ -41,7 +41,7 @@ pub(super) fn end_taken_over(view: &AccessView) -> Result<(), Halt> {
     end_keys(view)
 }
 
-/// The access and what there is of it, read live; its record, if it is there.
+/// Reads the access and its internal Secrets live. Returns its record, if it exists.
 fn read_live(view: &AccessView) -> Result<Option<&Stored>, Halt> {
     view.require_live()?;
     view.require_list()?;
@@ -53,8 +53,8 @@ fn read_live(view: &AccessView) -> Result<Option<&Stored>, Halt> {
     }
 }
 
-/// Makes sure that this operator is noted before the Secrets go by which another's note is
-/// overruled: else nobody would take the finalizer off after a crash.
+/// Restores this operator's annotation before the Secrets that overrule another's annotation are
+/// deleted. Otherwise no operator would remove the finalizer after a crash.
 fn take_back(view: &AccessView) -> Result<(), Halt> {
     match view.served_by_another() {
         Some(_) => Err(AccessAct::AddFinalizer(view.access.id.clone()).into()),
@@ -62,10 +62,11 @@ fn take_back(view: &AccessView) -> Result<(), Halt> {
     }
 }
 
-/// Deletes its keys until none is left.
+/// Deletes the keys of the access until none is left.
 fn end_keys(view: &AccessView) -> Result<(), Halt> {
     keys::end_next(view)?;
-    // No list shows a key that lost its labels: the record, or the status, leads to it.
+    // A list does not show a key that lost its labels. The generations come from the record or the
+    // status.
     let (lowest, highest) = match view.record() {
         Some((record, _)) => (record.lowest, record.generation),
         None => (view.highest_generation().saturating_sub(1).max(1), view.highest_generation()),
@@ -79,5 +80,5 @@ fn end_keys(view: &AccessView) -> Result<(), Halt> {
     Ok(())
 }
 
-/// So many generations are looked for by name.
+/// Maximum number of generations to look up by name.
 const MOST: u64 = 1000;

@@ -1,4 +1,4 @@
-//! The status that an access should have, and the events that a change of it makes (spec §8).
+//! Derivation of the status of an access, and of the Events about its changes (spec §8).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -17,7 +17,7 @@ use super::entries;
 use super::view::{AccessView, Stop};
 use super::words::words;
 
-/// The status. `stop` is what keeps the access from being Ready besides its entries.
+/// Returns the status. `stop` is a reason that the access is not Ready apart from its entries.
 pub(super) fn derive(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> BucketAccessStatus {
     if let (Note::Anothers(_), Some(stop)) = (view.note(), stop) {
         return of_anothers(view, stop, now);
@@ -42,7 +42,7 @@ pub(super) fn derive(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> 
         binding: secret.clone().map(|name| Binding { name }),
         bound_secret_name: secret,
         access_key_id: key.map(|(_, id)| id),
-        // Stays where the key is gone: no later one may have its number.
+        // Kept after the key is gone, because no later key may reuse the number.
         rotation_generation: generation.and_then(number).or(before.rotation_generation).or(earlier),
         rotated_at: made.map(Time),
         next_rotation_at: next.map(Time),
@@ -51,9 +51,10 @@ pub(super) fn derive(view: &AccessView, stop: Option<&Stop>, now: Timestamp) -> 
     }
 }
 
-/// The status of an access with another operator's note and no Secret here: but for the conditions
-/// it stays as that operator wrote it. Several operators may tell this of one access, and what they
-/// know of its entries differs.
+/// Returns the status of an access that has another operator's annotation and no Secret here.
+///
+/// Everything except the conditions stays as the other operator wrote it. Several operators may
+/// report this for one access, and their views of its entries differ.
 fn of_anothers(view: &AccessView, stop: &Stop, now: Timestamp) -> BucketAccessStatus {
     let (before, now) = (&view.access.status, Time(now));
     let own = conditions(view, stop.reason, stop.message.clone(), &now);
@@ -64,7 +65,7 @@ fn of_anothers(view: &AccessView, stop: &Stop, now: Timestamp) -> BucketAccessSt
     }
 }
 
-/// The key that the record aims at, and what it opens.
+/// Returns the current key of the record and the scopes that it opens.
 fn current(view: &AccessView) -> Option<(AccessCredential, Vec<AccessScope>)> {
     let (record, _) = view.record()?;
     let secret = view.key(record.generation)?;
@@ -72,7 +73,8 @@ fn current(view: &AccessView) -> Option<(AccessCredential, Vec<AccessScope>)> {
     Some((credential, AccessCredentialFacts::scopes_of(&secret.0)))
 }
 
-/// What is told of each entry, and why one is closed. Of an access that goes it is nothing.
+/// Returns the status of each entry, with the reason if it is closed. Empty for an access that is
+/// being deleted.
 pub(super) fn told(view: &AccessView, now: Timestamp) -> Vec<(AccessEntryStatus, Option<AccessReason>)> {
     if view.access.deleting {
         return Vec::new();
@@ -84,7 +86,7 @@ pub(super) fn told(view: &AccessView, now: Timestamp) -> Vec<(AccessEntryStatus,
     entries::told(view, opened.as_deref())
 }
 
-/// Reason and message of `Ready`.
+/// Returns reason and message of `Ready`.
 pub(super) fn verdict(
     stop: Option<&Stop>,
     told: &[(AccessEntryStatus, Option<AccessReason>)],
@@ -97,20 +99,20 @@ pub(super) fn verdict(
     }
 }
 
-/// Name of the consumer Secret, if it holds this key.
+/// Returns the name of the consumer Secret if it has this key.
 fn published(view: &AccessView, credential: &AccessCredential) -> Option<String> {
     let Knowledge::Present(secret) = view.consumers.get(&view.access.consumer_secret) else { return None };
     let ours = secret.is_controlled_by_uid(view.access.uid.as_str());
     (ours && secret.published_key() == Some(credential.id.as_str())).then(|| secret.name().to_owned())
 }
 
-/// Buckets that the key opens which tenants have as long as the current one is not published.
+/// Returns the scopes of the key that tenants have while the current one is not published.
 fn opened_meanwhile(view: &AccessView, now: Timestamp) -> Option<Vec<AccessScope>> {
     earlier(view, now).map(|(_, key, _)| AccessCredentialFacts::scopes_of(&key.0))
 }
 
-/// The key that tenants have as long as the current one is not published: an earlier one, which has
-/// not ended. Its generation, its Secret and its id.
+/// Returns the key that tenants have while the current one is not published: an earlier one that
+/// has not expired. The result is its generation, its Secret and its access key id.
 fn earlier(view: &AccessView, now: Timestamp) -> Option<(u64, &Stored, String)> {
     let names = [Some(&view.access.consumer_secret), view.access.status.bound_secret_name.as_ref()];
     let read = names.into_iter().flatten().find_map(|name| match view.consumers.get(name) {
@@ -125,8 +127,8 @@ fn earlier(view: &AccessView, now: Timestamp) -> Option<(u64, &Stored, String)> 
     works.then_some((number, key, read))
 }
 
-/// The one that tenants have as long as the current key is not published: by it alone an edit of
-/// the name finds it again.
+/// Returns the name of the consumer Secret that tenants have while the current key is not
+/// published. After an edit of the name, this is the only way to find it again.
 fn meanwhile(view: &AccessView) -> Option<String> {
     let shown = view.access.status.bound_secret_name.as_ref()?;
     match view.consumers.get(shown) {
@@ -150,7 +152,7 @@ fn conditions(view: &AccessView, reason: AccessReason, message: String, now: &Ti
     [Some(ready), tells.then(|| condition(beside, true, &message))].into_iter().flatten().collect()
 }
 
-/// One event for each change of `Ready`, and of the key.
+/// Returns one Event for each change of `Ready`, and one for a new key.
 pub(super) fn transitions(view: &AccessView, after: &BucketAccessStatus) -> Vec<Announcement> {
     let ready = |status: &BucketAccessStatus| {
         status.conditions.iter().find(|it| it.type_ == ConditionType::Ready.as_str()).cloned()

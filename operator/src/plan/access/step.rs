@@ -1,4 +1,4 @@
-//! What a pass over an access is made of: questions, effects and answers, as of a claim's.
+//! Steps of a pass over an access: queries, effects and answers. They have the form of a claim's.
 
 use std::fmt;
 
@@ -13,35 +13,35 @@ use super::words::ClaimWord;
 /// The next step of a pass over an access.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AccessStep {
-    /// Find something out; changes nothing.
+    /// A query. Changes nothing.
     Look(AccessLook),
-    /// Change something.
+    /// An effect.
     Act(AccessAct),
 }
 
-/// A question. All are asked live.
+/// A query. All queries are answered live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLook {
     /// GET the access.
     Access,
     /// GET its namespace.
     Namespace,
-    /// LIST the internal Secrets that carry its UID.
+    /// LIST the internal Secrets with the access's UID.
     Own,
     /// GET an internal Secret by name.
     Internal(String),
     /// GET a Secret in its namespace by name.
     Consumer(String),
-    /// GET a claim that it names, and the record of its bucket.
+    /// GET a claim that the access names, and the record of its bucket.
     Claim(ClaimRef),
 }
 
 /// An effect.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AccessAct {
-    /// PATCH the access: put our finalizer on, and note this operator.
+    /// PATCH the access: add our finalizer and note this operator.
     AddFinalizer(ObjectId),
-    /// PATCH the access: take our finalizer off.
+    /// PATCH the access: remove our finalizer.
     RemoveFinalizer(ObjectId),
     /// POST its record.
     CreateRecord(AccessRecord),
@@ -57,24 +57,24 @@ pub enum AccessAct {
     WriteStatus(ObjectId, Box<BucketAccessStatus>),
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AccessAnswer {
-    /// The access as it is now; `None` = there is none.
+    /// The access as it is now, or `None` if it does not exist.
     Access(Option<Box<Access>>),
-    /// Its namespace; `None` = there is none, or it is on its way out.
+    /// Its namespace, or `None` if it does not exist or is terminating.
     Namespace(Option<Asker>),
     /// Its internal Secrets.
     Own(Vec<Stored>),
-    /// The internal Secret of this name; `None` = there is none.
+    /// The internal Secret of this name, or `None` if it does not exist.
     Internal(String, Option<Stored>),
-    /// The Secret of this name in its namespace.
+    /// The Secret of this name in its namespace, or `None` if it does not exist.
     Consumer(String, Option<Stored>),
-    /// What is to be had of a claim.
+    /// Availability of a claim's bucket.
     Claim(ClaimRef, ClaimWord),
-    /// The finalizer is on, and the access is this.
+    /// The finalizer is added. Contains the updated access.
     FinalizerAdded(Box<Access>),
-    /// The finalizer is off.
+    /// The finalizer is removed.
     FinalizerRemoved,
     /// To the POST of the record.
     RecordPosted(AccessRecord, Posted),
@@ -82,13 +82,13 @@ pub enum AccessAnswer {
     CredentialPosted(AccessCredentialFacts, Posted),
     /// To the POST of the consumer Secret of this name.
     ConsumerPosted(String, Posted),
-    /// A Secret is patched, and is this by now.
+    /// A Secret is patched. Contains the updated Secret.
     Patched(Change, Stored),
-    /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it.
+    /// A Secret is deleted. `Some` if a finalizer of another party keeps it.
     Deleted(SecretRef, Option<Stored>),
-    /// The status is written, and the access is this.
+    /// The status is written. Contains the updated access.
     StatusWritten(Box<Access>),
-    /// The step was not done, or whether it was done is unknown.
+    /// The step failed, or its outcome is unknown.
     Failed(AccessStep, Failure),
 }
 

@@ -1,5 +1,4 @@
-//! What a pass over an access knows: as of a claim's, what the caches hold, and the answers to its
-//! own steps since.
+//! View of a pass over an access: data from the caches, updated by the answers to its own steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use super::super::walk;
 use super::step::{AccessAct, AccessAnswer, AccessLook, AccessStep};
 use super::words::{ClaimWord, EntrySeen, Lead};
 
-/// What the caches hold of an access.
+/// Cached data about an access.
 #[derive(Clone, Debug)]
 pub struct AccessCached {
     /// Its internal Secrets.
@@ -31,38 +30,38 @@ pub struct AccessCached {
     pub namespace: Option<Asker>,
     /// Its entries, in their order.
     pub entries: Vec<EntrySeen>,
-    /// The operators that serve what they name.
+    /// Location of the operators that serve what the entries name.
     pub lead: Lead,
 }
 
-/// What a pass over an access knows so far.
+/// Everything that a pass over an access knows so far.
 #[derive(Clone, Debug)]
 pub struct AccessView {
     pub(super) setting: Arc<Setting>,
     pub(super) access: Access,
-    /// The status when the pass began.
+    /// The status before the pass.
     pub(super) before: BucketAccessStatus,
-    /// The access was read or written by this pass, since it last made its record.
+    /// True if this pass has read or written the access since it last created its record.
     pub(super) is_live: bool,
     pub(super) internal: Secrets,
     pub(super) consumers: Secrets,
     pub(super) namespace: Option<Asker>,
-    /// Its namespace as it was read live.
+    /// Its namespace as read live.
     pub(super) namespace_live: Option<Option<Asker>>,
     pub(super) entries: Vec<EntrySeen>,
     pub(super) lead: Lead,
-    /// Passes that failed in a row before this one.
+    /// Number of consecutive failed passes before this one.
     pub(super) setbacks: u32,
-    /// Time until the access may be written about again: it is over its pace.
+    /// Time until the access may be written again, if it is over its write limit.
     pub(super) held_off: Option<Duration>,
-    /// This pass started a revocation.
+    /// True if this pass started a revocation.
     pub(super) revocation_started: bool,
-    /// What live reads said of claims.
+    /// Results of live reads of claims.
     pub(super) words: BTreeMap<ClaimRef, ClaimWord>,
-    /// Live lists since the last answer that came late, and whether the last of them is current.
+    /// Number of live lists since the last late answer, and true if the last of them is current.
     pub(super) lists: (u32, bool),
     pub(super) is_doubted: bool,
-    /// The generation that this pass's own write had the record aim at.
+    /// The generation that this pass has written to the record as current.
     pub(super) aimed: Option<u64>,
     /// Highest generation of a record or key that this pass deleted.
     pub(super) highest_gone: u64,
@@ -72,16 +71,16 @@ pub struct AccessView {
     pub(super) step: u32,
 }
 
-/// Why a pass over an access is over.
+/// Reason that a pass over an access is over, except for its status write.
 pub(super) type Trouble = walk::Trouble<AccessStep>;
 
-/// Why a walk halts, be it for its next step.
+/// Reason that a walk halts, including the next step.
 pub(super) type Halt = walk::Halt<AccessStep, Stop>;
 
-/// End of a walk that came through.
+/// End of a complete walk.
 pub(super) type Outcome = walk::Outcome<Stop>;
 
-/// What keeps an access from being Ready.
+/// Reason that an access is not Ready.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Stop {
     pub(super) reason: AccessReason,
@@ -120,7 +119,7 @@ impl From<AccessAct> for Halt {
 }
 
 impl AccessView {
-    /// What the caches tell of an access.
+    /// Creates a view from the caches.
     pub fn new(setting: Arc<Setting>, access: Access, cached: AccessCached) -> Self {
         let AccessCached { internal, consumers, namespace, entries, lead } = cached;
         Self {
@@ -149,24 +148,25 @@ impl AccessView {
         }
     }
 
-    /// The same after so many passes in a row that failed.
+    /// Sets the number of consecutive failed passes before this one.
     #[must_use]
     pub fn after_setbacks(self, setbacks: u32) -> Self {
         Self { setbacks, ..self }
     }
 
-    /// The same while it is over its pace, for so long.
+    /// Sets the time for which the access is over its write limit.
     #[must_use]
     pub fn held_off_for(self, held_off: Option<Duration>) -> Self {
         Self { held_off, ..self }
     }
 
-    /// Time until more may be written than what ends and narrows keys: as of a claim.
+    /// Returns the time until writes are allowed that do not end or narrow keys. Follows the rules
+    /// for a claim.
     pub(super) fn held_off(&self) -> Option<Duration> {
         self.held_off.filter(|_| !self.revocation_started)
     }
 
-    /// True where the writes of this pass count towards the pace of the access.
+    /// True if the writes of this pass count towards the write limit of the access.
     pub fn is_paced(&self) -> bool {
         !self.access.deleting && self.held_off.is_none()
     }
@@ -176,41 +176,42 @@ impl AccessView {
         &self.access
     }
 
-    /// The other operator that its annotation names.
+    /// Returns the other operator that the annotation names.
     pub fn served_by_another(&self) -> Option<&ServedBy> {
         self.access.served_by.as_ref().filter(|by| self.setting.is_anothers(Some(by)))
     }
 
-    /// Verdict about that note. The Secret that goes last is remembered for the rest of the pass.
+    /// Returns the verdict about that annotation. A Secret that this pass deleted last still counts
+    /// for the rest of the pass.
     pub(super) fn note(&self) -> Note {
         let owns = self.internal.all().next().is_some() || self.highest_gone > 0;
         let handed_over = self.lead == Lead::Elsewhere;
         self.served_by_another().map_or(Note::Ours, |operator| Note::anothers(operator, owns, handed_over))
     }
 
-    /// Its namespace, as far as it is known.
+    /// Returns the namespace of the access, if it is known.
     pub fn namespace(&self) -> Option<&Asker> {
         self.namespace_live.as_ref().map_or(self.namespace.as_ref(), Option::as_ref)
     }
 
-    /// Its record, and the Secret that it was read from.
+    /// Returns the record and the Secret that it was read from.
     pub(super) fn record(&self) -> Option<(AccessRecord, &Stored)> {
         let stored = self.internal.present(&AccessRecord::name(&self.access.uid))?;
         let record = AccessRecord::read(&stored.0).ok().filter(|record| record.uid == self.access.uid)?;
         Some((record, stored))
     }
 
-    /// A live list of its internal Secrets, made in this pass.
+    /// Requires a live list of the internal Secrets in this pass.
     pub(super) fn require_list(&self) -> Result<(), Halt> {
         if self.lists.0 > 0 { Ok(()) } else { Err(AccessLook::Own.into()) }
     }
 
-    /// The same, of which nothing was deleted since.
+    /// Requires a live list of the internal Secrets that nothing was deleted after.
     pub(super) fn require_current_list(&self) -> Result<(), Halt> {
         if self.lists.1 { Ok(()) } else { Err(AccessLook::Own.into()) }
     }
 
-    /// Its namespace, read live.
+    /// Returns the namespace, read live.
     pub(super) fn require_namespace(&self) -> Result<&Asker, Halt> {
         match &self.namespace_live {
             None => Err(AccessLook::Namespace.into()),
@@ -222,8 +223,8 @@ impl AccessView {
         }
     }
 
-    /// Takes in an answer that came late: what was read before is of the past, the access is read
-    /// again, and an aim that came late may not be minted.
+    /// Records a late answer. Earlier reads are outdated, and the access is read again. A
+    /// generation whose bump came late must not get a key.
     pub(super) fn take_late(&mut self, answer: AccessAnswer) {
         self.internal.age(self.step);
         self.consumers.age(self.step);
@@ -235,14 +236,14 @@ impl AccessView {
         self.aimed = None;
     }
 
-    /// Takes in an answer that came slowly: another operator may have gone on meanwhile.
+    /// Records a slow answer. Another operator may have continued meanwhile.
     pub(super) fn take_slow(&mut self, answer: AccessAnswer) {
         self.internal.doubt(self.step);
         self.is_doubted = true;
         self.take(answer);
     }
 
-    /// Takes in what a step found out or did.
+    /// Records the result of a step.
     pub(super) fn take(&mut self, answer: AccessAnswer) {
         self.step += 1;
         let step = self.step;
@@ -266,8 +267,8 @@ impl AccessView {
             AccessAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
             AccessAnswer::StatusWritten(access) => self.access = *access,
             AccessAnswer::RecordPosted(record, posted) => {
-                // A POST that comes late must not outlive its access: it is read again before
-                // anything is minted.
+                // A late POST must not outlive its access, so the access is read again before a key
+                // is created.
                 self.is_live = false;
                 self.aimed = matches!(posted, Posted::Stored(_)).then_some(record.generation);
                 self.posted(AccessRecord::name(&record.uid), posted);
@@ -310,7 +311,7 @@ impl AccessView {
                 self.access = *live;
                 self.is_live = true;
             }
-            // Its next pass goes by what there is.
+            // The next pass starts from the current state.
             Some(_) | None => self.trouble = Some(Trouble::Stale),
         }
     }
@@ -339,7 +340,8 @@ impl AccessView {
         }
     }
 
-    /// A write that a stale cache was the reason of is made again by what there is.
+    /// Records a failure. A delete that failed because of an outdated cache is planned again after
+    /// a read.
     fn failed(&mut self, step: AccessStep, failure: Failure) {
         if let (AccessStep::Act(AccessAct::Delete(secret)), Failure::Conflict) = (&step, &failure)
             && self.internal.is_cached(&secret.name)

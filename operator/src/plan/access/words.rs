@@ -1,25 +1,27 @@
-//! What is known of the entries of an access: whose word it is, and what it says.
+//! Data about the entries of an access, and about the parties that consent to them.
 
 use crate::api::{AccessReason, AccessRef, BucketName, BucketRecord, Claim, ClaimUid, Consent, Endpoint};
 
 use super::super::asking::Asker;
 use super::super::secret::{Stored, opened_record};
 
-/// Operators that serve what an access asks for, by the notes on claims and S3Backends.
+/// Operators that serve what an access requests, according to the annotations of claims and
+/// S3Backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lead {
-    /// This one serves the claim or the S3Backend of an entry that the access may know of.
+    /// This operator serves the claim or S3Backend of an entry that the access may know about.
     Here,
-    /// This one serves those of some entries, but none that the access may know of.
+    /// This operator serves those of some entries, but none that the access may know about.
     Hidden,
-    /// Another one serves those of some entries, and this one none.
+    /// Another operator serves those of some entries, and this one serves none.
     Elsewhere,
-    /// None is noted.
+    /// No annotation names an operator.
     Unknown,
 }
 
 impl Lead {
-    /// `serves` is true for an entry that leads here, false for one that leads elsewhere.
+    /// Combines all entries. The bool is true for an entry that this operator serves, and false for
+    /// one that another serves.
     pub fn of<'a>(entries: impl Iterator<Item = (Option<bool>, &'a EntrySeen)>) -> Self {
         let known = entries.filter_map(|(serves, seen)| Some((serves?, seen)));
         known.fold(Self::Unknown, |lead, (here, seen)| match (lead, here) {
@@ -38,32 +40,33 @@ pub struct Place {
     pub bucket: BucketName,
     /// Name of the S3Backend.
     pub backend: String,
-    /// Where it is.
+    /// Endpoint of the bucket.
     pub endpoint: Endpoint,
-    /// The S3Backend is, or was, there: so the gateway finds it.
+    /// True if the S3Backend is or was at this endpoint, so that the gateway finds it.
     pub is_there: bool,
 }
 
-/// What is to be had of a claim, for the namespace of an access.
+/// Availability of a claim's bucket for the namespace of an access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimWord {
-    /// UID of the claim; `None` = there is none, or it is on its way out.
+    /// UID of the claim. `None` if it does not exist or is being deleted.
     pub uid: Option<ClaimUid>,
-    /// Its owner lets the namespace in, by the spec; of a claim that can't be asked, by the record.
+    /// True if the owner's spec admits the namespace. For a claim that can't be read, this is taken
+    /// from the record.
     pub shared: bool,
-    /// It is in a namespace that this operator doesn't serve. All that is known of it is what its
-    /// Secrets in the operator namespace say.
+    /// True if the claim is in a namespace that this operator does not serve. Then only its Secrets
+    /// in the operator namespace are known.
     pub unwatched: bool,
-    /// The bucket that its newest key opens.
+    /// The bucket that the newest key of the claim opens.
     pub place: Option<Place>,
-    /// What the record of that bucket lets the namespace do, which is what the gateway goes by.
+    /// Consent for the namespace in the record of that bucket, which the gateway enforces.
     pub opened: Option<Consent>,
 }
 
 impl ClaimWord {
-    /// Whether the owner of a claim lets the namespace of the access `at` in, where the claim's
-    /// bucket is, and whether its record says so. `own` are the claim's internal Secrets;
-    /// `is_there` tells whether an S3Backend is, or was, at an endpoint.
+    /// Combines the spec of a claim, the location of its bucket and the consent in its record, for
+    /// the access at `at`. `own` are the claim's internal Secrets. `is_there` is true if an
+    /// S3Backend is or was at an endpoint.
     pub fn of(
         at: &AccessRef,
         asker: Option<&Asker>,
@@ -84,9 +87,10 @@ impl ClaimWord {
         }
     }
 
-    /// The same of a claim in a namespace that isn't served, by its internal Secrets alone: its
-    /// record says what the gateway goes by, and no record says what its owner would consent to.
-    /// `uid` is the claim's, as far as its records tell it.
+    /// Like [`Self::of`], for a claim in a namespace that is not served.
+    ///
+    /// Only its internal Secrets are used. Its record has what the gateway enforces, but not what
+    /// the owner would consent to. `uid` is the UID of the claim, if its records have it.
     pub fn unwatched(
         asker: Option<&Asker>,
         uid: Option<ClaimUid>,
@@ -101,7 +105,8 @@ impl ClaimWord {
     }
 }
 
-/// What the record of a claim's bucket lets a namespace do, and where the bucket is.
+/// Returns the consent for a namespace in the record of a claim's bucket, and the location of the
+/// bucket.
 fn of_record(
     uid: &ClaimUid,
     asker: Option<&Asker>,
@@ -120,36 +125,36 @@ fn of_record(
     (opened, place)
 }
 
-/// What an administrator says of a bucket that no claim has, for the namespace of an access.
+/// State of a bucket that an administrator shares, for the namespace of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BucketWord {
-    /// Nothing, or there is no such backend.
+    /// Not shared, or the backend does not exist.
     NotShared,
-    /// It is shared, and void: a claim holds the bucket, or has a key to it.
+    /// Shared without effect: a claim holds the bucket or has a key to it.
     Held,
-    /// It is shared.
+    /// Shared.
     Shared {
         /// The bucket.
         place: Place,
-        /// How far.
+        /// Rights that are shared.
         consent: Consent,
     },
 }
 
-/// What the caches say of an entry.
+/// Cached data about an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntrySeen {
-    /// It can't be read; says why.
+    /// The entry is invalid, for this reason.
     Invalid(String),
-    /// The claim that it names.
+    /// The entry names a claim.
     Claim(ClaimWord),
-    /// The bucket that it names.
+    /// The entry names a bucket.
     Bucket(BucketWord),
 }
 
 impl EntrySeen {
-    /// True where the claim or bucket is of the access's namespace, or shared with it. Of all
-    /// others it isn't told whether they are there.
+    /// True if the claim or bucket belongs to the access's namespace or is shared with it. For any
+    /// other, the access must not learn whether it exists.
     fn is_shared(&self) -> bool {
         match self {
             Self::Invalid(_) => false,
@@ -159,7 +164,7 @@ impl EntrySeen {
     }
 }
 
-/// What a reason means, in words.
+/// Describes a reason.
 pub(super) fn words(reason: AccessReason) -> &'static str {
     match reason {
         AccessReason::Open => "every entry opens",

@@ -1,4 +1,4 @@
-//! The count of the claims that are bound on a backend: when it is taken again.
+//! Count of the claims that are bound on a backend, and its schedule.
 
 use std::time::Duration;
 
@@ -6,50 +6,50 @@ use crate::api::{BucketClaimStatus, Phase};
 
 use super::uptime::Uptime;
 
-/// Claims come in bursts. The count follows the first change of one at this distance.
+/// Delay of a count after the first change of a claim, because claims come in bursts.
 const COUNT_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The claims on a backend, as last counted.
+/// Last count of the claims on a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BucketCount {
-    /// How many were bound.
+    /// Number of bound claims.
     pub(super) claims: i64,
-    /// When to count again, once something may have changed since.
+    /// Time of the next count, once something may have changed.
     due: Option<Uptime>,
-    /// The status has shown it since the last probe.
+    /// True if the status has shown this count since the last probe.
     is_told: bool,
 }
 
 impl BucketCount {
-    /// A count that was just taken.
+    /// Creates a count that was just taken.
     pub(super) fn taken(claims: i64, is_told: bool) -> Self {
         Self { claims, due: None, is_told }
     }
 
-    /// Whether a count of so many is no news: the one before came to the same, and was told.
+    /// True if this number equals the previous count, and that was reported.
     pub(super) fn is_told(&self, claims: i64) -> bool {
         self.is_told && self.claims == claims
     }
 
-    /// The same, which the next count tells again.
+    /// Marks the count as not reported, so that the next one is reported again.
     pub(super) fn told_again(self) -> Self {
         Self { is_told: false, ..self }
     }
 
-    /// What a pass that does not count makes of it. A claim may have changed, so it is to be taken
-    /// again: at a distance, so that a burst of claims makes one.
+    /// Schedules another count for a pass that does not count, because a claim may have changed.
+    /// The delay combines a burst of claims into one count.
     pub(super) fn scheduled(&self, now: Uptime) -> Self {
         Self { due: self.due.or(Some(now + COUNT_INTERVAL)), ..self.clone() }
     }
 
-    /// How long until the count is to be taken again; `None` = now.
+    /// Returns the time until the next count, or `None` for now.
     pub(super) fn wait(&self, now: Uptime) -> Option<Duration> {
         let wait = self.scheduled(now).due.map(|due| now.until(due));
         wait.filter(|wait| !wait.is_zero())
     }
 }
 
-/// Whether a claim of this status counts as a bucket on the backend.
+/// True if a claim with this status counts as a bucket on the backend.
 pub fn is_bound_on(status: &BucketClaimStatus, backend: &str) -> bool {
     status.phase == Some(Phase::Bound) && status.backend.as_ref().is_some_and(|on| on.name == backend)
 }

@@ -1,4 +1,4 @@
-//! What a look at a backend says about it, and how many failed probes it is forgiven (spec §1).
+//! Verdict about a backend, and tolerance for failed probes (spec §1).
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use crate::api::{BackendReason, ConditionType, InvalidSpec, S3BackendStatus};
 
 use super::step::Probed;
 
-/// Failed periodic probes in a row that a Ready backend is forgiven.
+/// Number of consecutive failed periodic probes that are tolerated for a Ready backend.
 const TOLERATED_FAILURES: u32 = 2;
 
-/// Longest from a failed probe to the next, jitter aside: about as long it takes until a store is
-/// found to be back. Two operators at once make less than twenty probes in half an hour by that.
+/// Maximum wait from a failed probe to the next, without jitter. It bounds how long a recovered
+/// store goes unnoticed, and keeps two concurrent operators below twenty probes in half an hour.
 const LONGEST_WAIT: Duration = Duration::from_secs(240);
 
-/// What a look at a backend showed.
+/// Result of a look at a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
-    /// Reason of the `Ready` condition; `EndpointReachable` is the one that makes it True.
+    /// Reason of the `Ready` condition. `EndpointReachable` is the one that makes it True.
     pub(super) reason: BackendReason,
-    /// Message: stable, without request ids or times.
+    /// Message of the condition. Stable: without request ids or times.
     pub(super) message: String,
 }
 
 impl Verdict {
-    /// On a spec that can't be read: the definition of another version let it through.
+    /// Returns the verdict on an invalid spec, which another version of the CRD admitted.
     pub(super) fn on_invalid(spec: &InvalidSpec) -> Self {
         let template = spec.field == "spec.bucketNameTemplate";
         let reason = if template { BackendReason::TemplateInvalid } else { BackendReason::BackendError };
         Self { reason, message: spec.to_string() }
     }
 
-    /// On Secrets of which no client can be made.
+    /// Returns the verdict on Secrets that no client can be created from.
     pub(super) fn on_secrets(why: &str) -> Self {
         Self { reason: BackendReason::CredentialsInvalid, message: why.to_owned() }
     }
 
-    /// On the answer to a probe.
+    /// Returns the verdict on the answer to a probe.
     pub(super) fn on_probe(probed: &Probed) -> Self {
         let (reason, message) = match probed {
             Probed::Succeeded => (BackendReason::EndpointReachable, "ListBuckets with the admin credentials succeeds"),
@@ -46,26 +46,26 @@ impl Verdict {
         Self { reason, message: message.to_owned() }
     }
 
-    /// Whether the backend can be used.
+    /// True if the backend can be used.
     pub(super) fn is_ready(&self) -> bool {
         self.reason == BackendReason::EndpointReachable
     }
 }
 
-/// How a backend was found, and how often in a row it failed since.
+/// State of a backend, with the number of consecutive failures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Health {
-    /// The generation that was probed.
+    /// Generation that was probed.
     pub(super) generation: i64,
-    /// What counts.
+    /// Verdict that counts.
     pub(super) verdict: Verdict,
-    /// Failed probes in a row.
+    /// Number of consecutive failed probes.
     failures: u32,
 }
 
 impl Health {
-    /// What a status lets know where nothing is remembered: that the backend was Ready in this very
-    /// generation, or nothing.
+    /// Derives the health from a status, when no memory exists. Returns `None` unless the status
+    /// says that the backend is Ready in this generation.
     pub(super) fn from_status(status: &S3BackendStatus, generation: i64) -> Option<Self> {
         let ready = status.conditions.iter().find(|condition| condition.type_ == ConditionType::Ready.as_str())?;
         let holds = ready.status == "True" && ready.observed_generation == Some(generation);
@@ -73,8 +73,8 @@ impl Health {
         holds.then_some(Self { generation, verdict, failures: 0 })
     }
 
-    /// Takes in a probe. `before` is what was known of the same backend, if anything; one failed
-    /// *periodic* probe does not turn a Ready backend into not-Ready, a run of them does.
+    /// Records a probe. `before` is the previous health of the same backend, if known. A single
+    /// failed *periodic* probe does not make a Ready backend not Ready, but several in a row do.
     pub(super) fn after(before: Option<&Health>, generation: i64, periodic: bool, verdict: Verdict) -> Self {
         let before = before.filter(|health| health.generation == generation);
         let failures = if verdict.is_ready() { 0 } else { before.map_or(0, |health| health.failures) + 1 };
@@ -82,7 +82,8 @@ impl Health {
         Self { generation, verdict: tolerated.map_or(verdict, |health| health.verdict.clone()), failures }
     }
 
-    /// When to probe again: at `interval`, sooner and at growing distances after a failure.
+    /// Returns the time until the next probe: `interval`, or less with a growing backoff after
+    /// failures.
     pub(super) fn next_probe(&self, interval: Duration) -> Duration {
         match self.failures {
             0 => interval,

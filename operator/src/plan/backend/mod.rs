@@ -1,9 +1,7 @@
-//! Backends: when they are probed, what that says about them, and the status that follows (spec
-//! §1).
+//! Reconciliation of an S3Backend: probes, their results, and the status that follows (spec §1).
 //!
-//! A pass over a backend is a reconciliation, as one over a claim is: it is noted who serves it, it
-//! is looked at where that is due, then the claims on it are counted where that is due, then the
-//! status is written where it says something else.
+//! A pass annotates the backend with the operator that serves it, probes the backend if a probe is
+//! due, counts its claims if a count is due, and then writes the status if it changed.
 
 mod count;
 mod health;
@@ -32,55 +30,56 @@ pub use count::is_bound_on;
 pub use step::{BackendAnswer, BackendAnswered, BackendEnd, BackendStep, Connected, Probed};
 pub use uptime::Uptime;
 
-/// No pass takes more steps.
+/// Maximum number of steps of a pass.
 const MOST_STEPS: usize = 10;
 
-/// What this process remembers of a backend between passes. It can do without.
+/// State that this process keeps of a backend between passes. The operator works correctly without
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackendMemory {
-    /// How it was found.
+    /// Result of the last probes.
     health: Health,
-    /// The status has shown that.
+    /// True if the status has shown that result.
     is_told: bool,
-    /// When the next probe is due.
+    /// Time of the next probe.
     next_probe: Uptime,
-    /// The claims on it; `None` = not counted yet.
+    /// Number of claims on the backend. `None` if they were not counted yet.
     count: Option<BucketCount>,
 }
 
-/// What a pass over a backend knows so far.
+/// Everything that a pass over a backend knows so far.
 #[derive(Clone, Debug)]
 pub struct BackendPass {
-    /// This operator.
+    /// Identity of this operator.
     operator: ServedBy,
-    /// Who serves the backend, if that is noted.
+    /// Operator that serves the backend, if one is annotated.
     served_by: Option<ServedBy>,
     generation: i64,
     spec: Result<Arc<Backend>, InvalidSpec>,
     status: S3BackendStatus,
-    /// Distance of probes, jitter aside.
+    /// Interval between probes, without jitter.
     interval: Duration,
     memory: Option<BackendMemory>,
-    /// A Secret of the backend has changed since it was looked at.
+    /// True if a Secret of the backend has changed since the last look.
     secrets_changed: bool,
-    /// When the last answer about the backend came: what is due is judged by this.
+    /// Time of the last answer about the backend, which decides what is due.
     now: Uptime,
-    /// The probe is due at this time.
+    /// True if the probe is due because of the time.
     periodic: bool,
     connected: Option<Connected>,
     probed: Option<Probed>,
     claims_woken: bool,
     next_probe: Option<Uptime>,
     counted: Option<i64>,
-    /// When the status was written.
+    /// Time at which the status was written.
     written: Option<Uptime>,
-    /// The status was written too often, and may be written again after so long.
+    /// Time after which the status may be written again, if it was written too often.
     too_often: Option<Duration>,
     failed: Option<(BackendStep, String)>,
 }
 
 impl BackendPass {
-    /// Begins a pass over a backend at this time. `memory` is what the pass before left of it.
+    /// Starts a pass over a backend. `memory` is the state left by the previous pass.
     pub fn new(
         operator: ServedBy,
         backend: &S3Backend,
@@ -96,10 +95,10 @@ impl BackendPass {
             spec: Backend::parse(backend).map(Arc::new),
             status: backend.status.clone().unwrap_or_default(),
             interval,
-            // Nothing has changed in what is looked at for the first time.
+            // At the first look nothing counts as changed.
             secrets_changed: secrets_changed && memory.is_some(),
-            // After a start the probe of a backend that is Ready is a periodic one: it shows no
-            // more than any other.
+            // After a start the probe of a Ready backend counts as a periodic one, because it shows
+            // no more than any other.
             periodic: memory.as_ref().is_none_or(|memory| memory.next_probe <= now),
             memory,
             now,
@@ -114,7 +113,8 @@ impl BackendPass {
         }
     }
 
-    /// What is to be remembered for the next pass. A pass that could not look leaves what was.
+    /// Returns the state for the next pass. A pass that could not finish its look keeps the
+    /// previous state.
     pub fn remembered(&self) -> Option<BackendMemory> {
         match self.examine() {
             Ok((health, next_probe)) => {
@@ -125,12 +125,12 @@ impl BackendPass {
         }
     }
 
-    /// Whether a change of a Secret is still to be looked at.
+    /// True if the change of a Secret was not handled by this pass.
     pub fn leaves_change(&self) -> bool {
         self.secrets_changed && matches!(self.failed, Some((BackendStep::Connect(_), _)))
     }
 
-    /// The end, or the step that comes before it.
+    /// Returns the end of the pass, or the step that must be carried out first.
     fn conclude(&self, now: Timestamp) -> Result<BackendEnd, BackendStep> {
         if let Some((step, why)) = &self.failed {
             return Ok(BackendEnd::Retry(format!("can't {step}: {why}")));
@@ -139,7 +139,8 @@ impl BackendPass {
             return Ok(BackendEnd::Wait(wait));
         }
         match &self.served_by {
-            // Before anything of it is read or asked: of two that would serve it, one comes first.
+            // The annotation comes before any read, so that only one of two operators starts to
+            // serve the backend.
             None => return Err(BackendStep::Serve(self.operator.clone())),
             Some(by) if *by != self.operator => return Ok(BackendEnd::LeftAlone(by.clone())),
             Some(_) => {}
@@ -157,20 +158,21 @@ impl BackendPass {
         let until_probe = self.written.unwrap_or(self.now).until(next_probe);
         Ok(BackendEnd::Rest {
             after: recount.map_or(until_probe, |recount| recount.min(until_probe)),
-            // A pass that doesn't count may have nothing to write, which is no sign that it would
-            // go well.
+            // A pass that does not count may have nothing to write, so its success does not prove
+            // that a retry would succeed.
             resets_backoff: recount.is_none(),
         })
     }
 
-    /// How the backend is and when it is to be probed again, after a look if one is due.
+    /// Returns the health of the backend and the time of the next probe, after a look if one is
+    /// due.
     fn examine(&self) -> Result<(Health, Uptime), BackendStep> {
         if let Some(memory) = self.memory.as_ref().filter(|_| !self.is_due()) {
             return Ok((memory.health.clone(), memory.next_probe));
         }
         let verdict = self.verdict()?;
         if self.secrets_changed && !self.claims_woken {
-            // Other credentials: what the store refused before, it may do now.
+            // With other credentials the store may allow what it denied before.
             return Err(BackendStep::WakeClaims);
         }
         let health = Health::after(self.known().as_ref(), self.generation, self.is_forgiving(), verdict);
@@ -180,8 +182,8 @@ impl BackendPass {
         }
     }
 
-    /// Whether the backend is to be looked at. A change of a Secret that leaves the client as it is
-    /// was none.
+    /// True if a look at the backend is due. A change of a Secret that leaves the client unchanged
+    /// does not count.
     fn is_due(&self) -> bool {
         self.periodic || self.is_edited() || (self.secrets_changed && self.connected != Some(Connected::Same))
     }
@@ -190,14 +192,14 @@ impl BackendPass {
         self.known().is_none_or(|health| health.generation != self.generation)
     }
 
-    /// Whether a failed probe says no more than any other. That a Secret is missing says so too: it
-    /// may be about to be replaced, and all claims would be told twice for nothing.
+    /// True if a single failed probe is tolerated. A missing Secret is tolerated as well: it may be
+    /// about to be recreated, and reporting it would make every claim report it, too.
     fn is_forgiving(&self) -> bool {
         let missing = matches!(self.connected, Some(Connected::Missing(_)));
         (missing || (self.periodic && !self.secrets_changed)) && !self.is_edited()
     }
 
-    /// How the backend was before this pass.
+    /// Returns the health of the backend before this pass.
     fn known(&self) -> Option<Health> {
         let remembered = self.memory.as_ref().map(|memory| memory.health.clone());
         remembered.or_else(|| Health::from_status(&self.status, self.generation))
@@ -216,30 +218,33 @@ impl BackendPass {
         }
     }
 
-    /// Whether the status says this of the backend's present generation.
+    /// True if the status shows this verdict for the backend's current generation.
     fn shows(&self, verdict: &Verdict) -> bool {
         let claims = self.status.bucket_count.unwrap_or_default();
         status::status(&self.status, self.generation, verdict, claims, Timestamp::UNIX_EPOCH) == self.status
     }
 
-    /// Whether the status has conditions that this operator has no newer probe to set against: it
-    /// told of its last one, and what the status says now somebody else found later. Two operators
-    /// of which the store answers one alone would otherwise write over each other's.
+    /// True if the status has conditions that this operator has no newer probe to replace with. It
+    /// has reported its last probe, so the current conditions are a later result of another
+    /// operator.
+    ///
+    /// Without this rule, two operators of which only one reaches the store would overwrite each
+    /// other's status.
     fn is_told_by_another(&self) -> bool {
         let is_old = self.next_probe.is_none() && self.memory.as_ref().is_some_and(|memory| memory.is_told);
         is_old && status::is_of(&self.status, self.generation)
     }
 
-    /// The claims that the status is to show; and how long until they are counted again, unless
-    /// they just were.
+    /// Returns the number of claims for the status, and the time until the next count, unless they
+    /// were just counted.
     fn count(&self) -> Result<(i64, Option<Duration>), BackendStep> {
         if let Some(claims) = self.counted {
             let shown = self.status.bucket_count.filter(|_| self.is_no_news(claims));
             return Ok((shown.unwrap_or(claims), None));
         }
         match self.count_before().and_then(|count| Some((count.claims, count.wait(self.now)?))) {
-            // Until the next count, what another operator has counted is as good: or the two write
-            // over each other's.
+            // Until the next count, a number that another operator has written is accepted.
+            // Otherwise the two would overwrite each other's.
             Some((claims, wait)) => Ok((self.status.bucket_count.unwrap_or(claims), Some(wait))),
             None => Err(BackendStep::Count),
         }
@@ -249,9 +254,11 @@ impl BackendPass {
         self.memory.as_ref()?.count.as_ref()
     }
 
-    /// Whether a count changes nothing of what this operator has told. Where the status shows
-    /// another one then, another operator counts what it sees: it writes again when that changes,
-    /// and as the two can't both be right, each probe has the count told once more.
+    /// True if a count equals what this operator has reported before.
+    ///
+    /// If the status shows another number then, another operator counts what it sees. This operator
+    /// writes again when its own number changes. Because the two numbers can't both be right, each
+    /// probe makes the next count be reported once more.
     fn is_no_news(&self, claims: i64) -> bool {
         !self.periodic && self.count_before().is_some_and(|before| before.is_told(claims))
     }
@@ -286,8 +293,8 @@ impl Reconciliation for BackendPass {
         }
     }
 
-    /// How long an answer took is no matter: a probe has a deadline of its own, and where the
-    /// backend has changed meanwhile the status is not written.
+    /// Ignores how long an answer took: a probe has its own deadline, and the status is not written
+    /// if the backend has changed meanwhile.
     fn learn(&mut self, BackendAnswered { answer, at }: BackendAnswered, _: Arrival) {
         match answer {
             BackendAnswer::Served(by) => self.served_by = Some(by),

@@ -7,7 +7,7 @@ use crate::api::{ConditionType, S3BackendStatus, merge_conditions};
 
 use super::health::Verdict;
 
-/// The status that a backend should have.
+/// Returns the wanted status of a backend.
 pub(super) fn status(
     current: &S3BackendStatus,
     generation: i64,
@@ -36,7 +36,7 @@ pub(super) fn status(
     }
 }
 
-/// Whether a status says how the backend is in this generation.
+/// True if a status describes the backend in this generation.
 pub(super) fn is_of(status: &S3BackendStatus, generation: i64) -> bool {
     let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
     let ready = status.conditions.iter().find(is_ready);

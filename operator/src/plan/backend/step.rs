@@ -1,4 +1,4 @@
-//! What a pass over a backend asks for and does, what it learns from, and how it ends.
+//! Steps, answers and ends of a pass over a backend.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use super::uptime::Uptime;
 /// A step of a pass over a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BackendStep {
-    /// PATCH the backend: note that this operator serves it.
+    /// PATCH the backend: annotate it with this operator.
     Serve(ServedBy),
-    /// GET the admin and the CA Secret, and make the client anew if either changed. From here on
-    /// the two are watched.
+    /// GET the admin and the CA Secret, and replace the client if either changed. Both are watched
+    /// from here on.
     Connect(Arc<Backend>),
-    /// ListBuckets, by the client that was made last.
+    /// ListBuckets with the current client.
     Probe,
-    /// Have the claims on the backend look at it again.
+    /// Wake the claims on the backend.
     WakeClaims,
-    /// Draw when the next probe is due: in about so long, so that backends that were probed
-    /// together don't stay together.
+    /// Choose the time of the next probe: about this long from now, with jitter so that backends
+    /// probed together don't stay together.
     Schedule(Duration),
     /// Count the claims that are bound on the backend, see [`super::is_bound_on`].
     Count,
@@ -29,57 +29,58 @@ pub enum BackendStep {
     WriteStatus(S3BackendStatus),
 }
 
-/// What a step found out or did, together with what was asked or done.
+/// Result of a step, together with the step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BackendAnswer {
-    /// It is noted who serves it.
+    /// The backend is annotated with its operator.
     Served(ServedBy),
-    /// What came of making the client.
+    /// Result of creating the client.
     Connected(Connected),
-    /// What came of the probe.
+    /// Result of the probe.
     Probed(Probed),
-    /// The claims will look at it again.
+    /// The claims are woken.
     ClaimsWoken,
-    /// The next probe, wanted in about so long, is due in so long.
+    /// The next probe is scheduled: the requested wait, and the actual wait.
     Scheduled(Duration, Duration),
-    /// So many claims are bound on it.
+    /// Number of bound claims.
     Counted(i64),
     /// The status is written.
     Written(S3BackendStatus),
-    /// The status is not written: it was too often of late, and may be again after so long.
+    /// The status is not written, because it was written too often. It may be written again after
+    /// this time.
     TooOften(S3BackendStatus, Duration),
-    /// An error of the API server, which says nothing about the backend. Says what.
+    /// The API server failed, with this error, which says nothing about the backend.
     Failed(BackendStep, String),
 }
 
-/// An answer, and when it came.
+/// An answer with its time of arrival.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendAnswered {
     /// The answer.
     pub answer: BackendAnswer,
-    /// When it came.
+    /// Time of arrival.
     pub at: Uptime,
 }
 
-/// What came of making a backend's client.
+/// Result of creating a backend's client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connected {
-    /// It is the one that the last probe was made with.
+    /// The client is the one of the last probe.
     Same,
-    /// It is another one.
+    /// The client is a new one.
     Anew,
-    /// There is none: a Secret does not exist, perhaps only until it is made anew. Says which.
+    /// No client: a Secret does not exist, possibly only until it is recreated. Names the Secret.
     Missing(String),
-    /// There is none: a Secret is malformed, not trusted or may not be read. Says which.
+    /// No client: a Secret is malformed, not trusted or may not be read. Names the Secret.
     Unusable(String),
 }
 
-/// What came of a probe. The texts say what happened, without request ids or times.
+/// Result of a probe. The texts describe it without request ids or times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probed {
     /// ListBuckets succeeded.
     Succeeded,
-    /// Nobody answered.
+    /// No answer.
     NoAnswer(String),
     /// 401 or 403.
     Denied(String),
@@ -90,18 +91,18 @@ pub enum Probed {
 /// The end of a pass over a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendEnd {
-    /// The status says what is known.
+    /// The status is up to date.
     Rest {
-        /// When to look again.
+        /// Time until the next pass.
         after: Duration,
-        /// Whether what failed before is made up for.
+        /// True if the pass proves that an earlier failure is over.
         resets_backoff: bool,
     },
-    /// Another operator serves it: it is left alone until that changes.
+    /// Another operator serves the backend. It is left alone until that changes.
     LeftAlone(ServedBy),
-    /// The status can't be written before so long.
+    /// The status may not be written before this time has passed.
     Wait(Duration),
-    /// Something failed that may succeed when tried again. Says what.
+    /// Something failed that may succeed on retry. Holds the reason.
     Retry(String),
 }
 

@@ -1,4 +1,4 @@
-//! Passes over a backend, carried out by a test in place of the controller.
+//! Passes over a backend, driven by a test instead of the controller.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::api::{BackendReason, BucketClaimStatus};
 
 use super::*;
 
-/// Distance of probes, without jitter.
+/// Interval between probes, without jitter.
 const INTERVAL: Duration = Duration::from_secs(600);
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ fn unreachable() -> Probed {
     Probed::NoAnswer("no answer".to_owned())
 }
 
-/// A cluster with one backend, and what its store and the API server answer.
+/// A cluster with one backend, and the answers of its store and of the API server.
 struct Bench {
     backend: S3Backend,
     memory: Option<BackendMemory>,
@@ -26,12 +26,13 @@ struct Bench {
     now: Uptime,
     connected: Result<Connected, &'static str>,
     probed: Probed,
-    /// How long a probe takes, and a write of the status.
+    /// Duration of a probe, and of a status write.
     takes: Duration,
     claims: i64,
-    /// `Err` = the API server fails; `Ok` of a wait = the status was written too often.
+    /// Result of a status write: `Err` if the API server fails, `Ok(Some(_))` if the status was
+    /// written too often.
     write: Result<Option<Duration>, &'static str>,
-    /// The API server fails the note of who serves it.
+    /// True if the API server fails to write the annotation that names the operator.
     unnoted: bool,
 }
 
@@ -40,7 +41,7 @@ fn operator() -> ServedBy {
 }
 
 impl Bench {
-    /// One that nobody has looked at yet.
+    /// A backend that was never looked at.
     fn new() -> Self {
         let backend = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend",
@@ -65,7 +66,7 @@ impl Bench {
         }
     }
 
-    /// One that was found Ready, and whose claims were counted.
+    /// A Ready backend with counted claims.
     fn ready() -> Self {
         let mut bench = Self::new();
         bench.pass();
@@ -73,7 +74,7 @@ impl Bench {
         bench
     }
 
-    /// A pass: the steps that it made, and its end.
+    /// Runs a pass. Returns its steps and its end.
     fn pass(&mut self) -> (Vec<&'static str>, BackendEnd) {
         let changed = std::mem::take(&mut self.secrets_changed);
         let mut pass = BackendPass::new(operator(), &self.backend, self.memory.clone(), changed, INTERVAL, self.now);
@@ -143,7 +144,7 @@ impl Bench {
         self.now = self.now + distance;
     }
 
-    /// Type and reason of each condition.
+    /// Returns type and reason of each condition.
     fn conditions(&self) -> Vec<(String, String)> {
         let conditions = self.backend.status.iter().flat_map(|status| &status.conditions);
         conditions.map(|condition| (condition.type_.clone(), condition.reason.clone())).collect()
@@ -246,7 +247,7 @@ fn failed_periodic_probes_are_forgiven_but_repeated_soon_until_they_are_a_run() 
     assert_eq!(waits, [2 * SECOND, 4 * SECOND, 8 * SECOND]);
 }
 
-/// Two operators of which the store answers one alone.
+/// Two operators, only one of which reaches the store.
 #[test]
 fn what_another_operator_has_found_since_stands_until_the_next_probe() {
     let mut bench = Bench::ready();
@@ -315,7 +316,7 @@ fn a_change_that_leaves_the_client_as_it_is_was_none() {
     bench.later(SECOND);
     assert_eq!(bench.pass().0, ["connect"]);
     assert_eq!(bench.memory.as_ref().unwrap().next_probe, next_probe);
-    // But what is due anyway is probed also by the same client.
+    // A probe that is due anyway runs with the same client.
     bench.secrets_changed = true;
     bench.now = next_probe;
     assert_eq!(bench.pass().0, ["connect", "probe", "wake claims", "schedule", "count"]);
@@ -403,7 +404,7 @@ fn until_the_next_count_that_of_another_operator_stands() {
 }
 
 // covers: 1.backend.status.bucketCount
-/// Whoever told it may be gone, and have seen less.
+/// The operator that wrote the count may be gone, or may have seen fewer claims.
 #[test]
 fn after_a_probe_what_another_operator_has_counted_is_written_over_once() {
     let mut bench = Bench::ready();
@@ -488,7 +489,7 @@ fn a_backend_that_another_operator_serves_is_left_alone() {
     assert_eq!(end, BackendEnd::LeftAlone(another));
 }
 
-/// Replaced by delete and create, it is gone for a moment.
+/// A Secret that is replaced by delete and create is missing for a moment.
 // covers: 1.backend.credentials.gone
 #[test]
 fn that_a_secret_is_gone_counts_once_it_lasts() {

@@ -1,14 +1,15 @@
-//! The time that distances are measured by.
+//! Monotonic time.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// A moment, as how long the process had run by then. Unlike the time of day it is never set back.
+/// A moment, as the time since the start of the process. Unlike the wall clock it is never set
+/// back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Uptime(pub Duration);
 
 impl Uptime {
-    /// How long it is from this moment to that one; nothing if that is past.
+    /// Returns the time from this moment to `that`, or zero if `that` is past.
     pub(super) fn until(self, that: Self) -> Duration {
         that.0.saturating_sub(self.0)
     }

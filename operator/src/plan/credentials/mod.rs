@@ -1,8 +1,8 @@
-//! The keys of whatever holds some, a claim or an access: how a generation is bumped, how a key is
-//! made, how it is retired, and how it is revoked (spec §3.3, §8).
+//! Life cycle of the keys of a claim or an access: how the generation is bumped, and how a key is
+//! created, published, retired and revoked (spec §3.3, §8).
 //!
-//! A rotation reads top to bottom in `rotate` and `retire`, an emergency in `revoke`. What a claim
-//! and an access have of their own is behind [`KeyHolder`].
+//! A rotation reads top to bottom in `rotate` and `retire`, an emergency revocation in `revoke`.
+//! The differences between claims and accesses are behind [`KeyHolder`].
 
 mod holder;
 mod publish;

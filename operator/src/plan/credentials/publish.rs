@@ -1,4 +1,4 @@
-//! The consumer Secret, which hands the current key out (spec §2, §3.7, §8).
+//! The consumer Secret, which publishes the current key to the tenant (spec §2, §3.7, §8).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -12,28 +12,29 @@ use super::super::walk::Halt;
 use super::holder::{HaltOf, KeyHolder, KeyStep, KeyStop};
 use super::record::repair;
 
-/// A holder that hands its key out in its own namespace.
+/// A key holder that publishes its key in its own namespace.
 pub(in super::super) trait Publisher: KeyHolder {
     /// UID of the object.
     fn uid(&self) -> &str;
 
-    /// Knowledge of the Secrets in its namespace.
+    /// Returns the known Secrets of its namespace.
     fn consumer_secrets(&self) -> &Secrets;
 
-    /// The conditions when the pass began.
+    /// Returns the conditions from before the pass.
     fn conditions_before(&self) -> &[Condition];
 
-    /// The id of a key.
+    /// Returns the access key id of a key.
     fn id(key: &Self::Key) -> &str;
 
-    /// Before a key is published: this pass made it or read it live. A cache may show one that is
-    /// long gone, or one that is to end and not its successor, which the Secret may hold already:
-    /// it never goes back (spec §3.3).
+    /// Requires that this pass created the key or read it live. Checked before a key is published.
+    ///
+    /// A cache may show a key that is long deleted, or one that is being retired while the Secret
+    /// already has its successor. The Secret must never go back to an earlier key (spec §3.3).
     fn require_live_key(&self, record: &Self::Record, key: &Self::Key) -> Result<(), HaltOf<Self>>;
 }
 
-/// The Secret of the name that the spec gives is there and as `wanted`. It is the object's only if
-/// its UID controls it; a stranger's is left alone.
+/// Ensures that the consumer Secret exists as `wanted`. A Secret is the object's only if the
+/// object's UID controls it; any other Secret is left alone.
 pub(in super::super) fn publish<H: Publisher>(
     holder: &H,
     record: &H::Record,
@@ -45,7 +46,7 @@ pub(in super::super) fn publish<H: Publisher>(
     let known = holder.consumer_secrets().get(&wanted.name);
     if let Knowledge::Present(secret) = known {
         match foreign(secret, holder.uid()) {
-            // The caches may show one that is long gone.
+            // The cached Secret may be long deleted.
             Some(_) if !holder.consumer_secrets().is_live(&wanted.name) => return Err(read()),
             Some(why) => return Err(Halt::stop(KeyStop::Conflict { secret: wanted.name, why })),
             None if secret.is_kept_in_part() => return Err(read()),
@@ -58,14 +59,14 @@ pub(in super::super) fn publish<H: Publisher>(
     }
     holder.require_live()?;
     holder.require_live_key(record, key)?;
-    // Where the last pass met a stranger's Secret, look before asking again.
+    // Reads first if the last pass found a foreign Secret with this name, instead of another POST.
     let conflict = Reason::SecretConflict.to_string();
     let was_taken = || holder.conditions_before().iter().any(|condition| condition.reason == conflict);
     let is_looked_at = known == Knowledge::Taken || (known == Knowledge::Unknown && was_taken());
     Err(if is_looked_at { read() } else { Halt::step(KeyStep::CreateConsumer(Box::new(wanted))) })
 }
 
-/// Reason why a Secret can't be the one that the object of this UID hands out.
+/// Returns the reason that a Secret can't be the consumer Secret of the object with this UID.
 fn foreign(secret: &Stored, uid: &str) -> Option<Foreign> {
     if !secret.is_controlled_by_uid(uid) {
         Some(Foreign::NotControlled)
@@ -78,7 +79,7 @@ fn foreign(secret: &Stored, uid: &str) -> Option<Foreign> {
     }
 }
 
-/// Removes the Secret of this name, if the object controls it.
+/// Deletes the Secret with this name if the object controls it.
 pub(in super::super) fn unpublish<H: Publisher>(holder: &H, name: &str) -> Result<(), HaltOf<H>> {
     let read = || Err(Halt::step(KeyStep::ReadConsumer(name.to_owned())));
     match holder.consumer_secrets().get(name) {

@@ -1,11 +1,11 @@
-//! Writes to a holder's record and to its other Secrets.
+//! Writes to the record of a key holder and to its other Secrets.
 
 use super::super::patch::{Change, SecretPatch};
 use super::super::secret::Stored;
 use super::super::walk::Halt;
 use super::holder::{HaltOf, KeyHolder, KeyStep, KeyStop};
 
-/// The patch that makes the stored record say what `record` says, labels and annotations included.
+/// Returns the patch that turns the stored record into `record`, labels and annotations included.
 pub(in super::super) fn record_patch<H: KeyHolder>(
     holder: &H,
     record: &H::Record,
@@ -15,7 +15,7 @@ pub(in super::super) fn record_patch<H: KeyHolder>(
     SecretPatch::between(&stored.0, &holder.content(record), H::REMOVABLE, change)
 }
 
-/// The step that writes `record` over the one that is `stored`.
+/// Returns the step that overwrites the `stored` record with `record`.
 pub(in super::super) fn rewrite<H: KeyHolder>(
     holder: &H,
     record: &H::Record,
@@ -33,13 +33,14 @@ pub(in super::super) fn repair<H: KeyHolder>(holder: &H, patch: Option<SecretPat
     patch.map_or(Ok(()), |patch| Err(patched(holder, patch)))
 }
 
-/// The step that patches, planned on an object read live. It is bound to the version that was read,
-/// so an old cache can't make it undo what somebody did since.
+/// Returns the patch step, once the object was read live. The patch carries the resourceVersion
+/// that was read, so that an outdated cache can't undo later changes.
 fn patched<H: KeyHolder>(holder: &H, patch: SecretPatch) -> HaltOf<H> {
     holder.require_live().err().unwrap_or_else(|| Halt::step(KeyStep::Patch(patch)))
 }
 
-/// The step that deletes a Secret of ours, unless that was done and somebody's finalizer keeps it.
+/// Returns the step that deletes a Secret of ours, or a stop if it is deleted already and a
+/// finalizer of another party keeps it.
 pub(in super::super) fn delete_secret<H: KeyHolder>(_: &H, secret: &Stored) -> HaltOf<H> {
     match secret.kept_by() {
         Some(finalizers) => Halt::stop(KeyStop::Kept { secret: secret.name().to_owned(), finalizers }),

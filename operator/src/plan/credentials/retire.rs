@@ -1,7 +1,7 @@
-//! The end of a key that another has replaced (spec §3.3).
+//! Retirement of keys that were replaced (spec §3.3).
 //!
-//! Everything here is level-based: a lower generation is stamped with `expires-at`, and deleted
-//! once that has passed. Nothing has to be remembered but what the Secrets say.
+//! The rules are level-based. A lower generation gets an `expires-at` annotation and is deleted
+//! once that time has passed. No state is kept outside the Secrets.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -13,13 +13,14 @@ use super::super::walk::{Halt, Outcome};
 use super::holder::{HaltOf, KeyHolder, KeyStop};
 use super::record::{delete_secret, repair};
 
-/// After a key has expired, its Secret stays this long: so that a clock stepping forward doesn't
-/// cut a key short. And no rotation starts sooner than this after the last.
+/// Time for which the Secret of an expired key is kept, so that a clock that steps forward does not
+/// cut a key short. Also the minimum time between two rotations.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
-/// Retires every key but the current one; a failure on one doesn't block the others. `lower` gives
-/// the Secret of a lower key as it should be, `None` of the current one. None is stamped before the
-/// consumer Secret holds the current one (`is_published`).
+/// Retires every key except the current one. A failure on one key does not block the others.
+///
+/// `lower` returns the Secret of a lower key as it should be, and `None` for the current key. No
+/// key gets an expiry before the consumer Secret has the current key (`is_published`).
 pub(in super::super) fn retire_lower<H: KeyHolder>(
     holder: &H,
     rotation: Rotation,
@@ -40,7 +41,8 @@ pub(in super::super) fn retire_lower<H: KeyHolder>(
     Ok(outcome)
 }
 
-/// Stamps a key that is not stamped, deletes one that has expired. `Ok` = when it is due.
+/// Sets the expiry of a key that has none and deletes a key that has expired. Otherwise returns the
+/// time at which the key is due for the next of these steps.
 fn retire<H: KeyHolder>(
     holder: &H,
     key: &Stored,
@@ -55,8 +57,8 @@ fn retire<H: KeyHolder>(
         Some(at) => plus(at, GRACE),
         None if !is_published => plus(now, SignedDuration::from_secs(1)),
         None => {
-            // The clock is read in whole seconds, and the switch may be later by part of one: late
-            // is allowed, early is not.
+            // The clock is read in whole seconds, so the switch may be up to a second later than it
+            // shows. A late expiry is allowed, an early one is not.
             let at = plus(now, SignedDuration::from_secs(i64::from(rotation.overlap_seconds) + 1));
             content.annotations.insert(wire::EXPIRES_AT.to_owned(), at.to_string());
             plus(at, GRACE)
@@ -66,13 +68,13 @@ fn retire<H: KeyHolder>(
     Ok(due)
 }
 
-/// `at` and `time` after it; the end of time where that is beyond it: stamps are read from outside,
-/// and may be any.
+/// Adds `time` to `at` and saturates at the maximum. Expiry annotations are external input and can
+/// have any value.
 pub(in super::super) fn plus(at: Timestamp, time: SignedDuration) -> Timestamp {
     at.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
-/// The stamp of a key, if it has one that can be read.
+/// Parses the `expires-at` annotation of a key, if it has one.
 pub(in super::super) fn stamp(secret: &Stored) -> Result<Option<Timestamp>, ()> {
     secret.annotation(wire::EXPIRES_AT).map(str::parse).transpose().map_err(|_| ())
 }

@@ -1,8 +1,8 @@
-//! The emergency: a key has leaked, and every key of its holder ends at once (spec §3.3).
+//! Emergency revocation: after a leak, every key of a holder is ended at once (spec §3.3).
 //!
-//! One patch of the record bumps the generation, takes the request as handled, and notes up to
-//! which generation keys are revoked. From there on this too is level-based: whenever a key of one
-//! of those generations is met it is deleted, and none is minted before they are gone.
+//! One patch of the record bumps the generation, marks the request as handled, and notes the
+//! highest revoked generation. The rest is level-based: a key of a revoked generation is deleted
+//! wherever it appears, and no key is created before those are gone.
 
 use std::collections::BTreeMap;
 
@@ -18,24 +18,28 @@ use super::record::{delete_secret, repair};
 use super::retire::{GRACE, plus};
 use super::rotate::{aim_higher, made};
 
-/// Whether the revoke annotation carries a value not yet handled.
+/// True if the revoke annotation has a value that is not handled yet.
 pub(in super::super) fn is_revocation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
     let request = holder.revoke_request();
     request.is_some() && request != H::handled(record).revoke_request
 }
 
-/// Sees to every key that is revoked, and says what keeps the first of those that are kept.
+/// Deletes every revoked key. Returns the reason that keeps the first of those that can't be
+/// deleted.
 pub(in super::super) fn end_revoked<H: KeyHolder>(holder: &H) -> Result<Option<H::Stop>, HaltOf<H>> {
     let mut kept = None;
     for key in holder.keys().into_iter().filter(|key| holder.is_revoked(key)) {
-        // One that somebody's finalizer keeps is over by its stamp, and keeps no other.
+        // A key that a finalizer keeps has expired by its annotation, and does not block the
+        // others.
         kept = kept.or(tolerate(end(holder, key))?);
     }
     Ok(kept)
 }
 
-/// The step that starts a revocation: it aims above every key that there is, and takes a rotate
-/// request as handled too, as whoever asked for another key has it by this one.
+/// Returns the step that starts a revocation.
+///
+/// It bumps the generation above every known key. It also marks a rotate request as handled,
+/// because the user who requested a new key gets one by this bump.
 pub(in super::super) fn revoke<H: KeyHolder>(
     holder: &H,
     record: &H::Record,
@@ -47,22 +51,23 @@ pub(in super::super) fn revoke<H: KeyHolder>(
     aim_higher(holder, &revoked, stored, Trigger::Revocation, true)
 }
 
-/// Deletes a key. One that somebody's finalizer keeps is still accepted, so it is stamped as well.
+/// Deletes a key. The gateway still accepts a key that a finalizer keeps, so such a key is expired
+/// as well.
 fn end<H: KeyHolder>(holder: &H, key: &Stored) -> Result<(), HaltOf<H>> {
     repair(holder, stamp_over(key))?;
     Err(delete_secret(holder, key))
 }
 
-/// True for a key that is over by every clock.
+/// True if the key has expired by every clock.
 pub(in super::super) fn is_over(key: &Stored) -> bool {
     key.annotation(wire::EXPIRES_AT).is_some_and(|at| {
-        // The gateway refuses one whose stamp can't be read.
+        // The gateway refuses a key whose expiry can't be parsed.
         at.parse::<Timestamp>().map_or(true, |at| at <= Timestamp::UNIX_EPOCH)
     })
 }
 
-/// The patch that stamps a key which somebody's finalizer keeps with a time that is over by every
-/// clock; `None` = it needs none.
+/// Returns the patch that sets the expiry of a key kept by a finalizer to the Unix epoch, so that
+/// every clock sees it as expired. `None` if no patch is needed.
 fn stamp_over(key: &Stored) -> Option<SecretPatch> {
     if key.kept_by().is_none() || is_over(key) {
         return None;
@@ -79,8 +84,11 @@ fn stamp_over(key: &Stored) -> Option<SecretPatch> {
     SecretPatch::between(&key.0, &content, &[], Change::Retire)
 }
 
-/// The end of the minute after a revocation has made the current key, while it lasts: requests in
-/// it count as one. A clock that takes the key to be of the future measures nothing by it.
+/// Returns the end of the minute after a revocation has created the current key, while that minute
+/// lasts. Revoke requests within it count as one.
+///
+/// Returns `None` if the key's creation time is in the future of this clock, which then can't
+/// measure the minute.
 pub(in super::super) fn pause<H: KeyHolder>(holder: &H, record: &H::Record, now: Timestamp) -> Option<Timestamp> {
     let handled = H::handled(record);
     let through = handled.revoked_through;
@@ -89,9 +97,10 @@ pub(in super::super) fn pause<H: KeyHolder>(holder: &H, record: &H::Record, now:
     Some(plus(made, GRACE)).filter(|over| now < *over)
 }
 
-/// The lowest generation that the revocation before left a key of. Those that it ended were looked
-/// for by their names before the next key was made, and a mint of theirs that got no answer has
-/// landed before that key was a minute old.
+/// Returns the lowest generation that may still have a key after the previous revocation.
+///
+/// The keys that it revoked were looked up by name before the next key was created. A create
+/// request of theirs without an answer has taken effect before that key was a minute old.
 fn lowest_left<H: KeyHolder>(holder: &H, record: &H::Record, now: Timestamp) -> u64 {
     let through = H::handled(record).revoked_through;
     let is_later = |key: &&Stored| {

@@ -1,6 +1,7 @@
-//! When a key is replaced, and how the next one is made (spec §3.3).
+//! Rotation: when a key is replaced, and how the next key is created (spec §3.3).
 //!
-//! One patch of the record bumps the generation. The pass whose own write did that makes the key.
+//! One patch of the record bumps the generation. Only the pass that wrote that patch creates the
+//! key.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -13,8 +14,10 @@ use super::holder::{HaltOf, KeyHolder, KeyStop};
 use super::record::rewrite;
 use super::retire::{GRACE, plus};
 
-/// The key that the record aims at, and its Secret. `mint` gives the step that makes it, or why
-/// none is made: nothing else is aimed at then, either.
+/// Returns the current key of the record and its Secret, or the step that creates it.
+///
+/// `mint` returns the step that creates the key, or the reason that none is created. In the latter
+/// case the generation is not bumped either.
 pub(in super::super) fn ensure_key<'a, H: KeyHolder>(
     holder: &'a H,
     record: &H::Record,
@@ -32,13 +35,14 @@ pub(in super::super) fn ensure_key<'a, H: KeyHolder>(
     }
     let is_lost = is_lost(holder, record)?;
     let mint = mint()?;
-    // No id is ever given a second secret: above one that is lost the next is aimed at.
+    // An access key id never gets a second secret key. A lost key is replaced by the next
+    // generation.
     let bump = || aim_higher(holder, record, stored, Trigger::Repair, H::LOST_KEY_HANDLES_REQUEST);
     Err(if is_lost { bump() } else { Halt::step(mint) })
 }
 
-/// Why there is no key of the record's generation. `false`: this pass's own write aimed at it, so
-/// nobody has made it yet. `true`: it was made, and is lost.
+/// Returns true if the key of the current generation was created and is lost, and false if this
+/// pass wrote the generation, so that nobody has created the key yet.
 fn is_lost<H: KeyHolder>(holder: &H, record: &H::Record) -> Result<bool, HaltOf<H>> {
     let generation = H::handled(record).generation;
     let name = holder.key_name(generation);
@@ -51,13 +55,14 @@ fn is_lost<H: KeyHolder>(holder: &H, record: &H::Record) -> Result<bool, HaltOf<
     }
     holder.require_absent(&name)?;
     holder.require_settled(record)?;
-    // The first read may have been of the server's past, and there would be two keys then.
+    // A single read may be stale, and a bump would then lead to two current keys.
     holder.require_absent_twice(&name)?;
     Ok(true)
 }
 
-/// Aims above a key whose generation is above the record's: a mint that landed late, after its
-/// record was let go or aimed elsewhere. From then on the key is retired.
+/// Bumps the generation above a key whose generation is above the record's, so that the key gets
+/// retired. Such a key comes from a create request that took effect late, after its record was
+/// released or changed.
 pub(in super::super) fn overtake<H: KeyHolder>(
     holder: &H,
     record: &H::Record,
@@ -71,13 +76,13 @@ pub(in super::super) fn overtake<H: KeyHolder>(
     Err(bump_generation(holder, record, stored, Trigger::Repair))
 }
 
-/// When the key of a generation was made.
+/// Returns the creation time of the key of a generation.
 pub(in super::super) fn made<H: KeyHolder>(holder: &H, generation: u64) -> Option<Timestamp> {
     holder.key(generation)?.0.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
-/// When a key that was made then is to be replaced: at once where somebody asks, but not within a
-/// minute of the last.
+/// Returns the time at which a key created at `made` is to be replaced. A request makes it due at
+/// once, but at least a minute after the last rotation.
 pub(in super::super) fn due(made: Timestamp, rotation: Rotation, is_requested: bool) -> Option<Timestamp> {
     let interval = rotation.interval_days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
     let earliest = plus(made, GRACE);
@@ -85,17 +90,19 @@ pub(in super::super) fn due(made: Timestamp, rotation: Rotation, is_requested: b
     if is_requested { Some(earliest) } else { timed }
 }
 
-/// Whether a rotation starts.
+/// Decision about a rotation.
 pub(in super::super) enum Due {
-    /// Not now; when one will be due by itself.
+    /// No rotation now. Holds the time at which one becomes due without a request.
     Later(Option<Timestamp>),
-    /// Now: the current key was made then.
+    /// A rotation starts now. Holds the creation time of the current key.
     Now(Timestamp),
 }
 
-/// Decides whether a rotation starts: none while there is a lower generation, none within a minute
-/// of the last. `has_lower` is what this walk just saw, be it from the cache; after each live read
-/// everything is walked anew, and sees what that shows.
+/// Decides whether a rotation starts. No rotation starts while a lower generation exists, or within
+/// a minute of the last rotation.
+///
+/// `has_lower` is the result of this walk and may come from the cache. Each live read restarts the
+/// walk, so the result of the read is taken into account.
 pub(in super::super) fn rotation_due<H: KeyHolder>(
     holder: &H,
     record: &H::Record,
@@ -113,14 +120,14 @@ pub(in super::super) fn rotation_due<H: KeyHolder>(
     Ok(Due::Now(made))
 }
 
-/// True if the rotate annotation carries a value not yet handled.
+/// True if the rotate annotation has a value that is not handled yet.
 pub(in super::super) fn is_rotation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
     let request = holder.rotate_request();
     request.is_some() && request != H::handled(record).rotate_request
 }
 
-/// The step that aims at the next generation and takes the request at hand as handled. `unasked`
-/// says why it is aimed at if nobody asks.
+/// Returns the step that bumps the generation and marks the pending rotate request as handled.
+/// `unasked` is the reported trigger if no request is pending.
 pub(in super::super) fn bump_generation<H: KeyHolder>(
     holder: &H,
     record: &H::Record,
@@ -131,8 +138,8 @@ pub(in super::super) fn bump_generation<H: KeyHolder>(
     aim_higher(holder, record, stored, if is_told { Trigger::Request } else { unasked }, true)
 }
 
-/// The step that aims at the next generation. Planned on an object read live: an old list would ask
-/// twice.
+/// Returns the step that bumps the generation, once the object was read live. An outdated cache
+/// would bump twice for one request.
 pub(super) fn aim_higher<H: KeyHolder>(
     holder: &H,
     record: &H::Record,

@@ -1,4 +1,4 @@
-//! The ObjectBucket: made before anything else, and what it pins decides from then on (spec §9).
+//! The ObjectBucket: created before anything else. Its pinned values apply from then on (spec §9).
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::step::{ObcAct, ObcLook};
 use super::view::{ObcView, Seen};
 use super::words::{Bucket, PROVISIONER, Pins, bucket_names, shadow_name};
 
-/// What counts for this claim: what its ObjectBucket says, or what it is going to say.
+/// Returns the pinned values of this claim: those in its ObjectBucket, or those for a new one.
 pub(super) fn pins(view: &ObcView) -> Result<Pins, Halt> {
     match &view.bucket {
         Seen::Cached(bucket) | Seen::Live(bucket) => bucket.pins.clone().ok_or_else(|| {
@@ -26,8 +26,9 @@ pub(super) fn pins(view: &ObcView) -> Result<Pins, Halt> {
     }
 }
 
-/// There is no ObjectBucket: by the class, unless there is what does the work already. That comes
-/// later, so somebody has deleted what came before.
+/// Returns the pinned values for a missing ObjectBucket: by the class, unless a BucketClaim or
+/// BucketAccess exists already. That is created later, so somebody must have deleted the
+/// ObjectBucket.
 fn fresh(view: &ObcView) -> Result<Pins, Halt> {
     if view.is_new() { by_class(view) } else { by_what_is_left(view) }
 }
@@ -41,7 +42,7 @@ fn by_what_is_left(view: &ObcView) -> Result<Pins, Halt> {
             return Err(ObcLook::Shadow(ShadowKind::Claim, shadow_name(&view.obc)).into());
         }
     }
-    // Only where a watch has shown one: a cluster may not have the kind.
+    // Read only if a watch has shown one: the cluster may not have the kind.
     match view.shadow(ShadowKind::Access) {
         Seen::Live(shadow) if own(shadow) => return Ok(desired::pins_of_lost(&view.obc, shadow)?),
         Seen::Cached(shadow) if own(shadow) => {
@@ -60,7 +61,8 @@ fn by_class(view: &ObcView) -> Result<Pins, Halt> {
             desired::quota(&view.obc, pins.work)?;
             let is_read = matches!(view.shadow(ShadowKind::Access), Seen::Absent | Seen::Live(_));
             match pins.work {
-                // Before anything is made: without the kind it could not be taken away again.
+                // Read before anything is created: if the cluster lacks the kind, it could not be
+                // cleaned up.
                 Work::Access(_) if !is_read => Err(ObcLook::Shadow(ShadowKind::Access, pins.shadow).into()),
                 Work::Access(_) | Work::Claim(_) => Ok(pins),
             }
@@ -73,7 +75,7 @@ fn by_class(view: &ObcView) -> Result<Pins, Halt> {
     }
 }
 
-/// That there is an ObjectBucket.
+/// Ensures that the ObjectBucket exists.
 pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins) -> Result<&'a Bucket, Halt> {
     match view.bucket.present() {
         Some(bucket) => Ok(bucket),
@@ -118,7 +120,8 @@ fn content(view: &ObcView, name: &str, pins: &Pins) -> ObjectBucket {
     bucket
 }
 
-/// That it names the object that does the work: by that it is known later that one was deleted.
+/// Ensures that the ObjectBucket has the UID of the BucketClaim or BucketAccess, so that a later
+/// deletion of that object is noticed.
 pub(super) fn note(bucket: &Bucket, shadow: &Shadow) -> Result<(), Halt> {
     if bucket.shadow_uid.as_ref() == Some(&shadow.id.uid) {
         return Ok(());
@@ -132,7 +135,7 @@ pub(super) fn note(bucket: &Bucket, shadow: &Shadow) -> Result<(), Halt> {
     Err(patch(bucket, vec![add], why))
 }
 
-/// That it tells where the bucket is, and is Bound.
+/// Ensures that the ObjectBucket has the current endpoint and is Bound.
 pub(super) fn tell(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), Halt> {
     let wanted = desired::endpoint(&view.setting, pins);
     let given = |of: &ObjectBucketEndpoint| (of.bucket_host.clone(), of.bucket_port, of.region.clone());
@@ -149,7 +152,7 @@ pub(super) fn tell(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), H
     phase(bucket, "Bound")
 }
 
-/// That its phase is this.
+/// Ensures that the ObjectBucket has this phase.
 pub(super) fn phase(bucket: &Bucket, phase: &'static str) -> Result<(), Halt> {
     if bucket.phase.as_deref() == Some(phase) {
         return Ok(());
@@ -161,7 +164,8 @@ fn patch(bucket: &Bucket, operations: Vec<Value>, why: &'static str) -> Halt {
     ObcAct::PatchBucket(bucket.name.clone(), bucket.id.clone(), operations, why).into()
 }
 
-/// That it is gone: its finalizer first, so that it goes with its DELETE.
+/// Ensures that the ObjectBucket is gone. Its finalizer is removed first, so that the DELETE takes
+/// effect at once.
 pub(super) fn remove(view: &ObcView) -> Result<(), Halt> {
     let Some(bucket) = view.bucket.present() else { return Ok(()) };
     if bucket.has_finalizer() {
@@ -172,7 +176,7 @@ pub(super) fn remove(view: &ObcView) -> Result<(), Halt> {
         return Err(patch(bucket, operations, "take the finalizer off"));
     }
     if bucket.deleting {
-        // Somebody else's finalizer keeps it, which is nothing to wait for.
+        // A finalizer of another party keeps it. The deletion does not wait for that.
         return Ok(());
     }
     Err(ObcAct::DeleteBucket(bucket.name.clone(), bucket.id.clone()).into())

@@ -1,4 +1,4 @@
-//! The ConfigMap that tells where the bucket is (spec §9).
+//! The ConfigMap with the location of the bucket (spec §9).
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,8 @@ fn wanted(view: &ObcView, pins: &Pins) -> BTreeMap<&'static str, String> {
     .into()
 }
 
-/// That it is there, is this claim's, and says what it should. Another's is left alone.
+/// Ensures that the ConfigMap exists with the wanted contents. A ConfigMap that the claim does not
+/// control is left alone.
 pub(super) fn ensure(view: &ObcView, pins: &Pins) -> Result<(), Halt> {
     let wanted = wanted(view, pins);
     let label = view.setting.label();

@@ -1,6 +1,6 @@
-//! From the deletion timestamp to the end of an ObjectBucketClaim (spec §9): BucketClaim or
-//! BucketAccess → ObjectBucket → finalizer. Neither class nor backend is asked: what is pinned
-//! decides, and what is lost destroys nothing.
+//! Deletion of an ObjectBucketClaim, from the deletion timestamp on (spec §9): BucketClaim or
+//! BucketAccess → ObjectBucket → finalizer. Neither class nor backend is consulted: the pinned
+//! values decide, and nothing is destroyed if they are lost.
 
 use crate::api::Deletion;
 
@@ -12,7 +12,7 @@ use super::step::{ObcAct, ObcLook};
 use super::view::{ObcView, Seen};
 use super::words::shadow_name;
 
-/// Walks through the steps. `Ok` = nothing is left to do.
+/// Walks through the steps of a deletion. `Ok` means that nothing is left to do.
 pub(super) fn walk(view: &ObcView) -> Result<(), Halt> {
     if view.is_finalizer_removed || !view.obc.has_finalizer() {
         return Ok(());
@@ -32,8 +32,8 @@ pub(super) fn walk(view: &ObcView) -> Result<(), Halt> {
         Some(Work::Access(_)) => shadow::remove_access(view, &name)?,
         None => {
             shadow::remove_claim(view, &name, Deletion::Retain)?;
-            // Only where a watch has shown one: a cluster may not have the kind. One that none has
-            // shown goes with the claim that controls it.
+            // Read only if a watch has shown one: the cluster may not have the kind. One that no
+            // watch has shown is garbage-collected with the claim that controls it.
             if view.shadow(ShadowKind::Access).present().is_some_and(|it| it.is_of(view.obc.uid())) {
                 shadow::remove_access(view, &name)?;
             }

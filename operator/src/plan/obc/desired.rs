@@ -1,5 +1,5 @@
-//! What an ObjectBucketClaim comes to: what is pinned once, and what the object asks for that does
-//! its work (spec §9). What can't be given is refused by name, never passed over.
+//! Translation of an ObjectBucketClaim into pinned values and into the spec of a BucketClaim or
+//! BucketAccess (spec §9). Unsupported options are refused by name, never ignored.
 
 use crate::api::{
     AccessBucketRef, AccessEntry, AccessMode, AccessSecretRef, BackendRef, BucketAccessSpec, BucketClaimSpec,
@@ -12,13 +12,13 @@ use super::kinds::{Shadow, ShadowSpec, Work, meanwhile};
 use super::view::ObcSetting;
 use super::words::{BACKEND, DAYS, EMPTY, MODE, Pins, deletion, mode, shadow_name};
 
-/// Of a prefix so much is kept: with a hyphen and a UID that is a bucket's name.
+/// Maximum length of a bucket name prefix, so that prefix, hyphen and UID form a valid bucket name.
 const LONGEST_PREFIX: usize = 26;
 
-/// The one by which a class gives access to a bucket that is there.
+/// Parameter by which a class gives access to an existing bucket.
 const BROWNFIELD: &str = "bucketName";
 
-/// The key of `additionalConfig` that is understood.
+/// The supported key of `additionalConfig`.
 const MAX_SIZE: &str = "maxSize";
 
 fn invalid_class(obc: &Obc, why: &str) -> Stop {
@@ -30,7 +30,7 @@ fn invalid(why: String) -> Stop {
     Stop::new(Phase::Failed, "InvalidConfig", why)
 }
 
-/// What is pinned of a claim of this class.
+/// Returns the values to pin for a claim of this class.
 pub(super) fn pins(obc: &Obc, class: &BucketClass) -> Result<Pins, Stop> {
     let known = [BACKEND, EMPTY, DAYS, BROWNFIELD, MODE];
     if let Some(other) = class.parameters.keys().find(|key| !known.contains(&key.as_str())) {
@@ -74,7 +74,8 @@ pub(super) fn pins(obc: &Obc, class: &BucketClass) -> Result<Pins, Stop> {
     })
 }
 
-/// What is pinned where the ObjectBucket was lost: by what does the work, and nothing is destroyed.
+/// Returns the values to pin if the ObjectBucket was lost: those of the existing BucketClaim or
+/// BucketAccess, with a policy that destroys nothing.
 pub(super) fn pins_of_lost(obc: &Obc, shadow: &Shadow) -> Result<Pins, Stop> {
     let (rotation, backend, bucket, work) = match &shadow.spec {
         ShadowSpec::Claim(spec) => {
@@ -105,7 +106,8 @@ pub(super) fn pins_of_lost(obc: &Obc, shadow: &Shadow) -> Result<Pins, Stop> {
     })
 }
 
-/// Name of the bucket that a class names. A prefix to make one up of is not asked for.
+/// Returns the name of the existing bucket that a class names. A `generateBucketName` of the claim
+/// is ignored.
 fn bucket_there(obc: &Obc, there: &str) -> Result<String, Stop> {
     if let Err(error) = BucketName::parse(there) {
         return Err(invalid_class(obc, &format!("parameter bucketName: {error}")));
@@ -118,8 +120,8 @@ fn bucket_there(obc: &Obc, there: &str) -> Result<String, Stop> {
     }
 }
 
-/// Name of the bucket: the one that is given, or one made up of prefix and UID, so that it is the
-/// same in every try.
+/// Returns the name of the bucket: the given one, or a name derived from prefix and UID, so that it
+/// is the same in every attempt.
 fn bucket(obc: &Obc) -> Result<String, Stop> {
     let name = match (&obc.spec.bucket_name, &obc.spec.generate_bucket_name) {
         (Some(name), _) => name.clone(),
@@ -135,8 +137,8 @@ fn bucket(obc: &Obc) -> Result<String, Stop> {
     }
 }
 
-/// The quota, if `additionalConfig` asks for nothing else. Of a bucket that is there nothing can be
-/// asked for.
+/// Returns the quota, unless `additionalConfig` has other keys. An existing bucket supports no keys
+/// at all.
 pub(super) fn quota(obc: &Obc, work: Work) -> Result<Option<String>, Stop> {
     let (known, why) = match work {
         Work::Claim(_) => (Some(MAX_SIZE), "spec.additionalConfig asks for what is not served here"),
@@ -154,7 +156,8 @@ pub(super) fn quota(obc: &Obc, work: Work) -> Result<Option<String>, Stop> {
     }
 }
 
-/// What the object is to ask for that does the work. Everything else in it is nobody's.
+/// Returns the wanted spec of the BucketClaim or BucketAccess. Any other content of it is
+/// overwritten.
 pub(super) fn shadow(obc: &Obc, pins: &Pins, quota: Option<Quota>) -> ShadowSpec {
     match pins.work {
         Work::Claim(in_the_end) => ShadowSpec::Claim(claim(obc, pins, quota, meanwhile(in_the_end))),
@@ -189,7 +192,7 @@ fn access(obc: &Obc, pins: &Pins, mode: AccessMode) -> BucketAccessSpec {
     }
 }
 
-/// The deletion policy that means this.
+/// Returns the deletion policy for this deletion.
 pub(super) fn policy(deletion: Deletion) -> DeletionPolicy {
     match deletion {
         Deletion::Retain => DeletionPolicy::Retain,
@@ -205,7 +208,7 @@ fn rotation(pins: &Pins) -> RotationPolicy {
     }
 }
 
-/// Where the bucket is, as consumers are told: through the gateway.
+/// Returns the location of the bucket for consumers, which is the gateway.
 pub(super) fn endpoint(setting: &ObcSetting, pins: &Pins) -> ObjectBucketEndpoint {
     let url = setting.gateway.endpoint.as_str();
     let (scheme, authority) = url.split_once("://").unwrap_or(("http", url));
@@ -220,7 +223,7 @@ pub(super) fn endpoint(setting: &ObcSetting, pins: &Pins) -> ObjectBucketEndpoin
     }
 }
 
-/// What the owner has edited though it can't be changed any more.
+/// Returns the stop for a claim whose owner has edited an immutable field.
 pub(super) fn changed(obc: &Obc, pins: &Pins) -> Option<Stop> {
     let differs = |field: &Option<String>, pinned: &str| field.as_ref().is_some_and(|it| it != pinned);
     let what = if differs(&obc.spec.bucket_name, &pins.bucket) {

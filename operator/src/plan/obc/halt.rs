@@ -1,13 +1,13 @@
-//! How a walk over an ObjectBucketClaim ends before its end (spec §9).
+//! Halts of a walk over an ObjectBucketClaim (spec §9).
 
 use super::super::step::Then;
 use super::super::walk;
 use super::step::{ObcAct, ObcLook, ObcStep};
 
-/// Why a walk halts, be it for its next step.
+/// Reason that a walk halts, including the next step.
 pub(super) type Halt = walk::Halt<ObcStep, Stop>;
 
-/// The phase that a stop comes to.
+/// Phase that a stop leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Pending,
@@ -25,11 +25,11 @@ impl Phase {
     }
 }
 
-/// Why a claim is not as it was asked for.
+/// Reason that a claim is not as requested.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stop {
     pub(super) phase: Phase,
-    /// What is told, and how; nothing where it will be over by itself.
+    /// Reason and message of the Event. `None` if the state resolves by itself.
     pub(super) word: Option<(String, String)>,
     pub(super) then: Then,
 }
@@ -39,7 +39,7 @@ impl Stop {
         Self { phase, word: Some((reason.to_owned(), note)), then: Then::AwaitChange }
     }
 
-    /// It will be over by itself.
+    /// Creates a stop that resolves by itself.
     pub(super) fn waiting() -> Self {
         Self { phase: Phase::Pending, word: None, then: Then::AwaitChange }
     }

@@ -1,6 +1,6 @@
-//! What does the work of an ObjectBucketClaim (spec §9): a BucketClaim, which has a bucket of its
-//! own, or a BucketAccess, which opens one that is there. Which of the two was decided once, by the
-//! class, and stands in the ObjectBucket from then on.
+//! Kinds of objects that serve an ObjectBucketClaim (spec §9): a BucketClaim, which has its own
+//! bucket, or a BucketAccess, which opens an existing one. The class decides once, and the
+//! ObjectBucket stores the decision.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::api::{
     ObjectId, Quota, controlling_obc,
 };
 
-/// Which kind does the work.
+/// Kind of the object that serves an ObjectBucketClaim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShadowKind {
     /// A BucketClaim.
@@ -23,11 +23,11 @@ pub enum ShadowKind {
 }
 
 impl ShadowKind {
-    /// Both.
+    /// Both kinds.
     pub(super) const ALL: [Self; 2] = [Self::Claim, Self::Access];
 
-    /// The key of an ObjectBucket under which its name stands. One for each: who knows of one kind
-    /// alone, as an earlier version does, must not take the other for it.
+    /// Key of the ObjectBucket that has the object's name. Each kind has its own key, so that an
+    /// earlier version, which knows only one kind, does not take one for the other.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Claim => "shadow",
@@ -35,7 +35,7 @@ impl ShadowKind {
         }
     }
 
-    /// The same of its UID, once there was one.
+    /// Key of the ObjectBucket that has the object's UID, once the object exists.
     pub(super) const fn uid_key(self) -> &'static str {
         match self {
             Self::Claim => "shadowUID",
@@ -43,7 +43,7 @@ impl ShadowKind {
         }
     }
 
-    /// Reason of the Event that says that it is on its way out.
+    /// Reason of the Event about an object that is being deleted.
     pub(super) const fn leaving(self) -> &'static str {
         match self {
             Self::Claim => "BucketClaimLeaving",
@@ -51,7 +51,7 @@ impl ShadowKind {
         }
     }
 
-    /// Reason and words of the Event that says that it was deleted by hand.
+    /// Reason and message of the Event about an object that was deleted by hand.
     pub(super) const fn remade(self) -> (&'static str, &'static str) {
         match self {
             Self::Claim => (
@@ -73,17 +73,17 @@ impl fmt::Display for ShadowKind {
     }
 }
 
-/// The work, as it was decided once.
+/// Kind of object and its main option, as decided once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A BucketClaim has a bucket, and in the end this becomes of it.
+    /// A BucketClaim has a bucket, with this deletion policy at the end.
     Claim(Deletion),
-    /// A BucketAccess opens a bucket that is there, so far. Nothing ever becomes of it.
+    /// A BucketAccess opens an existing bucket with this mode. The bucket is never deleted.
     Access(AccessMode),
 }
 
 impl Work {
-    /// Which kind does it.
+    /// Returns the kind of the object.
     pub fn kind(self) -> ShadowKind {
         match self {
             Self::Claim(_) => ShadowKind::Claim,
@@ -92,8 +92,9 @@ impl Work {
     }
 }
 
-/// What a BucketClaim says while the ObjectBucketClaim is there: who deletes that one by hand
-/// deletes no data. The rest is added once the ObjectBucketClaim goes.
+/// Returns the deletion policy of a BucketClaim while the ObjectBucketClaim exists. It never
+/// empties the bucket, so that deleting the BucketClaim by hand deletes no data. The final policy
+/// is set when the ObjectBucketClaim is deleted.
 pub(super) fn meanwhile(in_the_end: Deletion) -> Deletion {
     match in_the_end {
         Deletion::Retain => Deletion::Retain,
@@ -101,17 +102,17 @@ pub(super) fn meanwhile(in_the_end: Deletion) -> Deletion {
     }
 }
 
-/// What the object asks for that does the work.
+/// Spec of the BucketClaim or BucketAccess.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShadowSpec {
-    /// A BucketClaim's.
+    /// Spec of a BucketClaim.
     Claim(BucketClaimSpec),
-    /// A BucketAccess's.
+    /// Spec of a BucketAccess.
     Access(BucketAccessSpec),
 }
 
 impl ShadowSpec {
-    /// Whose it is.
+    /// Returns the kind.
     pub fn kind(&self) -> ShadowKind {
         match self {
             Self::Claim(_) => ShadowKind::Claim,
@@ -119,7 +120,7 @@ impl ShadowSpec {
         }
     }
 
-    /// Its quota. An access has none.
+    /// Returns the quota. A BucketAccess has none.
     pub(super) fn quota(&self) -> Option<&Quota> {
         match self {
             Self::Claim(spec) => spec.quota.as_ref(),
@@ -128,31 +129,31 @@ impl ShadowSpec {
     }
 }
 
-/// The object that does the work, as it is to be made.
+/// A BucketClaim or BucketAccess to be created.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewShadow {
-    /// Name, namespace, owner.
+    /// Name, namespace, labels, annotations and owner.
     pub metadata: ObjectMeta,
-    /// What it asks for.
+    /// Its spec.
     pub spec: ShadowSpec,
 }
 
-/// The object that does the work.
+/// The BucketClaim or BucketAccess that serves an ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shadow {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
     /// Name and UID of the ObjectBucketClaim that controls it.
     pub controller: Option<(String, String)>,
-    /// Has a deletion timestamp.
+    /// True if it has a deletion timestamp.
     pub deleting: bool,
-    /// What it asks for, and so which kind it is.
+    /// Its spec, which determines its kind.
     pub spec: ShadowSpec,
-    /// Status, reason and message of `Ready`, if they speak of this spec.
+    /// Status, reason and message of `Ready`, if the status is for the current generation.
     pub ready: Option<(bool, String, String)>,
-    /// Somebody has to change something.
+    /// True if it waits for somebody to change something.
     pub stalled: bool,
-    /// The Secret that holds the connection.
+    /// Name of the Secret with the connection.
     pub secret: Option<String>,
 }
 
@@ -187,18 +188,18 @@ impl Shadow {
         }
     }
 
-    /// Which kind it is.
+    /// Returns the kind.
     pub fn kind(&self) -> ShadowKind {
         self.spec.kind()
     }
 
-    /// Whether the ObjectBucketClaim of this UID controls it.
+    /// True if the ObjectBucketClaim with this UID controls it.
     pub(super) fn is_of(&self, uid: &str) -> bool {
         self.controller.as_ref().is_some_and(|(_, controller)| controller == uid)
     }
 }
 
-/// What becomes of the bucket, by the spec of a BucketClaim.
+/// Returns the deletion policy in the spec of a BucketClaim.
 pub(super) fn deletion_of(spec: &BucketClaimSpec) -> Deletion {
     match (spec.deletion_policy.known(), spec.force_delete) {
         (Some(DeletionPolicy::Retain) | None, _) => Deletion::Retain,
@@ -211,7 +212,8 @@ fn controller(raw: &impl ResourceExt) -> Option<(String, String)> {
     controlling_obc(raw.owner_references()).map(|(name, uid)| (name.to_owned(), uid.to_owned()))
 }
 
-/// What `Ready` says, and whether it is `Stalled`, where the status speaks of this generation.
+/// Returns the `Ready` condition, and true if the object is `Stalled`, if the status is for this
+/// generation.
 fn told(
     generation: Option<i64>,
     observed: Option<i64>,

@@ -1,7 +1,9 @@
-//! The reconciliation of an ObjectBucketClaim (spec §9): what it asks for becomes a BucketClaim in
-//! its namespace, or a BucketAccess where its class names a bucket that is there, and all that is
-//! about buckets and keys is that one's business. Here the one is made of the other, and what
-//! consumers of such claims expect is told: an ObjectBucket, a ConfigMap, a phase.
+//! Reconciliation of an ObjectBucketClaim (spec §9).
+//!
+//! The claim is turned into a BucketClaim in its namespace, or into a BucketAccess if its class
+//! names an existing bucket. That object handles everything about buckets and keys. This module
+//! translates between the two, and writes what consumers of ObjectBucketClaims expect: an
+//! ObjectBucket, a ConfigMap and a phase.
 
 mod bucket;
 mod config_map;
@@ -35,7 +37,7 @@ use halt::{Halt, Phase};
 use view::Seen;
 use words::Pins;
 
-/// No pass is longer.
+/// Maximum number of steps of a pass.
 const MOST_STEPS: usize = 60;
 
 fn next(view: &ObcView) -> ControlFlow<ObcRest, ObcStep> {
@@ -84,8 +86,8 @@ fn walk(view: &ObcView) -> Result<(), Halt> {
     }
 }
 
-/// That it names bucket and ObjectBucket, where its owner has named neither. Comes first of what is
-/// written once the bucket is there: the answer shows the claim as it is.
+/// Ensures that the claim names its bucket and its ObjectBucket, where its owner has not. This is
+/// the first write once the bucket exists, because the answer shows the claim as it is.
 fn write_names(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), Halt> {
     let names = [
         ("bucketName", view.obc.spec.bucket_name.is_none().then_some(&pins.bucket)),
@@ -95,19 +97,20 @@ fn write_names(view: &ObcView, bucket: &Bucket, pins: &Pins) -> Result<(), Halt>
     if names.is_empty() { Ok(()) } else { Err(ObcAct::WriteNames(view.obc.id.clone(), names).into()) }
 }
 
-/// Whether it is for this provisioner to serve: by its ObjectBucket, or else by its class. Where
-/// the class is gone, by its label and finalizer, which stand there since the class was known.
+/// Requires that this provisioner serves the claim, according to its ObjectBucket or else its
+/// class. If the class is gone, the claim's label and finalizer decide, which were added while the
+/// class was known.
 fn require_ours(view: &ObcView) -> Result<(), Halt> {
     let is_marked = view.obc.has_finalizer() && view.obc.label.as_ref() == Some(&view.setting.label());
-    // Once its ObjectBucket is gone, the class must not keep it from going: it may be another's by
-    // now. Whoever can set the label can take the finalizer off as well.
+    // After the ObjectBucket is gone the class must not block the deletion: it may belong to
+    // another provisioner by now. A user who can set the label can also remove the finalizer.
     if view.bucket.present().is_some() || (view.obc.deleting && is_marked) {
         return Ok(());
     }
     match (&view.class, &view.obc.spec.storage_class_name) {
         (Seen::Cached(class) | Seen::Live(class), _) if class.provisioner == view.setting.provisioner => Ok(()),
         (Seen::Unknown, Some(name)) => Err(ObcLook::Class(name.clone()).into()),
-        // The class was made again by another provisioner, or the name of it was edited.
+        // Another provisioner recreated the class, or its name in the claim was edited.
         (Seen::Cached(_) | Seen::Live(_), _) if is_marked && view.bucket == Seen::Unknown => {
             Err(ObcLook::Buckets.into())
         }
@@ -116,20 +119,22 @@ fn require_ours(view: &ObcView) -> Result<(), Halt> {
     }
 }
 
-/// How an ObjectBucketClaim stands, for whoever asks why.
+/// State of an ObjectBucketClaim, as shown by the `why` command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObcOutlook {
-    /// It is not served, by its class. Who serves that; `None` = it names none that is there.
+    /// Not served because of its class. Contains the provisioner of the class, or `None` if the
+    /// class does not exist.
     NotOurs(Option<String>),
-    /// A pass has something to do first, or does not say.
+    /// A pass has another step to carry out first, or ends without reporting anything.
     Busy,
-    /// All is as it should be.
+    /// Everything is as it should be.
     Well,
-    /// It waits: reason and words of the Event; `None` = for what does its work, without a word.
+    /// Waiting, with reason and message of the Event. `None` if it waits for its BucketClaim or
+    /// BucketAccess and nothing is reported.
     Waits(Option<(String, String)>),
 }
 
-/// How it stands, as a pass tells that ends on what is known now.
+/// Returns the state, for a pass that ends with what is known now.
 pub fn outlook(view: &ObcView) -> ObcOutlook {
     if let Some(trouble) = &view.trouble {
         return match trouble.end(status::told_of_failure) {

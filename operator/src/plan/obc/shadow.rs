@@ -1,5 +1,5 @@
-//! The object that does the work: a BucketClaim or a BucketAccess in the claim's namespace,
-//! controlled by it, and kept as it should be (spec §9).
+//! The BucketClaim or BucketAccess that serves an ObjectBucketClaim: created in its namespace,
+//! controlled by it, and kept as wanted (spec §9).
 
 use kube::core::ObjectMeta;
 
@@ -12,7 +12,8 @@ use super::step::{ObcAct, ObcLook};
 use super::view::{ObcView, Seen};
 use super::words::Pins;
 
-/// That it is there, and asks for what it should. `quota` is absent where that can't be known.
+/// Ensures that the object exists with the wanted spec. `quota` is `None` if the quota is unknown,
+/// because the claim's config is invalid.
 pub(super) fn ensure<'a>(view: &'a ObcView, pins: &Pins, quota: Option<Option<String>>) -> Result<&'a Shadow, Halt> {
     let kind = pins.work.kind();
     let shadow = match view.shadow(kind) {
@@ -67,7 +68,8 @@ fn require_live(view: &ObcView, pins: &Pins) -> Result<(), Halt> {
     if view.shadow(kind).is_live() { Ok(()) } else { Err(ObcLook::Shadow(kind, pins.shadow.clone()).into()) }
 }
 
-/// One that another object controls, or none: that of an earlier claim of this name goes by itself.
+/// Returns the stop for an object that this claim does not control. One of an earlier claim of the
+/// same name will be garbage-collected.
 fn foreign(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Stop {
     let (kind, name) = (shadow.kind(), &pins.shadow);
     let is_earlier = shadow.controller.as_ref().is_some_and(|(name, _)| *name == view.obc.at.name);
@@ -79,8 +81,9 @@ fn foreign(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Stop {
     Stop::new(Phase::Pending, "NameTaken", why)
 }
 
-/// Somebody has deleted it, and not this claim: the bucket of a BucketClaim is kept for the one
-/// that follows. Where the whole namespace goes that is left alone, as this claim goes as well.
+/// Handles an object that somebody deleted while the claim stays. The bucket of a BucketClaim is
+/// retained for the next one. If the whole namespace is terminating, nothing is changed, because
+/// the claim will be deleted as well.
 fn leaving(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Result<Stop, Halt> {
     require_live(view, pins)?;
     view.require_live()?;
@@ -97,8 +100,8 @@ fn leaving(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Result<Stop, Halt> {
     Ok(Stop::new(Phase::Pending, kind.leaving(), why))
 }
 
-/// What becomes of the bucket; of the spec nothing else is touched, but a template that isn't the
-/// operator's goes where only its digest is known.
+/// Sets the deletion policy and leaves the rest of the spec unchanged. A foreign template of which
+/// only a digest is known is dropped.
 fn patch_deletion(name: &str, id: &ObjectId, spec: &BucketClaimSpec, deletion: Deletion) -> Halt {
     let mut spec = spec.clone();
     spec.deletion_policy = desired::policy(deletion).into();
@@ -107,8 +110,8 @@ fn patch_deletion(name: &str, id: &ObjectId, spec: &BucketClaimSpec, deletion: D
     ObcAct::PatchShadow(name.to_owned(), id.clone(), Box::new(ShadowSpec::Claim(spec))).into()
 }
 
-/// What keeps the bucket from being used, by the word of what does the work. Who was Bound stays it
-/// while that is busy, or waits for its store.
+/// Returns the stop that the status of the object leads to. A claim that was Bound stays Bound
+/// while the object is busy or waits for its store.
 pub(super) fn obstacle(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Option<Stop> {
     let busy = if was_bound(view, pins.work) { Phase::Bound } else { Phase::Pending };
     match &shadow.ready {
@@ -121,8 +124,8 @@ pub(super) fn obstacle(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Option<S
     }
 }
 
-/// Whether the claim was Bound. One that lost the consent to its bucket meanwhile no longer is, and
-/// comes to be it again once the bucket opens.
+/// True if the claim was Bound. A claim that has lost the consent to its bucket is no longer Bound
+/// until the bucket is opened again.
 fn was_bound(view: &ObcView, work: Work) -> bool {
     let once = view.bucket.present().is_some_and(|bucket| bucket.phase.as_deref() == Some("Bound"));
     match work {
@@ -131,8 +134,8 @@ fn was_bound(view: &ObcView, work: Work) -> bool {
     }
 }
 
-/// What the S3Backend's administrator has to say, of whom the owner of the claim can but ask it:
-/// nothing in the claim is wrong.
+/// Returns the message about missing consent of the S3Backend's administrator. Nothing in the claim
+/// is wrong then.
 fn without_consent(view: &ObcView, pins: &Pins, reason: &str) -> Option<String> {
     let Work::Access(mode) = pins.work else { return None };
     let (bucket, backend, namespace) = (&pins.bucket, &pins.backend, &view.obc.at.namespace);
@@ -152,7 +155,7 @@ fn without_consent(view: &ObcView, pins: &Pins, reason: &str) -> Option<String> 
     }
 }
 
-/// That the BucketClaim is gone, and this becomes of its bucket.
+/// Ensures that the BucketClaim is gone, and that its bucket gets this deletion policy.
 pub(super) fn remove_claim(view: &ObcView, name: &str, in_the_end: Deletion) -> Result<(), Halt> {
     let Some(shadow) = own(view, ShadowKind::Claim, name)? else { return Ok(()) };
     match &shadow.spec {
@@ -163,7 +166,7 @@ pub(super) fn remove_claim(view: &ObcView, name: &str, in_the_end: Deletion) -> 
     }
 }
 
-/// That the BucketAccess is gone, and its keys with it. Its bucket is nobody's here.
+/// Ensures that the BucketAccess and its keys are gone. Its bucket is not touched.
 pub(super) fn remove_access(view: &ObcView, name: &str) -> Result<(), Halt> {
     match own(view, ShadowKind::Access, name)? {
         Some(shadow) => Err(delete(name, shadow)),
@@ -179,7 +182,8 @@ fn own<'a>(view: &'a ObcView, kind: ShadowKind, name: &str) -> Result<Option<&'a
     }
 }
 
-/// The DELETE, or the wait for it to come to its end, which tells where somebody has to help.
+/// Deletes the object, or waits for its deletion to finish. The stop reports a deletion that needs
+/// help.
 fn delete(name: &str, shadow: &Shadow) -> Halt {
     if !shadow.deleting {
         return ObcAct::DeleteShadow(shadow.kind(), name.to_owned(), shadow.id.clone()).into();

@@ -1,5 +1,5 @@
-//! The phase that an ObjectBucketClaim should have, and what is told of it (spec §9). The phase is
-//! all of the status that every definition in the field keeps, so why it is so stands in Events.
+//! Phase of an ObjectBucketClaim and the Events about it (spec §9). The phase is the only status
+//! field that every CRD in the field keeps, so the explanation is in Events.
 
 use std::ops::ControlFlow;
 
@@ -13,25 +13,26 @@ use super::view::ObcView;
 /// The end of a pass over an ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObcRest {
-    /// When it is looked at again.
+    /// Time of the next pass.
     pub then: Then,
     /// Events to publish.
     pub events: Vec<Announcement>,
-    /// What is told of it by now: that is told once. `None` = what was told stays so.
+    /// Message that was reported by now, so that it is reported only once. `None` leaves the
+    /// previous one.
     pub told: Option<String>,
 }
 
-/// An end without a word.
+/// Returns an end without Events.
 fn nothing() -> ObcRest {
     ended(Then::AwaitChange)
 }
 
-/// The same, with the time of the next look.
+/// Returns an end without Events, with the time of the next pass.
 pub(super) fn ended(then: Then) -> ObcRest {
     ObcRest { then, events: Vec::new(), told: None }
 }
 
-/// What refuses for good is told; all else is tried again.
+/// Reports a permanent refusal. Any other failure is retried.
 pub(super) fn told_of_failure(step: &ObcStep, failure: &Failure) -> Result<Then, Box<Stop>> {
     let is_status_write = matches!(step, ObcStep::Act(ObcAct::WritePhase(..)));
     after_failure(failure, is_status_write, || {
@@ -40,7 +41,7 @@ pub(super) fn told_of_failure(step: &ObcStep, failure: &Failure) -> Result<Then,
     })
 }
 
-/// Ends a pass: writes the phase if it should be another one, then rests.
+/// Ends a pass: writes the phase if it changed, then rests.
 pub(super) fn conclude(view: &ObcView, stop: Option<&Stop>) -> ControlFlow<ObcRest, ObcStep> {
     if view.is_finalizer_removed || (view.obc.deleting && !view.obc.has_finalizer()) {
         return ControlFlow::Break(nothing());
@@ -62,7 +63,7 @@ pub(super) fn conclude(view: &ObcView, stop: Option<&Stop>) -> ControlFlow<ObcRe
     let mut told = None;
     if let Some((reason, note)) = word {
         let whole = format!("{reason}: {note}");
-        // After a start it is not told again that all is well.
+        // After a start of the operator, a claim that is still Bound is not reported again.
         let is_known = view.told.as_ref() == Some(&whole)
             || (stop.is_none() && view.told.is_none() && view.before.as_deref() == Some(phase));
         if !is_known {

@@ -1,4 +1,4 @@
-//! What a pass over an ObjectBucketClaim is made of: questions, effects and answers (spec §9).
+//! Steps of a pass over an ObjectBucketClaim: queries, effects and answers (spec §9).
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use super::words::{Bucket, Told};
 /// The next step of a pass over an ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObcStep {
-    /// Find something out; changes nothing.
+    /// A query. Changes nothing.
     Look(ObcLook),
-    /// Change something.
+    /// An effect.
     Act(ObcAct),
 }
 
-/// A question. All are asked live.
+/// A query. All queries are answered live.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObcLook {
     /// GET the ObjectBucketClaim.
@@ -29,20 +29,20 @@ pub enum ObcLook {
     Namespace,
     /// GET the storage class of this name.
     Class(String),
-    /// GET the ObjectBuckets of the names that its own may have.
+    /// GET the ObjectBuckets of the names that the claim's ObjectBucket may have.
     Buckets,
-    /// GET the object of this kind and name in its namespace, which does the work.
+    /// GET the BucketClaim or BucketAccess of this name in the claim's namespace.
     Shadow(ShadowKind, String),
-    /// GET the ConfigMap of its name in its namespace.
+    /// GET the ConfigMap of the claim's name in its namespace.
     ConfigMap,
 }
 
-/// An effect. All but POSTs are bound to UID and version.
+/// An effect. Every request except a POST names UID and version of its object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObcAct {
-    /// PATCH the ObjectBucketClaim: put finalizer and label on.
+    /// PATCH the ObjectBucketClaim: add finalizer and label.
     AddFinalizer(ObjectId),
-    /// PATCH it: take the finalizer off.
+    /// PATCH it: remove the finalizer.
     RemoveFinalizer(ObjectId),
     /// PATCH its spec: the names of bucket and ObjectBucket.
     WriteNames(ObjectId, Vec<(&'static str, String)>),
@@ -50,60 +50,60 @@ pub enum ObcAct {
     WritePhase(ObjectId, &'static str),
     /// POST the ObjectBucket.
     CreateBucket(Box<ObjectBucket>),
-    /// PATCH the ObjectBucket of this name by these operations; says what for.
+    /// PATCH the ObjectBucket of this name with these operations, for this purpose.
     PatchBucket(String, ObjectId, Vec<Value>, &'static str),
     /// PATCH the status of the ObjectBucket of this name: the phase.
     WriteBucketPhase(String, ObjectId, &'static str),
     /// DELETE the ObjectBucket of this name.
     DeleteBucket(String, ObjectId),
-    /// POST the object that does the work.
+    /// POST the BucketClaim or BucketAccess.
     CreateShadow(Box<NewShadow>),
-    /// PATCH the one of this name: its spec.
+    /// PATCH the spec of the BucketClaim or BucketAccess of this name.
     PatchShadow(String, ObjectId, Box<ShadowSpec>),
-    /// DELETE the one of this kind and name.
+    /// DELETE the object of this kind and name.
     DeleteShadow(ShadowKind, String, ObjectId),
     /// POST the ConfigMap.
     CreateConfigMap(Box<ConfigMap>),
-    /// PATCH the ConfigMap by these operations.
+    /// PATCH the ConfigMap with these operations.
     PatchConfigMap(ObjectId, Vec<Value>),
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObcAnswer {
-    /// The ObjectBucketClaim as it is now; `None` = there is none.
+    /// The ObjectBucketClaim as it is now, or `None` if it does not exist.
     Obc(Option<Box<Obc>>),
-    /// Whether its namespace is there, and is to stay.
+    /// True if its namespace exists and is not terminating.
     Namespace(bool),
     /// The storage class.
     Class(Option<BucketClass>),
     /// The ObjectBuckets of these names.
     Buckets(Vec<(String, Option<Bucket>)>),
-    /// The object of this kind that does the work.
+    /// The BucketClaim or BucketAccess.
     Shadow(ShadowKind, Option<Box<Shadow>>),
     /// The ConfigMap.
     ConfigMap(Option<Told>),
-    /// The ObjectBucketClaim is written, and is this.
+    /// The ObjectBucketClaim is written. Contains the updated object.
     ObcWritten(Box<Obc>),
-    /// The finalizer is off.
+    /// The finalizer is removed.
     FinalizerRemoved,
-    /// The ObjectBucket is made; `None` = the name is taken.
+    /// The ObjectBucket is created, or `None` if the name is taken.
     BucketPosted(Option<Box<Bucket>>),
-    /// The ObjectBucket is written, and is this.
+    /// The ObjectBucket is written. Contains the updated object.
     BucketWritten(Box<Bucket>),
-    /// The ObjectBucket is deleted; `Some` = a finalizer keeps it.
+    /// The ObjectBucket is deleted. `Some` if a finalizer keeps it.
     BucketDeleted(Option<Box<Bucket>>),
-    /// It is made; `None` = the name is taken among its kind.
+    /// The BucketClaim or BucketAccess is created, or `None` if the name is taken.
     ShadowPosted(ShadowKind, Option<Box<Shadow>>),
-    /// It is written, and is this.
+    /// The BucketClaim or BucketAccess is written. Contains the updated object.
     ShadowWritten(Box<Shadow>),
-    /// It is deleted; `Some` = a finalizer keeps it.
+    /// The BucketClaim or BucketAccess is deleted. `Some` if a finalizer keeps it.
     ShadowDeleted(ShadowKind, Option<Box<Shadow>>),
-    /// The ConfigMap is made; `None` = the name is taken.
+    /// The ConfigMap is created, or `None` if the name is taken.
     ConfigMapPosted(Option<Told>),
-    /// The ConfigMap is written, and is this.
+    /// The ConfigMap is written. Contains the updated object.
     ConfigMapWritten(Told),
-    /// The step was not done, or whether it was done is unknown.
+    /// The step failed, or its outcome is unknown.
     Failed(ObcStep, Failure),
 }
 

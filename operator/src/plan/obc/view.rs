@@ -1,7 +1,9 @@
-//! What a pass over an ObjectBucketClaim knows: what the caches hold, and the answers to its own
-//! steps since. Nothing is made or taken away but by what a live read or the answer to a write
-//! showed. What is changed may go by a cache, since each change is bound to the version that this
-//! showed; one that comes too late has the object read and is made again.
+//! View of a pass over an ObjectBucketClaim: data from the caches, updated by the answers to its
+//! own steps.
+//!
+//! An object is created or deleted only on the basis of a live read or of the answer to a write. An
+//! update may be based on a cache, because it names the version that the cache showed; if it
+//! conflicts, the object is read and the update is planned again.
 
 use std::sync::Arc;
 
@@ -15,40 +17,40 @@ use super::kinds::{Shadow, ShadowKind};
 use super::step::{ObcAct, ObcAnswer, ObcLook, ObcStep};
 use super::words::{Bucket, Told};
 
-/// What is the same for every ObjectBucketClaim.
+/// Settings that all ObjectBucketClaims share.
 #[derive(Clone, Debug)]
 pub struct ObcSetting {
-    /// What storage classes call this provisioner.
+    /// Name of this provisioner in storage classes.
     pub provisioner: String,
     /// The gateway, as tenants reach it.
     pub gateway: Gateway,
-    /// Which operator this is.
+    /// Identity of this operator.
     pub operator: ServedBy,
 }
 
 impl ObcSetting {
-    /// Value of the label `bucket-provisioner`: at most 63 characters, without a slash.
+    /// Returns the value of the label `bucket-provisioner`: at most 63 characters, without a slash.
     pub fn label(&self) -> String {
         provisioner_label(&self.provisioner)
     }
 }
 
-/// The same, of this provisioner.
+/// Returns the label value for a provisioner.
 pub fn provisioner_label(provisioner: &str) -> String {
     let cut: String = provisioner.chars().take(63).collect();
     cut.replace('/', "-")
 }
 
-/// What is known of an object.
+/// Knowledge about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Seen<T> {
-    /// Nothing: what a cache doesn't hold may be there.
+    /// Unknown. An object that the cache lacks may exist.
     Unknown,
-    /// A live read has shown that there is none.
+    /// A live read found no object.
     Absent,
-    /// By a cache.
+    /// Known from a cache.
     Cached(T),
-    /// By a live read, or by the answer to a write.
+    /// Known from a live read, or from the answer to a write.
     Live(T),
 }
 
@@ -72,7 +74,7 @@ impl<T> Seen<T> {
         it.map_or(Self::Absent, Self::Live)
     }
 
-    /// What was read before an answer that came late is of the past.
+    /// Marks everything before a late answer as outdated.
     fn age(&mut self) {
         *self = match std::mem::replace(self, Self::Unknown) {
             Self::Live(it) | Self::Cached(it) => Self::Cached(it),
@@ -81,61 +83,64 @@ impl<T> Seen<T> {
     }
 }
 
-/// What the caches hold of the objects around an ObjectBucketClaim.
+/// Cached objects around an ObjectBucketClaim.
 #[derive(Clone, Debug, Default)]
 pub struct ObcCached {
     /// Its storage class.
     pub class: Option<BucketClass>,
-    /// The ObjectBuckets of the names that its own may have.
+    /// The ObjectBuckets of the names that the claim's ObjectBucket may have.
     pub buckets: Vec<Bucket>,
-    /// The BucketClaim of the name that its own has.
+    /// The BucketClaim of the name that the claim's has.
     pub claim: Option<Shadow>,
     /// The BucketAccess of that name.
     pub access: Option<Shadow>,
-    /// The ConfigMap of its name.
+    /// The ConfigMap of the claim's name.
     pub config_map: Option<Told>,
-    /// What this process last told of it.
+    /// Message that this process has reported last.
     pub told: Option<String>,
 }
 
-/// What a pass over an ObjectBucketClaim knows so far.
+/// Everything that a pass over an ObjectBucketClaim knows so far.
 #[derive(Clone, Debug)]
 pub struct ObcView {
     pub(super) setting: Arc<ObcSetting>,
     pub(super) obc: Obc,
-    /// Its phase when the pass began.
+    /// The phase before the pass.
     pub(super) before: Option<String>,
     pub(super) told: Option<String>,
-    /// It was read or written by this pass.
+    /// True if this pass has read or written the claim.
     is_live: bool,
-    /// A change to it came too late, so what is known of it is old.
+    /// True if an update of the claim conflicted, so that the known claim is outdated.
     is_old: bool,
-    /// Nothing was ever made for it: it came without finalizer and label, which are put on before
-    /// anything is made, and bound to that version. So there is nothing to look for, and a POST
-    /// that meets a name that is taken tells otherwise.
+    /// True if nothing was ever created for the claim.
+    ///
+    /// It has neither finalizer nor label, which are added before anything is created, in exactly
+    /// that version. So no objects have to be searched for; a POST that finds a name taken
+    /// disproves this.
     is_new: bool,
     pub(super) class: Seen<BucketClass>,
     pub(super) bucket: Seen<Bucket>,
-    /// The name under which its ObjectBucket can be made, as live reads have shown.
+    /// Available name for the ObjectBucket, according to live reads.
     pub(super) free: Option<String>,
     claim: Seen<Shadow>,
     access: Seen<Shadow>,
     pub(super) config_map: Seen<Told>,
-    /// What the cache doesn't hold has met one of its name, in this pass or before.
+    /// True if a POST found the ConfigMap's name taken although the cache lacks it, in this pass or
+    /// an earlier one.
     pub(super) is_map_taken: bool,
-    /// Whether its namespace is to stay, as a live read has shown.
+    /// True if its namespace is not terminating, according to a live read.
     pub(super) stays: Option<bool>,
-    /// What this pass did that people should know.
+    /// Events about the effects of this pass.
     pub(super) events: Vec<Announcement>,
     pub(super) is_finalizer_removed: bool,
     pub(super) trouble: Option<Trouble>,
 }
 
-/// Why a pass over an ObjectBucketClaim is over.
+/// Reason that a pass over an ObjectBucketClaim is over, except for its status write.
 pub(super) type Trouble = walk::Trouble<ObcStep>;
 
 impl ObcView {
-    /// What the caches tell of an ObjectBucketClaim.
+    /// Creates a view from the caches.
     pub fn new(setting: Arc<ObcSetting>, obc: Obc, cached: ObcCached) -> Self {
         let ObcCached { class, buckets, claim, access, config_map, told } = cached;
         let mut view = Self {
@@ -163,12 +168,12 @@ impl ObcView {
         view
     }
 
-    /// The ObjectBucketClaim.
+    /// Returns the ObjectBucketClaim.
     pub fn obc(&self) -> &Obc {
         &self.obc
     }
 
-    /// What is known of the object of this kind and the name that does the work.
+    /// Returns what is known about the BucketClaim or BucketAccess.
     pub(super) fn shadow(&self, kind: ShadowKind) -> &Seen<Shadow> {
         match kind {
             ShadowKind::Claim => &self.claim,
@@ -183,47 +188,47 @@ impl ObcView {
         }
     }
 
-    /// Whether there is an object of this claim that does its work already.
+    /// True if a BucketClaim or BucketAccess that this claim controls exists.
     fn has_shadow(&self) -> bool {
         ShadowKind::ALL.into_iter().any(|kind| self.shadow(kind).present().is_some_and(|it| it.is_of(self.obc.uid())))
     }
 
-    /// Whether an ObjectBucket is this claim's, and of this provisioner.
+    /// True if an ObjectBucket belongs to this claim and to this provisioner.
     fn is_own(&self, bucket: &Bucket) -> bool {
         bucket.claim.uid == self.obc.uid() && bucket.provisioner.as_deref() == Some(&self.setting.provisioner)
     }
 
-    /// Whether this UID was read or written by this pass.
+    /// True if this pass has read or written the claim.
     pub(super) fn is_live(&self) -> bool {
         self.is_live
     }
 
-    /// Whether it bears finalizer or label of this provisioner.
+    /// True if the claim has the finalizer or this provisioner's label.
     fn is_marked(&self) -> bool {
         self.obc.has_finalizer() || self.obc.label.as_ref() == Some(&self.setting.label())
     }
 
-    /// Whether nothing was ever made for it.
+    /// True if nothing was ever created for the claim.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Where a change came too late: it is read before anything else.
+    /// Requires that the claim is read again after an update of it conflicted.
     pub(super) fn require_current(&self) -> Result<(), Halt> {
         if self.is_old { Err(ObcLook::Obc.into()) } else { Ok(()) }
     }
 
-    /// Before anything is made or taken away: this UID is there, read by this pass.
+    /// Requires that this pass has read the claim. Checked before anything is created or deleted.
     pub(super) fn require_live(&self) -> Result<(), Halt> {
         if self.is_live { Ok(()) } else { Err(ObcLook::Obc.into()) }
     }
 
-    /// Notes what people should know of what this pass does.
+    /// Notes an Event about an effect of this pass.
     fn tell(&mut self, reason: &str, note: String) {
         self.events.push(Announcement { warning: true, reason: reason.to_owned(), note });
     }
 
-    /// Takes in an answer that came late: what was read before is of the past.
+    /// Records a late answer. Everything read before is outdated.
     pub(super) fn take_late(&mut self, answer: ObcAnswer) {
         self.class.age();
         self.bucket.age();
@@ -235,14 +240,14 @@ impl ObcView {
         self.is_live = false;
     }
 
-    /// Takes in what a step found out or did.
+    /// Records the result of a step.
     pub(super) fn take(&mut self, answer: ObcAnswer) {
         match answer {
             ObcAnswer::Obc(Some(live)) if live.id.uid == self.obc.id.uid && !live.id.is_older_than(&self.obc.id) => {
                 self.found(*live);
                 self.is_new &= !self.is_marked();
             }
-            // Its next pass goes by what there is.
+            // The next pass starts from the current state.
             ObcAnswer::Obc(_) => self.trouble = Some(Trouble::Stale),
             ObcAnswer::Namespace(stays) => self.stays = Some(stays),
             ObcAnswer::Class(class) => self.class = Seen::live(class),
@@ -262,7 +267,7 @@ impl ObcView {
             ObcAnswer::ConfigMap(found) => self.config_map = Seen::live(found),
             ObcAnswer::ObcWritten(obc) => self.found(*obc),
             ObcAnswer::FinalizerRemoved => self.is_finalizer_removed = true,
-            // What stands there is read: a name that is taken is no reason to write over it.
+            // The existing object is read. It must not be overwritten because its name is taken.
             ObcAnswer::BucketPosted(None) => (self.bucket, self.is_new) = (Seen::Unknown, false),
             ObcAnswer::ShadowPosted(kind, None) => {
                 *self.shadow_mut(kind) = Seen::Unknown;
@@ -291,7 +296,7 @@ impl ObcView {
             ObcAnswer::ShadowPosted(_, Some(shadow)) | ObcAnswer::ShadowWritten(shadow) => {
                 let kind = shadow.kind();
                 *self.shadow_mut(kind) = Seen::Live(*shadow);
-                // From here on what an ObjectBucket doesn't say is read of this.
+                // From here on, values that the ObjectBucket lacks are read from this object.
                 self.is_new = false;
             }
             ObcAnswer::ConfigMapPosted(Some(told)) | ObcAnswer::ConfigMapWritten(told) => {
@@ -302,7 +307,7 @@ impl ObcView {
         }
     }
 
-    /// Whether a change that came too late went by a cache. Then what that showed is forgotten.
+    /// True if an update that conflicted was based on a cache. The cached state is dropped then.
     fn went_by_cache(&mut self, act: &ObcAct) -> bool {
         match act {
             ObcAct::PatchBucket(..) | ObcAct::WriteBucketPhase(..) => {
@@ -328,13 +333,14 @@ impl ObcView {
         }
     }
 
-    /// A live read missed what a cache shows: one of the two tells of the past, and what is there
-    /// must not be taken for gone. The next pass comes once the watch has told, or a little later.
+    /// Ends the pass because a live read missed an object that a cache shows. One of the two is
+    /// outdated, and an existing object must not be taken for deleted. The next pass starts after a
+    /// watch event, or a little later.
     fn contradicted(&mut self) {
         self.trouble = Some(Trouble::Stale);
     }
 
-    /// The claim as it is: everything is decided anew on it.
+    /// Records the current claim. All decisions are made again on it.
     fn found(&mut self, obc: Obc) {
         if obc.spec.storage_class_name != self.obc.spec.storage_class_name {
             self.class = Seen::Unknown;

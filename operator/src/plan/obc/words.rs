@@ -1,4 +1,4 @@
-//! What is known of the objects around an ObjectBucketClaim, as far as it matters (spec §9).
+//! Parsed objects around an ObjectBucketClaim, reduced to the fields that matter (spec §9).
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,25 @@ use crate::api::{
 
 use super::kinds::{ShadowKind, Work};
 
-/// Longest name of an object.
+/// Maximum length of an object name.
 const LONGEST_NAME: usize = 253;
 
-/// Keys of what an ObjectBucket remembers, besides those of [`ShadowKind`]; four are parameters of
-/// a storage class, too. Who made it.
+/// Key of an ObjectBucket for the provisioner that created it.
+///
+/// The four constants below are keys as well, and are also parameters of a storage class. Further
+/// keys are in [`ShadowKind`].
 pub(super) const PROVISIONER: &str = "provisioner";
-/// The S3Backend.
+/// Key for the name of the S3Backend.
 pub(super) const BACKEND: &str = "backend";
-/// Whether the bucket is emptied before it is deleted.
+/// Key for the flag that the bucket is emptied before its deletion.
 pub(super) const EMPTY: &str = "emptyBucket";
-/// Days between two rotations.
+/// Key for the days between two rotations.
 pub(super) const DAYS: &str = "rotationIntervalDays";
-/// How far a bucket is opened that is there.
+/// Key for the access mode to an existing bucket.
 pub(super) const MODE: &str = "mode";
 
-/// What was decided once, and stands in the ObjectBucket: whatever becomes of class and claim.
+/// Values decided once and stored in the ObjectBucket. Later changes of class and claim don't
+/// affect them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pins {
     /// The storage class.
@@ -36,17 +39,17 @@ pub struct Pins {
     pub backend: String,
     /// Name of the bucket.
     pub bucket: String,
-    /// Days between two rotations, if they come by themselves.
+    /// Days between two rotations, if keys are rotated by time.
     pub days: Option<i32>,
-    /// Name of the object that does the work.
+    /// Name of the BucketClaim or BucketAccess.
     pub shadow: String,
-    /// What that work is.
+    /// Kind of that object, with its main option.
     pub work: Work,
 }
 
 impl Pins {
-    /// What an ObjectBucket pins. `None` = that can't be read; one that names two objects, or none,
-    /// can't.
+    /// Parses the pinned values of an ObjectBucket. `None` if they are invalid, for example if they
+    /// name no object or two.
     fn read(raw: &ObjectBucket) -> Option<Self> {
         let (spec, state) = (&raw.spec, &raw.spec.additional_state);
         let mut named = ShadowKind::ALL.into_iter().filter_map(|kind| Some((kind, state.get(kind.key())?)));
@@ -71,7 +74,7 @@ impl Pins {
         })
     }
 
-    /// What stands in the ObjectBucket for it, besides its own fields.
+    /// Returns the keys and values to store in the ObjectBucket, besides its own fields.
     pub(super) fn state(&self) -> BTreeMap<&'static str, String> {
         let of_work = match self.work {
             Work::Claim(in_the_end) => (in_the_end == Deletion::Force).then(|| (EMPTY, "true".to_owned())),
@@ -82,7 +85,7 @@ impl Pins {
         always.into_iter().chain(of_work).chain(days).collect()
     }
 
-    /// The reclaim policy of the ObjectBucket: what becomes of the bucket.
+    /// Returns the reclaim policy of the ObjectBucket.
     pub(super) fn reclaim_policy(&self) -> &'static str {
         match self.work {
             Work::Claim(Deletion::Delete | Deletion::Force) => "Delete",
@@ -91,7 +94,7 @@ impl Pins {
     }
 }
 
-/// What becomes of a bucket of a class that deletes, or not, and empties, or not.
+/// Returns the deletion policy of a class, from its reclaim policy and its `emptyBucket` parameter.
 pub(super) fn deletion(deletes: bool, empties: bool) -> Deletion {
     match (deletes, empties) {
         (false, _) => Deletion::Retain,
@@ -100,7 +103,7 @@ pub(super) fn deletion(deletes: bool, empties: bool) -> Deletion {
     }
 }
 
-/// The mode of this word.
+/// Parses an access mode.
 pub(super) fn mode(word: &str) -> Option<AccessMode> {
     AccessMode::ALL.into_iter().find(|mode| mode.as_str() == word)
 }
@@ -108,32 +111,32 @@ pub(super) fn mode(word: &str) -> Option<AccessMode> {
 /// An ObjectBucket.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bucket {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
     /// Its name.
     pub name: String,
-    /// Has a deletion timestamp.
+    /// True if it has a deletion timestamp.
     pub deleting: bool,
-    /// Every finalizer, in order.
+    /// All finalizers, in order.
     pub finalizers: Vec<String>,
-    /// Whose it is.
+    /// Reference to its ObjectBucketClaim.
     pub claim: ObjectBucketClaimRef,
-    /// Who made it, by its own word.
+    /// Provisioner that it names as its creator.
     pub provisioner: Option<String>,
-    /// Where the bucket is.
+    /// Location of the bucket.
     pub endpoint: ObjectBucketEndpoint,
-    /// What it pins; `None` = that can't be read.
+    /// Pinned values, or `None` if they are invalid.
     pub pins: Option<Pins>,
-    /// UID of the object that does the work, once there was one.
+    /// UID of the BucketClaim or BucketAccess, once that exists.
     pub shadow_uid: Option<String>,
     /// Its phase.
     pub phase: Option<String>,
-    /// Has a status at all.
+    /// True if it has a status.
     pub has_status: bool,
 }
 
 impl Bucket {
-    /// Parses one.
+    /// Parses an ObjectBucket.
     pub fn parse(raw: &ObjectBucket) -> Self {
         let (spec, state) = (&raw.spec, &raw.spec.additional_state);
         let pins = Pins::read(raw);
@@ -153,14 +156,14 @@ impl Bucket {
         }
     }
 
-    /// Whether the finalizer is on it.
+    /// True if it has our finalizer.
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == OBC_FINALIZER)
     }
 }
 
-/// The names that the ObjectBucket of a claim may have, the usual one first. Two claims, such as
-/// `c` of `a-b` and `b-c` of `a`, may come to one of them.
+/// Returns the names that the ObjectBucket of a claim may have, the usual one first. Two claims may
+/// have the same usual name, such as `c` in `a-b` and `b-c` in `a`.
 pub fn bucket_names(obc: &Obc) -> [String; 2] {
     let usual = format!("obc-{}-{}", obc.at.namespace, obc.at.name);
     let own = format!("obc-{}", obc.uid());
@@ -169,38 +172,38 @@ pub fn bucket_names(obc: &Obc) -> [String; 2] {
     [fitting(usual), fitting(other)]
 }
 
-/// Name of the object that does the work for an ObjectBucketClaim.
+/// Returns the name of the BucketClaim or BucketAccess for an ObjectBucketClaim.
 pub fn shadow_name(obc: &Obc) -> String {
     let usual = format!("{SHADOW}{}", obc.at.name);
     if usual.len() <= LONGEST_NAME {
         return usual;
     }
-    // A name of the API server has one byte for each character.
+    // Object names have one byte per character.
     let cut: String = usual.chars().take(200).collect();
     format!("{}-{}", cut.trim_end_matches(['-', '.']), first_digits(obc.uid()))
 }
 
-/// What the names of such objects begin with.
+/// Prefix of those names.
 pub const SHADOW: &str = "obc-";
 
 fn first_digits(uid: &str) -> String {
     uid.chars().filter(char::is_ascii_hexdigit).take(8).collect()
 }
 
-/// The ConfigMap that tells where the bucket is.
+/// The ConfigMap with the location of the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
     /// UID of the ObjectBucketClaim that controls it.
     pub controller: Option<String>,
-    /// Value of the label that names a provisioner.
+    /// Value of the provisioner label.
     pub label: Option<String>,
-    /// Has labels at all.
+    /// True if `metadata.labels` exists.
     pub labelled: bool,
-    /// Has data at all.
+    /// True if `data` exists.
     pub has_data: bool,
-    /// What it says, of the keys that are ours.
+    /// Values of our keys.
     pub data: BTreeMap<&'static str, String>,
 }
 
@@ -208,7 +211,7 @@ pub struct Told {
 pub const CONFIG_KEYS: [&str; 5] = ["BUCKET_HOST", "BUCKET_NAME", "BUCKET_PORT", "BUCKET_REGION", "BUCKET_SUBREGION"];
 
 impl Told {
-    /// Parses one.
+    /// Parses a ConfigMap.
     pub fn parse(raw: &ConfigMap) -> Self {
         let data = raw.data.clone().unwrap_or_default();
         Self {

@@ -1,4 +1,4 @@
-//! Whose Secrets a sweep is about: those of a claim, or those of an access.
+//! Kinds of owners of the Secrets that a sweep removes: claims and accesses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,52 +11,51 @@ use crate::api::{ClaimRef, ClaimUid, Limits};
 use super::super::patch::{Change, SecretPatch};
 use super::super::secret::Stored;
 
-/// A kind of object that internal Secrets belong to.
+/// A kind of object that owns internal Secrets.
 pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'static {
     /// UID of such an object.
     type Uid: Clone + fmt::Debug + Ord + Send + Sync;
     /// Its namespace and name.
     type At: Clone + fmt::Debug + fmt::Display + Ord + Send + Sync;
 
-    /// What such an object is called.
+    /// Noun for such an object, in messages.
     const NOUN: &'static str;
-    /// The Secret that goes last.
+    /// Role of the Secret that is deleted last.
     const RECORD: Role;
-    /// Those that go before, in this order.
+    /// Roles of the Secrets that are deleted before it, in this order.
     const KEYS: &'static [Role];
 
-    /// A UID as it stands in metadata.
+    /// Parses a UID from metadata.
     fn uid(text: &str) -> Self::Uid;
 
-    /// The other way about.
+    /// Returns the text of a UID.
     fn text(uid: &Self::Uid) -> &str;
 
-    /// Whose a Secret is: the UID that its data carry, where its name is one that we give. Where
-    /// the data are damaged, a name that follows from the UID in the label. Labels alone prove
-    /// nothing (spec §2).
+    /// Returns the owner of a Secret: the UID in its data, if the Secret's name has one of our
+    /// formats. If the data is damaged, a name that follows from the UID in the label counts.
+    /// Labels alone prove nothing (spec §2).
     fn owner(secret: &Stored) -> Option<Self::Uid>;
 
-    /// The object that labels and annotations name.
+    /// Returns the object that labels and annotations name.
     fn named(secret: &Stored) -> Option<Self::At>;
 
-    /// Namespace and name.
+    /// Returns namespace and name.
     fn parts(at: &Self::At) -> (&str, &str);
 
-    /// What a record of this UID says: of which object it is, and which generations of keys there
-    /// may be.
+    /// Returns the owner that a record of this UID names, with the generations of keys that may
+    /// exist.
     fn recorded(record: &Stored, uid: &Self::Uid) -> Option<(Self::At, RangeInclusive<u64>)>;
 
-    /// A Secret whose name follows from the UID alone.
+    /// Returns the name of the Secret that follows from the UID alone.
     fn follows(uid: &Self::Uid) -> String;
 
-    /// Name of the key of this generation.
+    /// Returns the name of the key of this generation.
     fn key(uid: &Self::Uid, generation: u64) -> String;
 
-    /// What is to be written into a record before anything goes.
+    /// Returns the patch of a record that comes before any deletion, if one is needed.
     fn end(record: &Stored) -> Option<SecretPatch>;
 
-    /// Whether a call at the bucket of this record may have been on its way, to make or to empty
-    /// it.
+    /// True if a request that creates or empties the bucket of this record may have been in flight.
     fn may_land(record: &Stored) -> bool;
 }
 
@@ -64,7 +63,7 @@ pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'stat
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfClaim;
 
-/// The Secrets of an access. They know of no bucket.
+/// The Secrets of an access. They involve no store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfAccess;
 
@@ -122,7 +121,7 @@ impl Kind for OfClaim {
         AccessKeyId::of(uid, generation).secret_name()
     }
 
-    /// The patch by which a record ends every access to its bucket, unless it says so already.
+    /// Returns the patch by which a record ends every access to its bucket, unless it does already.
     fn end(record: &Stored) -> Option<SecretPatch> {
         let (namespace, secret) = (record.reference().namespace, &record.0);
         let record = BucketRecord::read(secret).ok().filter(|record| !record.ending || !record.accesses.is_empty())?;
@@ -131,7 +130,7 @@ impl Kind for OfClaim {
         SecretPatch::between(secret, &ending.content(&namespace), &BucketRecord::REMOVABLE, Change::End)
     }
 
-    /// One that was taken over is neither made nor emptied.
+    /// False for an adopted bucket, which is neither created nor emptied.
     fn may_land(record: &Stored) -> bool {
         BucketRecord::read(&record.0).map_or(true, |record| !record.adopted)
     }
@@ -213,7 +212,7 @@ fn is_record(name: &str) -> bool {
     name.strip_prefix(wire::RECORD_PREFIX).is_some_and(hash)
 }
 
-/// As the API server makes them; whatever else stands there becomes part of no request.
+/// True if the text has the format of the API server's UIDs. Nothing else is put into a request.
 fn is_uid(text: &str) -> bool {
     (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }

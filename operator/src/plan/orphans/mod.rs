@@ -1,8 +1,8 @@
-//! Internal Secrets whose claim or access is no more: finalizer stripped by hand, a late second
-//! operator, a restored backup (spec §3.4).
+//! Removal of internal Secrets whose claim or access no longer exists, because its finalizer was
+//! removed by hand, a second operator wrote late, or a backup was restored (spec §3.4).
 //!
-//! A sweep is a reconciliation about one UID, as a pass is about a claim. A UID that is gone never
-//! comes back, so what was proved once stays true. Buckets are not spoken of: they are retained.
+//! A sweep is the reconciliation of one UID. A UID is never reused, so a fact that was proved once
+//! stays true. Buckets are not touched: they are retained.
 
 mod kinds;
 
@@ -23,94 +23,95 @@ use super::secret::{SecretRef, Stored};
 
 pub use kinds::{Kind, OfAccess, OfClaim};
 
-/// How far below a record's generation credentials are searched by name: more live at once only if
-/// somebody made them.
+/// Number of generations below a record's to look up by name. More keys exist at once only if
+/// somebody created them by hand.
 const SEARCHED: u64 = 1000;
 
-/// No sweep takes more steps, nor reads more Secrets by name.
+/// Maximum number of steps of a sweep, and of its reads by name.
 const MOST_STEPS: usize = 10_000;
 
 /// A step of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepStep<K: Kind = OfClaim> {
-    /// GET the claim or access of this name: which UID does it have?
+    /// GET the claim or access of this name, for its UID.
     Owner(K::At),
-    /// LIST those of all namespaces: is the UID among them?
+    /// LIST the claims or accesses of all namespaces, to find the UID.
     Owners,
-    /// LIST the internal Secrets that carry the UID.
+    /// LIST the internal Secrets with the UID.
     Own,
     /// GET an internal Secret by name.
     Internal(String),
-    /// PATCH a record: every access to its bucket ends.
+    /// PATCH a record: end every access to its bucket.
     End(SecretPatch),
-    /// DELETE a Secret. One that somebody's finalizer keeps is the answer.
+    /// DELETE a Secret. The answer contains it if a finalizer of another party keeps it.
     Delete(SecretRef),
 }
 
 /// The end of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SweepEnd {
-    /// Nothing of the UID is left.
+    /// No Secret of the UID is left.
     Done,
-    /// The claim or access lives.
+    /// The claim or access exists.
     Alive,
-    /// It may be in a namespace that this operator doesn't serve: whether it lives can't be asked.
+    /// The claim or access may be in a namespace that this operator does not serve, where its
+    /// existence can't be checked.
     Elsewhere,
-    /// Nothing but the record is left, and it has to stay while a call at its bucket may still
-    /// land.
+    /// Only the record is left. It stays while a request for its bucket may still take effect.
     Held,
-    /// Something failed that may succeed when tried again. Says what.
+    /// Something failed that may succeed on retry. Holds the reason.
     Retry(String),
 }
 
-/// What a step found out or did, together with what was asked or done.
+/// Result of a step, together with the step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepAnswer<K: Kind = OfClaim> {
-    /// The UID of the claim or access of this name; `None` = there is none.
+    /// The UID of the claim or access of this name, or `None` if it does not exist.
     Owner(K::At, Option<K::Uid>),
-    /// Whether any has the UID.
+    /// True if a claim or access has the UID.
     Owners(bool),
-    /// The internal Secrets that carry the UID.
+    /// The internal Secrets with the UID.
     Own(Vec<Stored>),
-    /// The internal Secret of this name as it is now; `None` = there is none.
+    /// The internal Secret of this name, or `None` if it does not exist.
     Internal(String, Option<Stored>),
-    /// A record is patched, and is this by now.
+    /// A record is patched. Contains the updated Secret.
     Ended(Stored),
-    /// A Secret is deleted, or was gone; `Some` = somebody's finalizer keeps it, as it is by now.
+    /// A Secret is deleted. `Some` if a finalizer of another party keeps it, with its current
+    /// state.
     Deleted(SecretRef, Option<Stored>),
-    /// An error, which is never absence. Says what.
+    /// An error, which never counts as absence. Contains the reason.
     Failed(SweepStep<K>, String),
 }
 
-/// What a sweep knows so far.
+/// Everything that a sweep knows so far.
 #[derive(Clone, Debug)]
 pub struct Sweep<K: Kind = OfClaim> {
     uid: K::Uid,
-    /// The namespaces in which owners can be asked for.
+    /// Namespaces in which owners can be read.
     reach: Reach,
-    /// A call at the bucket, to make or to empty it, may still land.
+    /// True if a request that creates or empties the bucket may still take effect.
     call_pending: bool,
-    /// What Secrets of this UID name as its owner, and how often each was asked for.
+    /// Owners that Secrets of this UID name, with the number of reads of each.
     owners: BTreeMap<K::At, u8>,
-    /// A record says which it is. Labels alone don't prove it.
+    /// True if a record names the owner. Labels alone don't prove it.
     recorded: bool,
-    /// How often all were listed.
+    /// Number of lists of all owners.
     owners_listed: u8,
     alive: bool,
-    /// Names that follow from the UID: whatever bears them is its.
+    /// Names that follow from the UID. A Secret with such a name belongs to the UID.
     derived: BTreeSet<String>,
-    /// Names to be read, unless a list shows them.
+    /// Names to read, unless a list shows them.
     unread: BTreeSet<String>,
     own: BTreeMap<String, Stored>,
     listed: bool,
-    /// No Secret was deleted since the list.
+    /// True if no Secret was deleted since the list.
     current: bool,
     failure: Option<String>,
 }
 
 impl<K: Kind> Sweep<K> {
-    /// Begins a sweep. `seen` are Secrets of the UID from the cache, `names` those of others that
-    /// may be its. `reach` are the namespaces in which owners can be asked for.
+    /// Starts a sweep. `seen` are cached Secrets of the UID, `names` the names of other Secrets
+    /// that may belong to it, and `reach` the namespaces in which owners can be read.
     pub fn new(uid: K::Uid, seen: &[Stored], names: BTreeSet<String>, call_pending: bool, reach: Reach) -> Self {
         let mut sweep = Self {
             reach,
@@ -135,13 +136,13 @@ impl<K: Kind> Sweep<K> {
         sweep
     }
 
-    /// The claim or access in question.
+    /// Returns the UID of the claim or access.
     pub fn uid(&self) -> &K::Uid {
         &self.uid
     }
 
-    /// The owner is asked for, then its Secrets are read, then the owner is asked for once more,
-    /// then public access goes, then credentials, then the record.
+    /// Returns the next step. The owner is read, then its Secrets, then the owner once more. After
+    /// that public access is removed, then the credentials, then the record.
     fn step(&self) -> ControlFlow<SweepEnd, SweepStep<K>> {
         if let Some(why) = &self.failure {
             return ControlFlow::Break(SweepEnd::Retry(why.clone()));
@@ -165,20 +166,20 @@ impl<K: Kind> Sweep<K> {
             return ControlFlow::Break(SweepEnd::Done);
         }
         if !self.recorded && !self.reach.is_whole() {
-            // Labels don't prove where it is, and not every namespace can be asked.
+            // Labels don't prove the namespace of the owner, and not every namespace can be read.
             return ControlFlow::Break(SweepEnd::Elsewhere);
         }
-        // The first answer may be of the server's past, from before the owner was made. The Secrets
-        // were made after it.
+        // The first answer may be stale, from before the owner was created. The Secrets were
+        // created after it.
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
 
-    /// Whether anything names an owner in a namespace that is another's to judge.
+    /// True if a Secret names an owner in a namespace that this operator does not serve.
     fn is_elsewhere(&self) -> bool {
         self.owners.keys().any(|owner| !self.reach.has(K::parts(owner).0))
     }
 
-    /// What is to be asked so that the owner was asked for so many times.
+    /// Returns the query that is missing until each owner was read this number of times.
     fn ask(&self, times: u8) -> Option<SweepStep<K>> {
         let unasked = self.owners.iter().find(|(_, asked)| **asked < times);
         let owner = unasked.map(|(owner, _)| SweepStep::Owner(owner.clone()));
@@ -201,7 +202,8 @@ impl<K: Kind> Sweep<K> {
         }
         let Some(record) = of(K::RECORD).next() else { return ControlFlow::Break(SweepEnd::Done) };
         if !self.current {
-            // Right before the record goes: a pass that was under way may have minted meanwhile.
+            // A pass in progress may have created a key meanwhile, so the Secrets are listed right
+            // before the record is deleted.
             return ControlFlow::Continue(SweepStep::Own);
         }
         if self.call_pending && K::may_land(record) {
@@ -243,7 +245,7 @@ impl<K: Kind> Sweep<K> {
         }
     }
 
-    /// A Secret read live: this UID's, or none of our business.
+    /// Records a Secret that was read live, if it belongs to this UID.
     fn found(&mut self, secret: Stored) {
         if self.derived.contains(secret.name()) || K::owner(&secret).as_ref() == Some(&self.uid) {
             self.take_hints(&secret);
@@ -252,7 +254,7 @@ impl<K: Kind> Sweep<K> {
         }
     }
 
-    /// What a Secret of this UID says of its owner and of other Secrets.
+    /// Records the owner and the other Secrets that a Secret of this UID refers to.
     fn take_hints(&mut self, secret: &Stored) {
         let (recorded, generations) = K::recorded(secret, &self.uid).unzip();
         if let Some(owner) = recorded.filter(can_be_asked_for::<K>) {
@@ -297,7 +299,7 @@ impl<K: Kind> Reconciliation for Sweep<K> {
         self.step()
     }
 
-    /// What was proved stays true, however long that is ago.
+    /// Ignores how long an answer took, because proved facts stay true.
     fn learn(&mut self, answer: SweepAnswer<K>, _: Arrival) {
         self.take(answer);
     }

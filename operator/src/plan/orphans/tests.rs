@@ -1,4 +1,4 @@
-//! Decisions of sweeps, each on answers made for it.
+//! Decisions of sweeps on prepared answers.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -81,7 +81,7 @@ fn without_labels(secret: &Stored) -> Stored {
     edited(secret, |secret| secret.metadata.labels = None)
 }
 
-/// Holds a sweep to its end.
+/// Drives a sweep to its end.
 fn hold(mut sweep: Sweep, mut answer: impl FnMut(SweepStep) -> SweepAnswer) -> SweepEnd {
     for _ in 0..5000 {
         match sweep.next(Timestamp::UNIX_EPOCH) {
@@ -92,14 +92,14 @@ fn hold(mut sweep: Sweep, mut answer: impl FnMut(SweepStep) -> SweepAnswer) -> S
     panic!("the sweep does not come to an end")
 }
 
-/// The Secret of a name among these.
+/// Returns the Secret with this name.
 fn named(secrets: &[Stored], name: String) -> SweepAnswer {
     let secret = secrets.iter().find(|secret| secret.name() == name).cloned();
     SweepAnswer::Internal(name, secret)
 }
 
-/// Runs a sweep on a namespace with these Secrets. `claim` is what the live claim answers. Gives
-/// the names deleted, in order, and how it ends.
+/// Runs a sweep on a namespace with these Secrets. `claim` is the UID of the live claim. Returns
+/// the names of the deleted Secrets in order, and the end.
 fn run(sweep: Sweep, mut secrets: Vec<Stored>, claim: Option<&str>, listed: bool) -> (Vec<String>, SweepEnd) {
     let mut deleted = Vec::new();
     let end = hold(sweep, |step| match step {
@@ -301,7 +301,7 @@ fn what_is_no_uid_is_nobodys(#[case] text: &str) {
     assert_eq!(OfClaim::owner(&secret), None);
 }
 
-/// A sweep of an operator that serves this namespace alone.
+/// Returns a sweep of an operator that serves only this namespace.
 fn sweep_within(namespace: &str, seen: &[Stored]) -> Sweep {
     let reach = Reach::Namespaces(BTreeSet::from([namespace.to_owned()]));
     Sweep::new(uid(), seen, BTreeSet::new(), false, reach)
@@ -380,7 +380,7 @@ fn every_access_to_the_bucket_ends_before_anything_goes() {
     assert_eq!(steps, [record.name(), key.name()]);
 }
 
-/// What an access leaves behind: its record, and a key of this generation.
+/// Returns the Secrets of a deleted access: its record, and a key of this generation.
 fn of_access(generation: u64) -> [Stored; 2] {
     let (access, uid) = (AccessRef { namespace: "team-b".into(), name: "reader".into() }, AccessUid::new("a-1"));
     let record = AccessRecord {
@@ -401,7 +401,7 @@ fn of_access(generation: u64) -> [Stored; 2] {
 #[case::alive(Some("a-1"), false)]
 fn what_an_access_left_goes_key_first_once_two_reads_do_not_find_it(#[case] found: Option<&str>, #[case] goes: bool) {
     let [record, key] = of_access(3);
-    // No label leads to the key.
+    // The key has no labels, so no list shows it.
     let mut secrets = vec![record.clone(), without_labels(&key)];
     let seen = std::slice::from_ref(&record);
     let mut sweep = Sweep::<OfAccess>::new(AccessUid::new("a-1"), seen, BTreeSet::new(), true, Reach::Cluster);

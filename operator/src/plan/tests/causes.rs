@@ -1,5 +1,5 @@
-//! What is said of each thing that can stand in a claim's way. People read these texts in
-//! conditions, and a status that says something else is written anew.
+//! Message and reason of every cause. They are read in conditions, and a changed message causes a
+//! status write for every affected claim.
 
 use std::time::Duration;
 
@@ -264,7 +264,7 @@ fn of_steps() -> Vec<(Cause, Reason, String)> {
     ]
 }
 
-/// Every cause, its reason and its text.
+/// Returns every cause with its reason and its message.
 fn all() -> Vec<(Cause, Reason, String)> {
     [of_claims(), of_backends(), of_buckets(), of_secrets(), of_deletions(), of_steps()].concat()
 }
@@ -331,7 +331,8 @@ fn what_is_wrong_with_bucket_or_credentials_is_told_by_their_condition_too() {
     assert_eq!(credentials, ["CreationInconsistent", "SecretConflict", "CreationInconsistent"]);
 }
 
-/// What the status tells of a step that failed for this reason, in the claim's life and at its end.
+/// Returns the message in the status for a step that failed, for a claim that stays and for one
+/// that is being deleted.
 fn failed(given: &Given, step: &Step, failure: &Failure) -> (String, String) {
     let told = |deleting: bool| {
         let mut given = given.clone();

@@ -1,4 +1,4 @@
-//! The consumer Secret, and public access.
+//! The consumer Secret and public access.
 
 use k8s_openapi::ByteString;
 
@@ -7,7 +7,7 @@ use crate::api::AccessKeyId;
 use super::super::credentials::KeyHolder;
 use super::*;
 
-/// A consumer Secret of this name that the claim does not control.
+/// Returns a consumer Secret of this name that the claim does not control.
 fn strangers(name: &str) -> Stored {
     edited(&consumer_secret(&facts(1)), |secret| {
         secret.metadata.name = Some(name.into());
@@ -15,7 +15,7 @@ fn strangers(name: &str) -> Stored {
     })
 }
 
-/// The caches may show a Secret that is long gone, and say so for as long as a watch is silent.
+/// The caches may show a Secret that is long deleted, for as long as a watch is silent.
 #[test]
 fn a_strangers_consumer_secret_is_read_before_it_is_refused() {
     let mut given = bound();
@@ -29,7 +29,7 @@ fn a_strangers_consumer_secret_is_read_before_it_is_refused() {
     assert_eq!(verdict(&view), "SecretConflict");
 }
 
-/// The name was edited twice within one pass, and the second name is a stranger's.
+/// The name was edited twice within one pass, and the second name belongs to a foreign Secret.
 #[test]
 fn the_status_names_the_consumer_secret_that_is_there_while_the_one_of_the_spec_is_not_to_be_had() {
     let told = |given: &Given| {
@@ -92,7 +92,7 @@ fn a_renamed_consumer_secret_is_found_by_the_name_that_the_status_tells() {
     assert_eq!(shown_after(Answer::Deleted(secret.clone(), None)).as_deref(), Some(CONSUMER));
 }
 
-/// The caches may show a key that is long gone, and the Secret that the tenant reads as it is now.
+/// The caches may show a key that is long deleted, together with the current consumer Secret.
 #[test]
 fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
     let given = bound();
@@ -110,8 +110,8 @@ fn a_key_is_published_only_where_this_pass_has_made_it_or_read_it() {
     );
 }
 
-/// A cache that is behind doesn't show that the record aims at the successor of a key that is to
-/// end. Where it doesn't, somebody else gave it its end.
+/// An outdated cache may not show that the record has the successor of an expiring key. If the live
+/// record does not have one either, somebody else set the expiry.
 #[test]
 fn a_key_that_is_to_end_is_published_only_once_the_record_has_been_read() {
     let mut given = bound();
@@ -123,8 +123,8 @@ fn a_key_that_is_to_end_is_published_only_once_the_record_has_been_read() {
     assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "{}", step(&view));
 }
 
-/// A bound claim in whose consumer Secret somebody has written another generation, and the id that
-/// follows from it; everything that the pass wants to read was read, and is as it was.
+/// Returns a pass over a bound claim after somebody wrote another generation with its access key id
+/// into the consumer Secret. Everything that the pass wanted to read was read and is unchanged.
 fn telling_of(generation: u64) -> View {
     let mut given = bound();
     let id = AccessKeyId::of(&given.claim.uid, generation);
@@ -142,7 +142,7 @@ fn telling_of(generation: u64) -> View {
     panic!("no end of looks")
 }
 
-/// Each edit of a tenant would have another key made otherwise, and its claim's numbers grow.
+/// Otherwise each edit by a tenant would cause another key, and the claim's generations would grow.
 // covers: 3.3.claimed
 #[rstest]
 #[case(2)]
@@ -156,7 +156,7 @@ fn a_generation_that_nobody_has_a_key_of_is_its_tenants_own(#[case] told: u64) {
     assert_eq!(view.next_generation(), 2);
 }
 
-/// Where record and keys were deleted by hand, a key of that number may have been used.
+/// If record and keys were deleted by hand, a key of that generation may have been used.
 // covers: 3.3.claimed, 2.credential.neverReused
 #[rstest]
 #[case(17, 18)]
@@ -181,7 +181,7 @@ fn a_record_that_is_made_again_passes_what_a_consumer_secret_tells_that_is_a_lit
     assert_eq!((made.generation, made.lowest), (aimed, None), "and what else there was no note tells");
 }
 
-/// An operator that is behind would take away what was asked for since.
+/// An outdated claim could remove public access that was requested since.
 #[test]
 fn public_access_is_withdrawn_by_a_claim_read_live() {
     let mut given = bound();
@@ -192,7 +192,7 @@ fn public_access_is_withdrawn_by_a_claim_read_live() {
     assert!(matches!(step(&view), Step::Act(Act::Delete(secret)) if secret.name.starts_with("ab-")));
 }
 
-/// Another operator may have moved the claim meanwhile, and opened the bucket that it has now.
+/// Another operator may have moved the claim meanwhile and opened its new bucket.
 // covers: 3.live.doubt, 2.record.public
 #[test]
 fn a_pass_that_stood_still_reads_the_record_before_it_opens_a_bucket_to_the_public() {

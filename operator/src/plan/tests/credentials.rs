@@ -1,4 +1,4 @@
-//! Keys: when one is made, and how it is replaced.
+//! Keys: creation and replacement.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -20,7 +20,7 @@ fn a_generation_is_minted_only_by_the_pass_that_made_it_the_target() {
 }
 
 // covers: 2.credential.once
-/// Somebody deleted it before the pass that made it was over.
+/// Somebody deleted the key before the pass that created it was over.
 #[test]
 fn what_a_pass_has_minted_it_does_not_mint_again() {
     let given = holding(|_| {});
@@ -77,7 +77,7 @@ fn a_stamp_at_the_end_of_time_is_waited_for_like_any_other() {
     assert!(matches!(rest.then, Then::After(_)), "{:?}", rest.then);
 }
 
-/// A bound claim whose credential is old enough, and whose annotation asks for another.
+/// Returns a bound claim with an old credential and a rotate request.
 fn asked() -> (Given, Timestamp) {
     let mut given = bound();
     given.claim.rotate_request = Some("now".into());
@@ -103,7 +103,7 @@ fn a_rotation_is_planned_on_a_claim_read_live_and_begins_with_one_patch() {
     assert_eq!(minted.generation, 2);
 }
 
-/// A claim whose record aims at a generation, and is asked for the next one.
+/// Returns a claim at this generation with a rotate request.
 fn asked_at(generation: u64, lowest: Option<u64>) -> (Given, Timestamp) {
     let (mut given, now) = asked();
     given.take(&key_name(1));
@@ -115,7 +115,7 @@ fn asked_at(generation: u64, lowest: Option<u64>) -> (Given, Timestamp) {
     (given, now)
 }
 
-/// What is asked for before a rotation, and the patch that it begins with.
+/// Returns the queries before a rotation, and the patch that starts it.
 fn begin_rotation(given: &Given, now: Timestamp) -> (Vec<Look>, SecretPatch) {
     let (mut view, mut asked) = (given.claim_read(), Vec::new());
     loop {
@@ -139,7 +139,7 @@ fn before_a_rotation_the_names_of_lower_keys_are_looked_at_from_the_lowest_that_
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Request));
     let noted = data_encoding::BASE64.encode(b"7");
     assert!(patch.json().to_string().contains(&noted), "and nobody looks for those again: {}", patch.json());
-    // One that no list shows.
+    // A key that no list shows.
     let mut hidden = given;
     hidden.put(unlabelled(&expiring(&key_secret(&facts(6)), "2030-01-01T00:00:00Z")));
     assert_eq!(begin_rotation(&hidden, now).1.change, Change::Retire, "at most two keys");
@@ -172,7 +172,7 @@ fn a_target_that_only_a_live_read_finds_is_used() {
     assert!(matches!(step(&view), Step::Rest(_) | Step::Act(Act::WriteStatus(..))), "no other one is made");
 }
 
-/// A read by name may have been of the server's past.
+/// A read by name may be stale.
 #[test]
 fn a_key_that_is_gone_is_passed_once_a_second_read_does_not_find_it_either() {
     let given = bound();
@@ -191,7 +191,7 @@ fn a_key_that_is_gone_is_passed_once_a_second_read_does_not_find_it_either() {
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
-/// The read after the POST may be of the server's past.
+/// The read after the POST may be stale.
 #[test]
 fn a_key_whose_name_a_post_found_taken_is_looked_for_twice() {
     let mut given = holding(|_| {});
@@ -205,8 +205,7 @@ fn a_key_whose_name_a_post_found_taken_is_looked_for_twice() {
     assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "it is used: {}", step(&view));
 }
 
-/// As a copy that somebody keeps has it: no pass would come to an end that took it for a key of a
-/// later generation.
+/// For example a backup copy. A pass that took it for a key of a later generation would never end.
 #[test]
 fn a_secret_under_a_name_of_no_generation_is_told_of() {
     let mut given = bound();
@@ -216,7 +215,7 @@ fn a_secret_under_a_name_of_no_generation_is_told_of() {
     assert_eq!(verdict(&given.read()), "CreationInconsistent");
 }
 
-/// Another operator may have aimed at a later one meanwhile.
+/// Another operator may have bumped the generation meanwhile.
 // covers: 3.live.doubt, 2.record.another
 #[test]
 fn after_a_slow_answer_a_key_is_made_by_what_the_record_aims_at_now() {
@@ -236,7 +235,7 @@ fn after_a_slow_answer_a_key_is_made_by_what_the_record_aims_at_now() {
     assert!(!matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
 }
 
-/// While it stood still, another operator may have gone on with all that it had read.
+/// While this operator was stalled, another one may have continued with the same data.
 #[test]
 fn what_was_read_before_a_late_answer_is_read_again_before_a_key_is_published_or_passed() {
     let given = bound();

@@ -1,8 +1,9 @@
-//! Revocations: what comes in which order, and what is looked for before the next key is made.
+//! Emergency revocation: its order, and the lookups before the next key is created.
 
 use super::*;
 
-/// A bound claim, at its second key since the first ended, that is to be revoked.
+/// Returns a bound claim with a revoke request. Its current key is the second one, and the first is
+/// gone.
 fn leaked() -> Given {
     let mut given = bound();
     given.take(&key_name(1));
@@ -13,7 +14,7 @@ fn leaked() -> Given {
     given
 }
 
-/// The record after the revocation of a claim whose highest generation is this one.
+/// Returns the record after a revocation whose highest generation is this one.
 fn revoked_through(generation: u64) -> BucketRecord {
     BucketRecord {
         generation: generation + 1,
@@ -24,7 +25,7 @@ fn revoked_through(generation: u64) -> BucketRecord {
     }
 }
 
-/// Learns that the record is patched.
+/// Asserts that the next step patches the record for the revocation, and records it.
 fn raise(view: &mut View, given: &mut Given, record: &BucketRecord) {
     let Step::Act(Act::Patch(patch)) = step(view) else { panic!("{}", step(view)) };
     assert_eq!(patch.change, Change::RaiseGeneration(Trigger::Revocation));
@@ -58,7 +59,7 @@ fn a_revocation_reads_the_claim_notes_deletes_looks_for_what_it_can_not_see_and_
 }
 
 // covers: 3.3.revoke.deleted, 3.3.revoke.first
-/// Somebody took its labels off, so that no cache and no list shows it.
+/// Somebody removed its labels, so no cache and no list shows it.
 #[test]
 fn a_key_that_only_its_name_leads_to_is_deleted_before_the_next_is_made() {
     let mut given = leaked();
@@ -79,7 +80,7 @@ fn a_key_that_only_its_name_leads_to_is_deleted_before_the_next_is_made() {
 }
 
 // covers: 3.3.revoke.deleted
-/// A mint that was on its way when its number was revoked.
+/// The create request was in flight when its generation was revoked.
 #[test]
 fn a_revoked_key_that_turns_up_later_is_deleted_whatever_stands_in_the_way() {
     let mut given = leaked();
@@ -129,7 +130,7 @@ fn a_strangers_secret_is_read_once_and_has_a_key_take_the_next_number_only_where
 }
 
 // covers: 3.3.revoke.cost
-/// A mint of one of them that got no answer may land for a minute; and one that is kept is there.
+/// A create request without an answer may take effect for a minute, and a kept key still exists.
 #[rstest]
 #[case::a_minute_later(61, false, Some("3"))]
 #[case::at_once(30, false, None)]
@@ -198,7 +199,7 @@ fn over_its_pace_a_claim_is_revoked_and_gets_its_next_key_and_nothing_else() {
 }
 
 // covers: 3.3.revoke.coalesced
-/// The clock may be behind: a minute that can't be measured is not waited for.
+/// A clock that is behind can't measure the minute, so the revocation does not wait.
 #[rstest]
 #[case::in_the_minute(Some(30), 30)]
 #[case::after_it(None, 61)]
@@ -232,7 +233,7 @@ fn within_a_minute_of_a_revocation_another_waits(#[case] waits: Option<u64>, #[c
 }
 
 // covers: 1.bound.impaired.revoked, 3.3.revoke.told
-/// Nobody knows whether a deletion without an answer has happened.
+/// A deletion without an answer may or may not have taken effect.
 #[rstest]
 #[case::refused(Failure::Refused("a webhook says no".into()))]
 #[case::unanswered(Failure::Kubernetes("no answer came".into()))]
@@ -261,12 +262,12 @@ fn a_revoked_key_that_can_not_be_deleted_is_told_to_work(#[case] failure: Failur
     assert_eq!((status.access_key_id, told_events(&view)), (None, vec!["KeysRevoked".to_owned()]));
 }
 
-/// Reason of a condition.
+/// Returns the reason of a condition.
 fn verdict_of(status: &BucketClaimStatus, type_: &str) -> String {
     status.conditions.iter().find(|c| c.type_ == type_).map(|c| c.reason.clone()).unwrap_or_default()
 }
 
-/// Reasons of the Events that a pass ends with.
+/// Returns the reasons of the Events at the end of the pass.
 fn told_events(view: &View) -> Vec<String> {
     let Step::Rest(rest) = step(view) else { panic!("{}", step(view)) };
     rest.events.into_iter().map(|event| event.reason).collect()
@@ -298,7 +299,7 @@ fn of_a_key_that_is_kept_the_end_is_written_once() {
 }
 
 // covers: 3.3.revoke.moved
-/// The record of the next bucket was made before the revocation.
+/// The record of the next bucket was created before the revocation.
 #[test]
 fn what_a_move_goes_on_with_knows_of_a_revocation() {
     let mut given = leaked();

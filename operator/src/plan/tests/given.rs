@@ -1,5 +1,5 @@
-//! What there is when a pass begins, and the views of such a pass: each is entered as the
-//! controller enters it, from caches and by answers.
+//! Fixtures: the objects at the start of a pass, and views of such a pass. Each view is built as by
+//! the controller, from caches and answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use super::super::{
     Setting, Stored, Target, View,
 };
 
-/// The operator's own.
+/// Namespace of the operator.
 pub(super) const NAMESPACE: &str = "stowage-system";
 
-/// The consumer Secret that the claim asks for.
+/// Name of the claim's consumer Secret.
 pub(super) const CONSUMER: &str = "photos-s3";
 
-/// A secret key as the operator makes them.
+/// A secret key in the operator's format.
 const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
 
 const UID: &str = "u-1";
@@ -61,7 +61,7 @@ pub(super) fn claim_in(namespace: &str, spec: &Value, finalizer: bool) -> Claim 
     Claim::parse(&serde_json::from_value::<BucketClaim>(raw).unwrap())
 }
 
-/// A Ready backend of this policy that lets the claim's namespace in.
+/// Returns a Ready backend with this policy that admits the claim's namespace.
 pub(super) fn backend(adoption: AdoptionPolicy) -> BackendSeen {
     edited_backend(adoption, |_| {})
 }
@@ -83,30 +83,30 @@ pub(super) fn edited_backend(adoption: AdoptionPolicy, edit: impl FnOnce(&mut Ba
     BackendSeen::Present { backend: Arc::new(backend), allowed: true, spellings: Vec::new(), shared }
 }
 
-/// A record of the claim's bucket as it is made first.
+/// Returns the record of the claim's bucket as first created.
 pub(super) fn record() -> BucketRecord {
     BucketRecord {
         uid: ClaimUid::new(UID),
         endpoint: Endpoint::parse(ENDPOINT).unwrap(),
         bucket: BucketName::parse("team-a-photos").unwrap(),
         settled: false,
-        // So that tests of deletions are of what comes after; one that lives doesn't look at it.
+        // Set so that tests of deletions need not handle that write. A living claim ignores it.
         ending: true,
         ..BucketRecord::fixture()
     }
 }
 
-/// The claim's bucket.
+/// Returns the claim's bucket.
 pub(super) fn at() -> Target {
     Target::of(&record())
 }
 
-/// A credential of the claim's bucket.
+/// Returns a credential for the claim's bucket.
 pub(super) fn facts(generation: u64) -> CredentialFacts {
     record().key_fixture(generation)
 }
 
-/// Name of the internal Secret of a generation.
+/// Returns the Secret name of a generation.
 pub(super) fn key_name(generation: u64) -> String {
     AccessKeyId::of(&ClaimUid::new(UID), generation).secret_name()
 }
@@ -124,12 +124,12 @@ pub(super) fn edited(secret: &Stored, edit: impl FnOnce(&mut Secret)) -> Stored 
     Stored(Arc::new(secret))
 }
 
-/// As it is once somebody took its labels off: no list shows it.
+/// Returns the Secret without labels, so that no list shows it.
 pub(super) fn unlabelled(secret: &Stored) -> Stored {
     edited(secret, |secret| secret.metadata.labels = None)
 }
 
-/// On its way out.
+/// Returns the Secret with an expiry.
 pub(super) fn expiring(secret: &Stored, at: &str) -> Stored {
     edited(secret, |secret| {
         let annotations = secret.metadata.annotations.get_or_insert_default();
@@ -145,7 +145,7 @@ pub(super) fn key_secret(facts: &CredentialFacts) -> Stored {
     stored(&facts.content(NAMESPACE, Some(&SecretKey::new(KEY.into()))))
 }
 
-/// The Secret that the tenant reads while this credential is current.
+/// Returns the consumer Secret while this credential is current.
 pub(super) fn consumer_secret(facts: &CredentialFacts) -> Stored {
     let credential = Credential {
         uid: facts.uid.clone(),
@@ -165,13 +165,12 @@ pub(super) fn tags(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
     entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The claim's bucket is there, with these tags.
+/// Answers that the claim's bucket exists with these tags.
 pub(super) fn tagged(entries: &[(&str, &str)]) -> Answer {
     Answer::Bucket(at(), BucketSeen::Present(Some(tags(entries))))
 }
 
-/// The claim's bucket is not there.
-/// The claim's own bucket is there, and of our account.
+/// Answers that the claim's bucket exists with its tags and belongs to our account.
 pub(super) fn find_ours(view: &mut View) {
     view.learn(tagged(OURS));
     view.learn(Answer::Owner(at(), OwnerSeen::Ours));
@@ -181,12 +180,12 @@ pub(super) fn absent() -> Answer {
     Answer::Bucket(at(), BucketSeen::Absent)
 }
 
-/// The claim, read live.
+/// Answers with the claim, read live.
 pub(super) fn live(claim: &Claim) -> Answer {
     Answer::Claim(Some(Box::new(claim.clone())))
 }
 
-/// What there is of a claim. Caches show it, and questions are answered by it.
+/// The objects of a claim. Caches show them, and queries are answered from them.
 #[derive(Clone)]
 pub(super) struct Given {
     pub(super) claim: Claim,
@@ -198,52 +197,52 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// A claim with its finalizer, and a Ready backend.
+    /// Creates a claim with its finalizer and a Ready backend.
     pub(super) fn new(claim: Claim) -> Self {
         let backends = BTreeMap::from([("main".to_owned(), backend(AdoptionPolicy::Owned))]);
         Self { claim, backends, internal: BTreeMap::new(), consumers: BTreeMap::new() }
     }
 
-    /// Puts an internal Secret, over the one of its name.
+    /// Adds an internal Secret or replaces the one of its name.
     pub(super) fn put(&mut self, secret: Stored) {
         self.internal.insert(secret.name().to_owned(), secret);
     }
 
-    /// Puts a Secret in the claim's namespace, over the one of its name.
+    /// Adds a Secret in the claim's namespace or replaces the one of its name.
     pub(super) fn put_consumer(&mut self, secret: Stored) {
         self.consumers.insert(secret.name().to_owned(), secret);
     }
 
-    /// Takes an internal Secret away.
+    /// Removes an internal Secret.
     pub(super) fn take(&mut self, name: &str) -> Stored {
         self.internal.remove(name).expect("there is one")
     }
 
-    /// Takes the labels off an internal Secret.
+    /// Removes the labels of an internal Secret.
     pub(super) fn hide(&mut self, name: &str) {
         let hidden = unlabelled(&self.internal[name]);
         self.put(hidden);
     }
 
-    /// Carries a deletion out.
+    /// Carries out a deletion.
     pub(super) fn delete(&mut self, secret: SecretRef) -> Answer {
         let there = if secret.namespace == NAMESPACE { &mut self.internal } else { &mut self.consumers };
         there.remove(&secret.name).expect("there is one");
         Answer::Deleted(secret, None)
     }
 
-    /// Internal Secrets that carry the claim's UID as label.
+    /// Returns the internal Secrets with the claim's UID as label.
     pub(super) fn labelled(&self) -> Vec<Stored> {
         let ours = |secret: &&Stored| secret.label(wire::CLAIM_UID) == Some(self.claim.uid.as_str());
         self.internal.values().filter(ours).cloned().collect()
     }
 
-    /// A pass begins, and has looked the backends up.
+    /// Starts a pass that has looked up the backends.
     pub(super) fn begin(&self, remembered: Remembered) -> View {
         self.begin_with(remembered, None)
     }
 
-    /// A pass that knows what the caches show, and this of who asks for accesses.
+    /// Starts a pass whose caches show these accesses.
     pub(super) fn asked(&self, asking: Asking) -> View {
         self.begin_with(Remembered::default(), Some(asking))
     }
@@ -258,19 +257,19 @@ impl Given {
         view
     }
 
-    /// A pass that knows what the caches show.
+    /// Starts a pass that knows only the caches.
     pub(super) fn cached(&self) -> View {
         self.begin(Remembered::default())
     }
 
-    /// A pass that has also read the claim live.
+    /// Starts a pass that has also read the claim live.
     pub(super) fn claim_read(&self) -> View {
         let mut view = self.cached();
         view.learn(live(&self.claim));
         view
     }
 
-    /// A pass that has read the claim live and listed its internal Secrets.
+    /// Starts a pass that has read the claim live and listed its internal Secrets.
     pub(super) fn read(&self) -> View {
         self.read_after(Remembered::default())
     }
@@ -282,8 +281,8 @@ impl Given {
         view
     }
 
-    /// The live answer to a question; nobody else has anything to do with the claim's bucket. What
-    /// the store shows is for each test to say.
+    /// Returns the live answer to a query. No other claim is involved with the bucket. Tests answer
+    /// queries to the store themselves.
     pub(super) fn answer(&self, look: Look) -> Answer {
         match look {
             Look::Consent(_) => panic!("nobody asks for an access"),
@@ -310,22 +309,22 @@ impl Given {
     }
 }
 
-/// A pass without any cache.
+/// Starts a pass without any cache.
 pub(super) fn begun(claim: Claim) -> View {
     View::new(setting(), claim, Cached::default()).begin(Remembered::default())
 }
 
-/// A pass that has nothing but these questions to ask again.
+/// Starts a pass with these rechecks and no other cached data.
 pub(super) fn rechecking(claim: Claim, recheck: Vec<Look>) -> View {
     View::new(setting(), claim, Cached { recheck, ..Cached::default() }).begin(Remembered::default())
 }
 
-/// A claim with its finalizer.
+/// Returns a claim with its finalizer.
 pub(super) fn unbound() -> Given {
     Given::new(claim_in("team-a", &json!({}), true))
 }
 
-/// The same, holding this record.
+/// Returns a claim with its finalizer and this record.
 pub(super) fn holding(change: impl FnOnce(&mut BucketRecord)) -> Given {
     let mut given = unbound();
     let mut record = record();
@@ -334,14 +333,14 @@ pub(super) fn holding(change: impl FnOnce(&mut BucketRecord)) -> Given {
     given
 }
 
-/// A pass that has just made the record of the bucket.
+/// Returns a pass that has just created the record of the bucket.
 pub(super) fn just_held() -> View {
     let mut view = unbound().read();
     view.learn(Answer::RecordPosted(record(), Posted::Stored(record_secret(&record()))));
     view
 }
 
-/// A claim that has everything.
+/// Returns a bound claim.
 pub(super) fn bound() -> Given {
     let mut given = holding(|_| {});
     given.put(key_secret(&facts(1)));

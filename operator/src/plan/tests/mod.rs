@@ -1,4 +1,4 @@
-//! Decisions, each on a view made for it: how a claim comes to be bound and stays so.
+//! Decisions on prepared views: binding a claim, and keeping it bound.
 
 mod buckets;
 mod causes;
@@ -38,7 +38,7 @@ fn step(view: &View) -> Step {
     next(view, Timestamp::UNIX_EPOCH)
 }
 
-/// What the next step is for, which patches a Secret.
+/// Returns the purpose of the next step, which patches a Secret.
 fn change(view: &View) -> Change {
     match step(view) {
         Step::Act(Act::Patch(patch)) => patch.change,
@@ -46,7 +46,7 @@ fn change(view: &View) -> Change {
     }
 }
 
-/// The status that the next step writes.
+/// Returns the status that the next step writes.
 fn told(view: &View) -> BucketClaimStatus {
     match step(view) {
         Step::Act(Act::WriteStatus(_, status)) => *status,
@@ -54,13 +54,13 @@ fn told(view: &View) -> BucketClaimStatus {
     }
 }
 
-/// Reason of `Ready` in the status that the next step writes.
+/// Returns the reason of `Ready` in the status that the next step writes.
 fn verdict(view: &View) -> String {
     let status = told(view);
     status.conditions.iter().find(|c| c.type_ == "Ready").map(|c| c.reason.clone()).unwrap_or_default()
 }
 
-/// Writes the status that the next step writes.
+/// Carries out the next step, which writes the status. Returns the status.
 fn write_status(view: &mut View) -> BucketClaimStatus {
     let status = told(view);
     let claim = Claim { status: status.clone(), ..view.claim().clone() };
@@ -68,7 +68,7 @@ fn write_status(view: &mut View) -> BucketClaimStatus {
     status
 }
 
-/// Asks a question, which is the next step, and learns the answer from what there is.
+/// Answers the next step, which is this query, from the given objects.
 fn ask(view: &mut View, look: &Look, given: &Given) {
     assert_eq!(step(view), Step::Look(look.clone()));
     view.learn(given.answer(look.clone()));
@@ -164,7 +164,7 @@ fn an_error_is_never_absence() {
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
 }
 
-/// Who puts the finalizer on serves the claim from then on.
+/// The operator that adds the finalizer serves the claim from then on.
 // covers: 1.claim.servedBy
 #[test]
 fn a_claim_on_another_operators_backend_is_not_begun_with() {
@@ -212,8 +212,8 @@ fn a_paused_claim_is_left_alone_visibly() {
     assert_eq!(verdict(&given.read()), "Paused");
 }
 
-/// A bound claim that is paused, what asks for each of its Secrets, and a pass whose caches show
-/// none of them.
+/// Returns a paused bound claim, the rechecks of its Secrets, and a pass whose caches show none of
+/// them.
 fn missed_while_paused() -> (Given, Vec<Look>, View) {
     let mut given = bound();
     given.claim.paused = true;
@@ -226,7 +226,7 @@ fn missed_while_paused() -> (Given, Vec<Look>, View) {
     (given, missed, view)
 }
 
-/// The questions that a pass asks before it tells what it knows, none of which finds anything.
+/// Returns the queries that a pass makes before it reports its status. None of them finds anything.
 fn asked_in_vain(mut view: View) -> Vec<Look> {
     let mut asked = Vec::new();
     while let Step::Look(look) = step(&view) {
@@ -300,7 +300,7 @@ fn only_the_claims_own_namespace_ends_all_when_it_goes() {
     assert!(matches!(&rest, Step::Rest(rest) if rest.then == Then::AwaitChange), "{rest}");
 }
 
-/// An edit of a backend is looked at by its next probe; until then nothing is wrong with it.
+/// The next probe judges an edit of a backend. Until then the edit counts as fine.
 #[test]
 fn an_edit_of_the_backend_alone_turns_no_bound_claim_not_ready() {
     let on_edited = |mut given: Given, was_ready: bool, endpoint: &str| {

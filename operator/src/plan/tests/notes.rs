@@ -1,4 +1,4 @@
-//! The note of another operator: what it keeps this one from, and what not.
+//! The annotation of another operator, and its effects.
 
 use super::*;
 
@@ -6,14 +6,14 @@ fn another() -> ServedBy {
     ServedBy::operator("nobody", "nothing")
 }
 
-/// A bound claim on which another operator is noted.
+/// Returns a bound claim with the annotation of another operator.
 fn disputed() -> Given {
     let mut given = bound();
     given.claim.served_by = Some(another());
     given
 }
 
-/// The same, whose S3Backend another operator serves as well.
+/// Returns a disputed claim whose S3Backend has the annotation as well.
 fn handed_over() -> Given {
     let mut given = disputed();
     let seen = edited_backend(AdoptionPolicy::Owned, |backend| backend.served_by = Some(another()));
@@ -25,8 +25,8 @@ fn silence() -> Rest {
     Rest { then: Then::AwaitChange, events: vec![], waits_for: None }
 }
 
-/// Lets passes go on until one rests or takes the finalizer off. Each effect is carried out, and
-/// after each the process ends if `crashes`. In short, what was done, and the rest.
+/// Runs passes until one rests or removes the finalizer. Each effect is carried out, and the
+/// process restarts after each effect if `crashes`. Returns the effects in short form, and the end.
 fn run(given: &mut Given, crashes: bool) -> (Vec<String>, Option<Rest>) {
     let (mut view, mut done) = (given.cached(), Vec::new());
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! The store that keys and public access are for (spec §2).
+//! Endpoints in the Secrets of keys and of public access (spec §2).
 
 use super::super::is_incomplete;
 use super::*;
@@ -9,7 +9,7 @@ fn endpoint(url: &str) -> Endpoint {
     Endpoint::parse(url).unwrap()
 }
 
-/// The endpoint that a Secret notes once the next step, a patch of it, is done.
+/// Returns the endpoint that the next step, a patch, writes to a Secret.
 fn noted(view: &View, secret: &Stored) -> Option<String> {
     let Step::Act(Act::Patch(patch)) = step(view) else { panic!("{}", step(view)) };
     assert_eq!(patch.target.name, secret.name());
@@ -20,7 +20,7 @@ fn noted(view: &View, secret: &Stored) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// As an older version made it.
+/// Returns the Secret as an older version created it.
 fn older(secret: &Stored) -> Stored {
     edited(secret, |secret| drop(secret.data.get_or_insert_default().remove(wire::ENDPOINT)))
 }
@@ -30,7 +30,7 @@ fn binding() -> Stored {
     stored(&binding.content(NAMESPACE))
 }
 
-/// A bound claim that is open to the public.
+/// Returns a bound claim with public access.
 fn open() -> Given {
     let mut given = bound();
     let spec = json!({"anonymousAccess": {"mode": "ReadOnly", "perSourceIPRPS": 5}});
@@ -120,7 +120,7 @@ fn a_record_is_made_again_for_the_store_that_its_key_is_for() {
         let next = at.record();
         view.learn(Answer::Bucket(at, BucketSeen::Present(Some(tags(entries)))));
         if step(view) == Step::Look(Look::Internal(next.to_string())) {
-            // One that a move has under way would aim higher.
+            // The record of a move in progress would have a higher generation.
             view.learn(Answer::Internal(next.to_string(), None));
         }
     };
@@ -141,7 +141,7 @@ fn a_record_is_made_again_for_the_store_that_its_key_is_for() {
     assert_eq!((made.endpoint.as_str(), made.adopted), ("http://s3.example", true));
 }
 
-/// A claim that comes back to a backend which points to another store meanwhile.
+/// The claim returns to a backend whose endpoint is another store by now.
 #[test]
 fn a_key_to_the_store_before_does_not_bind_a_claim_to_a_bucket_of_another() {
     let mut given = bound();

@@ -1,4 +1,4 @@
-//! Consent for namespaces that aren't served (spec §3.9): nobody knows who asks in them.
+//! Consent for namespaces that are not served (spec §3.9), whose accesses are unknown.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn reads() -> Consent {
     Consent { max_mode: AccessMode::ReadOnly, prefixes: Vec::new() }
 }
 
-/// A bound claim with this sharing, whose record lets a namespace read.
+/// Returns a bound claim with this sharing, whose record grants a namespace read access.
 fn open(sharing: &Value) -> Given {
     let mut given = bound();
     let status = given.claim.status.clone();
@@ -30,13 +30,13 @@ fn open(sharing: &Value) -> Given {
     given
 }
 
-/// Nobody asks, as far as can be seen.
+/// Returns cached data without any access.
 fn asking(name: Option<&str>) -> Asking {
     let unasked = [(NamespaceUid::new(ELSEWHERE), name.map(str::to_owned))].into();
     Asking { unasked, ..Asking::default() }
 }
 
-/// Whether a pass that has read the claim live takes something out of its record, or asks whether
+/// True if a pass that has read the claim live removes consent from its record, or queries whether
 /// to.
 fn narrows(given: &Given, asking: Asking) -> bool {
     let mut view = given.asked(asking);
@@ -48,7 +48,7 @@ fn narrows(given: &Given, asking: Asking) -> bool {
     }
 }
 
-/// The patch that a pass comes to once live reads show who asks.
+/// Returns the patch of a pass after live reads show these accesses.
 fn opens(view: &mut View, given: &Given, askers: Vec<Asker>, unasked: Unasked) -> SecretPatch {
     let Step::Look(Look::Consent(question)) = step(view) else { panic!("got {}", step(view)) };
     let BackendSeen::Present { backend, .. } = &given.backends["main"] else { panic!("it is there") };
@@ -99,13 +99,13 @@ fn it_goes_where_the_backend_can_not_mean_it_any_more() {
     assert!(!narrows(&open(&to(&["team-b"])), asking(Some("team-b"))));
 }
 
-/// A namespace that is served and that the cache doesn't show is gone.
+/// A served namespace that the cache does not show was deleted.
 #[test]
 fn a_namespace_that_is_served_loses_what_it_had_with_itself() {
     assert!(narrows(&open(&to(&["team-b"])), Asking::default()));
 }
 
-/// Who makes an access while a pass is at work isn't known to it, until it reads who asks.
+/// An access created during a pass is unknown to it until the live read.
 // covers: 8.map.raise
 #[test]
 fn what_a_pass_opens_to_somebody_who_came_meanwhile_it_does_not_take_back() {

@@ -1,5 +1,5 @@
-//! All that a view knows, in a few bytes: two passes with one fingerprint go on alike. A model
-//! checker finds views again by it.
+//! Fingerprint of a view: two passes with the same fingerprint continue alike. A model checker uses
+//! it to recognize views.
 
 use std::fmt::Write;
 
@@ -10,10 +10,10 @@ use super::bucket::{BucketFacts, Drift};
 use super::{Deeds, KnownClaim, View};
 
 impl View {
-    /// All that this pass knows, in a few bytes. Objects stand for themselves by their
-    /// resourceVersion; of the status when the pass began nothing is told, nor of the setting.
+    /// Returns a compact summary of what this pass knows. Objects are represented by their
+    /// resourceVersion. The status before the pass and the settings are left out.
     pub fn fingerprint(&self) -> String {
-        // Takes the view apart, so that a field that is new can't be forgotten.
+        // Destructures the view, so that a new field can't be forgotten.
         let Self {
             setting: _,
             claim: KnownClaim { claim, freshness, newborn, status_before: _ },
@@ -51,7 +51,7 @@ impl View {
             step: _, // What is known tells by itself whether it still counts.
         } = self;
         let mut text = String::with_capacity(512);
-        // Writing to a text can't fail.
+        // Writing to a String can't fail.
         let _ = write!(text, "{} {freshness:?} {newborn} {} | ", claim.id.resource_version, internal.fingerprint());
         let _ = write!(
             text,
@@ -98,7 +98,7 @@ impl View {
             BackendSeen::Missing | BackendSeen::Invalid(_) => false,
         };
         if self.backends.values().any(is_spelled) {
-            // Nothing else goes by that.
+            // These names matter only for backends with several spellings.
             let _ = write!(text, " {:?}", self.internal.absent_since_held());
         }
     }

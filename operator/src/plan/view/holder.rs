@@ -1,4 +1,4 @@
-//! A claim as a holder of keys.
+//! `KeyHolder` for a claim.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -34,12 +34,13 @@ impl KeyHolder for View {
         }
     }
 
-    /// A claim's record is also the memory of its bucket: it notes that the claim was bound by it.
+    /// Also notes in the record that the claim was bound by it, because the record is the memory of
+    /// its bucket.
     fn bumped(&self, record: &BucketRecord, generation: u64, handled_rotate_request: Option<String>) -> BucketRecord {
         BucketRecord { generation, handled_rotate_request, ..self.keep_bound(record) }
     }
 
-    /// Once the keys are gone nothing else tells that the claim was bound.
+    /// Also notes that the claim was bound, because nothing else shows that once the keys are gone.
     fn revoked(&self, record: &BucketRecord, revoked_through: u64, lowest: u64) -> BucketRecord {
         BucketRecord {
             revoked_through,
@@ -68,7 +69,7 @@ impl KeyHolder for View {
 
     fn highest_generation(&self) -> u64 {
         let used = self.credentials().filter_map(|secret| self.labelled_generation(secret));
-        // The status is no memory, but a number that it shows was used.
+        // The status is not authoritative, but a number that it shows was used.
         let shown = self.claim().status.shown_generation();
         let targets = self.records().map(|(record, _)| record.generation);
         used.chain(shown).chain(targets).max().unwrap_or(0)
@@ -94,13 +95,14 @@ impl KeyHolder for View {
         self.credentials().collect()
     }
 
-    /// By its label alone: any number of Secrets may have the name of a credential, and a search
-    /// for each one's generation costs as much as there were keys.
+    /// Returns the generation from the label only. A claim can have any number of Secrets with the
+    /// name of a credential, and a search for each one's generation would cost as much as there
+    /// were keys.
     fn generation(&self, key: &Stored) -> Option<u64> {
         self.labelled_generation(key)
     }
 
-    /// As one of the claim's records tells.
+    /// True if one of the claim's records revokes the key.
     fn is_revoked(&self, key: &Stored) -> bool {
         let through = self.records().map(|(record, _)| record.revoked_through).max().unwrap_or(0);
         through > 0 && self.proved_generation(key, through).is_some_and(|generation| generation <= through)
@@ -115,16 +117,16 @@ impl KeyHolder for View {
         self.require_wanted_record(&record.name())
     }
 
-    /// Whoever aims at another key, or is to hold another bucket, writes the record first: so one
-    /// that was read or written since tells that nobody did. One that does not tell everything has
-    /// the claim's internal Secrets listed.
+    /// Reads the record if it is not current. Another operator that bumps the generation or
+    /// acquires a bucket writes the record first, so a fresh record proves that none did. If the
+    /// record is not complete, the claim's internal Secrets are listed as well.
     fn require_settled(&self, record: &BucketRecord) -> Result<(), Halt> {
         let name = record.name().to_string();
         self.read_unless(self.secrets().is_current(&name), &name)?;
         if record.tells_all() { Ok(()) } else { self.require_list() }
     }
 
-    /// Those that the view knows were deleted when the walk began.
+    /// Keys that the view knows were deleted at the start of the walk.
     fn require_revoked(&self, record: &BucketRecord) -> Result<(), Halt> {
         if record.revoked_through < record.lowest_generation() {
             return Ok(());
@@ -156,7 +158,7 @@ impl Publisher for View {
         key.id.as_str()
     }
 
-    /// One that is to end has a successor, mostly.
+    /// A key with an expiry usually has a successor, so the record must be current for it.
     fn require_live_key(&self, record: &BucketRecord, key: &Credential) -> Result<(), Halt> {
         let name = key.id.secret_name();
         self.read_unless(self.is_live(&name), &name)?;

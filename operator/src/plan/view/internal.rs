@@ -1,4 +1,5 @@
-//! The claim's internal Secrets, as a pass knows them: which are records, and what lists showed.
+//! The claim's internal Secrets, as a pass knows them: the records among them, and the results of
+//! lists.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,11 +8,11 @@ use crate::api::BucketRecord;
 use super::super::known::Secrets;
 use super::super::secret::{Stored, is_record};
 
-/// A record, and the Secret that it was read from.
+/// A record and the Secret that it was read from.
 pub(in super::super) type StoredRecord = (BucketRecord, Stored);
 
-/// The claim's internal Secrets; the records among them are parsed once, however often the planner
-/// asks.
+/// The claim's internal Secrets. The records among them are parsed once, however often they are
+/// used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Internal {
     secrets: Secrets,
@@ -19,41 +20,41 @@ pub(super) struct Internal {
     lists: Lists,
     /// The step of the last deletion of a record.
     let_go: u32,
-    /// The step that made a record.
+    /// The step that created a record.
     held: u32,
 }
 
 /// Live lists of the claim's internal Secrets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lists {
-    /// Made since the last answer that showed those before to be of the past.
+    /// Number of lists since the last answer that made earlier ones outdated.
     count: u32,
-    /// The step of the last of them.
+    /// The step of the last list.
     last: u32,
-    /// The step of the last deletion of one of them.
+    /// The step of the last deletion of an internal Secret.
     deletion: u32,
-    /// An answer came so late that another operator may have been at the claim's keys.
+    /// True if an answer took so long that another operator may have changed the claim's keys.
     doubted: bool,
 }
 
 impl Internal {
-    /// What the caches hold.
+    /// Creates the state from the caches.
     pub(super) fn cached(secrets: impl IntoIterator<Item = Stored>) -> Self {
         Self { secrets: Secrets::cached(secrets), ..Self::default() }
     }
 
-    /// What is known, to be read.
+    /// Returns the known Secrets for reading.
     pub(super) fn known(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// What is known, to be changed: the records are read anew.
+    /// Returns the known Secrets for a change, after which the records are parsed again.
     pub(super) fn learn(&mut self) -> &mut Secrets {
         self.records.take();
         &mut self.secrets
     }
 
-    /// Those that are bucket records, whoever's, by name.
+    /// Returns the bucket records among them, of any claim, by name.
     pub(super) fn records(&self) -> &[StoredRecord] {
         self.records.get_or_init(|| {
             let read = |secret: &Stored| Some((BucketRecord::read(&secret.0).ok()?, secret.clone()));
@@ -61,7 +62,7 @@ impl Internal {
         })
     }
 
-    /// Takes in a live list.
+    /// Records a live list.
     pub(super) fn listed(&mut self, secrets: impl IntoIterator<Item = Stored>, step: u32) {
         let known = self.learn();
         known.forget_present();
@@ -70,7 +71,7 @@ impl Internal {
         self.lists.last = step;
     }
 
-    /// Takes in that this pass deleted one.
+    /// Records that this pass deleted a Secret.
     pub(super) fn deleted(&mut self, name: &str, step: u32) {
         self.learn().deleted(name, step);
         self.lists.deletion = step;
@@ -79,54 +80,56 @@ impl Internal {
         }
     }
 
-    /// Lists made in this pass, since the last answer that showed those before to be of the past.
+    /// Returns the number of lists in this pass since the last answer that made earlier ones
+    /// outdated.
     pub(super) fn lists(&self) -> u32 {
         self.lists.count
     }
 
-    /// Whether nothing of them was deleted since the last list.
+    /// True if no Secret was deleted since the last list.
     pub(super) fn is_list_current(&self) -> bool {
         self.lists.last > self.lists.deletion
     }
 
-    /// Whether a live read found none, since the last record was deleted.
+    /// True if a live read after the last deletion of a record found no Secret of this name.
     pub(super) fn is_absent_to_the_last(&self, name: &str) -> bool {
         self.secrets.is_absent_since(name, self.let_go)
     }
 
-    /// Takes in that this pass made a record.
+    /// Records that this pass created a record.
     pub(super) fn held(&mut self, step: u32) {
         self.held = step;
     }
 
-    /// Whether a live read found none, since this pass made a record.
+    /// True if a live read after this pass created a record found no Secret of this name.
     pub(super) fn is_absent_since_held(&self, name: &str) -> bool {
         self.secrets.is_absent_since(name, self.held)
     }
 
-    /// The names that a live read found none of since this pass made a record.
+    /// Returns the names for which a live read after this pass created a record found no Secret.
     pub(super) fn absent_since_held(&self) -> Vec<&str> {
         self.secrets.names().filter(|name| self.is_absent_since_held(name)).collect()
     }
 
-    /// Lists made before are of the past.
+    /// Marks the lists so far as outdated.
     pub(super) fn forget_lists(&mut self) {
         self.lists.count = 0;
     }
 
-    /// Another operator may have been at the claim's keys since this step.
+    /// Marks everything up to this step as in doubt: another operator may have changed the claim's
+    /// keys since.
     pub(super) fn doubt(&mut self, step: u32) {
         self.secrets.doubt(step);
         self.lists.count = 0;
         self.lists.doubted = true;
     }
 
-    /// Whether an answer took so long that another operator may have been at the claim's keys.
+    /// True if an answer took so long that another operator may have changed the claim's keys.
     pub(super) fn is_doubted(&self) -> bool {
         self.lists.doubted
     }
 
-    /// All that is known, in a few bytes.
+    /// Returns a compact summary of all that is known.
     pub(super) fn fingerprint(&self) -> String {
         let Lists { count, last: _, deletion: _, doubted } = self.lists;
         let last: Vec<&str> = self.secrets.names().filter(|name| self.is_absent_to_the_last(name)).collect();

@@ -1,20 +1,22 @@
-//! Answers that took long: what counts of what was known before.
+//! Slow and late answers, and the earlier facts that they invalidate.
 
 use super::super::answer::{Answer, BucketSeen, CreateAnswer, Failure, PurgeEnd, Purged};
 use super::super::step::{Act, Step};
 use super::{Freshness, Trouble, View};
 
 impl View {
-    /// Takes in a late answer: by now everything may be otherwise, and the claim be gone. What was
-    /// live counts as cached, what was absent as unknown. A Secret or list that came late counts as
-    /// live; a claim that did is read again; an aim that did may not be minted.
+    /// Records a late answer. Everything may have changed by now, and the claim may be gone.
+    ///
+    /// Live facts count as cached, and absent Secrets as unknown. A Secret or list that came late
+    /// counts as live. A claim that came late is read again, and a generation whose bump came late
+    /// must not get a key.
     pub fn learn_late(&mut self, answer: Answer) {
         if self.ends_with(&answer) {
-            // Nothing is decided any more, but what is told.
+            // No further decision follows, except for the status.
             return self.learn(answer);
         }
         if !self.claim().deleting && self.bucket.seen == Some(BucketSeen::Absent) && !self.has_asked_about_its_own() {
-            // Whoever else works on the claim may have made it.
+            // Another operator that works on the claim may have created it.
             self.bucket.seen = None;
         }
         self.internal.doubt(self.step);
@@ -27,8 +29,8 @@ impl View {
         self.deeds.aimed_by_this_pass = None;
     }
 
-    /// Takes in what came slowly: another operator may have made, published and replaced a key
-    /// meanwhile, so this pass reads the record again before it makes or publishes one.
+    /// Records a slow answer. Another operator may have created, published and replaced a key
+    /// meanwhile, so the record is read again before this pass creates or publishes one.
     pub fn learn_slow(&mut self, answer: Answer) {
         if !self.claim().deleting {
             self.internal.doubt(self.step);
@@ -36,8 +38,8 @@ impl View {
         self.learn_made(answer);
     }
 
-    /// Takes in an answer that was not prompt: since a bucket was made, somebody else may have put
-    /// tags on it, which ours are not to replace.
+    /// Records an answer that was not prompt. After a CreateBucket the bucket is looked at again,
+    /// because somebody may have tagged it since, and our tags must not replace those.
     fn learn_made(&mut self, answer: Answer) {
         let made = matches!(answer, Answer::BucketCreated(_, CreateAnswer::Created));
         self.learn(answer);
@@ -46,7 +48,8 @@ impl View {
         }
     }
 
-    /// Whether a deletion only goes on to read what a cache showed otherwise.
+    /// True if a write of a deletion failed because of an outdated cache. The deletion then
+    /// continues with a read.
     pub(super) fn is_cache_refuted(&self, step: &Step, failure: &Failure) -> bool {
         let secret = match step {
             Step::Act(Act::Patch(patch)) => &patch.target,
@@ -58,7 +61,7 @@ impl View {
         self.claim().deleting && *failure == Failure::Conflict && known.is_cached(&secret.name)
     }
 
-    /// Whether the pass is over but for its status, whatever comes of this step.
+    /// True if the pass ends after this answer, apart from its status.
     fn ends_with(&self, answer: &Answer) -> bool {
         let failed = matches!(answer, Answer::Failed(step, failure) if !self.is_cache_refuted(step, failure))
             || matches!(answer, Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(_), .. }));
@@ -71,7 +74,7 @@ impl View {
         matches!(self.trouble, Some(Trouble::Failed(..)))
     }
 
-    /// Whether what is known of a bucket is about the one that the claim is bound to.
+    /// True if the facts about a bucket are about the one that the claim is bound to.
     fn has_asked_about_its_own(&self) -> bool {
         self.bucket.at.as_ref().is_some_and(|at| self.is_bound_to(at))
     }

@@ -1,4 +1,4 @@
-//! How a view takes in the answers to its pass's steps.
+//! Recording of answers in a view.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use super::super::target::Target;
 use super::{Freshness, LetGo, Trouble, View, generations};
 
 impl View {
-    /// Takes in what a step found out or did.
+    /// Records the result of a step.
     pub fn learn(&mut self, answer: Answer) {
         self.step += 1;
         if self.claim.freshness == Freshness::JustRead {
             self.claim.freshness = Freshness::Live;
         }
         if let Some(look) = answer.question() {
-            // Where it failed, what this pass tells is told without it.
+            // If it failed, the pass reports its status without it.
             self.recheck.retain(|asked| *asked != look);
         }
         self.take(answer);
     }
 
-    /// What the pass goes by is old: it ends, unless something failed that is to be told.
+    /// Ends the pass because its data is outdated, unless a failure is to be reported.
     fn go_stale(&mut self) {
         self.trouble.get_or_insert(Trouble::Stale);
     }
@@ -61,8 +61,8 @@ impl View {
             }
             Answer::Consent(_, seen) => {
                 self.deeds.consent_settled = true;
-                // Who came after this pass began is known by now: what they are given is not taken
-                // back because the caches didn't show them.
+                // Accesses created after the start of this pass are added, so that their consent is
+                // not withdrawn again because the caches did not show them.
                 if let Some(asking) = &mut self.asking {
                     asking.namespaces.extend(seen.askers.iter().map(|asker| (asker.uid.clone(), asker.clone())));
                 }
@@ -94,11 +94,11 @@ impl View {
 
     fn failed(&mut self, step: Step, failure: Failure) {
         match (&step, &failure) {
-            // A store without tagging can't be told whose the bucket is; one without versioning has
-            // none to set.
+            // A store without tagging can't store the ownership tags, so the bucket counts as
+            // tagged.
             (Step::Act(Act::TagBucket(..)), Failure::Unsupported) => self.bucket.tagged = true,
-            // A drift check that fails says nothing about the bucket; that the backend ails is for
-            // its probe to say.
+            // A failed drift check says nothing about the bucket. Backend problems are reported by
+            // the probe.
             (
                 Step::Look(Look::Bucket(at)),
                 Failure::Upstream(_)
@@ -121,7 +121,7 @@ impl View {
         }
     }
 
-    /// The cache is old of this Secret.
+    /// Marks a Secret as outdated in the cache.
     fn must_read(&mut self, secret: &SecretRef) {
         if secret.namespace == self.setting.operator_namespace {
             self.internal.learn().taken(&secret.name, self.step);
@@ -136,7 +136,7 @@ impl View {
     }
 
     fn finalizer_added(&mut self, claim: Claim) {
-        // One that was noted as this operator's again may have had Secrets before.
+        // A claim whose annotation was restored may have had Secrets before.
         self.claim.newborn = !self.claim().has_finalizer();
         self.claim.claim = claim;
         self.claim.freshness = Freshness::Live;
@@ -145,9 +145,9 @@ impl View {
     fn found_claim(&mut self, claim: Option<Box<Claim>>) {
         let known = self.claim();
         let Some(live) = claim.filter(|live| {
-            // A server may answer from its past, and what is known already is known.
+            // A stale read is older than what is known already.
             let is_older = live.id.is_older_than(&known.id);
-            // Deletion goes by the very version that it read first (spec §3.4).
+            // A deletion proceeds on exactly the version that it read first (spec §3.4).
             let is_edited = live.deleting && live.id != known.id;
             !is_older && !is_edited && live.uid == known.uid && live.deleting == known.deleting
         }) else {
@@ -162,18 +162,20 @@ impl View {
         let uid = self.claim().uid.clone();
         let own = secrets.into_iter().filter(|secret| !generations::is_anothers(&uid, secret));
         self.internal.listed(own, self.step);
-        // A list from before what was missed would have been no answer.
+        // The list is not older than what the watch has shown, so it answers all rechecks of
+        // internal Secrets.
         self.recheck.retain(|look| !matches!(look, Look::Internal(_)));
         if self.claim().deleting && self.records().next().is_none() {
             self.doubt_early_reads();
         }
     }
 
-    /// An internal Secret read by name: ours by UID, or a record that somebody else holds.
+    /// Records an internal Secret that was read by name: one with our UID, or a record of another
+    /// claim.
     fn found_internal(&mut self, name: &str, secret: Option<Stored>) {
         let Some(secret) = secret else {
-            // Where a cache has it, either that is old or this answer: the next pass looks again,
-            // without it.
+            // The cache has it, so either the cache or this answer is outdated. The next pass reads
+            // again without this cached Secret.
             if self.own(name).is_some() && !self.claim().deleting {
                 self.go_stale();
             }
@@ -184,8 +186,8 @@ impl View {
         match BucketRecord::read(&secret.0) {
             Ok(record) if record.uid != self.claim().uid => {
                 self.others.insert(name.to_owned(), Holder::Other(record.claim.clone()));
-                // Of two names that the pass asks about, both may be another's, and `holder` is
-                // about one.
+                // Both names that the pass reads may belong to another claim, and `holder` is about
+                // only one of them.
                 self.internal.learn().missed(name, self.step);
                 self.holder = Some((record.name(), Holder::Other(record.claim)));
             }
@@ -196,7 +198,7 @@ impl View {
                 } else if secret.text("claim_uid") == Some(self.claim().uid.as_str()) {
                     self.internal.learn().found(secret, self.step);
                 } else {
-                    // Nothing that is known to be this claim's.
+                    // Not known to be this claim's.
                     self.internal.learn().missed(name, self.step);
                 }
             }
@@ -210,7 +212,7 @@ impl View {
     fn looked_at(&mut self, at: &Target, seen: BucketSeen) {
         self.turn_to(at);
         self.bucket.seen = Some(seen);
-        // The claim's own bucket, at whatever endpoint its backend has now.
+        // The claim's own bucket, at any endpoint of its backend.
         if self.record().is_none_or(|(record, _)| at.is_of(record)) {
             self.drift.due = false;
             self.drift.checked = Checked::Seen;
@@ -220,8 +222,8 @@ impl View {
     fn record_posted(&mut self, record: &BucketRecord, posted: Posted) {
         if let Posted::Stored(secret) = &posted {
             self.deeds.record_remade |= record.generation > 1 && self.record().is_none();
-            // A record that follows its bucket to another endpoint aims at a generation that is
-            // there.
+            // A record that follows its bucket to another endpoint has a generation that is in use
+            // already.
             if self.records().all(|(other, _)| other.generation < record.generation) {
                 self.deeds.aimed_by_this_pass = Some(record.generation);
             }
@@ -231,8 +233,8 @@ impl View {
         self.posted(record.name().to_string(), posted);
     }
 
-    /// A POST of an internal Secret. Where the name is taken and a read of this pass found none,
-    /// one of the two is of the past: to ask on would be to ask in circles.
+    /// Records the POST of an internal Secret. If the name is taken although a read of this pass
+    /// found no Secret, one of the two is outdated, and more queries would only repeat this.
     fn posted(&mut self, name: String, posted: Posted) {
         match posted {
             Posted::Stored(secret) => self.wrote(secret),
@@ -246,12 +248,11 @@ impl View {
     }
 
     fn credential_posted(&mut self, name: String, posted: Posted) {
-        // Whoever minted it: should it be gone before the pass is over, its id is not given to
-        // another.
+        // Whether this pass or another created it: if it is deleted before the pass ends, its id
+        // must not be reused.
         self.deeds.aimed_by_this_pass = None;
         if posted == Posted::NameTaken {
-            // If the look at it shows none, that may be of the past, and so is every list from
-            // before this.
+            // If the read finds no Secret, it may be stale, and so may every earlier list.
             self.internal.forget_lists();
         }
         self.posted(name, posted);
@@ -290,7 +291,7 @@ impl View {
 
     fn bucket_was_created(&mut self, answer: CreateAnswer) {
         self.bucket.created = Some(answer);
-        // The look before is out of date; unless the bucket is new, another one decides.
+        // The earlier look is outdated. Unless the bucket is new, another look decides.
         match answer {
             CreateAnswer::Created => self.bucket.seen = Some(BucketSeen::Present(Some(BTreeMap::new()))),
             CreateAnswer::AlreadyOwned => self.bucket.seen = None,
@@ -300,22 +301,23 @@ impl View {
 
     fn bucket_was_deleted(&mut self, answer: DeleteAnswer) {
         self.bucket.removed = Some(answer);
-        // The record may have been let go of before, under another policy, and be kept since.
+        // The record may have been released under another policy before, with the bucket kept.
         for let_go in std::mem::take(&mut self.deeds.let_go) {
             let gone = let_go.gone || self.is_gone(&let_go.record);
             self.deeds.let_go.push(LetGo { gone, ..let_go });
         }
     }
 
-    /// Counts the generations whose names need not be looked at again: there can be very many.
+    /// Counts the generations whose names need not be read again, because there can be very many.
     fn advance(&mut self) {
         let is_absent = |generation| self.is_absent(&AccessKeyId::of(&self.claim().uid, generation).secret_name());
         let absent = (self.first_unread()..).take_while(|generation| is_absent(*generation));
         self.deeds.absent_through = absent.last().unwrap_or(self.deeds.absent_through);
     }
 
-    /// Whoever held the bucket before this record was made may have made the bucket since the look,
-    /// which then counts for nothing: a bucket that was the claim's is looked at again.
+    /// Drops an earlier look that found the bucket absent: the holder before this record was
+    /// created may have created the bucket since. If it was the claim's bucket, it is looked at
+    /// again.
     fn doubt_absence_before(&mut self, secret: &Stored) {
         let known = || self.own(secret.name()).is_some_and(|known| known.0.metadata.uid == secret.0.metadata.uid);
         if self.bucket.seen != Some(BucketSeen::Absent) || known() {
@@ -330,8 +332,8 @@ impl View {
         }
     }
 
-    /// What one read only did not show is asked once more: a credential, the binding of a claim
-    /// that asks for one, and the record.
+    /// Forgets what only one read found absent, so that it is read again: credentials, records, and
+    /// the binding of a claim that may have one.
     fn doubt_early_reads(&mut self) {
         let public = self.claim().desired.as_ref().map_or(true, |desired| desired.anonymous.is_some());
         let binding = AnonymousBinding::name(&self.claim().uid);
@@ -339,7 +341,7 @@ impl View {
         self.internal.learn().forget_absent(matters);
     }
 
-    /// What was written or deleted is known.
+    /// Drops the rechecks of a Secret that was written or deleted.
     fn drop_recheck(&mut self, name: &str) {
         let is_this = |look: &Look| matches!(look, Look::Internal(asked) | Look::Consumer(asked) if asked == name);
         self.recheck.retain(|look| !is_this(look));
@@ -355,9 +357,10 @@ impl View {
         }
     }
 
-    /// A Secret that was deleted, and that somebody's finalizer keeps.
+    /// Records a deleted Secret that a finalizer of another party keeps.
     fn kept(&mut self, kept: Stored) {
-        // A record goes as soon as its finalizers do; what became of its bucket is known now.
+        // A record disappears together with its finalizers, so the outcome for its bucket is noted
+        // now.
         if let Ok(record) = BucketRecord::read(&kept.0) {
             self.lets_go(record);
         }
@@ -377,7 +380,8 @@ impl View {
         self.internal.deleted(&secret.name, self.step);
     }
 
-    /// Of a record that somebody made again after it was removed, the bucket may be gone since.
+    /// Notes a released record. If somebody recreated the record meanwhile, an earlier note that
+    /// the bucket is gone is kept.
     fn lets_go(&mut self, record: BucketRecord) {
         let mut gone = self.is_gone(&record);
         self.deeds.let_go.retain(|before| {

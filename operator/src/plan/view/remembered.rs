@@ -1,4 +1,4 @@
-//! What passes over a claim leave each other, within one process.
+//! State that passes over a claim leave for later passes, within one process.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use super::super::target::Target;
 use super::bucket::Drift;
 use super::{Deeds, View};
 
-/// What earlier passes of this process saw of a claim, and what a pass leaves for the next: nothing
-/// that could not be done without.
+/// Results of earlier passes over a claim in this process. The operator works correctly without
+/// them.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
-    /// Passes in a row that failed and are to be tried again.
+    /// Number of consecutive failed passes that are to be retried.
     pub setbacks: u32,
-    /// Where the claim's bucket was missing when it was last looked at.
+    /// Location at which the claim's bucket was missing when it was last looked at.
     pub missing_at: Option<Target>,
-    /// A call that changes a bucket got no answer, and may still happen for this long.
+    /// Time for which an unanswered request that changes a bucket may still take effect.
     pub unanswered: Option<Duration>,
-    /// A drift check of the claim's bucket is due.
+    /// True if a drift check of the claim's bucket is due.
     pub look_due: bool,
-    /// How long it is until the claim's Secrets that an older version made are to be completed:
-    /// claims take turns. `None` = now.
+    /// Time until the claim's Secrets from an older version are completed. Claims take turns.
+    /// `None` for now.
     pub complete_after: Option<Duration>,
-    /// Buckets that a claim which goes has let go of.
+    /// Buckets that a claim in deletion has released.
     pub let_go: Vec<LetGo>,
-    /// Of a claim that goes: up to this generation no name of a credential is taken, as live reads
-    /// by name showed.
+    /// For a claim in deletion: no credential exists up to this generation, according to live reads
+    /// by name.
     pub revoked_through: u64,
-    /// Credentials of a claim that goes that were deleted, and not told of.
+    /// For a claim in deletion: number of deleted credentials that were not reported yet.
     pub revoked: u32,
-    /// Time until the claim may be written about again: it is over its pace.
+    /// Time until the claim may be written again, if it is over its write limit.
     pub held_off: Option<Duration>,
 }
 
-/// A bucket that a claim has let go of: its record was removed.
+/// A bucket that a claim has released: its record was deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LetGo {
     /// Its record.
     pub record: BucketRecord,
-    /// It is gone, as the pass that removed the record saw or saw to.
+    /// True if the bucket is gone, as observed or caused by the pass that deleted the record.
     pub gone: bool,
 }
 
 impl View {
-    /// A pass begins, which knows what earlier passes of this process saw.
+    /// Starts a pass with the results of earlier passes in this process.
     #[must_use]
     pub fn begin(self, remembered: Remembered) -> Self {
         let Remembered { setbacks, missing_at, unanswered, look_due, complete_after, held_off, .. } = remembered;
@@ -55,19 +55,19 @@ impl View {
         Self { setbacks, unanswered, complete_after, held_off, drift, deeds, ..self }
     }
 
-    /// What the next pass of this process should know of the claim.
+    /// Returns the results for the next pass in this process.
     pub fn remembered(&self) -> Remembered {
         Remembered {
             setbacks: self.setbacks,
             missing_at: self.missing_at(),
             unanswered: self.unanswered,
             look_due: self.drift.due,
-            // Whose turn it is next is found out when the next pass begins.
+            // Turns are assigned again at the start of the next pass.
             complete_after: None,
             let_go: self.deeds.let_go.clone(),
             revoked_through: self.deeds.absent_through,
             revoked: self.deeds.revoked,
-            // Nor how much has been written by then.
+            // The write limit is also checked again by then.
             held_off: None,
         }
     }

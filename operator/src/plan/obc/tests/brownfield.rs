@@ -1,5 +1,5 @@
-//! A class that names a bucket which is there: an access does the work, and nothing becomes of the
-//! bucket.
+//! A class that names an existing bucket: a BucketAccess serves the claim, and the bucket is never
+//! deleted.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, class};
 use crate::plan::Then;
 
-/// The objects around a claim of a class that names a bucket.
+/// The objects around a claim whose class names a bucket.
 fn of(policy: &str, parameters: Value, spec: Value) -> Cluster {
     let mut cluster = Cluster::new(spec);
     cluster.class = class(policy, parameters);
@@ -28,7 +28,7 @@ fn bound(policy: &str) -> Cluster {
     cluster
 }
 
-/// Passes, one act each, until there is none.
+/// Runs passes of one effect each until a pass has no effect.
 fn in_steps(cluster: &mut Cluster) {
     while cluster.pass(1).is_none() {}
 }
@@ -101,7 +101,7 @@ fn whatever_the_class_says_by_then_the_access_goes_and_no_claim_is_ever_made(
     assert_eq!((cluster.buckets.len(), &cluster.access), (0, &Value::Null));
 }
 
-/// The kind is what the ObjectBucket says, also where there is a class that names a bucket by now.
+/// The ObjectBucket determines the kind, even if the class names a bucket by now.
 // covers: 9.there.pins
 #[test]
 fn a_claim_that_has_a_bucket_keeps_it_whatever_the_class_says_later() {
@@ -264,7 +264,7 @@ fn without_consent_it_is_pending_and_tells_what_the_administrator_has_to_say(
             assert!(rest.events[0].note.contains("archive") && rest.events[0].note.contains("main"), "{rest:?}");
         }
     }
-    // Who lost it is not Bound again before the bucket opens.
+    // A claim that lost its consent is not Bound again before the bucket is opened.
     once.access_tells("False", "KeyPending", false);
     once.pass(99);
     assert_ne!(once.obc["status"]["phase"] == "Bound", later != "Bound");

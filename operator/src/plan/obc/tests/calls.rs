@@ -1,9 +1,9 @@
-//! What a pass asks and writes, and what becomes of it where it went by what is old.
+//! Requests of a pass, and the handling of outdated cached data.
 
 use super::*;
 use crate::plan::obc::step::ObcStep;
 
-/// The steps of a pass, in words.
+/// Returns the steps of a pass, as text.
 fn steps(cluster: &mut Cluster, mut view: ObcView) -> Vec<String> {
     let mut steps = Vec::new();
     while let ControlFlow::Continue(step) = view.next(Timestamp::UNIX_EPOCH) {
@@ -48,7 +48,8 @@ fn for_a_claim_that_is_new_nothing_is_looked_for_and_what_the_watches_show_is_no
     assert_eq!(steps(&mut cluster, bound), [""; 0]);
 }
 
-/// Somebody took its marks off by hand, so it looks as if nothing had been made for it.
+/// Somebody removed finalizer and label by hand, so the claim looks as if nothing had been created
+/// for it.
 // covers: 9.crash
 #[rstest]
 fn what_is_there_after_all_is_met_and_used(#[values(false, true)] is_shown: bool) {
@@ -59,7 +60,7 @@ fn what_is_there_after_all_is_met_and_used(#[values(false, true)] is_shown: bool
     let cached =
         if is_shown { cluster.cached() } else { ObcCached { class: cluster.cached().class, ..ObcCached::default() } };
     let unmarked = ObcView::new(setting(), cluster.obc(), cached);
-    // What this cluster answers to a POST of an ObjectBucket that is there.
+    // The answer to a POST of an existing ObjectBucket. This cluster does not detect that itself.
     let taken = |act: &ObcAct| matches!(act, ObcAct::CreateBucket(_)).then_some(ObcAnswer::BucketPosted(None));
     let mut view = unmarked;
     while let ControlFlow::Continue(step) = view.next(Timestamp::UNIX_EPOCH) {
@@ -76,8 +77,8 @@ fn what_is_there_after_all_is_met_and_used(#[values(false, true)] is_shown: bool
     assert_eq!(cluster.obc["metadata"]["finalizers"], json!(["objectbucket.io/finalizer"]));
 }
 
-/// A change that went by a cache comes too late: what it changes is read, and it is made once more.
-/// One that then is too late again is tried later.
+/// A conflicting update that was based on a cache is followed by a read and planned once more.
+/// After a second conflict it is retried later.
 // covers: 9.calls
 #[rstest]
 #[case("write the names of bucket and ObjectBucket", "read the ObjectBucketClaim")]
@@ -115,7 +116,7 @@ fn a_config_map_of_another_is_met_once_and_then_looked_at(#[values(false, true)]
     cluster.pass(99);
     cluster.works();
     cluster.config_map = json!({"metadata": {"name": "photos", "uid": "cm-0", "resourceVersion": "1"}});
-    // The watch shows those of this provisioner alone.
+    // The watch shows only ConfigMaps of this provisioner.
     let mut cached = ObcCached { config_map: None, ..cluster.cached() };
     cached.told = is_known.then(|| "NameTaken: ConfigMap photos is there, and is not this claim's".to_owned());
     let view = ObcView::new(setting(), cluster.obc(), cached);

@@ -1,4 +1,4 @@
-//! The objects around an ObjectBucketClaim, in memory, and what acts make of them.
+//! The objects around an ObjectBucketClaim in memory, changed by the effects of passes.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) fn setting() -> Arc<ObcSetting> {
     })
 }
 
-/// The objects; null = there is none.
+/// The objects. `null` for an object that does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cluster {
     pub(super) obc: Value,
@@ -58,14 +58,14 @@ impl Cluster {
         Self::new(json!({"storageClassName": "buckets", "bucketName": "photos"}))
     }
 
-    /// The claim that the operator has made works, and its Secret is there.
+    /// Makes the BucketClaim Ready and its Secret available.
     pub(super) fn works(&mut self) {
         self.shadow["status"] =
             json!({"observedGeneration": 1, "boundSecretName": "photos", "conditions": [ready("True", "Bound")]});
         self.shadow["metadata"]["generation"] = 1.into();
     }
 
-    /// The access that the operator has made tells this.
+    /// Gives the BucketAccess this status.
     pub(super) fn access_tells(&mut self, status: &str, reason: &str, stalled: bool) {
         let mut conditions = vec![ready(status, reason)];
         conditions.extend(stalled.then(|| condition("Stalled", "True", reason)));
@@ -89,7 +89,7 @@ impl Cluster {
         }
     }
 
-    /// A pass; `None` where it is cut short after so many acts.
+    /// Runs a pass. Returns `None` if it is interrupted after this number of effects.
     pub(super) fn pass(&mut self, most: usize) -> Option<ObcRest> {
         let view = ObcView::new(setting(), self.obc(), self.cached());
         self.go_on(view, most)
@@ -134,7 +134,7 @@ impl Cluster {
         }
     }
 
-    /// An object as it is once it was made.
+    /// Returns a created object, with UID and resourceVersion.
     fn stamped(&mut self, mut object: Value, uid: &str) -> Value {
         object["metadata"]["uid"] = uid.into();
         object["metadata"]["resourceVersion"] = self.version.to_string().into();
@@ -168,7 +168,7 @@ impl Cluster {
         }
     }
 
-    /// The same of what is done to the object that does the work.
+    /// Carries out an effect on the BucketClaim or BucketAccess.
     fn act_on_shadow(&mut self, act: &ObcAct) -> ObcAnswer {
         let version = self.version;
         let kind = match act {
@@ -214,7 +214,7 @@ impl Cluster {
         }
     }
 
-    /// The same of what is done to the ObjectBucketClaim and its ObjectBucket.
+    /// Carries out an effect on the ObjectBucketClaim or its ObjectBucket.
     fn act_on_pair(&mut self, act: &ObcAct) -> ObcAnswer {
         let version = self.version;
         let written = |cluster: &Self| ObcAnswer::ObcWritten(Box::new(cluster.obc()));
@@ -264,7 +264,7 @@ impl Cluster {
         }
     }
 
-    /// Passes until it is Bound.
+    /// Runs passes until the claim is Bound.
     pub(super) fn bound() -> Self {
         let mut cluster = Self::asked();
         cluster.pass(99);
@@ -280,7 +280,7 @@ impl Cluster {
     }
 }
 
-/// Changes an object of this version, and gives it the next one.
+/// Changes an object of this version and increments its version.
 fn set(object: &mut Value, version: u64, id: &ObjectId, change: &dyn Fn(&mut Value)) {
     assert_eq!(object["metadata"]["resourceVersion"], json!(id.resource_version));
     change(object);
@@ -324,7 +324,7 @@ fn told(object: &Value) -> Option<Told> {
     read::<ConfigMap>(object).map(|raw| Told::parse(&raw))
 }
 
-/// One operation of a JSON patch.
+/// Applies one operation of a JSON patch.
 fn apply(object: &mut Value, operation: &Value) {
     let (parent, field) = operation["path"].as_str().and_then(|path| path.rsplit_once('/')).expect("a path");
     let parent = object.pointer_mut(parent).expect("the parent is there");

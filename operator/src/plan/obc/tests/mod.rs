@@ -1,4 +1,4 @@
-//! The reconciliation of an ObjectBucketClaim among objects in memory.
+//! Reconciliation of an ObjectBucketClaim among objects in memory.
 
 mod brownfield;
 mod calls;
@@ -94,7 +94,7 @@ fn the_policy_is_the_one_of_the_class_as_it_was(
     cluster.delete();
     cluster.shadow["spec"]["deletionPolicy"] = edited[0].clone();
     cluster.shadow["spec"]["forceDelete"] = edited[1].clone();
-    // One act at a time, to see how it is when it goes.
+    // One effect at a time, to observe the policy right before the deletion.
     let mut last = policy(&cluster);
     while cluster.pass(1).is_none() && !cluster.shadow.is_null() {
         last = policy(&cluster);
@@ -244,8 +244,8 @@ fn no_shadow(look: &ObcLook, _: &Obc) -> Option<ObcAnswer> {
     matches!(look, ObcLook::Shadow(..)).then_some(ObcAnswer::Shadow(ShadowKind::Claim, None))
 }
 
-/// A read may be answered from the server's past: what it misses is not gone, and what it shows is
-/// not as it shows it.
+/// A read may be stale. An object that it misses must not be taken for deleted, and what it shows
+/// may be outdated.
 // covers: 9.deletion.past
 #[rstest]
 #[case(old_claim)]

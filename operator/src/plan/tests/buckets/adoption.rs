@@ -1,4 +1,4 @@
-//! What becomes of buckets that were there before the claim.
+//! Adoption of buckets that existed before the claim.
 
 use crate::api::{AdoptionProof, BucketOrigin, PinnedBackend};
 
@@ -14,7 +14,7 @@ const ANOTHER: &[(&str, &str)] =
     &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-b/x"), (wire::TAG_CLAIM_UID, "u-2")];
 const STRANGERS: &[(&str, &str)] = &[("owner", "finance")];
 
-/// What becomes of a bucket that is found there.
+/// Result for an existing bucket.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Taken,
@@ -54,8 +54,8 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     assert_eq!(seen, fate);
 }
 
-/// What becomes of a bucket that is there, and whose owner the store tells so. Where the claim's
-/// create was interrupted, it is untagged and empty.
+/// Returns the result for an existing bucket with this owner. After an interrupted create the
+/// bucket is untagged and empty.
 fn by_its_owner(owner: OwnerSeen, proof: AdoptionProof, interrupted: bool) -> Fate {
     let mut given = holding(|record| record.absence = interrupted);
     given.backends.insert("main".into(), edited_backend(AdoptionPolicy::Any, |backend| backend.proof = proof));
@@ -92,7 +92,7 @@ fn a_bucket_of_another_account_is_not_taken(
     assert_eq!([false, true].map(|interrupted| by_its_owner(owner, proof, interrupted)), fates);
 }
 
-/// One that a pass before has noted as taken over.
+/// An earlier pass has noted the bucket as adopted.
 // covers: 3.2.adoption.account
 #[test]
 fn a_bucket_that_took_the_place_of_one_that_was_taken_over_is_not_taken() {

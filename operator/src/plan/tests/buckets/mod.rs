@@ -1,4 +1,4 @@
-//! Whose a bucket is: made, adopted, refused, missing.
+//! Ownership of buckets: created, adopted, refused or missing.
 
 mod adoption;
 
@@ -10,14 +10,14 @@ use crate::api::Versioning;
 use super::super::{OwnerSeen, VersioningSeen};
 use super::*;
 
-/// A pass that saw no bucket, after a look for the key that the record may have.
+/// Returns a pass that found no bucket and has looked up the key that the record may have.
 fn about_to_create(given: &Given, mut view: View) -> View {
     view.learn(absent());
     ask(&mut view, &Look::Internal(key_name(1)), given);
     view
 }
 
-/// The same of a record that has noted so.
+/// Like [`about_to_create`], with a record that notes the absence.
 fn about_to_create_as_noted() -> View {
     let given = holding(|record| record.absence = true);
     let view = about_to_create(&given, given.read());
@@ -68,7 +68,7 @@ fn a_bucket_is_not_made_for_a_record_whose_key_is_there_without_its_labels() {
     assert_eq!(change(&view), Change::Settle, "the claim was bound, so its bucket is missing");
 }
 
-/// Tenants write labels and owner references as they like.
+/// Tenants can write any labels and owner references.
 #[test]
 fn a_forged_consumer_secret_opens_no_strangers_bucket() {
     let mut given = holding(|_| {});
@@ -93,7 +93,7 @@ fn a_plain_success_in_the_pass_that_looked_is_ours_and_is_tagged_at_once() {
     assert_eq!(tags.get(wire::TAG_INSTALLATION).map(String::as_str), Some("cluster-1"));
 }
 
-/// Where time has passed since the bucket was made, somebody may have tagged it by now.
+/// Somebody may have tagged the bucket in the time since it was created.
 // covers: 3.2.tags.merged
 #[rstest]
 #[case::slow(View::learn_slow)]
@@ -115,7 +115,8 @@ fn tags_of_others_are_read_and_kept_where_the_create_took_long(#[case] learn: fn
     assert_eq!(verdict(&view), "BackendError", "the store contradicts itself, and makes no second one");
 }
 
-/// A backend whose endpoint another one spells otherwise, and the record of the bucket there.
+/// Adds another spelling of the backend's endpoint. Returns another claim's record of the bucket
+/// under that spelling.
 fn spelled_otherwise(given: &mut Given) -> BucketRecord {
     let there = Endpoint::parse("http://s3.example.").unwrap();
     let seen = match backend(AdoptionPolicy::Owned) {
@@ -250,14 +251,14 @@ fn a_bucket_that_vanished_is_missing_until_it_is_back_with_our_tags() {
     assert!(matches!(step(&back), Step::Rest(_)), "{}", step(&back));
 }
 
-/// The bucket may have been made between the look and the record, by whoever held it then.
+/// The previous holder may have created the bucket between the look and the creation of the record.
 #[test]
 fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
     let look = Step::Look(Look::Bucket(at()));
     let made = || record_secret(&record());
     for answer in [
         Answer::RecordPosted(record(), Posted::Stored(made())),
-        // Another operator made it.
+        // Another operator created the record.
         Answer::Internal(record().name().to_string(), Some(made())),
         Answer::Own(vec![made()]),
     ] {
@@ -266,7 +267,7 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
         view.learn(answer.clone());
         assert_eq!(step(&view), look, "after {answer:?}");
     }
-    // The one that was held already is no other one.
+    // A record that was known before does not count as another one.
     let given = holding(|_| {});
     let mut view = given.read();
     view.learn(absent());
@@ -274,8 +275,8 @@ fn absence_that_was_seen_before_the_record_is_made_proves_nothing() {
     assert_ne!(step(&view), look);
 }
 
-/// The same of a claim that was bound: what its record is made anew for may be gone, and no later
-/// look in the pass would say so.
+/// The bucket of a claim that was bound is looked at again when its record is recreated, because it
+/// may be gone and no later look of the pass would find that out.
 #[test]
 fn the_bucket_of_a_record_that_is_made_anew_is_looked_at_again() {
     let mut given = bound();
@@ -358,8 +359,8 @@ fn the_versioning_of_a_bound_bucket_is_asked_after_an_edit_and_not_at_rest() {
     assert!(matches!(step(&view), Step::Act(Act::WriteStatus(..))), "{}", step(&view));
 }
 
-/// A rotation has aimed at the next key, which was not made; record and key lost their labels, and
-/// somebody deleted the bucket.
+/// A rotation has bumped the generation without creating the key, record and key lost their labels,
+/// and somebody deleted the bucket.
 // covers: 2.record.settled
 #[test]
 fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {
@@ -380,7 +381,7 @@ fn before_a_bucket_is_made_the_keys_before_the_one_aimed_at_are_looked_for() {
     }
 }
 
-/// Somebody deleted the record, and another operator made it anew, while this one stood still.
+/// Somebody deleted the record and another operator recreated it while this one was stalled.
 // covers: 3.2.create.absence
 #[test]
 fn a_bucket_is_not_tagged_by_a_record_that_may_be_another_by_now() {

@@ -1,4 +1,4 @@
-//! In which order a claim that is deleted lets go.
+//! Order of a claim's deletion.
 
 mod revocation;
 
@@ -12,14 +12,14 @@ use crate::api::{AnonymousBinding, Deletion};
 use super::super::{LetGo, PurgeEnd, Purged};
 use super::*;
 
-/// A bound claim that is deleted.
+/// Returns a bound claim that is being deleted.
 fn deleting() -> Given {
     let mut given = bound();
     given.claim.deleting = true;
     given
 }
 
-/// Name of the internal Secret that makes the claim's bucket public.
+/// Returns the name of the claim's anonymous binding.
 fn binding_name() -> String {
     AnonymousBinding::name(&record().uid)
 }
@@ -45,7 +45,7 @@ fn deletion_stops_when_the_live_claim_is_another_version() {
     assert!(matches!(step(&view), Step::Rest(_)));
 }
 
-/// A claim that has just moved, and whose pass was stopped before it noted so.
+/// The claim has just moved, and its pass was interrupted before it noted so.
 #[test]
 fn a_bucket_that_was_left_is_left_alone_also_where_nothing_notes_that_yet() {
     let mut given = deleting();
@@ -86,7 +86,7 @@ fn a_deletion_first_writes_each_record_once(#[case] policy: Deletion, #[case] se
     assert_eq!(written.contains("/data/settled"), settles, "{written}");
 }
 
-/// What a deletion asks for and deletes, in short; the kinds of what it deletes; where it ends.
+/// Runs a deletion to its end. Returns its queries, and the kinds of the Secrets that it deletes.
 fn delete_all(given: &mut Given) -> (Vec<Look>, Vec<String>) {
     let mut view = given.cached();
     let (mut asked, mut deleted) = (Vec::new(), Vec::new());
@@ -133,7 +133,7 @@ fn a_record_that_does_not_tell_of_all_has_the_secrets_listed_at_the_beginning_an
     }
 }
 
-/// Another operator raised it, or moved the claim.
+/// Another operator bumped the generation or moved the claim.
 // covers: 3.4.live
 #[test]
 fn what_a_cache_shows_otherwise_than_it_is_by_now_is_read() {
@@ -154,7 +154,7 @@ fn what_a_cache_shows_otherwise_than_it_is_by_now_is_read() {
     let Step::Act(Act::Delete(secret)) = step(&view) else { panic!("{}", step(&view)) };
     view.learn(given.delete(secret));
     ask(&mut view, &Look::Internal(key_name(2)), &given);
-    // Of what was read live, a conflict ends the pass.
+    // A conflict on a Secret that was read live ends the pass.
     view.learn(Answer::Failed(
         Step::Act(Act::Delete(given.internal[&record().name().to_string()].reference())),
         Failure::Conflict,
@@ -162,8 +162,8 @@ fn what_a_cache_shows_otherwise_than_it_is_by_now_is_read() {
     assert!(matches!(step(&view), Step::Rest(_)), "{}", step(&view));
 }
 
-/// Without labels no list shows it, and the server may answer the read by its name from before it
-/// was made.
+/// Without labels no list shows the record, and the read by name may be stale, from before the
+/// record was created.
 #[test]
 fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
     let mut given = deleting();
@@ -189,8 +189,8 @@ fn a_record_that_one_read_did_not_find_is_asked_for_once_more() {
     panic!("no end");
 }
 
-/// Between CreateBucket and the tags no status has spoken of the bucket yet: then spec and template
-/// lead to its record, unless the backend is gone, and another's record there is none of ours.
+/// Between CreateBucket and tagging no status names the bucket yet. Then spec and template lead to
+/// its record, unless the backend is gone. Another claim's record there is left alone.
 // covers: 3.4.live
 #[test]
 fn a_record_without_labels_is_found_before_any_status_has_spoken_of_its_bucket() {
@@ -282,8 +282,8 @@ fn a_claim_that_goes_tells_of_a_write_that_failed() {
     assert!(matches!(step(&view), Step::Rest(rest) if matches!(rest.then, Then::Retry(_))));
 }
 
-/// When a claim is looked at again that waits for its bucket to be emptied, in seconds, where it
-/// has waited for so many.
+/// Returns the seconds until the next pass over a claim that waits for its bucket to be emptied,
+/// after it has waited for this number of seconds.
 fn looked_at_again_after(waited: i64) -> u64 {
     let mut given = deleting();
     given.claim.deletion = Deletion::Delete;
@@ -323,7 +323,7 @@ fn a_bucket_that_somebody_is_to_empty_is_looked_at_again_ever_more_seldom() {
     }
 }
 
-/// An edit to `Retain` is not to be missed.
+/// An edit to `Retain` must not be missed.
 #[test]
 fn the_claim_is_read_once_more_right_before_anything_is_destroyed() {
     let mut given = deleting();

@@ -1,10 +1,10 @@
-//! That no key of a claim which goes is left, and that it is told.
+//! Revocation of all keys of a deleted claim, and its reports.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// A claim that is deleted, and has a second credential.
+/// Returns a claim that is being deleted and has a second credential.
 fn with_two_credentials() -> Given {
     let mut given = deleting();
     given.put(key_secret(&facts(2)));
@@ -25,7 +25,7 @@ fn that_credentials_are_revoked_is_told_once_none_is_left() {
                 {
                     given.delete(secret)
                 }
-                // The rest of the deletion is refused: that is told too.
+                // The rest of the deletion is refused, which is reported as well.
                 delete @ Step::Act(Act::Delete(_)) => Answer::Failed(delete, Failure::Refused("no right to".into())),
                 Step::Act(Act::WriteStatus(..)) => break write_status(&mut view),
                 other => panic!("{other}"),
@@ -73,8 +73,7 @@ fn a_deletion_goes_on_with_the_generations_that_no_pass_has_asked_for() {
     assert_eq!(asked, names.map(Look::Internal));
 }
 
-/// Somebody took its labels off, so no list shows it; and the server answered from its past when it
-/// was asked for by name.
+/// The key lost its labels, so no list shows it, and the first read by name was stale.
 // covers: 3.4.live
 #[test]
 fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
@@ -83,7 +82,7 @@ fn a_credential_that_one_read_did_not_find_is_found_before_the_claim_goes() {
     assert_found_by_a_second_read(given, &key_name(1));
 }
 
-/// The same where an operator that died has let go of the record: the status tells the generation.
+/// A crashed operator has deleted the record already, so the generation comes from the status.
 // covers: 3.4.live
 #[test]
 fn a_credential_without_labels_is_found_by_an_operator_that_finds_no_record() {
@@ -103,8 +102,8 @@ fn a_credential_without_labels_is_found_by_an_operator_that_finds_no_record() {
     assert_eq!(deleted, key_name(2));
 }
 
-/// A record may have aimed beyond the credential that was told, and an older one be the one without
-/// labels.
+/// A record may have had a later generation than the credential in the status, and an older
+/// credential may be the one without labels.
 // covers: 3.4.live
 #[test]
 fn the_last_two_that_the_status_told_and_that_a_record_aimed_at_are_looked_for() {
@@ -131,8 +130,8 @@ fn the_last_two_that_the_status_told_and_that_a_record_aimed_at_are_looked_for()
     assert_eq!(asked_after(Some(2)), BTreeSet::from([6, 7].map(key_name)), "the record told of the others");
 }
 
-/// Nothing but this number leads to a key without labels once the record is gone, so the status of
-/// a claim that goes, or whose key is lost, still tells it.
+/// Once the record is gone, only this number leads to a key without labels. So it stays in the
+/// status of a claim that is being deleted, or whose key is lost.
 // covers: 3.4.live, 1.status.rotationGeneration
 #[test]
 fn a_status_goes_on_telling_the_generation_when_the_credential_is_gone() {
@@ -153,7 +152,7 @@ fn a_status_goes_on_telling_the_generation_when_the_credential_is_gone() {
     }
 }
 
-/// The same of what makes its bucket public.
+/// The anonymous binding lost its labels.
 // covers: 3.4.live
 #[test]
 fn a_binding_that_one_read_did_not_find_is_found_before_the_claim_goes() {
@@ -165,7 +164,8 @@ fn a_binding_that_one_read_did_not_find_is_found_before_the_claim_goes() {
     assert_found_by_a_second_read(given, &binding_name());
 }
 
-/// The first read by its name does not show this Secret, which has no labels.
+/// Asserts that a Secret without labels is deleted, although the first read by name does not find
+/// it.
 fn assert_found_by_a_second_read(mut given: Given, hidden: &str) {
     let mut view = given.cached();
     let (mut reads, mut deleted) = (0, Vec::new());

@@ -1,20 +1,20 @@
-//! Which record counts while a claim moves, and what a move waits for.
+//! Current record during a move, and conditions that a move waits for.
 
 mod numbers;
 
 use super::*;
 use crate::api::{AnonymousBinding, PinnedBackend};
 
-/// Backend and endpoint of the two places.
+/// Backend and endpoint of both buckets.
 const OLD: (&str, &str) = ("main", "http://s3.example");
 const NEW: (&str, &str) = ("second", "http://second.example");
 
-/// The bucket at one of them.
+/// Returns the bucket at one of them.
 fn bucket_at((backend, endpoint): (&str, &str)) -> Target {
     Target { backend: backend.into(), endpoint: Endpoint::parse(endpoint).unwrap(), ..at() }
 }
 
-/// A claim that was bound on `main` and asks for `second`.
+/// Returns a claim that was bound on `main` and whose spec names `second`.
 fn sent_on() -> Given {
     let mut given = bound();
     given.claim =
@@ -54,7 +54,7 @@ impl Given {
         self.put_consumer(consumer_secret(&facts_at(place, generation)));
     }
 
-    /// Notes that the old bucket was left.
+    /// Notes that the claim left the old bucket.
     fn leave_old(&mut self) {
         self.put(record_secret(&BucketRecord { adopted: true, ..record_at(OLD, 1) }));
     }
@@ -65,13 +65,13 @@ impl Given {
     }
 }
 
-/// Backend and generation of the record that counts.
+/// Returns backend and generation of the current record.
 fn current(given: &Given) -> (String, u64) {
     let view = given.read();
     view.record().map(|(record, _)| (record.backend.clone(), record.generation)).unwrap()
 }
 
-/// What the next step patches, and what for.
+/// Returns purpose and target of the next step, which is a patch.
 fn patched(view: &View) -> (Change, String) {
     match step(view) {
         Step::Act(Act::Patch(patch)) => (patch.change, patch.target.name),
@@ -79,7 +79,7 @@ fn patched(view: &View) -> (Change, String) {
     }
 }
 
-/// The Secret that the next step deletes.
+/// Returns the Secret that the next step deletes.
 fn deleted(view: &View) -> String {
     match step(view) {
         Step::Act(Act::Delete(secret)) => secret.name,
@@ -121,7 +121,7 @@ fn of_records_without_any_key_the_one_that_the_spec_asks_for_counts() {
     assert_eq!(current(&given), ("second".into(), 2));
 }
 
-/// Somebody took its labels off while the other aimed at the same generation.
+/// Somebody removed the labels of one record while the other was bumped to the same generation.
 #[test]
 fn a_key_to_the_bucket_of_one_record_says_nothing_for_another_of_its_generation() {
     let mut given = sent_on();
@@ -177,12 +177,13 @@ fn a_record_that_was_left_is_marked_while_a_key_opens_its_bucket_and_goes_after_
     assert_eq!(deleted(&view), record_name(OLD));
 }
 
-/// Nothing else would: what stops the way to the new bucket may stop it for good.
+/// A stop on the way to the new bucket may be permanent, and then nothing else would remove public
+/// access.
 #[test]
 fn a_bucket_that_is_open_to_the_public_is_closed_before_its_record_goes() {
     let mut given = sent_on();
     let public = json!({"backendRef": {"name": "second"}, "anonymousAccess": {"mode": "ReadOnly"}});
-    // Nothing tells of a key any more.
+    // The status does not show a key either.
     given.claim = claim_in("team-a", &public, true);
     given.put_record(NEW, 2);
     given.take(&key_name(1));
@@ -200,7 +201,7 @@ fn a_bucket_that_is_open_to_the_public_is_closed_before_its_record_goes() {
     assert_eq!(deleted(&given.read()), record_name(OLD));
 }
 
-/// The claim was told of the new bucket, and has keys to the old one only.
+/// Returns a claim whose status names the new bucket, and that has keys only to the old one.
 fn without_the_record_of_the_old_bucket() -> Given {
     let mut given = sent_on();
     given.put_record(NEW, 2);
@@ -210,7 +211,7 @@ fn without_the_record_of_the_old_bucket() -> Given {
     given
 }
 
-/// The keys that there are open the bucket that was left: they say nothing of the other.
+/// The existing keys open the old bucket and say nothing about the new one.
 #[test]
 fn a_bucket_is_looked_at_and_made_where_the_record_of_the_one_before_is_gone() {
     let given = without_the_record_of_the_old_bucket();
@@ -221,7 +222,7 @@ fn a_bucket_is_looked_at_and_made_where_the_record_of_the_one_before_is_gone() {
     assert_eq!(step(&view), Step::Act(Act::CreateBucket(bucket_at(NEW))));
 }
 
-/// A look that fails is told there: nothing else speaks of that bucket.
+/// A failed look is reported here, because nothing else reports about that bucket.
 #[test]
 fn an_error_at_a_bucket_that_is_not_yet_the_claims_is_no_drift_check() {
     let mut view = without_the_record_of_the_old_bucket().read();
@@ -231,8 +232,8 @@ fn an_error_at_a_bucket_that_is_not_yet_the_claims_is_no_drift_check() {
     assert_eq!(verdict(&view), "BackendError");
 }
 
-/// A pass that has read live all that its caches have shown: the consumer Secret, the claim, and
-/// the record.
+/// Returns a pass that has read live everything its caches have shown: the consumer Secret, the
+/// claim, and the record.
 fn doubting_what_is_published(given: &Given) -> View {
     let mut view = given.cached();
     ask(&mut view, &Look::Consumer(CONSUMER.into()), given);
@@ -244,7 +245,7 @@ fn doubting_what_is_published(given: &Given) -> View {
     view
 }
 
-/// Somebody took the labels off what the claim had moved to, and no list shows it any more.
+/// Somebody removed the labels of the new record and key, so no list shows them.
 #[test]
 fn a_claim_that_has_moved_finds_its_key_and_its_record_by_their_names() {
     let mut given = sent_on();

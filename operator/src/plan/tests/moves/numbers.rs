@@ -1,18 +1,18 @@
-//! Which generation the key of a claim that moves gets, and what is passed because somebody may
-//! have used it.
+//! Generation of the first key after a move, and generations that are skipped because they may have
+//! been used.
 
 use super::super::super::OwnerSeen;
 use super::super::super::credentials::KeyHolder;
 use super::*;
 
-/// The new bucket is there and tagged.
+/// Answers that the new bucket exists and is tagged.
 fn arrived(mut view: View) -> View {
     view.learn(Answer::Bucket(bucket_at(NEW), BucketSeen::Present(Some(tags(OURS)))));
     view.learn(Answer::Owner(bucket_at(NEW), OwnerSeen::Ours));
     view
 }
 
-/// The pass has made this record.
+/// Records that the pass has created this record.
 fn made(mut view: View, record: BucketRecord) -> View {
     let stored = record_secret(&record);
     view.learn(Answer::RecordPosted(record, Posted::Stored(stored)));
@@ -45,8 +45,8 @@ fn a_generation_that_a_rotation_has_passed_meanwhile_is_not_minted() {
     assert_eq!(patched(&view), (Change::RaiseGeneration(Trigger::Move), record_name(NEW)));
 }
 
-/// It was handled for a key to the bucket before, the annotation was taken away since, and the
-/// record of that bucket is another now.
+/// The request was handled for a key to the previous bucket, the annotation was removed since, and
+/// that bucket's record was replaced.
 #[test]
 fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
     let handled = BucketRecord { handled_rotate_request: Some("now".into()), ..record_at(NEW, 2) };
@@ -54,8 +54,8 @@ fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
 }
 
-/// Both keys were deleted by hand, and the labels taken off the record of the new bucket, which
-/// aims at the second.
+/// Both keys were deleted by hand, and the record of the new bucket lost its labels. Its generation
+/// is the second.
 #[test]
 fn a_key_that_is_lost_while_a_claim_moves_is_not_replaced_by_one_of_the_number_that_the_move_aims_at() {
     let mut given = sent_on();
@@ -99,14 +99,14 @@ fn nothing_is_minted_while_a_live_list_shows_a_key_besides_the_current_one() {
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
     given.stamp(1);
     given.put_record(NEW, 3);
-    // The cache has lost the key on its way out.
+    // The cache has lost the expiring key.
     let mut view = arrived(made(alone.claim_read(), record_at(NEW, 3)));
     ask(&mut view, &Look::Own, &given);
     assert_eq!(verdict(&view), "BackendNotReady");
     assert_eq!(told(&view).phase, Some(Phase::Bound));
 }
 
-/// Should the record of the old bucket be lost, that key would pass for one to the new bucket.
+/// If the record of the old bucket is lost, that key would be taken for one to the new bucket.
 #[test]
 fn while_a_move_waits_its_record_aims_at_no_number_of_a_key_to_the_old_bucket() {
     let mut given = sent_on();
@@ -119,7 +119,8 @@ fn while_a_move_waits_its_record_aims_at_no_number_of_a_key_to_the_old_bucket() 
     given.put_record(NEW, 3);
     assert_eq!(verdict(&given.read()), "BackendNotReady");
 
-    // One that the claim comes back to is proved by its own key, and would be the claim's at once.
+    // A bucket that the claim returns to is proved by its own key, so it would be the claim's at
+    // once.
     given.put_record(NEW, 1);
     given.put_key(NEW, 1);
     given.stamp(1);
@@ -139,7 +140,8 @@ fn a_key_of_a_later_generation_than_any_record_aims_at_is_passed_after_live_read
     assert!(patch.json().to_string().contains(&above), "numbers are never used again");
 }
 
-/// A mint without an answer, whose record was let go of when the claim was sent on.
+/// A create request without an answer, whose record was released when `backendRef` was edited
+/// again.
 #[test]
 fn a_key_between_the_number_of_the_record_and_that_of_a_move_is_passed() {
     let mut given = sent_on();
