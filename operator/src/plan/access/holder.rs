@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::api::{AccessCredential, AccessKeyId, AccessReason, AccessRecord, DamagedSecret, SecretContent, wire};
 
+use super::super::cause::Foreign;
 use super::super::credentials::{Handled, KeyHolder, KeyStep, KeyStop, Publisher};
 use super::super::known::Secrets;
 use super::super::secret::Stored;
@@ -205,7 +206,13 @@ impl From<KeyStop> for Stop {
                 (AccessReason::CreationInconsistent, format!("the time in Secret {secret} can't be read"))
             }
             KeyStop::Conflict { secret, why } => {
-                (AccessReason::SecretConflict, format!("Secret {secret} is there, and is not this access's: {why:?}"))
+                let why = match why {
+                    Foreign::NotControlled => "exists and is not this access's",
+                    Foreign::Immutable => "is immutable",
+                    Foreign::OtherType => "has a type other than Opaque",
+                };
+                let way_out = "remove it or give writeConnectionSecretToRef another name";
+                (AccessReason::SecretConflict, format!("Secret {secret} {why}; {way_out}"))
             }
         };
         Self::new(reason, message)

@@ -99,10 +99,11 @@ fn of_backends() -> Vec<(Cause, Reason, String)> {
 }
 
 fn of_buckets() -> Vec<(Cause, Reason, String)> {
-    use BucketCause::{Contradictory, Held, OthersCredentials, RecordDamaged};
+    use BucketCause::{Contradictory, Held, OpenElsewhere, OthersCredentials, RecordDamaged, Shared};
     let said = |cause: BucketCause, reason, text: &str| (cause.into(), reason, text.to_owned());
+    let films = || ClaimRef { namespace: "team-b".into(), name: "films".into() };
     let held = |namespace: &str, whose: &str| {
-        let holder = ClaimRef { namespace: "team-b".into(), name: "films".into() };
+        let holder = films();
         let text = format!(
             "bucket team-a-photos is held by {whose}; give this claim another bucketName (in a new claim) or delete the \
              other"
@@ -121,6 +122,18 @@ fn of_buckets() -> Vec<(Cause, Reason, String)> {
         held("team-a", "a claim in another namespace"),
         held("team-b", "claim films"),
         said(
+            OpenElsewhere { bucket: bucket(), rival: films(), namespace: "team-b".into() },
+            Reason::BucketNameConflict,
+            "a request without a key to bucket team-a-photos goes to the one that claim films has opened at another store \
+             and held first; keys work; set anonymousAccess.mode: None, or give this claim another bucketName (in a new \
+             claim)",
+        ),
+        said(
+            Shared { bucket: bucket(), backend: name() },
+            Reason::BucketNameConflict,
+            "bucket team-a-photos is in sharedBuckets of S3Backend main: no claim can have it",
+        ),
+        said(
             OthersCredentials { bucket: bucket() },
             Reason::BucketNameConflict,
             "another claim has credentials for bucket team-a-photos",
@@ -136,6 +149,12 @@ fn of_buckets() -> Vec<(Cause, Reason, String)> {
         exists(NotTaken::PolicyOwned, "its tags don't name this claim, and the backend's adoptionPolicy is Owned"),
         exists(NotTaken::AnotherClaims, "its tags name another claim"),
         exists(NotTaken::NotThisClaims, "its tags don't name this claim"),
+        exists(NotTaken::AnotherAccounts, "it is of another account of the store"),
+        exists(
+            NotTaken::OwnerUntold,
+            "the store does not tell which account owns it; where no other account makes buckets, set the backend's \
+             adoptionProof: SoleAccount",
+        ),
         missing(Missing::Gone, "there and is gone; it is not replaced by an empty one"),
         missing(Missing::AdoptedGone, "taken over and is gone; it is not made again"),
         missing(Missing::NotThroughNewBackend, "there and is not to be seen through the new backend"),
@@ -152,7 +171,9 @@ fn of_buckets() -> Vec<(Cause, Reason, String)> {
 }
 
 fn of_secrets() -> Vec<(Cause, Reason, String)> {
-    use SecretCause::{BindingDamaged, Conflict, CredentialDamaged, Kept, NotACredential, StampDamaged};
+    use SecretCause::{
+        BindingDamaged, Conflict, CredentialDamaged, Elsewhere, Forbidden, Kept, NotACredential, StampDamaged, TooLarge,
+    };
     let said = |cause: SecretCause, reason, text: &str| (cause.into(), reason, text.to_owned());
     let conflict = |why: Foreign, text: &str| {
         let text = format!("Secret photos-s3 {text}; remove it or give writeConnectionSecretToRef another name");
@@ -181,6 +202,24 @@ fn of_secrets() -> Vec<(Cause, Reason, String)> {
             StampDamaged { secret: "vc-old".into() },
             Reason::CreationInconsistent,
             "annotation expires-at of Secret vc-old is damaged; delete that Secret",
+        ),
+        said(
+            Elsewhere { secret: "vc-old".into(), noted: elsewhere(), held_at: at().endpoint },
+            Reason::CreationInconsistent,
+            "Secret vc-old is for the store at http://elsewhere.example, the bucket is held at http://s3.example and its \
+             tags there don't name this claim; delete that Secret to have another made for http://s3.example",
+        ),
+        said(
+            Forbidden { secret: CONSUMER.into(), key: "example.com/x".into() },
+            Reason::TemplateInvalid,
+            "Secret photos-s3 is not brought up to date: this operator lets spec.secretTemplate write no example.com/x \
+             (--secret-metadata-prefix)",
+        ),
+        said(
+            TooLarge { secret: CONSUMER.into(), too_large: crate::api::TooLarge { size: 300_000 } },
+            Reason::TemplateInvalid,
+            "Secret photos-s3 is not brought up to date: what spec.secretTemplate.data asks for has 300000 bytes; 262144 are \
+             the most",
         ),
         said(
             Kept { secret: "vc-old".into(), finalizers: "example.com/backup".into() },
