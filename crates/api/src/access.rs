@@ -79,12 +79,15 @@ pub struct AccessEntry {
     /// S3Backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_ref: Option<AccessBucketRef>,
-    /// Operations allowed on the objects of the bucket: `ReadOnly`, `WriteOnly` or `ReadWrite`.
+    /// Operations allowed on the objects of the bucket. `ReadOnly` allows reading, listing and
+    /// copying current objects. `WriteOnly` allows storing objects, but not reading, listing or
+    /// deleting them. `ReadWrite` allows everything that a claim's own credentials allow.
     /// Defaults to `ReadWrite`.
     #[serde(default)]
     pub mode: Word<AccessMode>,
-    /// Prefix of the object keys to open, 2 to 512 bytes. It must end with a slash. If unset, all
-    /// objects are opened.
+    /// Prefix of the object keys to open, 2 to 512 bytes. It must end with a slash, and must not
+    /// contain a control character or a segment that is empty, `.` or `..`. If unset, all objects
+    /// are opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 512))]
     #[x_kube(validation = Rule::new("self.size() < 2 || self.matches('^([^/[:cntrl:]]+/)+$')")
@@ -188,7 +191,7 @@ pub struct AccessEntryStatus {
     /// `Open` while the credential opens the bucket, otherwise `Closed`.
     #[serde(default)]
     pub state: String,
-    /// Reason for which the entry is closed.
+    /// Reason why the entry is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -31,7 +31,7 @@ use super::sharing::SharedBucket;
 #[serde(rename_all = "camelCase")]
 pub struct S3BackendSpec {
     /// URL of the store: scheme `http` or `https` and a host, without user info, path or query.
-    // A rule rather than a pattern, for one message without a regular expression.
+    // A rule instead of a pattern, so that there is one message, without a regular expression.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(
         "self.matches('^https?://[^/?#]+([/?].*)?$') && isURL(self) && !self.contains('@') && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && url(self).getQuery().size() == 0"
@@ -76,20 +76,22 @@ pub struct S3BackendSpec {
     /// none may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_namespaces: Option<AllowedNamespaces>,
-    /// Policy for a bucket that already exists and that no live claim holds: `Never`, `Owned` or
-    /// `Any`. Defaults to `Owned`.
+    /// Policy for a bucket that already exists and that no live claim holds. `Never` does not adopt
+    /// it. `Owned` adopts it if its tags name this installation, namespace and claim. `Any` adopts
+    /// it unless its tags name another claim. Defaults to `Owned`.
     #[serde(default)]
     pub adoption_policy: AdoptionPolicy,
-    /// Proof required that a bucket to adopt belongs to the account of the admin credentials:
-    /// `Owner` or `SoleAccount`. Defaults to `Owner`.
+    /// Proof required that a bucket to adopt belongs to the account of the admin credentials. With
+    /// `Owner`, the store must report the same owner for both. With `SoleAccount`, the store need
+    /// not report an owner, because no other account creates buckets there. Defaults to `Owner`.
     #[serde(default)]
     pub adoption_proof: AdoptionProof,
     /// Web pages to which browsers grant access to the buckets of this backend at the gateway. If
     /// unset, no page has access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cors: Option<CorsRule>,
-    /// Buckets that belong to no claim and that accesses from the listed namespaces may open, at
-    /// most 64. A claim cannot use any of these buckets.
+    /// Buckets that belong to no claim and that BucketAccesses from the listed namespaces may open,
+    /// at most 64. A claim cannot use any of these buckets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".to_owned()]))]
@@ -217,11 +219,11 @@ pub struct AllowedNamespaces {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
-    /// Labels and the values that they must have.
+    /// Labels and the values that they must have, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 1000, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     pub match_labels: Option<BTreeMap<String, String>>,
-    /// Requirements, all of which must be satisfied.
+    /// Requirements, all of which must be satisfied, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000))]
     pub match_expressions: Option<Vec<LabelRequirement>>,
@@ -237,7 +239,7 @@ pub struct LabelRequirement {
     /// matches nothing.
     #[schemars(length(max = 1024))]
     pub operator: String,
-    /// Values for the operators `In` and `NotIn`.
+    /// Values for the operators `In` and `NotIn`, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000), inner(length(max = 1024)))]
     pub values: Option<Vec<String>>,

@@ -56,8 +56,9 @@ use super::word::Word;
 pub struct BucketClaimSpec {
     /// S3Backend on which the bucket is created.
     pub backend_ref: BackendRef,
-    /// Name of the bucket, 3 to 63 characters. If unset, the backend's `bucketNameTemplate`
-    /// determines it. Immutable.
+    /// Name of the bucket: 3 to 63 lower case letters, digits, dots and hyphens, beginning and
+    /// ending with a letter or digit. If unset, the backend's `bucketNameTemplate` determines it.
+    /// Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 3, max = 63))]
     // A rule instead of a pattern, so that the message contains no regular expression. Shorter
@@ -67,11 +68,13 @@ pub struct BucketClaimSpec {
     #[x_kube(validation = Rule::new("!self.contains('..') && !self.matches('^[0-9]+([.][0-9]+){3}$')")
         .message("bucketName must not contain two dots in a row or look like an IP address"))]
     pub bucket_name: Option<String>,
-    /// Policy for the bucket when the claim is deleted: `Retain` or `Delete`. Defaults to `Retain`.
+    /// Policy for the bucket when the claim is deleted. `Retain` keeps it with its contents.
+    /// `Delete` deletes it if it is proved to belong to the claim and is empty, or if `forceDelete`
+    /// is true. Defaults to `Retain`.
     #[serde(default)]
     pub deletion_policy: Word<DeletionPolicy>,
-    /// If true, the bucket is emptied before it is deleted. May be edited while the claim is being
-    /// deleted. Defaults to false.
+    /// If true, the bucket is emptied before it is deleted. Requires `deletionPolicy: Delete`. May
+    /// be edited while the claim is being deleted. Defaults to false.
     #[serde(default)]
     pub force_delete: bool,
     /// Secret that receives the connection. Its name defaults to `<claim>-s3`.
@@ -94,9 +97,10 @@ pub struct BucketClaimSpec {
     /// is never applied to an adopted bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versioning: Option<Word<Versioning>>,
-    /// Namespaces whose accesses may open the bucket, and the operations allowed to them, at most 8
-    /// rules. Accesses from the namespace of the claim need no consent. The first rule that matches
-    /// a namespace applies.
+    /// Rules by which BucketAccesses from other namespaces may open the bucket, at most 8. The
+    /// first rule that matches a namespace applies. BucketAccesses from the claim's namespace need
+    /// no consent. The namespaces, selectors and prefixes of all rules may have at most 4096 bytes
+    /// in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Atomic, validation = Rule::new(sharing_rule())
@@ -256,7 +260,7 @@ pub struct BucketClaimStatus {
     /// Contents of the bucket when a gateway last measured them. Unset if the claim has no quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<BucketUsage>,
-    /// Accesses to which the bucket is open. Unset if there are none.
+    /// BucketAccesses to which the bucket is open. Unset if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accesses: Option<ClaimAccesses>,
     /// Conditions of the claim: `Ready`, `BucketCreated`, `CredentialsProvisioned`, and
@@ -358,13 +362,13 @@ pub struct BucketUsage {
     pub measured_at: Time,
 }
 
-/// Accesses to which a claim's bucket is open.
+/// BucketAccesses to which a claim's bucket is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimAccesses {
-    /// Number of accesses.
+    /// Number of BucketAccesses.
     pub count: i64,
-    /// First accesses in order of namespace and name, as `<namespace>/<name>`: at most 20, and at
-    /// most 2 KiB in total.
+    /// First BucketAccesses in order of namespace and name, as `<namespace>/<name>`: at most 20,
+    /// and at most 2 KiB in total.
     pub first: Vec<String>,
 }
 

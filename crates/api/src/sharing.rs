@@ -68,12 +68,13 @@ impl SharingRule {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharingRule {
-    /// Namespaces whose accesses may open the bucket.
+    /// Namespaces whose BucketAccesses may open the bucket.
     pub namespaces: SharedWith,
-    /// Widest mode that their accesses may have: `ReadOnly`, `WriteOnly` or `ReadWrite`.
+    /// Widest mode that their BucketAccesses may have: `ReadOnly`, `WriteOnly` or `ReadWrite`.
     pub max_mode: Word<AccessMode>,
-    /// Prefixes of the object keys that their accesses may open, 1 to 8 of 2 to 256 characters
-    /// each. Each must end with a slash. If unset, all objects may be opened.
+    /// Prefixes of the object keys that their BucketAccesses may open, 1 to 8 of 2 to 256
+    /// characters each, in the format of the prefix in a BucketAccess. If unset, all objects may be
+    /// opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8), inner(length(min = 2, max = 256)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/[:cntrl:]]+/)+$') && !it.matches('(^|/)[.][.]?/'))")
@@ -135,14 +136,15 @@ pub struct SharedBucket {
     /// Name of the bucket, 3 to 63 characters.
     #[schemars(length(min = 3, max = 63))]
     pub name: String,
-    /// Names of the namespaces whose accesses may open the bucket, 1 to 64.
+    /// Names of the namespaces whose BucketAccesses may open the bucket, 1 to 64.
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub namespaces: Vec<String>,
-    /// Widest mode that their accesses may have: `ReadOnly`, `WriteOnly` or `ReadWrite`.
+    /// Widest mode that their BucketAccesses may have: `ReadOnly`, `WriteOnly` or `ReadWrite`.
     pub max_mode: Word<AccessMode>,
-    /// Prefixes of the object keys that their accesses may open, 1 to 8 of 2 to 256 characters
-    /// each. Each must end with a slash. If unset, all objects may be opened.
+    /// Prefixes of the object keys that their BucketAccesses may open, 1 to 8 of 2 to 256
+    /// characters each, in the format of the prefix in a BucketAccess. If unset, all objects may be
+    /// opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8), inner(length(min = 2, max = 256)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/[:cntrl:]]+/)+$') && !it.matches('(^|/)[.][.]?/'))")

@@ -68,8 +68,6 @@
 //! - omission of empty strings, and the canonical form of quantities;
 //! - strategic merge patches that replace a container's `resources.claims`, which are merged by
 //!   name here, or that merge a pod's `status.hostIPs`, which are replaced.
-//! - strategic merge patches that replace a container's `resources.claims`, which are merged by
-//!   name here, or merge a pod's `status.hostIPs`, which are replaced.
 
 #![warn(clippy::too_many_lines)]
 

@@ -21,7 +21,7 @@ pub(crate) fn is_untypable(error: &FieldError) -> bool {
             "integer" | "number" => !matches!(wanted, "integer" | "number" | "integer,string"),
             "string" | "boolean" => wanted != "integer,string",
             "array" | "object" => true,
-            // Null; or no type at all but a text that isn't of its format.
+            // Null, or a string with the wrong format, whose type is correct.
             _ => false,
         }
 }
