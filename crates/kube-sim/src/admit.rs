@@ -13,8 +13,8 @@ use super::store::Store;
 
 /// Runs mutation on a new object.
 ///
-/// Admission sees the object without the fields set by the server. It does see the field owners,
-/// but owns none of the fields that it adds.
+/// Admission sees the object without the fields set by the server, except for the field owners.
+/// Fields that it adds have no owner.
 ///
 /// # Errors
 /// Like [`super::admission::Admission::mutate`].

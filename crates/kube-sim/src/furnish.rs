@@ -56,7 +56,8 @@ fn ensure(state: &mut Store, kind: &SharedKind, namespace: &str, name: &str, ca_
     }
 }
 
-/// Removes Events older than `older_than`, and returns their number.
+/// Removes Events that have not been updated for longer than `older_than`, and returns their
+/// number.
 pub(crate) fn expire_events(state: &mut Store, older_than: SignedDuration) -> usize {
     let Some(events) = state.kind("events.k8s.io", "v1", "events") else { return 0 };
     let Ok(limit) = state.time().checked_sub(older_than) else { return 0 };

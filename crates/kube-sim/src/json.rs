@@ -25,7 +25,7 @@ pub fn whole_numbers(value: &mut Value) {
     }
 }
 
-/// Returns an empty object, for kinds of patch that start from nothing.
+/// Returns an empty object, for patches that start from nothing.
 pub(crate) fn empty() -> Value {
     Value::Object(Map::new())
 }

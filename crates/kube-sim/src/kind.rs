@@ -25,28 +25,28 @@ pub struct SelectableField {
 /// Family of rules that a resource follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Defined by a CustomResourceDefinition.
+    /// Custom resources, defined by a CustomResourceDefinition.
     Custom,
-    /// `v1`.
+    /// Secrets (`v1`).
     Secret,
-    /// `v1`.
+    /// ConfigMaps (`v1`).
     ConfigMap,
-    /// `v1`.
+    /// ServiceAccounts (`v1`).
     ServiceAccount,
-    /// `v1`.
+    /// Pods (`v1`).
     Pod,
-    /// `v1`.
+    /// Services (`v1`).
     Service,
-    /// `apps/v1`.
+    /// Deployments (`apps/v1`).
     Deployment,
-    /// `v1`.
+    /// Namespaces (`v1`).
     Namespace,
-    /// `events.k8s.io/v1`.
+    /// Events (`events.k8s.io/v1`).
     Event,
     /// Events in the core group's `v1`: the same stored objects as [`Family::Event`], under other
     /// rules.
     CoreEvent,
-    /// `coordination.k8s.io/v1`.
+    /// Leases (`coordination.k8s.io/v1`).
     Lease,
     /// CustomResourceDefinitions: readable, and written by `Cluster::install_crd` or by requests of
     /// [`crate::Way::Front`].

@@ -89,15 +89,15 @@ struct Call<'a> {
     way: Way,
 }
 
-/// Route by which a request was received.
+/// Entry point through which a request was received.
 #[derive(Clone, Debug, Default)]
 pub enum Way {
-    /// Directly by the service.
+    /// The service itself.
     #[default]
     Direct,
-    /// Through a front: definitions are writable.
+    /// A front: definitions are writable.
     Front,
-    /// Through a front, for the objects of a kind under the rules of another kind.
+    /// A front, for the objects of a kind under the rules of another kind.
     As(SharedKind),
 }
 

@@ -1,8 +1,8 @@
 //! Watches: streams of events, one per line, from the history of a kind.
 //!
-//! A watch has a version and reads the change after it from the store. If there is none, it sleeps
-//! until the kind changes, its timeout expires, or a bookmark is due. It waits only with tokio's
-//! timers, so it works with paused time.
+//! A watch keeps a version and reads the change after it from the store. If there is none, it
+//! sleeps until the kind changes, its timeout expires, or a bookmark is due. It waits only with
+//! tokio's timers, so it works with paused time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

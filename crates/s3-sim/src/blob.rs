@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::keeper::{BlobReader, Keeper};
 
-/// A reference to a blob in a keeper. Once there are no more references, the blob can be deleted.
+/// A blob in a keeper. The keeper can delete it once this value is dropped.
 pub(super) struct Blob {
     pub(super) id: u64,
     home: Arc<Home>,

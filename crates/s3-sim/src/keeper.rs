@@ -51,8 +51,8 @@ pub trait BlobWriter: Send {
     /// If there is no space for them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Completes the blob and makes it persistent, which may take a while. Returns its id, which is
-    /// unique among all blobs of this keeper at any time.
+    /// Completes the blob and makes it persistent, which may take a while. Returns its id, which
+    /// this keeper never uses for another blob.
     ///
     /// # Errors
     /// If it cannot be written.

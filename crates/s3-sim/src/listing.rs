@@ -6,7 +6,7 @@ pub(super) struct Window<'a> {
     pub(super) prefix: &'a str,
     /// Delimiter. Keys that are equal up to its first occurrence after the prefix become one entry.
     pub(super) delimiter: Option<&'a str>,
-    /// Position of the last page. Common prefixes up to and including it are skipped. Keys up to it
+    /// End of the previous page. Common prefixes up to and including it are skipped. Keys up to it
     /// must be skipped by the caller, because only it knows the order of versions and uploads of
     /// the same key.
     pub(super) marker: &'a str,

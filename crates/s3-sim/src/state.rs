@@ -143,7 +143,7 @@ pub(super) struct Attributes {
 #[derive(Clone)]
 pub(super) struct Upload {
     pub(super) initiated: Timestamp,
-    /// The later object without its data.
+    /// The resulting object, without its data.
     pub(super) template: Object,
     pub(super) parts: BTreeMap<i32, Part>,
 }

@@ -6,7 +6,7 @@ use super::secret::{DATA_LIMIT, SEALED, decoded_length};
 use crate::names;
 use crate::status::FieldError;
 
-/// Validation beyond the schema.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     if let Some(old) = old.filter(|old| old["immutable"] == Value::Bool(true)) {
         if object["immutable"] != Value::Bool(true) {

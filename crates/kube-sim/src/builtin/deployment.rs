@@ -26,7 +26,7 @@ pub(super) fn normalize(deployment: &mut Value) {
     }
 }
 
-/// Validation beyond the schema.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(deployment: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     let spec = &deployment["spec"];
     for field in ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"] {

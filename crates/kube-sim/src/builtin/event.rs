@@ -6,7 +6,7 @@ use crate::meta;
 use crate::names;
 use crate::status::FieldError;
 
-/// Validation beyond the schema.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(event: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     match old {
         None => check_new(event, out),

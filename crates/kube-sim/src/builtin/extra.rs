@@ -1,5 +1,5 @@
 //! Kinds that are stored but have no controller: those of charts and of `kubectl get all`. They are
-//! served only where kubectl and similar clients are.
+//! served only for kubectl and similar clients.
 //!
 //! Their content is not validated here; that of policies and webhooks is validated by admission.
 //! The lists that kubectl merges by item have schemas: pod templates, webhooks, and the conditions

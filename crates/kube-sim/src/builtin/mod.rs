@@ -1,4 +1,4 @@
-//! Built-in kinds and their validation beyond the schema.
+//! Built-in kinds, and their rules that a schema cannot express.
 //!
 //! These are Secrets, ConfigMaps, ServiceAccounts, Pods, Services, Deployments, Namespaces, Events
 //! (`events.k8s.io/v1`), Leases, and CustomResourceDefinitions (read-only). Rules and messages
@@ -198,7 +198,7 @@ pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Runs the validation of the kind beyond the schema.
+/// Checks the rules of the kind that a schema cannot express.
 pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     match kind.family {
         Family::Secret => secret::check(object, old, out),

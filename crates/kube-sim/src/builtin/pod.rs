@@ -114,7 +114,7 @@ fn quality_of_service(spec: &Value) -> &'static str {
     }
 }
 
-/// Validation beyond the schema.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(kind: &Kind, pod: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     check_spec(&pod["spec"], "spec", out);
     if let Some(old) = old {

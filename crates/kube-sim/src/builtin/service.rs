@@ -40,7 +40,7 @@ pub(super) fn normalize(service: &mut Value) {
     }
 }
 
-/// Validation beyond the schema.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(service: &Value, out: &mut Vec<FieldError>) {
     let spec = &service["spec"];
     let is_external = spec["type"] == "ExternalName";

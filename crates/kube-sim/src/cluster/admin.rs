@@ -3,7 +3,6 @@
 //! [`Cluster::get`], [`Cluster::list`], [`Cluster::put`] and [`Cluster::delete`] are for test
 //! harnesses and oracles. They address an object by group, version, plural, namespace and name, use
 //! plain JSON, and give the answers of the API server. The other functions bypass its rules.
-//! the answers that the API server would give. The others go around its rules.
 
 use std::sync::Arc;
 

@@ -195,7 +195,7 @@ impl Cluster {
         self.lock().time()
     }
 
-    /// Answers a complete request that was received by this way.
+    /// Answers a complete request received through this entry point.
     ///
     /// # Errors
     /// The status of a request that fails.

@@ -47,7 +47,7 @@ pub(crate) struct Store {
     compact: Option<Compact>,
     /// Listener for changes.
     pub(crate) log: Option<Arc<dyn ChangeLog>>,
-    /// Validation beyond the rules of this crate.
+    /// Admission for checks beyond the rules of this crate.
     pub(crate) admission: Option<Arc<dyn Admission>>,
     /// Author of the current changes.
     pub(crate) author: Option<Author>,

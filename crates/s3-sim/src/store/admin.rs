@@ -1,6 +1,6 @@
 //! Administrative access: reads and changes everything, for tests, oracles and faults.
 //!
-//! There is no access control. Changes of something missing do nothing, and return that.
+//! There is no access control. Changes of something missing do nothing, and report that.
 
 use std::collections::BTreeMap;
 
