@@ -1,4 +1,4 @@
-//! `BucketAccess` as the API server stores it (spec §8).
+//! `BucketAccess` as stored by the API server (spec §8).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -12,7 +12,7 @@ use super::secret_template::{Binding, SecretTemplate};
 use super::sharing::AccessMode;
 use super::word::Word;
 
-/// Which buckets are to be opened, how far, and where the key to them goes.
+/// Buckets to open, the mode for each, and the Secret that receives the credentials.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "broker.stowage.io",
@@ -35,22 +35,25 @@ use super::word::Word;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct BucketAccessSpec {
-    /// The buckets, each at most once, and no two of one name.
+    /// Buckets to open, 1 to 64. Each bucket may be listed once, and no two may have the same name.
+    /// The names and prefixes of all entries may have at most 4096 bytes in total.
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(merge_strategy = ListMerge::Atomic, validation = Rule::new(entries_rule())
         .message("the names and prefixes of buckets have more than 4096 bytes together"))]
     pub buckets: Packed<Vec<AccessEntry>>,
-    /// The Secret that receives the connection, in the namespace of the access.
+    /// Secret that receives the connection, in the namespace of the BucketAccess.
     pub write_connection_secret_to_ref: AccessSecretRef,
-    /// What that Secret has besides the connection, or in its place.
+    /// Additional or replacement contents of that Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_template: Option<Packed<SecretTemplate>>,
-    /// When the credentials are replaced, and how long the old ones go on working.
+    /// Schedule on which the credentials are replaced, and the time for which the old ones remain
+    /// valid.
     #[serde(default)]
     pub rotation_policy: RotationPolicy,
 }
 
-/// Sums the bytes of the texts that a tenant chooses: they are kept in memory, for every access.
+/// CEL rule that bounds the sum of the strings chosen by a tenant, because every access is kept in
+/// memory.
 fn entries_rule() -> String {
     let claim = "(has(e.claimRef) ? e.claimRef.name.size() + (has(e.claimRef.namespace) ? e.claimRef.namespace.size() : 0) : 0)";
     let bucket = "(has(e.bucketRef) ? e.bucketRef.backend.size() + e.bucketRef.name.size() : 0)";
@@ -59,27 +62,32 @@ fn entries_rule() -> String {
 }
 
 impl BucketAccessSpec {
-    /// Most bytes of the names and prefixes of all entries.
+    /// Maximum number of bytes in the names and prefixes of all entries.
     pub const MOST_TEXT: usize = 4096;
 }
 
-/// One bucket that is to be opened.
+/// A bucket to open. Exactly one of `claimRef` and `bucketRef` must be set.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[x_kube(validation = Rule::new("has(self.claimRef) != has(self.bucketRef)")
     .message("an entry has either claimRef or bucketRef"))]
 #[serde(rename_all = "camelCase")]
 pub struct AccessEntry {
-    /// The claim whose bucket it is.
+    /// BucketClaim that owns the bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_ref: Option<AccessClaimRef>,
-    /// A bucket that no claim has, and that an administrator shares.
+    /// Bucket that belongs to no claim and is shared by an administrator in `sharedBuckets` of an
+    /// S3Backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_ref: Option<AccessBucketRef>,
-    /// What may be done with the objects of the bucket.
+    /// Operations allowed on the objects of the bucket. `ReadOnly` allows reading, listing and
+    /// copying current objects. `WriteOnly` allows storing objects, but not reading, listing or
+    /// deleting them. `ReadWrite` allows everything that a claim's own credentials allow.
+    /// Defaults to `ReadWrite`.
     #[serde(default)]
     pub mode: Word<AccessMode>,
-    /// What the keys of objects begin with that it is for: it ends with a slash. Absent = all of
-    /// them.
+    /// Prefix of the object keys to open, 2 to 512 bytes. It must end with a slash, and must not
+    /// contain a control character or a segment that is empty, `.` or `..`. If unset, all objects
+    /// are opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 512))]
     #[x_kube(validation = Rule::new("self.size() < 2 || self.matches('^([^/[:cntrl:]]+/)+$')")
@@ -89,7 +97,7 @@ pub struct AccessEntry {
     pub prefix: Option<String>,
 }
 
-/// Names a BucketClaim.
+/// Reference to a BucketClaim.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccessClaimRef {
     /// Name of the BucketClaim.
@@ -97,7 +105,7 @@ pub struct AccessClaimRef {
     #[x_kube(validation = Rule::new("self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
         .message("name must be of a-z 0-9 - . and begin and end with a letter or digit"))]
     pub name: String,
-    /// Its namespace; that of the access when absent.
+    /// Namespace of the BucketClaim. Defaults to the namespace of the BucketAccess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
@@ -105,7 +113,7 @@ pub struct AccessClaimRef {
     pub namespace: Option<String>,
 }
 
-/// Names a bucket of a backend.
+/// Reference to a bucket of an S3Backend.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccessBucketRef {
     /// Name of the S3Backend.
@@ -113,15 +121,15 @@ pub struct AccessBucketRef {
     #[x_kube(validation = Rule::new("self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
         .message("backend must be of a-z 0-9 - . and begin and end with a letter or digit"))]
     pub backend: String,
-    /// Name of the bucket.
+    /// Name of the bucket, 3 to 63 characters.
     #[schemars(length(min = 3, max = 63))]
     pub name: String,
 }
 
-/// Names the Secret that receives the connection.
+/// Reference to the Secret that receives the connection.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccessSecretRef {
-    /// Name of the Secret, in the namespace of the access.
+    /// Name of the Secret, in the namespace of the BucketAccess.
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new(
         "self.size() == 0 || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')"
@@ -129,59 +137,61 @@ pub struct AccessSecretRef {
     pub name: String,
 }
 
-/// How far the operator has come with an access: for people and tools.
+/// Most recently observed state of a BucketAccess, for people and tools.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketAccessStatus {
-    /// The generation that this status speaks of; -1 = nobody has looked at the access yet.
+    /// Generation of the spec that this status describes. -1 until the operator has processed the
+    /// BucketAccess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The Secret that holds the connection.
+    /// Name of the Secret that holds the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_secret_name: Option<String>,
-    /// The same Secret, where Service Binding looks for it.
+    /// Reference to the same Secret, as required by the Service Binding specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Binding>,
     /// Access key id of the current credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,
-    /// Generation of the current credential; grows with every rotation, numbers may be skipped.
+    /// Generation of the current credential. It increases with every rotation; numbers may be
+    /// skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation_generation: Option<i64>,
-    /// When the current credential was made.
+    /// Time at which the current credential was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Time>")]
     pub rotated_at: Option<Time>,
-    /// When the next rotation is due; absent unless rotation is TimeBased.
+    /// Time at which the next rotation is due. Unset unless `rotationPolicy.mode` is `TimeBased`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Time>")]
     pub next_rotation_at: Option<Time>,
-    /// The entries, in their order.
+    /// State of each entry of `spec.buckets`, in the same order.
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     pub buckets: Packed<Vec<AccessEntryStatus>>,
-    /// `Ready`, and `Reconciling` or `Stalled` while true.
+    /// Conditions of the BucketAccess: `Ready`, and `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Condition>")]
     pub conditions: Vec<Condition>,
 }
 
-/// What has come of an entry.
+/// State of an entry of `spec.buckets`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessEntryStatus {
-    /// Name of the bucket, where its owner consents.
+    /// Name of the bucket. Set only if its owner consents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket: Option<String>,
-    /// Name of the S3Backend that it is on.
+    /// Name of the S3Backend that has the bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// What the key may do there.
+    /// Operations that the credential allows on the bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// `Open` while the key opens the bucket, else `Closed`.
+    /// `Open` while the credential opens the bucket, otherwise `Closed`.
     #[serde(default)]
     pub state: String,
-    /// Why it is closed.
+    /// Reason why the entry is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

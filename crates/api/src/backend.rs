@@ -1,4 +1,4 @@
-//! `S3Backend` as the API server stores it (spec §1).
+//! `S3Backend` as stored by the API server (spec §1).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::schema;
 use super::sharing::SharedBucket;
 
-/// Where the store is, how it is called, and which claims may have which buckets on it.
+/// Location of an S3-compatible store, its credentials, and the claims that may use it.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "broker.stowage.io",
@@ -30,58 +30,68 @@ use super::sharing::SharedBucket;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct S3BackendSpec {
-    /// URL of the store: http or https and a host, no user info, path or query.
-    // A rule rather than a pattern, for one message without a regular expression.
+    /// URL of the store: scheme `http` or `https` and a host, without user info, path or query.
+    // A rule instead of a pattern, so that there is one message, without a regular expression.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(
         "self.matches('^https?://[^/?#]+([/?].*)?$') && isURL(self) && !self.contains('@') && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && url(self).getQuery().size() == 0"
     ).message("endpoint must be a URL of scheme http or https with a host, no user info, path or query"))]
     pub endpoint: String,
-    /// Earlier URLs of the same store, each as `endpoint` is: keys that were made for one of them
-    /// go on opening their buckets. One is to be named before `endpoint` is edited.
+    /// Earlier URLs of the same store, at most 16, in the format of `endpoint`. Credentials that
+    /// were created for one of them continue to open their buckets. Add the current URL here before
+    /// editing `endpoint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16), inner(length(max = 2048)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new(
         "self.all(it, it.matches('^https?://[^/?#]+([/?].*)?$') && isURL(it) && !it.contains('@') && url(it).getHostname() != '' && url(it).getEscapedPath() in ['', '/'] && url(it).getQuery().size() == 0)"
     ).message("each of formerEndpoints must be a URL of scheme http or https with a host, no user info, path or query"))]
     pub former_endpoints: Option<Vec<String>>,
-    /// Region that requests are signed for and buckets are made in.
+    /// Region for which requests are signed and in which buckets are created, 1 to 63 characters.
+    /// Defaults to `us-east-1`.
     #[serde(default = "S3BackendSpec::default_region")]
     #[schemars(length(min = 1, max = 63))]
     pub region: String,
-    /// How a bucket's name is put into a request's URL.
+    /// Position of the bucket name in request URLs: `path` or `virtual`. Defaults to `path`.
     #[serde(default)]
     pub addressing_style: AddressingStyle,
-    /// The Secret with the admin credentials.
+    /// Secret that contains the admin credentials of the store.
     pub admin_credentials_secret_ref: AdminCredentialsSecretRef,
-    /// The Secret with the credentials that the gateway passes tenants' requests on with, under the
-    /// same rules as the admin credentials. Absent = those.
+    /// Secret that contains the credentials with which the gateway forwards the requests of
+    /// tenants. The rules for `adminCredentialsSecretRef` apply to it too. If unset, the gateway
+    /// uses the admin credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway_credentials_secret_ref: Option<AdminCredentialsSecretRef>,
-    /// How the store's certificate is checked.
+    /// Verification of the store's TLS certificate.
     #[serde(default)]
     pub tls: BackendTls,
-    /// Name of a bucket whose claim gives none: `a-z 0-9 . -` and `{{ .Namespace }}`,
-    /// `{{ .Name }}`, `{{ .Hash }}`.
+    /// Template for the name of a bucket whose claim does not specify one. It consists of the
+    /// characters `a-z 0-9 . -` and the fields `{{ .Namespace }}`, `{{ .Name }}` and `{{ .Hash }}`.
+    /// Defaults to `{{ .Namespace }}-{{ .Name }}`.
     #[serde(default = "S3BackendSpec::default_template")]
     #[schemars(length(min = 1, max = 256))]
     #[x_kube(validation = Rule::new("self.matches('^([a-z0-9.-]|[{][{] *[.](Namespace|Name|Hash) *[}][}])+$')")
         .message("only a-z 0-9 . - and {{ .Namespace }}, {{ .Name }}, {{ .Hash }} may stand in a template"))]
     pub bucket_name_template: String,
-    /// Namespaces whose claims may use this backend; absent = all, present and empty = none.
+    /// Namespaces whose claims may use this backend. If unset, all namespaces may use it; if empty,
+    /// none may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_namespaces: Option<AllowedNamespaces>,
-    /// What may happen when a bucket of the wanted name exists and no live claim holds it.
+    /// Policy for a bucket that already exists and that no live claim holds. `Never` does not adopt
+    /// it. `Owned` adopts it if its tags name this installation, namespace and claim. `Any` adopts
+    /// it unless its tags name another claim. Defaults to `Owned`.
     #[serde(default)]
     pub adoption_policy: AdoptionPolicy,
-    /// What shows that a bucket to be adopted is of the account of the admin credentials.
+    /// Proof required that a bucket to adopt belongs to the account of the admin credentials. With
+    /// `Owner`, the store must report the same owner for both. With `SoleAccount`, the store need
+    /// not report an owner, because no other account creates buckets there. Defaults to `Owner`.
     #[serde(default)]
     pub adoption_proof: AdoptionProof,
-    /// Which web pages browsers let use the buckets of this backend at the gateway. Absent = none.
+    /// Web pages to which browsers grant access to the buckets of this backend at the gateway. If
+    /// unset, no page has access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cors: Option<CorsRule>,
-    /// Buckets that no claim has, and that accesses of these namespaces may open. A claim can have
-    /// none of them.
+    /// Buckets that belong to no claim and that BucketAccesses from the listed namespaces may open,
+    /// at most 64. A claim cannot use any of these buckets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".to_owned()]))]
@@ -89,7 +99,7 @@ pub struct S3BackendSpec {
 }
 
 impl S3BackendSpec {
-    /// Most endpoints that a store may have had before.
+    /// Maximum number of former endpoints of a store.
     pub const MOST_FORMER_ENDPOINTS: usize = 16;
 
     fn default_region() -> String {
@@ -101,22 +111,22 @@ impl S3BackendSpec {
     }
 }
 
-/// How a bucket's name is put into a request's URL.
+/// Position of the bucket name in request URLs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressingStyle {
-    /// `https://host/bucket/key`
+    /// Bucket name in the path: `https://host/bucket/key`.
     #[default]
     Path,
-    /// `https://bucket.host/key`
+    /// Bucket name in the host: `https://bucket.host/key`.
     Virtual,
 }
 
 impl AddressingStyle {
-    /// Both.
+    /// Every addressing style.
     pub const ALL: [Self; 2] = [Self::Path, Self::Virtual];
 
-    /// The word that stands in manifests and in the consumer Secret.
+    /// Returns the value used in manifests and in the consumer Secret.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -125,21 +135,22 @@ impl AddressingStyle {
     }
 }
 
-/// Names the Secret with the admin credentials, and the fields in it.
+/// Reference to a Secret that contains credentials of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AdminCredentialsSecretRef {
     /// Name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Its namespace: the operator's, or one that the operator was told to trust.
+    /// Namespace of the Secret. It must be the operator's namespace or one that the operator is
+    /// configured to trust.
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
-    /// Field that holds the access key id.
+    /// Key in the Secret's data that contains the access key id. Defaults to `AWS_ACCESS_KEY_ID`.
     #[serde(default = "AdminCredentialsSecretRef::default_access_key_field")]
     #[schemars(length(min = 1, max = 253))]
     pub access_key_field: String,
-    /// Field that holds the secret key.
+    /// Key in the Secret's data that contains the secret key. Defaults to `AWS_SECRET_ACCESS_KEY`.
     #[serde(default = "AdminCredentialsSecretRef::default_secret_key_field")]
     #[schemars(length(min = 1, max = 253))]
     pub secret_key_field: String,
@@ -155,28 +166,29 @@ impl AdminCredentialsSecretRef {
     }
 }
 
-/// How the store's certificate is checked.
+/// Verification of the store's TLS certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackendTls {
-    /// Accept any certificate. For tests only.
+    /// If true, any certificate is accepted. Use it for tests only. Defaults to false.
     #[serde(default)]
     pub insecure_skip_verify: bool,
-    /// Certificate authorities to trust in place of the system's.
+    /// Secret that contains the certificate authorities to trust instead of those of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_bundle_secret_ref: Option<CaBundleSecretRef>,
 }
 
-/// Names a Secret with certificate authorities in PEM.
+/// Reference to a Secret that contains certificate authorities in PEM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaBundleSecretRef {
     /// Name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Its namespace: the operator's, or one that the operator was told to trust.
+    /// Namespace of the Secret. It must be the operator's namespace or one that the operator is
+    /// configured to trust.
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
-    /// Field that holds the certificates.
+    /// Key in the Secret's data that contains the certificates. Defaults to `ca.crt`.
     #[serde(default = "CaBundleSecretRef::default_key")]
     #[schemars(length(min = 1, max = 253))]
     pub key: String,
@@ -188,99 +200,104 @@ impl CaBundleSecretRef {
     }
 }
 
-/// Namespaces whose claims may use a backend: those that `names` lists *or* `selector` matches.
+/// Namespaces whose claims may use a backend: those listed in `names` and those matched by
+/// `selector`.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllowedNamespaces {
-    /// Namespaces by name.
+    /// Names of namespaces, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub names: Option<Vec<String>>,
-    /// Namespaces by label. A present but empty selector matches every namespace.
+    /// Selector over the labels of namespaces. An empty selector matches all namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = StructMerge::Atomic)]
     pub selector: Option<LabelSelector>,
 }
 
-/// A label selector as Kubernetes has it, with bounds.
+/// A label selector like the one of Kubernetes, with bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
-    /// Labels that must have just these values.
+    /// Labels and the values that they must have, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 1000, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     pub match_labels: Option<BTreeMap<String, String>>,
-    /// Requirements that must all hold.
+    /// Requirements, all of which must be satisfied, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000))]
     pub match_expressions: Option<Vec<LabelRequirement>>,
 }
 
-/// One requirement of a label selector.
+/// A requirement of a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LabelRequirement {
-    /// The label's key.
+    /// Key of the label.
     #[schemars(length(max = 1024))]
     pub key: String,
-    /// `In`, `NotIn`, `Exists` or `DoesNotExist`. A selector with any other word matches nothing.
+    /// Operator: `In`, `NotIn`, `Exists` or `DoesNotExist`. A selector with any other operator
+    /// matches nothing.
     #[schemars(length(max = 1024))]
     pub operator: String,
-    /// Values for `In` and `NotIn`.
+    /// Values for the operators `In` and `NotIn`, at most 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000), inner(length(max = 1024)))]
     pub values: Option<Vec<String>>,
 }
 
-/// What may happen when a bucket of the wanted name exists and no live claim holds it (spec §3.2).
+/// Policy for a bucket that already exists and that no live claim holds (spec §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AdoptionPolicy {
-    /// Such a bucket is never taken.
+    /// Such a bucket is never adopted.
     Never,
-    /// Taken only when its tags name this installation, namespace and claim.
+    /// Adopted only if its tags name this installation, namespace and claim.
     #[default]
     Owned,
-    /// Taken unless its tags name another claim.
+    /// Adopted unless its tags name another claim.
     Any,
 }
 
-/// What shows that a bucket is of our own account, where the accounts of a store share its names
-/// (spec §3.2).
+/// Proof that a bucket belongs to the account of the admin credentials, in a store whose accounts
+/// share one namespace of bucket names (spec §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AdoptionProof {
-    /// The store names the same owner for the bucket and for the account.
+    /// The store must report the same owner for the bucket and for the account.
     #[default]
     Owner,
-    /// The store may name no owner: nobody but this account makes buckets there.
+    /// The store need not report an owner, because no other account creates buckets there.
     SoleAccount,
 }
 
-/// Which web pages browsers let use the buckets of a backend at the gateway.
+/// Web pages to which browsers grant access to the buckets of a backend at the gateway.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CorsRule {
-    /// Origins of pages, as `https://app.example`. One `*` in each may stand for anything.
+    /// Origins of the pages, 1 to 64, such as `https://app.example`. Each may contain one `*`,
+    /// which matches any string.
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 256)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^[!-)+-~]*[*]?[!-)+-~]*$'))")
         .message("each of allowedOrigins is an origin, in which one * may stand for anything"))]
     pub allowed_origins: Vec<String>,
-    /// Methods that such a page may use.
+    /// Methods that the pages may use.
     #[schemars(length(min = 1, max = 5))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub allowed_methods: Vec<CorsMethod>,
-    /// Headers that it may send beyond those that browsers let any page send, in any case. One `*`
-    /// in each may stand for anything.
+    /// Request headers that the pages may send besides those that browsers always allow, at most
+    /// 64. Names are not case-sensitive. Each may contain one `*`, which matches any string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 128)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^[0-9A-Za-z_.-]*[*]?[0-9A-Za-z_.-]*$'))")
         .message("each of allowedHeaders is the name of a header, in which one * may stand for anything"))]
     pub allowed_headers: Option<Vec<String>>,
-    /// Headers of answers that it may read beyond those that browsers let any page read.
+    /// Response headers that the pages may read besides those that browsers always allow, at most
+    /// 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 128)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^[0-9A-Za-z_.-]+$'))")
         .message("each of exposeHeaders is the name of a header"))]
     pub expose_headers: Option<Vec<String>>,
-    /// For how many seconds a browser may go by what it was told. Absent = as browsers have it.
+    /// Time for which a browser may cache the answer to a preflight request, 0 to 86400 seconds. If
+    /// unset, the browser's default applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]
     pub max_age_seconds: Option<i64>,
@@ -290,20 +307,20 @@ pub struct CorsRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum CorsMethod {
-    /// Reads and lists.
+    /// Reads and lists objects.
     Get,
-    /// Reads without the bytes.
+    /// Reads the metadata of objects.
     Head,
-    /// Writes.
+    /// Stores objects.
     Put,
-    /// Forms, multipart uploads, and removal of many objects.
+    /// Uploads by forms, multipart uploads and DeleteObjects.
     Post,
-    /// Removes.
+    /// Deletes objects.
     Delete,
 }
 
 impl CorsMethod {
-    /// The word that stands in manifests and in requests.
+    /// Returns the value used in manifests and in requests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -315,17 +332,18 @@ impl CorsMethod {
     }
 }
 
-/// What the operator found out about a backend.
+/// Most recently observed state of an S3Backend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct S3BackendStatus {
-    /// The generation that this status speaks of; -1 = nobody has looked at the backend yet.
+    /// Generation of the spec that this status describes. -1 until the operator has processed the
+    /// S3Backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Claims in phase `Bound` on this backend.
+    /// Number of claims in phase `Bound` on this backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_count: Option<i64>,
-    /// `Ready`, and `Reconciling` or `Stalled` while true.
+    /// Conditions of the S3Backend: `Ready`, and `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Condition>")]
     pub conditions: Vec<Condition>,

@@ -1,4 +1,4 @@
-//! `BucketClaim` as the API server stores it (spec §1).
+//! `BucketClaim` as stored by the API server (spec §1).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -14,7 +14,7 @@ use super::secret_template::{Binding, SecretTemplate};
 use super::sharing::{SharingRule, sharing_rule};
 use super::word::Word;
 
-/// What a claim asks for: a bucket on a backend, credentials to it, and what becomes of them.
+/// Bucket to provision on a backend, the credentials to it, and their lifecycle.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "broker.stowage.io",
@@ -54,44 +54,53 @@ use super::word::Word;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct BucketClaimSpec {
-    /// The S3Backend that the bucket is made on.
+    /// S3Backend on which the bucket is created.
     pub backend_ref: BackendRef,
-    /// Name of the bucket; when absent, the backend's template gives it. Immutable.
+    /// Name of the bucket: 3 to 63 lower case letters, digits, dots and hyphens, beginning and
+    /// ending with a letter or digit. If unset, the backend's `bucketNameTemplate` determines it.
+    /// Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 3, max = 63))]
-    // A rule rather than a pattern, for a message without a regular expression. minLength speaks
-    // for shorter ones.
+    // A rule instead of a pattern, so that the message contains no regular expression. Shorter
+    // names are reported by minLength.
     #[x_kube(validation = Rule::new("self.size() < 3 || self.matches('^[a-z0-9][a-z0-9.-]*[a-z0-9]$')")
         .message("bucketName must be of a-z 0-9 . - and begin and end with a letter or digit"))]
     #[x_kube(validation = Rule::new("!self.contains('..') && !self.matches('^[0-9]+([.][0-9]+){3}$')")
         .message("bucketName must not contain two dots in a row or look like an IP address"))]
     pub bucket_name: Option<String>,
-    /// What becomes of the bucket when the claim is deleted.
+    /// Policy for the bucket when the claim is deleted. `Retain` keeps it with its contents.
+    /// `Delete` deletes it if it is proved to belong to the claim and is empty, or if `forceDelete`
+    /// is true. Defaults to `Retain`.
     #[serde(default)]
     pub deletion_policy: Word<DeletionPolicy>,
-    /// Empty the bucket before it is deleted. May be edited while the claim is being deleted.
+    /// If true, the bucket is emptied before it is deleted. Requires `deletionPolicy: Delete`. May
+    /// be edited while the claim is being deleted. Defaults to false.
     #[serde(default)]
     pub force_delete: bool,
-    /// The Secret that receives the connection; `<claim>-s3` when absent.
+    /// Secret that receives the connection. Its name defaults to `<claim>-s3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_connection_secret_to_ref: Option<ConnectionSecretRef>,
-    /// What that Secret has besides the connection, or in its place.
+    /// Additional or replacement contents of that Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_template: Option<Packed<SecretTemplate>>,
-    /// When the credentials are replaced, and how long the old ones go on working.
+    /// Schedule on which the credentials are replaced, and the time for which the old ones remain
+    /// valid.
     #[serde(default)]
     pub rotation_policy: RotationPolicy,
-    /// Access without credentials, through the gateway.
+    /// Access to the bucket without credentials, through the gateway.
     #[serde(default)]
     pub anonymous_access: AnonymousAccess,
-    /// Limits on the bytes stored, enforced by the gateway.
+    /// Limits on the number of bytes stored, enforced by the gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<Quota>,
-    /// Versioning of the bucket; left alone when unset, never applied to an adopted bucket.
+    /// Versioning of the bucket: `Enabled` or `Suspended`. If unset, versioning is not changed. It
+    /// is never applied to an adopted bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub versioning: Option<Word<Versioning>>,
-    /// Which namespaces' accesses the bucket is open to besides those of the claim's own, which
-    /// need no consent, and how far.
+    /// Rules by which BucketAccesses from other namespaces may open the bucket, at most 8. The
+    /// first rule that matches a namespace applies. BucketAccesses from the claim's namespace need
+    /// no consent. The namespaces, selectors and prefixes of all rules may have at most 4096 bytes
+    /// in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Atomic, validation = Rule::new(sharing_rule())
@@ -99,7 +108,7 @@ pub struct BucketClaimSpec {
     pub sharing: Option<Packed<Vec<SharingRule>>>,
 }
 
-/// Names an S3Backend.
+/// Reference to an S3Backend.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendRef {
     /// Name of the S3Backend.
@@ -107,20 +116,21 @@ pub struct BackendRef {
     pub name: String,
 }
 
-/// What becomes of the bucket when the claim is deleted.
+/// Policy for the bucket when the claim is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
-    /// The bucket stays, with all it holds.
+    /// The bucket and its contents are kept.
     #[default]
     Retain,
-    /// The bucket is deleted, if it is proved ours; see `forceDelete` for one that isn't empty.
+    /// The bucket is deleted if it is proved to belong to the claim. `forceDelete` applies if it is
+    /// not empty.
     Delete,
 }
 
-/// Names the Secret that receives the connection.
+/// Reference to the Secret that receives the connection.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionSecretRef {
-    /// Name of the Secret, in the claim's namespace.
+    /// Name of the Secret, in the namespace of the claim. Defaults to `<claim>-s3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new(
@@ -129,26 +139,27 @@ pub struct ConnectionSecretRef {
     pub name: Option<String>,
 }
 
-/// Access without credentials, through the gateway.
+/// Access to the bucket without credentials, through the gateway.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnonymousAccess {
-    /// What may be done without credentials.
+    /// Operations allowed without credentials: `None` or `ReadOnly`. Defaults to `None`.
     #[serde(default)]
     pub mode: Word<AnonymousMode>,
-    /// Requests per second that one source address may make; 0 = the gateway's default.
+    /// Maximum number of requests per second from one source address. 0 means the default of the
+    /// gateway. Defaults to 0.
     #[serde(default, rename = "perSourceIPRPS")]
     #[schemars(range(min = 0))]
     pub per_source_ip_rps: i64,
 }
 
-/// What may be done without credentials.
+/// Operations allowed without credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AnonymousMode {
-    /// Nothing.
+    /// No operation is allowed.
     #[default]
     None,
-    /// Objects may be read and listed.
+    /// Objects can be read and listed.
     ReadOnly,
 }
 
@@ -160,8 +171,8 @@ fn quantity_rule(field: &str) -> String {
     )
 }
 
-/// Limits on the bytes stored: digits, optional fraction, optional suffix (`Ki…Ei` or `k…E`), 0 to
-/// 7Ei.
+/// Limits on the number of bytes stored. Each is a number from 0 to 7Ei: digits, an optional
+/// fraction and an optional suffix (`Ki` to `Ei` or `k` to `E`).
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[x_kube(
     validation = Rule::new(quantity_rule("soft"))
@@ -173,120 +184,122 @@ fn quantity_rule(field: &str) -> String {
     ).message("soft must not be above hard").field_path(".soft"),
 )]
 pub struct Quota {
-    /// Bytes above which the gateway warns.
+    /// Number of bytes above which the gateway warns. Must not be greater than `hard`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soft: Option<Quantity>,
-    /// Bytes above which the gateway refuses to store more.
+    /// Number of bytes above which the gateway refuses to store more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hard: Option<Quantity>,
 }
 
-/// Versioning of a bucket, in S3's words.
+/// Versioning state of a bucket, as defined by S3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Versioning {
     /// Overwritten and deleted objects are kept as versions.
     Enabled,
-    /// No new versions are made.
+    /// No new versions are created.
     Suspended,
 }
 
-/// How far the operator has come with a claim: for people and tools. What it must remember to be
-/// safe stands in its own Secrets, never here.
+/// Most recently observed state of a BucketClaim, for people and tools. The state on which the
+/// operator's safety depends is stored in its internal Secrets, never here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketClaimStatus {
-    /// The generation that this status speaks of; -1 = nobody has looked at the claim yet.
+    /// Generation of the spec that this status describes. -1 until the operator has processed the
+    /// BucketClaim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Where in its life the claim is; a summary of the conditions.
+    /// Phase of the claim's lifecycle, a summary of the conditions.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Name of the bucket, once it is held for this claim.
+    /// Name of the bucket, once it is reserved for this claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucket_name: Option<String>,
-    /// The backend that the bucket is on, as it was when the bucket was held.
+    /// Backend of the bucket, as it was when the bucket was reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<PinnedBackend>,
-    /// Whether the bucket was made for this claim or taken over.
+    /// Origin of the bucket: `Created` for this claim, or `Adopted`.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     pub bucket_origin: Option<BucketOrigin>,
-    /// URL of the gateway that the credentials work at.
+    /// URL of the gateway at which the credentials are valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_endpoint: Option<String>,
-    /// The Secret that holds the connection.
+    /// Name of the Secret that holds the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_secret_name: Option<String>,
-    /// The same Secret, where Service Binding looks for it.
+    /// Reference to the same Secret, as required by the Service Binding specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Binding>,
     /// Access key id of the current credential.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_key_id: Option<String>,
-    /// Generation of the current credential, or of the last one; grows with every rotation, numbers
-    /// may be skipped.
+    /// Generation of the current credential, or of the last one if there is none. It increases with
+    /// every rotation; numbers may be skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotation_generation: Option<i64>,
-    /// When the current credential was made.
+    /// Time at which the current credential was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Time>")]
     pub rotated_at: Option<Time>,
-    /// When the next rotation is due; absent unless rotation is TimeBased.
+    /// Time at which the next rotation is due. Unset unless `rotationPolicy.mode` is `TimeBased`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schema::Time>")]
     pub next_rotation_at: Option<Time>,
-    /// The last value of the rotate annotation that was acted on (a SHA-256 of one over 63
-    /// characters).
+    /// Last value of the annotation `broker.stowage.io/rotate` that was handled. A value longer
+    /// than 63 characters is recorded as its SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled_rotate_request: Option<String>,
-    /// The last value of the revoke annotation that was acted on (a SHA-256 of one over 63
-    /// characters).
+    /// Last value of the annotation `broker.stowage.io/revoke` that was handled. A value longer
+    /// than 63 characters is recorded as its SHA-256.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled_revoke_request: Option<String>,
     /// Progress while the bucket is being emptied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<PurgeProgress>,
-    /// What the bucket held when a gateway last measured it; absent without a quota.
+    /// Contents of the bucket when a gateway last measured them. Unset if the claim has no quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<BucketUsage>,
-    /// The accesses that the bucket is open to; absent where there is none.
+    /// BucketAccesses to which the bucket is open. Unset if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accesses: Option<ClaimAccesses>,
-    /// `Ready`, `BucketCreated`, `CredentialsProvisioned`, and `Reconciling` or `Stalled` while
-    /// true.
+    /// Conditions of the claim: `Ready`, `BucketCreated`, `CredentialsProvisioned`, and
+    /// `Reconciling` or `Stalled` while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<schema::Condition>")]
     pub conditions: Vec<Condition>,
 }
 
 impl BucketClaimStatus {
-    /// The generation of the last credential that this status showed, unless that is no number of
-    /// one.
+    /// Returns the generation of the last credential that this status reported. A negative number
+    /// counts as none.
     pub fn shown_generation(&self) -> Option<u64> {
         self.rotation_generation.and_then(|shown| u64::try_from(shown).ok())
     }
 }
 
-/// A word that this version of the operator doesn't know counts as none: a newer one may have
-/// written it before it was rolled back, and what the status says must not keep a claim from being
-/// served.
+/// Deserializes a value that this version of the operator does not know as `None`.
+///
+/// A newer version may have written it before a rollback, and the status must not keep a claim from
+/// being served.
 fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     let word = Option::<serde_json::Value>::deserialize(deserializer)?;
     Ok(word.and_then(|word| serde_json::from_value(word).ok()))
 }
 
-/// Where in its life a claim is. The first that fits: `Deleting`, `Bound`, `Failed`, `Creating`,
-/// `Pending`.
+/// Phase of a claim's lifecycle. The first of these that applies: `Deleting`, `Bound`, `Failed`,
+/// `Creating`, `Pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
-    /// Waits for something, or nobody has looked yet.
+    /// The claim waits for something, or has not been processed yet.
     Pending,
-    /// The bucket's name is held for this claim.
+    /// The name of the bucket is reserved for this claim.
     Creating,
-    /// Bucket and credentials are there.
+    /// Bucket and credentials exist.
     Bound,
-    /// Is being deleted.
+    /// The claim is being deleted.
     Deleting,
-    /// Can't go on until somebody changes something.
+    /// The claim cannot proceed until a user changes something.
     Failed,
 }
 
@@ -294,7 +307,7 @@ impl Phase {
     /// Every phase.
     pub const ALL: [Self; 5] = [Self::Pending, Self::Creating, Self::Bound, Self::Deleting, Self::Failed];
 
-    /// The word that stands in the status.
+    /// Returns the value used in the status.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -306,21 +319,22 @@ impl Phase {
     }
 }
 
-/// The backend that a bucket is on, as it was when the bucket was held.
+/// Backend of a bucket, as it was when the bucket was reserved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PinnedBackend {
     /// Name of the S3Backend.
     pub name: String,
-    /// Its endpoint.
+    /// Endpoint of the S3Backend.
     pub endpoint: String,
 }
 
-/// Whether a bucket was made for its claim or taken over.
+/// Origin of a claim's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum BucketOrigin {
-    /// Made for this claim.
+    /// The bucket was created for this claim.
     Created,
-    /// Was there before, or was left by the claim; never emptied, never deleted.
+    /// The bucket existed before, or the claim has moved away from it. It is never emptied or
+    /// deleted.
     Adopted,
 }
 
@@ -328,32 +342,33 @@ pub enum BucketOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PurgeProgress {
-    /// Versions, delete markers and unfinished uploads removed so far.
+    /// Number of versions, delete markers and unfinished uploads removed so far.
     pub objects_deleted: i64,
-    /// When the first slice began.
+    /// Time at which the first slice began.
     #[schemars(with = "schema::Time")]
     pub started_at: Time,
 }
 
-/// What a bucket holds, as gateways measure it for a quota.
+/// Contents of a bucket, as measured by gateways for a quota.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketUsage {
-    /// Bytes of all objects, their versions and the parts of unfinished uploads.
+    /// Number of bytes in all objects, their versions and the parts of unfinished uploads.
     pub bytes: i64,
-    /// Objects, their versions included.
+    /// Number of objects, including their versions.
     pub objects: i64,
-    /// When the measuring began, by the clock of the gateway that did it.
+    /// Time at which the measurement began, by the clock of the gateway that made it.
     #[schemars(with = "schema::Time")]
     pub measured_at: Time,
 }
 
-/// The accesses that a claim's bucket is open to.
+/// BucketAccesses to which a claim's bucket is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimAccesses {
-    /// How many there are.
+    /// Number of BucketAccesses.
     pub count: i64,
-    /// The first of them, as namespace and name, in that order: twenty, or as many as have 2 KiB.
+    /// First BucketAccesses in order of namespace and name, as `<namespace>/<name>`: at most 20,
+    /// and at most 2 KiB in total.
     pub first: Vec<String>,
 }
 

@@ -1,31 +1,32 @@
-//! Condition types and reasons (spec §1), and how a set of conditions is carried over.
+//! Condition types and reasons (spec §1), and the merge of new conditions into a status.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-/// The conditions that the operator writes.
+/// Types of the conditions that the operator writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionType {
-    /// Everything the spec asks for is there.
+    /// Everything that the spec requests exists.
     Ready,
-    /// The bucket is there and this claim's.
+    /// The bucket exists and belongs to this claim.
     BucketCreated,
-    /// The consumer Secret holds a working credential.
+    /// The consumer Secret contains a working credential.
     CredentialsProvisioned,
-    /// kstatus: on its way, nobody need do anything. Present only while true.
+    /// kstatus: the object is being processed and needs no action by a user. Present only while
+    /// true.
     Reconciling,
-    /// kstatus: somebody has to change something. Present only while true.
+    /// kstatus: a user has to change something. Present only while true.
     Stalled,
 }
 
 impl ConditionType {
-    /// Every type that is ours; conditions of other types are kept as they are.
+    /// Every type that the operator writes. Conditions of other types are preserved.
     pub const ALL: [Self; 5] =
         [Self::Ready, Self::BucketCreated, Self::CredentialsProvisioned, Self::Reconciling, Self::Stalled];
 
-    /// The word that stands in `type`.
+    /// Returns the value of the field `type`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ready => "Ready",
@@ -37,55 +38,54 @@ impl ConditionType {
     }
 }
 
-/// Reasons of a claim's conditions (spec §1). `Display` gives the word that stands in `reason`.
+/// Reasons of a claim's conditions (spec §1). `Display` writes the value of the field `reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// Ready: bucket and credentials are there.
+    /// Ready: bucket and credentials exist.
     Bound,
     /// The backend is missing, or not Ready for its current generation.
     BackendNotReady,
-    /// The backend does not allow the claim's namespace, or the namespace is one of the operator's
-    /// own.
+    /// The backend does not allow the claim's namespace, or the namespace is one of the operator's.
     BackendNotAllowed,
-    /// The template can't be read or doesn't give a bucket name for this claim.
+    /// The template cannot be parsed or produces no valid bucket name for this claim.
     TemplateInvalid,
     /// Another claim holds the bucket.
     BucketNameConflict,
-    /// A bucket of that name exists and the adoption policy does not let us take it.
+    /// A bucket of that name exists, and the adoption policy forbids adopting it.
     BucketExists,
-    /// The bucket was there and is gone.
+    /// The bucket existed and has disappeared.
     BucketMissing,
-    /// The consumer Secret's name is taken by a Secret that isn't ours.
+    /// A Secret with the consumer Secret's name exists and does not belong to the claim.
     SecretConflict,
-    /// What the operator remembers is damaged.
+    /// The operator's internal Secrets for the claim are damaged.
     CreationInconsistent,
-    /// The claim's annotation names another operator, which counts for nothing here.
+    /// The claim's annotation names another operator, which this operator overrules.
     ServedByAnother,
-    /// The store, or the API server, refused or failed.
+    /// The store or the API server refused a request or failed.
     BackendError,
-    /// Deletion waits: the bucket isn't empty.
+    /// Deletion waits: the bucket is not empty.
     BucketNotEmpty,
-    /// Deletion goes on: the bucket is being emptied.
+    /// Deletion continues: the bucket is being emptied.
     Purging,
-    /// Deletion waits for somebody.
+    /// Deletion waits for an action by a user.
     DeletionBlocked,
     /// The claim is paused.
     Paused,
-    /// BucketCreated: made for this claim.
+    /// BucketCreated: the bucket was created for this claim.
     CreatedOnBackend,
-    /// BucketCreated: taken over.
+    /// BucketCreated: the bucket was adopted.
     Adopted,
-    /// BucketCreated: the name is held, the bucket not there yet.
+    /// BucketCreated: the name is reserved, and the bucket does not exist yet.
     Creating,
     /// CredentialsProvisioned: the consumer Secret is written.
     SecretWritten,
-    /// CredentialsProvisioned: withdrawn, the claim is being deleted.
+    /// CredentialsProvisioned: the credentials are revoked because the claim is being deleted.
     Revoked,
 }
 
 impl Reason {
-    /// Whether a claim that is not Ready for this reason is `Stalled`; every other but `Paused` is
-    /// `Reconciling` (spec §1).
+    /// Returns true if a claim that is not Ready for this reason is `Stalled`. For every other
+    /// reason except `Paused` it is `Reconciling` (spec §1).
     pub fn stalls(self) -> bool {
         matches!(
             self,
@@ -105,7 +105,7 @@ impl Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variants are named as the contract names the reasons.
+        // The variants have the names that the contract gives to the reasons.
         fmt::Debug::fmt(self, f)
     }
 }
@@ -115,19 +115,19 @@ impl fmt::Display for Reason {
 pub enum BackendReason {
     /// ListBuckets with the admin credentials succeeded.
     EndpointReachable,
-    /// No answer from the endpoint.
+    /// The endpoint does not respond.
     EndpointUnreachable,
-    /// The admin or CA Secret is missing, malformed, not trusted or may not be read, or the store
-    /// answered 401 or 403.
+    /// The admin or CA Secret is missing, malformed, not trusted or not readable, or the store
+    /// responded with 401 or 403.
     CredentialsInvalid,
-    /// The bucket name template can't be read.
+    /// The bucket name template cannot be parsed.
     TemplateInvalid,
-    /// The store answered with an error.
+    /// The store responded with an error.
     BackendError,
 }
 
 impl BackendReason {
-    /// Whether somebody has to change something; the others are tried again by themselves.
+    /// Returns true if a user has to change something. The other reasons are retried automatically.
     pub fn stalls(self) -> bool {
         matches!(self, Self::CredentialsInvalid | Self::TemplateInvalid)
     }
@@ -135,55 +135,55 @@ impl BackendReason {
 
 impl fmt::Display for BackendReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variants are named as the contract names the reasons.
+        // The variants have the names that the contract gives to the reasons.
         fmt::Debug::fmt(self, f)
     }
 }
 
-/// Reasons of an access's `Ready` condition, and of its entries (spec §8).
+/// Reasons of an access's `Ready` condition and of its entries (spec §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccessReason {
-    /// The key is published, and every entry opens.
+    /// The key is published, and every entry opens its bucket.
     Open,
-    /// Whose bucket it is doesn't consent, or there is no such claim or bucket.
+    /// The bucket's owner does not consent, or there is no such claim or bucket.
     NotShared,
-    /// The claim is in a namespace that this operator doesn't serve: what its owner consents to
-    /// isn't known.
+    /// The claim is in a namespace that this operator does not serve, so its owner's consent is
+    /// unknown.
     NotWatched,
     /// The claim has no bucket yet.
     ClaimNotBound,
-    /// The backend is missing, or at another endpoint than the bucket.
+    /// The backend is missing, or has another endpoint than the bucket.
     BackendNotReady,
     /// The consent has not taken effect yet.
     ConsentPending,
-    /// Consent is for other objects, or for something else than is asked for.
+    /// The consent covers other objects, or another mode than the entry requests.
     BeyondConsent,
-    /// Another entry comes to the same bucket, or to one of the same name.
+    /// Another entry resolves to the same bucket, or to a bucket of the same name.
     SameBucket,
     /// A claim holds the bucket that an administrator shares.
     HeldByClaim,
-    /// The next key opens it, which waits for the one before to end.
+    /// The next key will open the bucket. It waits for the previous key to end.
     KeyPending,
-    /// The consumer Secret's name is taken by a Secret that isn't the access's.
+    /// A Secret with the consumer Secret's name exists and does not belong to the access.
     SecretConflict,
-    /// What the operator remembers is damaged.
+    /// The operator's internal Secrets for the access are damaged.
     CreationInconsistent,
     /// The access's annotation names another operator.
     ServedByAnother,
-    /// The spec, or an entry, can't be read.
+    /// The spec, or an entry, cannot be parsed.
     SpecInvalid,
-    /// The namespace is one of the operator's own.
+    /// The namespace is one of the operator's.
     OperatorNamespace,
-    /// The API server refused or failed.
+    /// The API server refused a request or failed.
     ServerError,
-    /// Deletion waits for somebody.
+    /// Deletion waits for an action by a user.
     DeletionBlocked,
     /// The access is paused.
     Paused,
 }
 
 impl AccessReason {
-    /// All of them.
+    /// Every reason.
     pub const ALL: [Self; 18] = [
         Self::Open,
         Self::NotShared,
@@ -205,7 +205,7 @@ impl AccessReason {
         Self::Paused,
     ];
 
-    /// The name in conditions.
+    /// Returns the value used in conditions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "Open",
@@ -229,7 +229,8 @@ impl AccessReason {
         }
     }
 
-    /// Whether somebody has to change something; all others but `Paused` are `Reconciling`.
+    /// Returns true if a user has to change something. Every other reason except `Paused` is
+    /// `Reconciling`.
     pub fn stalls(self) -> bool {
         matches!(
             self,
@@ -254,11 +255,11 @@ impl fmt::Display for AccessReason {
     }
 }
 
-/// Longest that a message of ours is, in bytes. Only one that names two endpoints of the greatest
-/// length comes near.
+/// Maximum length of a condition's message, in bytes. Only a message that names two endpoints of
+/// maximum length comes close.
 pub const LONGEST_MESSAGE: usize = 4096;
 
-/// A text of at most so many bytes: one that is longer ends in an ellipsis.
+/// Returns `text` if it has at most `most` bytes, otherwise its beginning and an ellipsis.
 pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     const ELLIPSIS: char = '\u{2026}';
     if text.len() <= most {
@@ -268,8 +269,10 @@ pub fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{ELLIPSIS}", &text[..end]))
 }
 
-/// `wanted`, each message within [`LONGEST_MESSAGE`], with the transition times of `current` where
-/// the status did not change, followed by the conditions in `current` whose type is not ours.
+/// Merges the `wanted` conditions into the `current` ones.
+///
+/// Messages are shortened to [`LONGEST_MESSAGE`]. A condition whose status did not change keeps its
+/// transition time. Conditions in `current` of types that the operator does not write are appended.
 pub fn merge_conditions(current: &[Condition], mut wanted: Vec<Condition>, now: &Time) -> Vec<Condition> {
     for condition in wanted.iter_mut().filter(|condition| condition.message.len() > LONGEST_MESSAGE) {
         condition.message = shortened(&condition.message, LONGEST_MESSAGE).into_owned();

@@ -1,4 +1,4 @@
-//! Consent to accesses: prefixes and rules of sharing as values that can't be wrong (spec §8).
+//! Consent to accesses: validated prefixes and sharing rules (spec §8).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,20 @@ use serde::{Deserialize, Serialize};
 use super::names::InvalidName;
 use super::sharing::{AccessMode, SharedRequirement, SharedSelector, SharingRule};
 
-/// What keys of objects begin with: segments that each end with a slash, none of them empty, `.` or
-/// `..`; no control characters of ASCII; 512 bytes at most.
+/// A prefix of object keys: one or more segments that each end with a slash, at most 512 bytes. No
+/// segment is empty, `.` or `..`, and there are no ASCII control characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Prefix(String);
 
 impl Prefix {
-    /// Longest prefix, in bytes.
+    /// Maximum length of a prefix, in bytes.
     pub const LONGEST: usize = 512;
 
-    /// Checks `text`.
+    /// Parses a prefix.
     ///
     /// # Errors
-    /// When it breaks one of the rules.
+    /// If `text` violates one of the rules.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let invalid = |why| Err(InvalidName { what: "prefix", text: text.to_owned(), why });
         let Some(path) = text.strip_suffix('/') else { return invalid("it must end with a slash") };
@@ -38,13 +38,13 @@ impl Prefix {
         }
     }
 
-    /// The prefix as text.
+    /// Returns the prefix as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether what a request names, decoded, is below it: byte by byte, so that nothing that looks
-    /// alike is.
+    /// Returns true if the decoded `key` of a request starts with this prefix. The comparison is by
+    /// bytes, so that names that only look alike do not match.
     pub fn covers(&self, key: &[u8]) -> bool {
         key.starts_with(self.0.as_bytes())
     }
@@ -70,30 +70,31 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Consent to accesses: the most that they may do, and with which objects.
+/// Consent to accesses: the widest mode allowed, and the objects that it covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Consent {
-    /// The most that may be done.
+    /// Widest mode allowed.
     pub max_mode: AccessMode,
-    /// What the keys of objects begin with; empty = all objects.
+    /// Prefixes of the object keys covered. If empty, all objects are covered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<Prefix>,
 }
 
 impl Consent {
-    /// Consent to everything, which a claim's own namespace has.
+    /// Returns consent to everything, which the claim's own namespace has.
     pub const fn full() -> Self {
         Self { max_mode: AccessMode::ReadWrite, prefixes: Vec::new() }
     }
 
-    /// Whether every object below the prefix is consented to; without one, all objects.
+    /// Returns true if the consent covers every object below `prefix`, or all objects if `prefix`
+    /// is `None`.
     pub fn admits(&self, prefix: Option<&Prefix>) -> bool {
         self.prefixes.is_empty()
             || prefix.is_some_and(|prefix| self.prefixes.iter().any(|it| it.covers(prefix.as_str().as_bytes())))
     }
 
-    /// Whether nothing that this allows is denied by the other.
+    /// Returns true if `other` allows everything that this consent allows.
     pub fn is_within(&self, other: &Self) -> bool {
         let objects = match self.prefixes.as_slice() {
             [] => other.admits(None),
@@ -103,7 +104,8 @@ impl Consent {
     }
 }
 
-/// A claim owner's word about accesses from other namespaces. What can't be read lets nobody in.
+/// Consent of a claim's owner to accesses from other namespaces. A rule that cannot be parsed
+/// admits no namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sharing(Vec<Rule>);
 
@@ -115,13 +117,14 @@ struct Rule {
 }
 
 impl Sharing {
-    /// Parses the rules of a claim.
+    /// Parses the sharing rules of a claim.
     pub fn parse(rules: Option<&Vec<SharingRule>>) -> Self {
         Self(rules.into_iter().flatten().filter_map(Rule::parse).collect())
     }
 
-    /// What the namespace `name` with `labels` may do; `None` = nothing. Of several rules that
-    /// match, the first counts. Where its labels aren't known, no selector lets it in.
+    /// Returns the consent for the namespace `name` with `labels`, or `None` if it has none.
+    ///
+    /// The first rule that matches applies. If the labels are unknown, selectors do not match.
     pub fn consent(&self, name: &str, labels: Option<&BTreeMap<String, String>>) -> Option<&Consent> {
         let matches = |rule: &&Rule| {
             rule.names.iter().any(|named| named == name)
@@ -130,8 +133,10 @@ impl Sharing {
         self.0.iter().find(matches).map(|rule| &rule.consent)
     }
 
-    /// All that a namespace may do of which the labels aren't known: what each rule allows that may
-    /// be the first to match. Without a name any may.
+    /// Returns every consent that may apply to a namespace whose labels are unknown.
+    ///
+    /// These are the consents of all rules that may be the first to match. If the name is unknown
+    /// too, any rule may match.
     pub fn possible(&self, name: Option<&str>) -> Vec<&Consent> {
         let named = |rule: &Rule| name.is_some_and(|name| rule.names.iter().any(|named| named == name));
         let mut possible = Vec::new();
@@ -158,18 +163,18 @@ impl Rule {
     }
 }
 
-/// Consent as it is spelled; `None` for what can't be read.
+/// Parses a consent; `None` if its mode or one of its prefixes cannot be parsed.
 pub fn consent(mode: Option<AccessMode>, prefixes: Option<&Vec<String>>) -> Option<Consent> {
     let parsed = prefixes.map(|all| all.iter().map(|text| Prefix::parse(text)).collect::<Result<Vec<_>, _>>());
     let prefixes = match parsed.transpose().ok()? {
-        // A list of none is no consent to all.
+        // An empty list does not mean consent to all objects.
         Some(none) if none.is_empty() => return None,
         prefixes => prefixes.unwrap_or_default(),
     };
     Some(Consent { max_mode: mode?, prefixes })
 }
 
-/// `None` for a selector that can't be read: it matches nothing rather than everything.
+/// Parses a selector; `None` if it is invalid, so that it matches nothing instead of everything.
 fn selector(raw: &SharedSelector) -> Option<Selector> {
     let requirement = |of: &SharedRequirement| LabelSelectorRequirement {
         key: of.key.clone(),

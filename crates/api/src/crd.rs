@@ -6,31 +6,34 @@ use serde_json::{Value, json};
 
 use super::{BucketAccess, BucketClaim, S3Backend};
 
-/// All definitions, in the order in which `stowage-operator crds` prints them.
+/// Returns all definitions, in the order in which `stowage-operator crds` prints them.
 pub fn crds() -> [CustomResourceDefinition; 3] {
     [bucket_claim_crd(), s3_backend_crd(), bucket_access_crd()]
 }
 
-/// The definition of [`BucketAccess`].
+/// Returns the definition of [`BucketAccess`].
 pub fn bucket_access_crd() -> CustomResourceDefinition {
     finish(BucketAccess::crd(), &["True", "False", "Unknown"])
 }
 
-/// The definition of [`BucketClaim`].
+/// Returns the definition of [`BucketClaim`].
 pub fn bucket_claim_crd() -> CustomResourceDefinition {
     finish(BucketClaim::crd(), &["True", "False", "Unknown"])
 }
 
-/// The definition of [`S3Backend`].
+/// Returns the definition of [`S3Backend`].
 pub fn s3_backend_crd() -> CustomResourceDefinition {
     finish(S3Backend::crd(), &[])
 }
 
-/// What the derive can't say: a status default, so that an object nobody has looked at yet counts
-/// as in progress (spec §1); conditions as a list with a key, so that who applies one of their own
-/// leaves ours; no `nullable`, because an explicit null is no value here; and descriptions without
-/// the line breaks of the comments that they are made from. `statuses` are the words that the
-/// status of a condition may be; any if there are none.
+/// Completes a derived definition with the parts that the derive macro cannot express.
+///
+/// - A default for the status, so that kstatus counts a new object as in progress (spec §1).
+/// - Conditions as a list map, so that server-side apply of another condition keeps the operator's.
+/// - No `nullable`, because an explicit null is not a valid value.
+/// - Descriptions without the line breaks of the source comments.
+///
+/// `statuses` are the values allowed for the status of a condition. If empty, any value is allowed.
 fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDefinition {
     let mut value = serde_json::to_value(crd).expect("a CRD is plain data");
     let versions =
@@ -51,7 +54,8 @@ fn finish(crd: CustomResourceDefinition, statuses: &[&str]) -> CustomResourceDef
     serde_json::from_value(value).expect("still a CRD")
 }
 
-/// `kubectl explain` breaks lines by itself. A blank line begins a new paragraph, and stays.
+/// Joins the lines of each paragraph of a description, because `kubectl explain` wraps lines
+/// itself. A blank line still begins a new paragraph.
 fn join_lines(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -93,7 +97,7 @@ mod tests {
         }
     }
 
-    /// Descriptions of a schema and of all that is in it, each with its path.
+    /// Collects the descriptions of a schema and of everything in it, each with its path.
     fn descriptions(path: &str, schema: &Value, found: &mut Vec<(String, String)>) {
         let says = schema["description"].as_str().unwrap_or_default();
         found.push((path.to_owned(), says.to_owned()));
@@ -126,7 +130,7 @@ mod tests {
         assert_eq!(schema["items"][0]["description"], "one two\n\nthree");
     }
 
-    /// Paths below which something has no maximum.
+    /// Collects the paths of all strings, lists and maps without a maximum.
     fn unbounded(path: &str, schema: &Value, found: &mut Vec<String>) {
         let has = |word: &str| !schema[word].is_null();
         let bounded = match schema["type"].as_str() {

@@ -1,5 +1,5 @@
-//! Internal Secrets for tests, as the operator makes them: what a test doesn't name is as it is
-//! here.
+//! Internal Secrets for tests, as the operator creates them. Tests override the fields that matter
+//! to them.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl BucketRecord {
-    /// The record of bucket `photos` at `http://s3.example`, which claim `team-a/photos` with UID
-    /// `u-1` is bound to by its first key.
+    /// Returns the record of bucket `photos` at `http://s3.example`, to which the claim
+    /// `team-a/photos` with UID `u-1` is bound by its first key.
     pub fn fixture() -> Self {
         Self {
             claim: ClaimRef { namespace: "team-a".to_owned(), name: "photos".to_owned() },
@@ -34,13 +34,13 @@ impl BucketRecord {
         }
     }
 
-    /// The key of this generation, to the bucket of this record.
+    /// Returns the key of this generation for the record's bucket.
     pub fn key_fixture(&self, generation: u64) -> CredentialFacts {
         let Self { claim, uid, backend, endpoint, bucket, .. } = self.clone();
         CredentialFacts { claim, uid, backend, endpoint, bucket, generation, quota_soft: None, quota_hard: None }
     }
 
-    /// Public access to the bucket of this record.
+    /// Returns the anonymous binding for the record's bucket.
     pub fn binding_fixture(&self, per_source_ip_rps: u32) -> AnonymousBinding {
         let Self { claim, uid, backend, endpoint, bucket, .. } = self.clone();
         AnonymousBinding { claim, uid, backend, endpoint, bucket, per_source_ip_rps }
@@ -48,7 +48,8 @@ impl BucketRecord {
 }
 
 impl AccessRecord {
-    /// The record of access `team-b/reader` with UID `a-1`, in the namespace with UID `n-1`.
+    /// Returns the record of access `team-b/reader` with UID `a-1`, in the namespace with UID
+    /// `n-1`.
     pub fn fixture() -> Self {
         Self {
             access: AccessRef { namespace: "team-b".to_owned(), name: "reader".to_owned() },

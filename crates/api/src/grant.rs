@@ -1,4 +1,4 @@
-//! An access as downstream code relies on it (spec §8).
+//! Parsed form of a `BucketAccess` (spec §8).
 
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -14,10 +14,10 @@ use super::secrets::SecretShape;
 use super::sharing::AccessMode;
 use super::{ACCESS_FINALIZER, kept, wire};
 
-/// An access.
+/// A parsed `BucketAccess`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
     /// Namespace and name.
     pub at: AccessRef,
@@ -25,55 +25,55 @@ pub struct Access {
     pub uid: AccessUid,
     /// Generation of the spec.
     pub generation: i64,
-    /// When it was made, by the API server's clock.
+    /// Creation timestamp, by the API server's clock.
     pub created: Option<Timestamp>,
-    /// Has a deletion timestamp.
+    /// True if the object has a deletion timestamp.
     pub deleting: bool,
-    /// Every finalizer, in order, as far as they are kept.
+    /// Finalizers in order, as far as they are kept.
     pub finalizers: Vec<String>,
-    /// Which operator serves it, if that is noted.
+    /// Operator noted as serving the access, if any.
     pub served_by: Option<ServedBy>,
-    /// Has annotations at all: a patch adds to them, or all of them.
+    /// True if `metadata.annotations` exists; otherwise a JSON patch has to create the map.
     pub annotated: bool,
-    /// Carries `broker.stowage.io/paused: "true"`.
+    /// True if the annotation `broker.stowage.io/paused` is `"true"`.
     pub paused: bool,
-    /// What `broker.stowage.io/rotate` asks for, as it is remembered.
+    /// Receipt of the value of the annotation `broker.stowage.io/rotate`.
     pub rotate_request: Option<String>,
-    /// The same of `broker.stowage.io/revoke`.
+    /// Receipt of the value of the annotation `broker.stowage.io/revoke`.
     pub revoke_request: Option<String>,
     /// Name of the consumer Secret.
     pub consumer_secret: String,
-    /// What that Secret has besides; `None` where a cache has a digest of it, and a live read has
-    /// all.
+    /// Parsed `spec.secretTemplate`. `None` if a cache kept only its digest; a live read has all of
+    /// it.
     pub shape: Result<Option<SecretShape>, InvalidSpec>,
-    /// When credentials are replaced.
+    /// Schedule on which credentials are replaced.
     pub rotation: Result<Rotation, InvalidSpec>,
     /// The entries, in order.
     pub entries: Vec<Entry>,
-    /// The status as it stands.
+    /// Current status.
     pub status: BucketAccessStatus,
 }
 
-/// An entry of an access; `scope` says how far it is to open its bucket.
+/// An entry of an access.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Whose bucket it is about.
+    /// Bucket that the entry names.
     pub of: Result<EntryOf, InvalidSpec>,
-    /// What it asks for: mode and prefix.
+    /// Mode and prefix that the entry requests.
     pub wants: Result<(AccessMode, Option<Prefix>), InvalidSpec>,
 }
 
-/// What an entry names.
+/// Bucket that an entry names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryOf {
     /// The bucket of a claim.
     Claim(ClaimRef),
-    /// A bucket that no claim has: the name of an S3Backend, and its own.
+    /// A bucket that belongs to no claim: the name of its S3Backend, and its own name.
     Bucket(String, BucketName),
 }
 
 impl Access {
-    /// Parses an access. Never fails as a whole: what can't be read closes its entry.
+    /// Parses an access. Parsing never fails as a whole: an entry that is invalid is closed.
     pub fn parse(raw: &BucketAccess) -> Self {
         let at = AccessRef { namespace: raw.namespace().unwrap_or_default(), name: raw.name_any() };
         Self {
@@ -97,24 +97,24 @@ impl Access {
         }
     }
 
-    /// Whether our finalizer is on it.
+    /// Returns true if the object has the operator's finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == ACCESS_FINALIZER)
     }
 
-    /// The claims that its entries name.
+    /// Returns the claims that the entries name.
     pub fn claims(&self) -> impl Iterator<Item = &ClaimRef> {
         self.entries.iter().filter_map(Entry::claim)
     }
 }
 
 impl Entry {
-    /// Parses the entries of an access in this namespace.
+    /// Parses the entries of an access in `namespace`.
     pub fn all(raw: &Packed<Vec<AccessEntry>>, namespace: &str) -> Vec<Self> {
         raw.get().into_iter().flatten().map(|entry| Self::parse(&entry, namespace)).collect()
     }
 
-    /// The claim that it names.
+    /// Returns the claim that the entry names.
     pub fn claim(&self) -> Option<&ClaimRef> {
         match &self.of {
             Ok(EntryOf::Claim(claim)) => Some(claim),

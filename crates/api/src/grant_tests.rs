@@ -3,7 +3,8 @@ use serde_json::json;
 
 use super::*;
 
-/// What stands in a path of the API server is a name there, or the request would be another one.
+/// A name that is not a valid object name is rejected, because in a URL path it could change the
+/// request.
 // covers: 8.entry.name
 #[rstest]
 #[case("photos", None, true)]

@@ -1,4 +1,4 @@
-//! Which object, and whose: references and UIDs of objects of Kubernetes.
+//! Identities of Kubernetes objects: references and UIDs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,41 +9,43 @@ use sha2::{Digest, Sha256};
 
 use super::wire::SERVED_BY;
 
-/// Which object, in which version: what updates and deletes are bound to (spec §3).
+/// UID and resourceVersion of an object: the preconditions of updates and deletes (spec §3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectId {
-    /// Its UID.
+    /// UID of the object.
     pub uid: String,
-    /// Its resourceVersion.
+    /// resourceVersion of the object.
     pub resource_version: String,
 }
 
 impl ObjectId {
-    /// The identity of an object as the API server answered it; empty texts for one that never was
-    /// stored.
+    /// Returns the identity of an object as returned by the API server. The strings are empty for
+    /// an object that was never stored.
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { uid: object.uid().unwrap_or_default(), resource_version: object.resource_version().unwrap_or_default() }
     }
 
-    /// Whether this is an earlier version of the same object, as far as versions can be compared:
-    /// they are numbers on every server that there is.
+    /// Returns true if this is an earlier version of the same object.
+    ///
+    /// Versions are compared as numbers, which they are on all known API servers; otherwise the
+    /// answer is false.
     pub fn is_older_than(&self, other: &Self) -> bool {
         let numbers = self.resource_version.parse::<u128>().ok().zip(other.resource_version.parse::<u128>().ok());
         self.uid == other.uid && numbers.is_some_and(|(this, that)| this < that)
     }
 }
 
-/// UID of a claim: what tells it from a later one of the same name.
+/// UID of a claim, which distinguishes it from a later claim of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimUid(String);
 
 impl ClaimUid {
-    /// Wraps a UID as the API server gave it.
+    /// Wraps a UID assigned by the API server.
     pub fn new(uid: impl Into<String>) -> Self {
         Self(uid.into())
     }
 
-    /// The UID as text.
+    /// Returns the UID as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -58,16 +60,17 @@ impl fmt::Display for ClaimUid {
 /// Namespace and name of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClaimRef {
-    /// Its namespace.
+    /// Namespace of the claim.
     pub namespace: String,
-    /// Its name.
+    /// Name of the claim.
     pub name: String,
 }
 
 impl ClaimRef {
-    /// The beginning of the SHA-256 of namespace and name, for an index that has no room for both.
+    /// Returns the first 16 bytes of the SHA-256 of namespace and name, for an index that has no
+    /// room for both.
     pub fn short_digest(&self) -> [u8; 16] {
-        // No namespace has a slash in its name.
+        // A namespace cannot contain a slash, so the digested string is unambiguous.
         let digest = Sha256::digest(self.to_string());
         std::array::from_fn(|at| digest[at])
     }
@@ -84,12 +87,12 @@ impl fmt::Display for ClaimRef {
 pub struct AccessUid(String);
 
 impl AccessUid {
-    /// Wraps a UID as the API server gave it.
+    /// Wraps a UID assigned by the API server.
     pub fn new(uid: impl Into<String>) -> Self {
         Self(uid.into())
     }
 
-    /// The UID as text.
+    /// Returns the UID as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -101,18 +104,18 @@ impl fmt::Display for AccessUid {
     }
 }
 
-/// UID of a namespace: what tells it from a later one of the same name.
+/// UID of a namespace, which distinguishes it from a later namespace of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NamespaceUid(String);
 
 impl NamespaceUid {
-    /// Wraps a UID as the API server gave it.
+    /// Wraps a UID assigned by the API server.
     pub fn new(uid: impl Into<String>) -> Self {
         Self(uid.into())
     }
 
-    /// The UID as text.
+    /// Returns the UID as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -121,9 +124,9 @@ impl NamespaceUid {
 /// Namespace and name of an access.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessRef {
-    /// Its namespace.
+    /// Namespace of the access.
     pub namespace: String,
-    /// Its name.
+    /// Name of the access.
     pub name: String,
 }
 
@@ -133,23 +136,23 @@ impl fmt::Display for AccessRef {
     }
 }
 
-/// Which operator serves an object: its namespace and its installation (annotation
-/// `broker.stowage.io/served-by`). Two of one namespace and one installation are one.
+/// The operator that serves an object, identified by its namespace and installation (annotation
+/// `broker.stowage.io/served-by`). Operators with the same namespace and installation count as one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedBy(String);
 
 impl ServedBy {
-    /// The operator of this namespace and installation.
+    /// Returns the identity of the operator with this namespace and installation.
     pub fn operator(namespace: &str, installation: &str) -> Self {
         Self(format!("{namespace}/{installation}"))
     }
 
-    /// What the annotations of an object say.
+    /// Returns the operator noted in the annotations of an object.
     pub fn noted(annotations: &BTreeMap<String, String>) -> Option<Self> {
         annotations.get(SERVED_BY).cloned().map(Self)
     }
 
-    /// The annotation's value.
+    /// Returns the value of the annotation.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,15 +1,15 @@
-//! Specs that can't be relied on, and why.
+//! Specs that are invalid, and the reason.
 
 use super::word::Word;
 
-/// A spec that the schema should have refused: stored by an older version, or by a server without
-/// the rule.
+/// An invalid spec that the schema should have rejected. An older version stored it, or a server
+/// without the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {why}")]
 pub struct InvalidSpec {
     /// Path of the field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// Description of the error.
     pub why: String,
 }
 
@@ -19,10 +19,10 @@ impl InvalidSpec {
     }
 }
 
-/// What is said of a word that this version does not know.
+/// Message for a value that this version does not know.
 const NEWER: &str = "this version of the operator does not know what stands there; it is of a newer one";
 
-/// A word that this version knows.
+/// Returns the value, or an error if this version does not know it.
 pub(crate) fn word<T>(field: &'static str, word: Word<T>) -> Result<T, InvalidSpec> {
     word.known().ok_or_else(|| InvalidSpec::of(field, &NEWER))
 }

@@ -1,8 +1,7 @@
-//! What the operator keeps of an object that others may write: a copy with a bound on its memory,
-//! whatever they write (spec §3.5).
+//! Bounded copies of objects that other users may write, for the operator's caches (spec §3.5).
 //!
-//! A copy, because what is cut keeps its allocation. Of metadata the copy has what is named here,
-//! so that a field that nobody thought of is not kept either.
+//! The functions copy, because a value truncated in place keeps its allocation. A copy of metadata
+//! contains only the fields named here, so that no unconsidered field is kept.
 
 use std::collections::BTreeMap;
 
@@ -14,60 +13,63 @@ use super::claim::{BucketClaim, BucketClaimStatus};
 use super::sharing::SharingRule;
 use super::{ACCESS_FINALIZER, FINALIZER, OBC_FINALIZER, OBC_GROUP, wire};
 
-/// Longer than any value of a label or annotation of ours, in bytes: names of objects have 253.
+/// Bound on the operator's labels and annotations, in bytes. Object names have at most 253.
 pub const LONGEST: usize = 256;
 
-/// Longer than any text of ours in a status that is no condition: endpoints have 2048.
+/// Bound on the operator's strings in a status outside of conditions, in bytes. Endpoints have at
+/// most 2048.
 const LONGEST_TEXT: usize = 2100;
 
-/// Most bytes of the names of accesses in the status of a claim.
+/// Maximum number of bytes in the names of accesses in the status of a claim.
 pub const LONGEST_ACCESSES: usize = 2 << 10;
 
-/// Most bytes of a template in a cache.
+/// Maximum number of bytes of a template in a cache.
 pub const MOST_TEMPLATE: usize = 2 << 10;
 
-/// Most bytes of the sharing of a claim: as much as the schema takes, with the names of its fields.
+/// Maximum number of bytes of a claim's sharing rules: the schema's limit, and field names.
 const MOST_SHARING: usize = SharingRule::MOST_TEXT + (4 << 10);
 
-/// Most bytes of the entries of an access: as much as the schema takes, with the names of their
-/// fields.
+/// Maximum number of bytes of an access's entries: the schema's limit, and field names.
 const MOST_ENTRIES: usize = BucketAccessSpec::MOST_TEXT + (4 << 10);
 
-/// Most bytes of what the status of an access says of its entries, in a cache.
+/// Maximum number of bytes of the entries' state in the status of an access, in a cache.
 const MOST_ENTRIES_SHOWN: usize = 512;
 
-/// Most finalizers of which the names are kept.
+/// Maximum number of finalizers whose names are kept.
 const MOST_FINALIZERS: usize = 16;
 
-/// Most bytes of the names of all finalizers.
+/// Maximum number of bytes in the names of all finalizers.
 const LONGEST_FINALIZERS: usize = 1 << 10;
 
-/// Longest request that is kept itself, in bytes: one that [`wire::receipt`] leaves as it is.
+/// Maximum length of a request that is kept verbatim, in bytes. [`wire::receipt`] does not change
+/// such a request.
 const LONGEST_REQUEST: usize = 63;
 
-/// Stands for the finalizers that are not kept. None can be called so: their names have no blanks.
+/// Placeholder for the finalizers that are not kept. No finalizer can have this name, because it
+/// contains blanks.
 const MORE_FINALIZERS: &str = "and more";
 
-/// Annotations that ask for something, and where the copy has the receipt of one that is too long
-/// to be kept. No annotation can be called so.
+/// Annotations that contain a request, and the key under which the copy has the receipt of a
+/// request too long to keep. No annotation can have such a key.
 const REQUESTS: [(&str, &str); 2] =
     [(wire::ROTATE, "broker.stowage.io/rotate (receipt)"), (wire::REVOKE, "broker.stowage.io/revoke (receipt)")];
 
-/// Annotation of a consumer Secret in a cache that has nothing of what templates wrote. None can be
-/// called so.
+/// Annotation of a cached consumer Secret whose copy lacks everything written by templates. No
+/// annotation can have this key.
 pub const TEMPLATE_LEFT_OUT: &str = "broker.stowage.io/template (left out)";
 
-/// Most bytes of conditions: the operator's longest. The schema has no bound on how many there are.
+/// Maximum number of bytes of conditions: those of the operator fit. The schema does not bound
+/// their number.
 const MOST_CONDITIONS: usize = 24 << 10;
 
-/// The annotations of a claim that are read.
+/// Annotations of a claim that the operator reads.
 const CLAIM_ANNOTATIONS: [&str; 6] =
     [wire::ROTATE, wire::REVOKE, wire::PAUSED, wire::SERVED_BY, REQUESTS[0].1, REQUESTS[1].1];
 
-/// The annotations of a backend that are read.
+/// Annotations of a backend that the operator reads.
 const BACKEND_ANNOTATIONS: [&str; 1] = [wire::SERVED_BY];
 
-/// What is kept of metadata: of labels and annotations those of these names.
+/// Copies metadata, with only the given labels and annotations.
 pub fn metadata(of: &ObjectMeta, labels: &[&str], annotations: &[&str]) -> ObjectMeta {
     ObjectMeta {
         name: of.name.clone(),
@@ -84,14 +86,15 @@ pub fn metadata(of: &ObjectMeta, labels: &[&str], annotations: &[&str]) -> Objec
     }
 }
 
-/// What is there and empty stays: a patch would add the whole of what is absent.
+/// Copies the entries with the given names. A map that becomes empty is kept, because a JSON patch
+/// has to create a map that is absent.
 fn only(all: &BTreeMap<String, String>, names: &[&str]) -> BTreeMap<String, String> {
     let entry = |name: &&str| all.get_key_value(*name).filter(|(_, value)| value.len() <= LONGEST);
     names.iter().filter_map(entry).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The finalizers, or what is to be known of too many: whether ours is one, and that there are
-/// others.
+/// Copies the finalizers. If there are too many, the copy has the operator's finalizer, if present,
+/// and [`MORE_FINALIZERS`].
 fn finalizers(all: &[String]) -> Vec<String> {
     if all.len() <= MOST_FINALIZERS && all.iter().map(String::len).sum::<usize>() <= LONGEST_FINALIZERS {
         return all.to_vec();
@@ -100,12 +103,12 @@ fn finalizers(all: &[String]) -> Vec<String> {
     ours.into_iter().chain([MORE_FINALIZERS.to_owned()]).collect()
 }
 
-/// Whether these finalizers are all that the object has, in their order.
+/// Returns true if these are all finalizers of the object, in order.
 pub fn are_all_finalizers(kept: &[String]) -> bool {
     kept.iter().all(|name| name != MORE_FINALIZERS)
 }
 
-/// Copies of a claim what a cache keeps: of a long template a digest.
+/// Copies the parts of a claim that a cache keeps. A long template is replaced by its digest.
 pub fn claim(of: &BucketClaim) -> BucketClaim {
     let mut kept = claim_for_pass(of);
     if let Some(template) = &mut kept.spec.secret_template {
@@ -114,7 +117,7 @@ pub fn claim(of: &BucketClaim) -> BucketClaim {
     kept
 }
 
-/// Copies of a claim what a pass reads.
+/// Copies the parts of a claim that a reconciliation reads.
 pub fn claim_for_pass(of: &BucketClaim) -> BucketClaim {
     let mut metadata = asking(&of.metadata);
     metadata.owner_references = obc_controller(&of.metadata);
@@ -125,7 +128,7 @@ pub fn claim_for_pass(of: &BucketClaim) -> BucketClaim {
     BucketClaim { metadata, spec, status: of.status.as_ref().map(status) }
 }
 
-/// The owner reference of the ObjectBucketClaim that controls an object: by that it is found.
+/// Returns the owner reference of the ObjectBucketClaim that controls an object.
 pub fn obc_controller(of: &ObjectMeta) -> Option<Vec<OwnerReference>> {
     let is_controller = |owner: &&OwnerReference| {
         let texts = [&owner.api_version, &owner.kind, &owner.name, &owner.uid];
@@ -137,8 +140,8 @@ pub fn obc_controller(of: &ObjectMeta) -> Option<Vec<OwnerReference>> {
     Some(vec![owner.clone()])
 }
 
-/// Copies of an access what a cache keeps: of a long template, and of what the status says of the
-/// entries, a digest.
+/// Copies the parts of an access that a cache keeps. A long template, and a long list of entries in
+/// the status, are replaced by their digests.
 pub fn access(of: &BucketAccess) -> BucketAccess {
     let mut kept = access_for_pass(of);
     if let Some(template) = &mut kept.spec.secret_template {
@@ -150,7 +153,7 @@ pub fn access(of: &BucketAccess) -> BucketAccess {
     kept
 }
 
-/// Copies of an access what a pass reads.
+/// Copies the parts of an access that a reconciliation reads.
 pub fn access_for_pass(of: &BucketAccess) -> BucketAccess {
     let mut metadata = asking(&of.metadata);
     metadata.owner_references = obc_controller(&of.metadata);
@@ -159,7 +162,7 @@ pub fn access_for_pass(of: &BucketAccess) -> BucketAccess {
     BucketAccess { metadata, spec, status: of.status.as_ref().map(access_status) }
 }
 
-/// What is kept of the metadata of an object whose annotations may ask for something.
+/// Copies the metadata of an object whose annotations may contain requests.
 fn asking(of: &ObjectMeta) -> ObjectMeta {
     let mut metadata = metadata(of, &[], &CLAIM_ANNOTATIONS);
     for (annotation, receipt) in REQUESTS {
@@ -173,7 +176,7 @@ fn asking(of: &ObjectMeta) -> ObjectMeta {
     metadata
 }
 
-/// The same of an access.
+/// Copies the status of an access without strings that are too long.
 fn access_status(of: &BucketAccessStatus) -> BucketAccessStatus {
     let mut kept = of.clone();
     for text in [&mut kept.bound_secret_name, &mut kept.access_key_id] {
@@ -184,14 +187,15 @@ fn access_status(of: &BucketAccessStatus) -> BucketAccessStatus {
     kept
 }
 
-/// The receipt of what an annotation of a claim asks for, or of what is kept of one.
+/// Returns the receipt of the request in an annotation, from the original object or from a copy.
 pub(crate) fn receipt(annotations: &BTreeMap<String, String>, annotation: &str) -> Option<String> {
     let whole = || annotations.get(annotation).map(|request| wire::receipt(request));
     let long = REQUESTS.iter().find(|(asks, _)| *asks == annotation).and_then(|(_, receipt)| annotations.get(*receipt));
     long.cloned().or_else(whole)
 }
 
-/// A text that is too long is none that the operator wrote.
+/// Copies the status of a claim. A string that is too long is dropped, because the operator cannot
+/// have written it.
 fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
     let mut kept = of.clone();
     for text in [
@@ -211,7 +215,7 @@ fn status(of: &BucketClaimStatus) -> BucketClaimStatus {
     kept
 }
 
-/// The first conditions, as many as fit: ours come first.
+/// Copies the conditions that fit, in order. The operator's come first.
 fn conditions(of: &[Condition]) -> Vec<Condition> {
     let mut room = MOST_CONDITIONS;
     let mut fits = |condition: &&Condition| {
@@ -223,7 +227,7 @@ fn conditions(of: &[Condition]) -> Vec<Condition> {
     kept.into_iter().cloned().collect()
 }
 
-/// What is kept of a backend. What its schema bounds is kept whole.
+/// Copies the parts of a backend that a cache keeps. Fields bounded by the schema are copied whole.
 pub fn backend(of: &S3Backend) -> S3Backend {
     let mut status = of.status.clone();
     if let Some(status) = &mut status {
@@ -250,7 +254,7 @@ mod tests {
         raw
     }
 
-    /// Bytes that metadata takes, by what is allocated.
+    /// Returns the number of bytes allocated for metadata.
     fn size(meta: &ObjectMeta) -> usize {
         let map = |map: &Option<BTreeMap<String, String>>| -> usize {
             map.iter().flatten().map(|(key, value)| 2 * size_of::<String>() + key.capacity() + value.capacity()).sum()
@@ -282,7 +286,7 @@ mod tests {
         assert!(size(&most.metadata) < 3 << 10, "{} bytes", size(&most.metadata));
     }
 
-    /// A template as large as the schema takes it.
+    /// Returns a template of the maximum size that the schema allows.
     fn template() -> serde_json::Value {
         let map = |longest: usize| -> BTreeMap<String, String> {
             let text = |number: usize| (format!("{number:02}{}", "k".repeat(40)), "\u{1}".repeat(longest));

@@ -1,30 +1,30 @@
-//! The contract of Stowage as types: its kinds, their conditions, the wire format of the Secrets,
-//! and the names that can't be wrong. No I/O.
+//! Stowage's contract as types: kinds, conditions, the format of the Secrets, and validated names.
+//! No I/O.
 //!
 //! Raw objects ([`BucketClaim`], [`S3Backend`], [`BucketAccess`]) are what the API server stores.
-//! They are parsed once, by [`Claim::parse`], [`Backend::parse`] and [`Access::parse`]; nothing
-//! downstream reads the raw ones.
+//! [`Claim::parse`], [`Backend::parse`] and [`Access::parse`] parse them once. Downstream code
+//! reads only the parsed forms.
 //!
 //! # Guarantees
 //!
-//! - A name, an endpoint or a quantity that is there keeps the rules of the contract
-//!   (`docs/spec.md`, cited as "spec" and a section): its `parse` is the only way to one, and says
-//!   what is wrong.
-//! - What is written into a Secret is read back as it was; a Secret that says something else is
-//!   damaged, never half read.
-//! - No type that holds a secret key prints it.
-//! - [`crds`] are the definitions that are installed.
+//! - Every name, endpoint and quantity obeys the rules of the contract (`docs/spec.md`, cited as
+//!   "spec" and a section). Each can only be created by its `parse` function, which reports the
+//!   rule that is violated.
+//! - The content written into a Secret is the content read back. A Secret with invalid content is
+//!   reported as damaged and never read in part.
+//! - Types that contain a secret key do not print it.
+//! - [`crds`] returns the definitions that are installed.
 //!
 //! # Determinism
 //!
-//! Nothing here reads a clock, draws a number or depends on the order of a hash map: the same
-//! object gives the same names, the same Secrets and the same text, in every process.
+//! Nothing here reads a clock, uses randomness or depends on the order of a hash map. The same
+//! object produces the same names, Secrets and text in every process.
 //!
 //! # Limits
 //!
-//! - `parse` knows its one object. What depends on others (is a name taken, is a namespace
-//!   admitted) is for who can see them.
-//! - One version of the API, `v1alpha1`: there is no conversion.
+//! - `parse` sees a single object. Checks that depend on other objects, such as whether a name is
+//!   taken or a namespace is admitted, are the caller's.
+//! - There is one version of the API, `v1alpha1`, and no conversion.
 
 #![warn(clippy::too_many_lines)]
 
@@ -99,12 +99,12 @@ pub use template::{InvalidTemplate, NameTemplate};
 pub use usage::{Counters, Figures, Measured, NoUsage, Scanning, Snapshot, used};
 pub use word::Word;
 
-/// The finalizer that keeps an access until its keys are gone (spec §8).
+/// Finalizer that keeps an access until its keys are deleted (spec §8).
 pub const ACCESS_FINALIZER: &str = "broker.stowage.io/bucketaccess-protection";
 
-/// API group of ObjectBucketClaims and ObjectBuckets, which are others' (spec §9).
+/// API group of ObjectBucketClaims and ObjectBuckets, which other projects define (spec §9).
 pub const OBC_GROUP: &str = "objectbucket.io";
-/// The finalizer on both, the same for every provisioner (spec §9).
+/// Finalizer on ObjectBucketClaims and ObjectBuckets, used by every provisioner (spec §9).
 pub const OBC_FINALIZER: &str = "objectbucket.io/finalizer";
 
 /// The example of the README.
@@ -116,5 +116,5 @@ struct Readme;
 pub const GROUP: &str = "broker.stowage.io";
 /// API version of all kinds (spec §1).
 pub const VERSION: &str = "v1alpha1";
-/// The finalizer that keeps a claim until its bucket and credentials are dealt with (spec §1).
+/// Finalizer that keeps a claim until its bucket and credentials are cleaned up (spec §1).
 pub const FINALIZER: &str = "broker.stowage.io/bucketclaim-protection";

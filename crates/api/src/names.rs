@@ -1,4 +1,4 @@
-//! Names that can't be wrong, and identities that are derived rather than drawn.
+//! Validated names, and identifiers derived from other data instead of drawn at random.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,21 +11,21 @@ use url::Url;
 use super::identity::{AccessUid, ClaimUid};
 use super::wire::{ACCESS_CREDENTIAL_PREFIX, CREDENTIAL_PREFIX, RECORD_PREFIX};
 
-/// Why a text is no such name.
+/// Error for a string that is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid {what}: {why}")]
 pub struct InvalidName {
-    /// What it should have been.
+    /// Kind of name expected.
     pub what: &'static str,
-    /// What it was.
+    /// The string that was parsed.
     pub text: String,
-    /// The rule that it breaks.
+    /// Rule that the string violates.
     pub why: &'static str,
 }
 
-/// Endings of directory buckets and of buckets on Outposts, which general purpose buckets can't
-/// have (Amazon S3 User Guide, "General purpose bucket naming rules"): SDKs send requests for those
-/// to other hosts.
+/// Suffixes reserved for directory buckets and buckets on Outposts, which names of general purpose
+/// buckets cannot have (Amazon S3 User Guide, "General purpose bucket naming rules"). SDKs send
+/// requests for such buckets to other hosts.
 const RESERVED: [&str; 3] = ["--x-s3", "--xa-s3", "--op-s3"];
 
 /// A bucket name: 3 to 63 characters of `a-z 0-9 . -`, a letter or digit at both ends, no two dots
@@ -34,10 +34,10 @@ const RESERVED: [&str; 3] = ["--x-s3", "--xa-s3", "--op-s3"];
 pub struct BucketName(String);
 
 impl BucketName {
-    /// Checks `text`.
+    /// Parses a bucket name.
     ///
     /// # Errors
-    /// When it breaks one of the rules.
+    /// If `text` violates one of the rules.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let invalid = |why| Err(InvalidName { what: "bucket name", text: text.to_owned(), why });
         let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
@@ -58,25 +58,25 @@ impl BucketName {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The ending by which S3 has it be of another kind of bucket, if it has one.
+    /// Returns the suffix that S3 reserves for another kind of bucket, if the name has one.
     pub fn reserved_ending(&self) -> Option<&'static str> {
         RESERVED.into_iter().find(|ending| self.0.ends_with(ending))
     }
 }
 
-/// It is ordered and hashed as its text is.
+/// Ordering and hash are those of the string.
 impl Borrow<str> for BucketName {
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
-/// As the CRD's rule has it: four groups of digits, whatever their values.
+/// Returns true for four groups of digits with any values, like the rule of the CRD.
 fn looks_like_ipv4(text: &str) -> bool {
     let groups: Vec<&str> = text.split('.').collect();
     text.parse::<Ipv4Addr>().is_ok()
@@ -89,17 +89,17 @@ impl fmt::Display for BucketName {
     }
 }
 
-/// An http or https URL of a host, without user info, path, query or fragment; in one spelling, so
-/// that two backends of one endpoint are seen to be that (spec §3.2).
+/// An http or https URL with a host, without user info, path, query or fragment.
+///
+/// The URL is normalized, so that two backends with the same endpoint are recognized (spec §3.2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// Checks `text` and puts it into its one spelling: host in lower case, default port and
-    /// trailing slash gone.
+    /// Parses and normalizes a URL: lower case host, no default port, no trailing slash.
     ///
     /// # Errors
-    /// When it isn't such a URL.
+    /// If `text` is not such a URL.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let invalid = |why| InvalidName { what: "endpoint", text: text.to_owned(), why };
         let url = Url::parse(text).map_err(|_| invalid("it is not a URL"))?;
@@ -118,12 +118,12 @@ impl Endpoint {
         Ok(Self(url.origin().ascii_serialization()))
     }
 
-    /// The URL, without a trailing slash.
+    /// Returns the URL, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its host, an IPv6 address without brackets, and its port.
+    /// Returns host and port. An IPv6 address has no brackets.
     pub fn host_and_port(&self) -> (String, u16) {
         let url = Url::parse(&self.0).ok();
         let port = url.as_ref().and_then(Url::port_or_known_default).unwrap_or_default();
@@ -131,14 +131,16 @@ impl Endpoint {
         (host.trim_matches(['[', ']']).to_owned(), port)
     }
 
-    /// Whether the other is known to be the same store, in whatever spelling.
+    /// Returns true if both are known to be the same store, in any spelling.
     pub fn is_alias_of(&self, other: &Self) -> bool {
         self == other || self.plain() == other.plain()
     }
 
-    /// The endpoint as it is known by whatever spelling: without a dot at the end of the host and
-    /// without the domain of a cluster behind `.svc`; hosts of Amazon S3 by their region alone.
-    /// Names of records go by the spelling that was given.
+    /// Returns a canonical spelling, by which aliases of the same store are recognized.
+    ///
+    /// It has no dot at the end of the host, no cluster domain after `.svc`, and only the region in
+    /// a host of Amazon S3. Names of records are derived from the spelling in the backend, not from
+    /// this one.
     pub fn plain(&self) -> String {
         const CLUSTER: &str = ".cluster.local";
         let Some((scheme, authority)) = self.0.split_once("://") else { return self.0.clone() };
@@ -149,7 +151,7 @@ impl Endpoint {
         let host = host.strip_suffix('.').unwrap_or(host);
         let host = host.strip_suffix(CLUSTER).filter(|service| service.ends_with(".svc")).unwrap_or(host);
         match (amazon(host), port) {
-            // It answers the same over http.
+            // Amazon S3 gives the same answers over http.
             (Some(host), None) => host,
             (_, Some(port)) => format!("{scheme}://{host}:{port}"),
             (None, None) => format!("{scheme}://{host}"),
@@ -157,9 +159,9 @@ impl Endpoint {
     }
 }
 
-/// The host of Amazon S3 in a region, whichever of its names this is: `s3.amazonaws.com` of
-/// us-east-1, those with a hyphen, for both IP versions, and for FIPS (AWS General Reference,
-/// "Amazon Simple Storage Service endpoints and quotas").
+/// Returns the canonical host of Amazon S3 in a region for any of its names: `s3.amazonaws.com` for
+/// us-east-1, and those with a hyphen, for dual stack and for FIPS (AWS General Reference, "Amazon
+/// Simple Storage Service endpoints and quotas").
 fn amazon(host: &str) -> Option<String> {
     let (rest, domain) = ["amazonaws.com", "amazonaws.com.cn"]
         .iter()
@@ -180,13 +182,15 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Name of the record of one (endpoint, bucket): `br-` and the first 40 hex digits of SHA-256 over
-/// both (spec §2). The one thing that Kubernetes makes unique decides who holds the bucket.
+/// Name of the record of an (endpoint, bucket) pair: `br-` and the first 40 hex digits of the
+/// SHA-256 of both (spec §2).
+///
+/// Kubernetes guarantees that names are unique, so a bucket has at most one holder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordName(String);
 
 impl RecordName {
-    /// The name for this bucket at this endpoint.
+    /// Returns the name for this bucket at this endpoint.
     pub fn of(endpoint: &Endpoint, bucket: &BucketName) -> Self {
         let digest = digest(&[endpoint.as_str(), "/", bucket.as_str()]);
         let mut name = RECORD_PREFIX.to_owned();
@@ -194,10 +198,10 @@ impl RecordName {
         Self(name)
     }
 
-    /// Takes a name that [`RecordName::of`] has made.
+    /// Parses a name created by [`RecordName::of`].
     ///
     /// # Errors
-    /// When it is none: `br-` and 40 hexadecimal digits in lower case.
+    /// If it is not `br-` and 40 lower case hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let digits = text.strip_prefix(RECORD_PREFIX).filter(|rest| rest.len() == 40 && rest.bytes().all(is_digit));
@@ -206,12 +210,12 @@ impl RecordName {
         name.ok_or_else(|| InvalidName { what: "name of a bucket record", text: text.to_owned(), why })
     }
 
-    /// The name as text.
+    /// Returns the name as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The digits that tell the bucket from all others: the name without its prefix.
+    /// Returns the digits that identify the bucket: the name without its prefix.
     pub fn digits(&self) -> &str {
         self.0.strip_prefix(RECORD_PREFIX).unwrap_or(&self.0)
     }
@@ -223,19 +227,20 @@ impl fmt::Display for RecordName {
     }
 }
 
-/// Access key id: `AKIA` and 16 characters of base32, derived from claim UID and rotation
-/// generation, so that two mints of one generation collide on the name instead of leaving two keys
-/// (spec §2).
+/// An access key id: `AKIA` and 16 characters of base32, derived from claim UID and rotation
+/// generation (spec §2).
+///
+/// Creating one generation twice therefore fails with a name conflict, instead of leaving two keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccessKeyId(String);
 
 impl AccessKeyId {
-    /// The id of this claim's credential of this generation.
+    /// Returns the id of the claim's credential of this generation.
     pub fn of(uid: &ClaimUid, generation: u64) -> Self {
         Self::of_owner(uid.as_str(), generation)
     }
 
-    /// The id of this access's credential of this generation.
+    /// Returns the id of the access's credential of this generation.
     pub fn of_access(uid: &AccessUid, generation: u64) -> Self {
         Self::of_owner(uid.as_str(), generation)
     }
@@ -248,18 +253,19 @@ impl AccessKeyId {
         Self(id)
     }
 
-    /// The id as text.
+    /// Returns the id as a string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Name of the internal Secret of this credential: `vc-` and the id in lower case (spec §2).
+    /// Returns the name of the credential's internal Secret: `vc-` and the id in lower case (spec
+    /// §2).
     pub fn secret_name(&self) -> String {
         self.name_after(CREDENTIAL_PREFIX)
     }
 
-    /// Name of the internal Secret where it is a credential of an access: `va-` and the id in lower
-    /// case (spec §8).
+    /// Returns the name of the internal Secret for a credential of an access: `va-` and the id in
+    /// lower case (spec §8).
     pub fn access_secret_name(&self) -> String {
         self.name_after(ACCESS_CREDENTIAL_PREFIX)
     }
@@ -279,14 +285,15 @@ impl fmt::Display for AccessKeyId {
     }
 }
 
-/// SHA-256 over these, one behind the other.
+/// Returns the SHA-256 of the concatenated parts.
 fn digest(parts: &[&str]) -> [u8; 32] {
     parts.iter().fold(Sha256::new(), |all, part| all.chain_update(part)).finalize().into()
 }
 
-/// Whether an object can be called so: 1 to 253 of `a-z 0-9 - .`, and no dot first (Kubernetes,
-/// "Object Names and IDs"). What is no name is never asked for: it would be read as something else
-/// of a URL.
+/// Returns true if an object can have this name: 1 to 253 characters of `a-z 0-9 - .` without a
+/// leading dot (Kubernetes, "Object Names and IDs").
+///
+/// Other strings are never sent to the API server, where they could change the meaning of a URL.
 #[must_use]
 pub fn is_object_name(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
@@ -393,7 +400,8 @@ mod tests {
         assert_eq!(first.secret_name(), format!("vc-{}", first.as_str().to_lowercase()));
     }
 
-    /// They stand in clusters: another way to derive them would find nothing of what is there.
+    /// Derived names exist in clusters. If the derivation changed, existing objects would not be
+    /// found.
     #[test]
     fn derived_names_are_what_they_have_always_been() {
         let endpoint = Endpoint::parse("http://s3.example").unwrap();

@@ -1,8 +1,8 @@
-//! ObjectBucketClaims and ObjectBuckets of `objectbucket.io/v1alpha1` (spec §9): kinds of others,
-//! whose definitions differ from cluster to cluster.
+//! ObjectBucketClaims and ObjectBuckets of `objectbucket.io/v1alpha1` (spec §9), defined by other
+//! projects, with schemas that differ from cluster to cluster.
 //!
-//! Read leniently: what has another type than it should counts as not given, and of texts and maps
-//! no more is kept than a bound. Nothing that stands in one keeps the others from being read.
+//! Reading is lenient. A value of an unexpected type counts as absent, and strings and maps are
+//! kept up to a bound. An invalid object therefore does not keep the others from being read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,16 +22,16 @@ use super::{OBC_FINALIZER, OBC_GROUP};
 
 /// API version of both kinds.
 pub const OBC_VERSION: &str = "v1alpha1";
-/// Label: which provisioner serves an object.
+/// Label that names the provisioner of an object.
 pub const OBC_PROVISIONER: &str = "bucket-provisioner";
 
-/// Most entries of a map that are kept.
+/// Maximum number of entries kept of a map.
 const MOST_ENTRIES: usize = 32;
 
-/// Most bytes of a map.
+/// Maximum number of bytes kept of a map.
 const MOST_BYTES: usize = 4 << 10;
 
-/// What a namespace asks for: a bucket of a storage class.
+/// A request of a namespace for a bucket of a storage class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectBucketClaim {
@@ -41,39 +41,39 @@ pub struct ObjectBucketClaim {
     /// `ObjectBucketClaim`.
     #[serde(default)]
     pub kind: String,
-    /// Name, namespace, and the rest.
+    /// Standard object metadata.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// What is asked for.
+    /// Requested bucket.
     #[serde(default, deserialize_with = "lenient")]
     pub spec: ObjectBucketClaimSpec,
-    /// How far it has come.
+    /// Current status.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub status: Option<ObjectBucketStatus>,
 }
 
-/// What an ObjectBucketClaim asks for.
+/// Specification of an ObjectBucketClaim.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectBucketClaimSpec {
-    /// The storage class, which names the provisioner.
+    /// Name of the storage class, which names the provisioner.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub storage_class_name: Option<String>,
     /// Name of the bucket.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub bucket_name: Option<String>,
-    /// What a name begins with that is made up.
+    /// Prefix for a generated bucket name.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub generate_bucket_name: Option<String>,
-    /// The ObjectBucket, once there is one.
+    /// Name of the ObjectBucket, once it exists.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub object_bucket_name: Option<String>,
-    /// What else is asked for, by provisioners' own keys. Empty values ask for nothing.
+    /// Additional options under keys defined by provisioners. Empty values are ignored.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     pub additional_config: BTreeMap<String, String>,
 }
 
-/// The status of both kinds: all that every definition in the field keeps.
+/// Status of both kinds. It has only the field that every installed definition preserves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ObjectBucketStatus {
     /// `Pending`, `Bound`, `Released` or `Failed`.
@@ -81,7 +81,8 @@ pub struct ObjectBucketStatus {
     pub phase: Option<String>,
 }
 
-/// What was made for an ObjectBucketClaim. In no namespace, so that tenants don't write it.
+/// A bucket provisioned for an ObjectBucketClaim. It is cluster-scoped, so that tenants cannot
+/// write it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectBucket {
@@ -91,39 +92,39 @@ pub struct ObjectBucket {
     /// `ObjectBucket`.
     #[serde(default)]
     pub kind: String,
-    /// Name, and the rest.
+    /// Standard object metadata.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// What it is.
+    /// Description of the bucket.
     #[serde(default, deserialize_with = "lenient")]
     pub spec: ObjectBucketSpec,
-    /// How it is.
+    /// Current status.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub status: Option<ObjectBucketStatus>,
 }
 
-/// What an ObjectBucket is.
+/// Specification of an ObjectBucket.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectBucketSpec {
-    /// The storage class that it was made of.
+    /// Name of the storage class from which it was provisioned.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub storage_class_name: Option<String>,
-    /// What becomes of the bucket: `Delete` or `Retain`.
+    /// Policy for the bucket when the claim is deleted: `Delete` or `Retain`.
     #[serde(default, deserialize_with = "text", skip_serializing_if = "Option::is_none")]
     pub reclaim_policy: Option<String>,
-    /// Whose it is.
+    /// ObjectBucketClaim that owns the bucket.
     #[serde(default, deserialize_with = "lenient")]
     pub claim_ref: ObjectBucketClaimRef,
-    /// Where the bucket is.
+    /// Location of the bucket.
     #[serde(default, deserialize_with = "lenient")]
     pub endpoint: ObjectBucketEndpoint,
-    /// What the provisioner remembers.
+    /// State saved by the provisioner.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     pub additional_state: BTreeMap<String, String>,
 }
 
-/// Names an ObjectBucketClaim.
+/// Reference to an ObjectBucketClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectBucketClaimRef {
@@ -133,37 +134,37 @@ pub struct ObjectBucketClaimRef {
     /// `ObjectBucketClaim`.
     #[serde(default)]
     pub kind: String,
-    /// Its namespace.
+    /// Namespace of the claim.
     #[serde(default)]
     pub namespace: String,
-    /// Its name.
+    /// Name of the claim.
     #[serde(default)]
     pub name: String,
-    /// Its UID.
+    /// UID of the claim.
     #[serde(default)]
     pub uid: String,
 }
 
-/// Where a bucket is.
+/// Location of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectBucketEndpoint {
-    /// A host, without a scheme.
+    /// Host, without a scheme.
     #[serde(default)]
     pub bucket_host: String,
-    /// A port.
+    /// Port.
     #[serde(default)]
     pub bucket_port: i32,
-    /// The bucket.
+    /// Name of the bucket.
     #[serde(default)]
     pub bucket_name: String,
-    /// The region that requests are signed for.
+    /// Region for which requests are signed.
     #[serde(default)]
     pub region: String,
-    /// Nothing.
+    /// Always empty.
     #[serde(default)]
     pub sub_region: String,
-    /// What stood in the claim's own, for definitions that need it.
+    /// Copy of the claim's `additionalConfig`, for definitions that require it.
     #[serde(default, deserialize_with = "texts")]
     pub additional_config: BTreeMap<String, String>,
 }
@@ -204,18 +205,18 @@ macro_rules! foreign {
 foreign!(ObjectBucketClaim, NamespaceResourceScope, "ObjectBucketClaim", "objectbucketclaims");
 foreign!(ObjectBucket, ClusterResourceScope, "ObjectBucket", "objectbuckets");
 
-/// What can't be read counts as nothing.
+/// Deserializes a value, or its default if it is invalid.
 fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
-/// A text that says something.
+/// Deserializes a string; `None` if it is empty or not a string.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(value.as_str().filter(|text| !text.is_empty()).map(cut))
 }
 
-/// A map of texts; numbers and words are written as such.
+/// Deserializes a map of strings. Values of other types are converted to their JSON text.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let word = |value: &Value| match value {
@@ -232,37 +233,37 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, 
     Ok(entries.filter(|(_, value)| !value.is_empty()).take(MOST_ENTRIES).take_while(fits).collect())
 }
 
-/// A copy of a text, up to a bound that is longer than any name: one that is cut is none.
+/// Copies a string up to a bound that no name exceeds, so a truncated copy is never a valid name.
 fn cut(text: &str) -> String {
     let end = text.char_indices().map(|(at, _)| at).find(|at| *at > kept::LONGEST).unwrap_or(text.len());
     text[..end].to_owned()
 }
 
-/// An ObjectBucketClaim.
+/// A parsed ObjectBucketClaim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Obc {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
     /// Namespace and name.
     pub at: ClaimRef,
-    /// Has a deletion timestamp.
+    /// True if the object has a deletion timestamp.
     pub deleting: bool,
-    /// Every finalizer, in order; of very many, what is kept of them.
+    /// Finalizers in order, as far as they are kept.
     pub finalizers: Vec<String>,
-    /// Value of the label that names a provisioner.
+    /// Value of the label that names the provisioner.
     pub label: Option<String>,
-    /// Has labels at all: a patch adds to them, or all of them.
+    /// True if `metadata.labels` exists; otherwise a JSON patch has to create the map.
     pub labelled: bool,
-    /// What it asks for.
+    /// Specification of the claim.
     pub spec: ObjectBucketClaimSpec,
-    /// Its phase.
+    /// Current phase.
     pub phase: Option<String>,
-    /// Has a status at all.
+    /// True if `status` exists.
     pub has_status: bool,
 }
 
 impl Obc {
-    /// Parses one.
+    /// Parses an ObjectBucketClaim.
     pub fn parse(raw: &ObjectBucketClaim) -> Self {
         Self {
             id: ObjectId::of(raw),
@@ -272,7 +273,7 @@ impl Obc {
             label: raw.labels().get(OBC_PROVISIONER).cloned(),
             labelled: raw.metadata.labels.is_some(),
             spec: ObjectBucketClaimSpec {
-                // A class of another name is none.
+                // An invalid class name counts as absent.
                 storage_class_name: raw.spec.storage_class_name.clone().filter(|name| is_object_name(name)),
                 ..raw.spec.clone()
             },
@@ -281,17 +282,17 @@ impl Obc {
         }
     }
 
-    /// Its UID.
+    /// Returns the claim's UID.
     pub fn uid(&self) -> &str {
         &self.id.uid
     }
 
-    /// Whether the finalizer is on it.
+    /// Returns true if the object has the finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == OBC_FINALIZER)
     }
 
-    /// What makes an object of its namespace its own.
+    /// Returns a controller owner reference to this claim, for objects in its namespace.
     pub fn owner(&self) -> OwnerReference {
         OwnerReference {
             api_version: format!("{OBC_GROUP}/{OBC_VERSION}"),
@@ -304,7 +305,7 @@ impl Obc {
     }
 }
 
-/// The ObjectBucketClaim that controls an object, by name and UID.
+/// Returns name and UID of the ObjectBucketClaim that controls an object.
 pub fn controlling_obc(owners: &[OwnerReference]) -> Option<(&str, &str)> {
     let group = |owner: &&OwnerReference| owner.api_version.split('/').next() == Some(OBC_GROUP);
     let mut controllers = owners.iter().filter(|owner| owner.controller == Some(true));
@@ -312,19 +313,19 @@ pub fn controlling_obc(owners: &[OwnerReference]) -> Option<(&str, &str)> {
     Some((&owner.name, &owner.uid))
 }
 
-/// A storage class, as far as it is about buckets.
+/// The parts of a StorageClass that concern buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketClass {
-    /// Who serves it.
+    /// Provisioner that serves the class.
     pub provisioner: String,
-    /// Whether buckets of it are to be deleted.
+    /// True if buckets of this class are deleted with their claim.
     pub deletes: bool,
-    /// Its parameters.
+    /// Parameters of the class.
     pub parameters: BTreeMap<String, String>,
 }
 
 impl BucketClass {
-    /// Parses one. A policy that isn't `Delete` keeps.
+    /// Parses a storage class. With any reclaim policy other than `Delete`, the bucket is retained.
     pub fn parse(raw: &StorageClass) -> Self {
         Self {
             provisioner: raw.provisioner.clone(),
@@ -334,12 +335,12 @@ impl BucketClass {
     }
 }
 
-/// What is kept of an ObjectBucketClaim.
+/// Copies the parts of an ObjectBucketClaim that a cache keeps.
 pub fn kept_obc(of: &ObjectBucketClaim) -> ObjectBucketClaim {
     ObjectBucketClaim { metadata: kept::metadata(&of.metadata, &[OBC_PROVISIONER], &[]), ..of.clone() }
 }
 
-/// What is kept of an ObjectBucket.
+/// Copies the parts of an ObjectBucket that a cache keeps.
 pub fn kept_object_bucket(of: &ObjectBucket) -> ObjectBucket {
     let mut kept = ObjectBucket { metadata: kept::metadata(&of.metadata, &[OBC_PROVISIONER], &[]), ..of.clone() };
     let ObjectBucketClaimRef { api_version, kind, namespace, name, uid } = &mut kept.spec.claim_ref;
@@ -352,7 +353,7 @@ pub fn kept_object_bucket(of: &ObjectBucket) -> ObjectBucket {
     kept
 }
 
-/// What is kept of a storage class.
+/// Copies the parts of a StorageClass that a cache keeps.
 pub fn kept_class(of: &StorageClass) -> StorageClass {
     let texts = |map: &BTreeMap<String, String>| -> BTreeMap<String, String> {
         map.iter().take(MOST_ENTRIES).map(|(key, value)| (cut(key), cut(value))).collect()

@@ -1,8 +1,9 @@
-//! Parts of an object that tenants fill, each in one piece of memory until a pass reads it (spec
-//! §3.5).
+//! Parts of an object written by tenants, each kept in a single allocation until a reconciliation
+//! reads it (spec §3.5).
 //!
-//! A list of maps of texts takes several times its length once it is parsed, and a tenant chooses
-//! how many there are. JSON would be one piece as well, but its escapes make six bytes of one.
+//! A parsed list of maps of strings takes several times its serialized length, and a tenant chooses
+//! the number of entries. JSON would be a single allocation too, but its escapes can turn one byte
+//! into six.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// A packed value. Clones share its memory, and its schema is the value's.
+/// A packed value. Clones share its memory. Its schema is that of the value.
 pub struct Packed<T> {
     content: Content,
     of: PhantomData<fn() -> T>,
@@ -33,7 +34,7 @@ impl<T> Packed<T> {
         Self { content: Content::Whole(bytes.into()), of: PhantomData }
     }
 
-    /// Bytes that it takes beside itself.
+    /// Returns the number of bytes on the heap.
     pub fn size(&self) -> usize {
         match &self.content {
             Content::Whole(bytes) => bytes.len(),
@@ -41,7 +42,7 @@ impl<T> Packed<T> {
         }
     }
 
-    /// Replaces a value of more than `most` bytes by its digest.
+    /// Replaces a value of more than `most` bytes with its digest.
     pub fn shed(&mut self, most: usize) {
         if self.size() > most {
             self.content = Content::Digest(self.digest());
@@ -64,22 +65,22 @@ impl<T> Packed<T> {
 }
 
 impl<T: DeserializeOwned> Packed<T> {
-    /// Unpacks the value; `None` where only its digest was kept.
+    /// Unpacks the value. Returns `None` if only its digest was kept.
     pub fn get(&self) -> Option<T> {
         T::deserialize(self.value()?).ok()
     }
 }
 
 impl<T> Packed<Vec<T>> {
-    /// True for an empty list.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.value() == Some(Value::Array(Vec::new()))
     }
 
-    /// Drops the items from the first on that doesn't fit into `most` bytes.
+    /// Removes the first item that does not fit into `most` bytes, and all items after it.
     pub fn truncate(&mut self, most: usize) {
         let Some(Value::Array(items)) = self.value().filter(|_| self.size() > most) else { return };
-        // The head of a list has at most that much.
+        // The header of a list has at most this length.
         let mut room = most.saturating_sub(MOST_HEAD);
         let fits = |item: &Value| {
             let left = room.checked_sub(packed(item).len());
@@ -115,7 +116,7 @@ impl<T> Clone for Packed<T> {
     }
 }
 
-/// A value equals its digest.
+/// A value and its digest are equal.
 impl<T> PartialEq for Packed<T> {
     fn eq(&self, other: &Self) -> bool {
         match (&self.content, &other.content) {
@@ -136,7 +137,7 @@ impl<T> fmt::Debug for Packed<T> {
     }
 }
 
-/// Packs what was read, words included that this version doesn't know.
+/// Packs the value as received, including enum values that this version does not know.
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Packed<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
@@ -145,7 +146,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Packed<T> {
     }
 }
 
-/// Fails where only a digest was kept.
+/// Serialization fails if only a digest was kept.
 impl<T> Serialize for Packed<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let value = self.value().ok_or_else(|| S::Error::custom("only a digest of it is kept"))?;
@@ -171,7 +172,7 @@ impl<T: JsonSchema> JsonSchema for Packed<T> {
     }
 }
 
-/// Longest tag and length, in bytes.
+/// Maximum length of a tag and a length, in bytes.
 const MOST_HEAD: usize = 11;
 
 const NULL: u8 = 0;
@@ -189,7 +190,7 @@ fn packed(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Keys are sorted, so that equal values have equal bytes.
+/// Writes a value. Keys are sorted, so that equal values have equal bytes.
 fn write(value: &Value, to: &mut Vec<u8>) {
     match value {
         Value::Null => to.push(NULL),
@@ -226,7 +227,8 @@ fn write_text(text: &str, to: &mut Vec<u8>) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// Seven bits a byte, the lowest first, the eighth where there are more.
+/// Writes a length with seven bits per byte, least significant first. The eighth bit is set if more
+/// bytes follow.
 fn write_length(mut length: usize, to: &mut Vec<u8>) {
     while length > 0x7f {
         to.push((length & 0x7f) as u8 | 0x80);
@@ -235,7 +237,7 @@ fn write_length(mut length: usize, to: &mut Vec<u8>) {
     to.push(length as u8);
 }
 
-/// Reads what [`write`] wrote; `None` for anything else.
+/// Reads a value written by [`write`]; `None` for any other bytes.
 fn read(from: &mut &[u8]) -> Option<Value> {
     let (tag, rest) = from.split_first()?;
     *from = rest;

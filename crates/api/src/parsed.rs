@@ -1,4 +1,4 @@
-//! Raw objects, parsed once into values that downstream code can rely on.
+//! Parsed forms of raw objects.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ use super::secrets::SecretShape;
 use super::template::NameTemplate;
 use super::{FINALIZER, kept, wire};
 
-/// A claim.
+/// A parsed `BucketClaim`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
     /// Namespace and name.
     pub at: ClaimRef,
@@ -35,71 +35,71 @@ pub struct Claim {
     pub uid: ClaimUid,
     /// Generation of the spec.
     pub generation: i64,
-    /// Has a deletion timestamp.
+    /// True if the object has a deletion timestamp.
     pub deleting: bool,
-    /// Every finalizer, in order; of very many, what is kept of them
-    /// ([`kept::are_all_finalizers`]).
+    /// Finalizers in order, as far as they are kept ([`kept::are_all_finalizers`]).
     pub finalizers: Vec<String>,
-    /// Which operator serves it, if that is noted.
+    /// Operator noted as serving the claim, if any.
     pub served_by: Option<ServedBy>,
-    /// Has annotations at all: a patch adds to them, or all of them.
+    /// True if `metadata.annotations` exists; otherwise a JSON patch has to create the map.
     pub annotated: bool,
-    /// Carries `broker.stowage.io/paused: "true"`.
+    /// True if the annotation `broker.stowage.io/paused` is `"true"`.
     pub paused: bool,
-    /// What `broker.stowage.io/rotate` asks for, as it is remembered: see [`wire::receipt`].
+    /// Receipt ([`wire::receipt`]) of the value of the annotation `broker.stowage.io/rotate`.
     pub rotate_request: Option<String>,
-    /// The same of `broker.stowage.io/revoke`.
+    /// Receipt of the value of the annotation `broker.stowage.io/revoke`.
     pub revoke_request: Option<String>,
-    /// Deletion policy, which deletion must know even where the rest of the spec can't be read.
+    /// Deletion policy, which deletion needs even if the rest of the spec is invalid.
     pub deletion: Deletion,
     /// Name of the consumer Secret.
     pub consumer_secret: String,
-    /// Whose accesses the bucket is open to besides the own namespace's: what is taken back counts
-    /// also where the rest of the spec can't be read.
+    /// Consent to accesses from other namespaces. A withdrawal takes effect even if the rest of the
+    /// spec is invalid.
     pub sharing: Sharing,
-    /// What else the spec asks for.
+    /// The rest of the spec.
     pub desired: Result<Desired, InvalidSpec>,
-    /// The status as it stands: compared with the one that should stand there. What else it is
-    /// believed in, where Secrets are lost (spec §3.2), is listed in `ARCHITECTURE.md`.
+    /// Current status, compared with the desired one. `ARCHITECTURE.md` lists the other uses of it,
+    /// for the case that Secrets are lost (spec §3.2).
     pub status: BucketClaimStatus,
 }
 
-/// What becomes of the bucket on deletion.
+/// Policy for the bucket when the claim is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
-    /// It stays.
+    /// Keep the bucket.
     Retain,
-    /// It is deleted if it is empty.
+    /// Delete the bucket if it is empty.
     Delete,
-    /// It is emptied and deleted.
+    /// Empty and delete the bucket.
     Force,
 }
 
-/// What a claim asks for.
+/// Desired state of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Desired {
     /// Name of the S3Backend.
     pub backend: String,
-    /// Name of the bucket, if the claim gives one.
+    /// Name of the bucket, if the claim specifies one.
     pub bucket: Option<BucketName>,
-    /// What the consumer Secret has besides; `None` where a cache has a digest of it, and a live
-    /// read has all.
+    /// Parsed `spec.secretTemplate`. `None` if a cache kept only its digest; a live read has all of
+    /// it.
     pub shape: Option<SecretShape>,
-    /// When credentials are replaced.
+    /// Schedule on which credentials are replaced.
     pub rotation: Rotation,
-    /// Requests per second of one source address, if the bucket may be read without credentials.
+    /// Requests per second allowed to one source address, if the bucket can be read without
+    /// credentials.
     pub anonymous: Option<u32>,
-    /// Soft limit on the bytes stored.
+    /// Soft limit on the number of bytes stored.
     pub quota_soft: Option<Bytes>,
-    /// Hard limit on the bytes stored.
+    /// Hard limit on the number of bytes stored.
     pub quota_hard: Option<Bytes>,
-    /// Versioning, unless it is to be left alone.
+    /// Versioning; `None` if it must not be changed.
     pub versioning: Option<Versioning>,
 }
 
 impl Claim {
-    /// Parses a claim. Never fails as a whole: what can't be read of the spec is an error inside,
-    /// so that deletion does not depend on it.
+    /// Parses a claim. Parsing never fails as a whole: errors in the spec are part of the result,
+    /// so that deletion does not depend on a valid spec.
     pub fn parse(raw: &BucketClaim) -> Self {
         let annotation = |key: &str| raw.annotations().get(key).cloned();
         let name = raw.name_any();
@@ -116,7 +116,7 @@ impl Claim {
             rotate_request: kept::receipt(raw.annotations(), wire::ROTATE),
             revoke_request: kept::receipt(raw.annotations(), wire::REVOKE),
             deletion: match (raw.spec.deletion_policy.known(), raw.spec.force_delete) {
-                // What isn't known destroys nothing.
+                // An unknown policy must not destroy anything.
                 (Some(DeletionPolicy::Retain) | None, _) => Deletion::Retain,
                 (Some(DeletionPolicy::Delete), false) => Deletion::Delete,
                 (Some(DeletionPolicy::Delete), true) => Deletion::Force,
@@ -129,7 +129,7 @@ impl Claim {
         }
     }
 
-    /// Whether our finalizer is on it.
+    /// Returns true if the object has the operator's finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|finalizer| finalizer == FINALIZER)
     }
@@ -146,7 +146,7 @@ impl Desired {
         word("spec.deletionPolicy", spec.deletion_policy)?;
         let rotation = Rotation::parse(&spec.rotation_policy)?;
         let access = word("spec.anonymousAccess.mode", spec.anonymous_access.mode)?;
-        // The schema has no maximum here, and no limit that anybody can reach is above this one.
+        // The schema has no maximum for this field. A rate above `u32::MAX` cannot be reached.
         let rps = u32::try_from(spec.anonymous_access.per_source_ip_rps.max(0)).unwrap_or(u32::MAX);
         Ok(Self {
             backend: spec.backend_ref.name.clone(),
@@ -161,12 +161,12 @@ impl Desired {
     }
 }
 
-/// A backend.
+/// A parsed `S3Backend`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backend {
-    /// Which object, in which version.
+    /// UID and resourceVersion.
     pub id: ObjectId,
-    /// Name.
+    /// Name of the S3Backend.
     pub name: String,
     /// Generation of the spec.
     pub generation: i64,
@@ -174,44 +174,45 @@ pub struct Backend {
     pub endpoint: Endpoint,
     /// Earlier URLs of the same store.
     pub former_endpoints: Vec<Endpoint>,
-    /// Which operator serves it, if that is noted.
+    /// Operator noted as serving the backend, if any.
     pub served_by: Option<ServedBy>,
-    /// How bucket names are made.
+    /// Template for bucket names.
     pub template: NameTemplate,
-    /// Who may use it.
+    /// Namespaces whose claims may use the backend.
     pub access: BackendAccess,
-    /// What may happen to buckets that are there already.
+    /// Policy for buckets that already exist.
     pub adoption: AdoptionPolicy,
-    /// What shows that a bucket is of our own account.
+    /// Proof required that a bucket belongs to the operator's account.
     pub proof: AdoptionProof,
-    /// Region that requests are signed for.
+    /// Region for which requests are signed.
     pub region: String,
-    /// How a bucket's name is put into a URL.
+    /// Position of the bucket name in request URLs.
     pub addressing_style: AddressingStyle,
-    /// The Secret with the admin credentials.
+    /// Secret that contains the admin credentials.
     pub credentials: AdminCredentialsSecretRef,
-    /// The Secret with the credentials of the gateway, where they are others.
+    /// Secret that contains the gateway's credentials, if they differ from the admin credentials.
     pub gateway_credentials: Option<AdminCredentialsSecretRef>,
-    /// How certificates are checked.
+    /// Verification of certificates.
     pub tls: BackendTls,
-    /// Buckets that no claim has: the namespaces whose accesses may open each, and how far.
+    /// Shared buckets that belong to no claim: for each, the namespaces whose accesses may open it,
+    /// and the consent.
     pub shared_buckets: BTreeMap<BucketName, (Vec<String>, Consent)>,
-    /// `Ready` is True for the current generation.
+    /// True if `Ready` is True for the current generation.
     pub ready: bool,
-    /// `Ready` is True for whichever generation: an edit since may not have been looked at yet.
+    /// True if `Ready` is True for any generation. A later edit may not have been observed yet.
     pub was_ready: bool,
 }
 
-/// Whose claims may use a backend.
+/// Namespaces whose claims may use a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BackendAccess {
-    /// Everybody's.
+    /// All namespaces.
     All,
-    /// Those of namespaces by name or by label.
+    /// Namespaces selected by name or by label.
     Some {
         /// Names of namespaces.
         names: Vec<String>,
-        /// Labels of namespaces; `None` matches nothing.
+        /// Selector over the labels of namespaces; `None` matches nothing.
         selector: Option<Selector>,
     },
 }
@@ -220,7 +221,7 @@ impl Backend {
     /// Parses a backend.
     ///
     /// # Errors
-    /// When endpoint or template can't be read.
+    /// If endpoint or template is invalid.
     pub fn parse(raw: &S3Backend) -> Result<Self, InvalidSpec> {
         let spec = &raw.spec;
         let generation = raw.metadata.generation.unwrap_or_default();
@@ -250,16 +251,20 @@ impl Backend {
     }
 }
 
-/// The earlier endpoints of a store. What is none, or one too many, names none: the schema should
-/// have refused it, and a key that was made for it is refused for a while rather than opening a
-/// bucket elsewhere.
+/// Returns the former endpoints of a store.
+///
+/// Ignores invalid entries and entries past the limit; the CRD schema rejects both. A key created
+/// for an ignored endpoint is refused for a while, which is better than opening a bucket of another
+/// store.
 pub fn former_endpoints(spec: &S3BackendSpec) -> Vec<Endpoint> {
     let named = spec.former_endpoints.iter().flatten().take(S3BackendSpec::MOST_FORMER_ENDPOINTS);
     named.filter_map(|url| Endpoint::parse(url).ok()).collect()
 }
 
-/// The buckets that an administrator shares. What can't be read shares nothing; of two entries of
-/// one name, which the schema should have refused, neither does.
+/// Returns the buckets that an administrator shares.
+///
+/// Ignores invalid entries, and all entries whose name occurs more than once, which the schema
+/// rejects.
 pub fn shared_buckets(spec: &S3BackendSpec) -> BTreeMap<BucketName, (Vec<String>, Consent)> {
     let mut all = BTreeMap::new();
     let mut seen = BTreeMap::new();
@@ -283,8 +288,10 @@ impl BackendAccess {
         }
     }
 
-    /// Whether claims of the namespace `name` with `labels` may use the backend. Where its labels
-    /// aren't known, no selector lets it in: one may ask for a label that is absent.
+    /// Returns true if claims of the namespace `name` with `labels` may use the backend.
+    ///
+    /// If the labels are unknown, a selector does not match, even one that requires a label to be
+    /// absent.
     pub fn allows(&self, name: &str, labels: Option<&BTreeMap<String, String>>) -> bool {
         match self {
             Self::All => true,
@@ -295,7 +302,8 @@ impl BackendAccess {
         }
     }
 
-    /// Whether it may let a namespace in of which the labels aren't known, and maybe not the name.
+    /// Returns true if the backend may allow a namespace whose labels, and possibly name, are
+    /// unknown.
     pub fn may_allow(&self, name: Option<&str>) -> bool {
         match self {
             Self::All => true,
@@ -307,7 +315,7 @@ impl BackendAccess {
     }
 }
 
-/// `None` for a selector that can't be read: it matches nothing rather than everything.
+/// Parses a selector; `None` if it is invalid, so that it matches nothing instead of everything.
 fn parse_selector(selector: &LabelSelector) -> Option<Selector> {
     let expressions = selector.match_expressions.as_ref().map(|requirements| {
         let requirement = requirements.iter().map(|r| LabelSelectorRequirement {
@@ -339,7 +347,7 @@ mod tests {
         Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
     }
 
-    /// As an older server stored them, or one without the rule.
+    /// Such lists can come from an older server, or from one without the validation rule.
     #[test]
     fn what_is_no_endpoint_was_none_before() {
         let named = ["http://S3.example:80/", "s3.example", "https://u:p@s3.example", "http://old.example"];

@@ -1,11 +1,11 @@
-//! Numbers of bytes, as quota fields spell them (spec §1, `spec.quota`).
+//! Numbers of bytes in the notation of quota fields (spec §1, `spec.quota`).
 
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A number of bytes as its author wrote it: an integer, or a string such as `1.5Gi` or `500M`.
+/// A number of bytes as written by the user: an integer, or a string such as `1.5Gi` or `500M`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Written as a JSON integer.
@@ -22,7 +22,7 @@ impl Bytes {
     /// The largest quota: 7Ei.
     pub const MAX: Bytes = Bytes(7 << 60);
 
-    /// As a plain number.
+    /// Returns the number of bytes.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -34,17 +34,17 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Why a quantity is none.
+/// Error for a string that is not a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a number of bytes from 0 to 7Ei, such as 1.5Gi or 500M")]
 pub struct InvalidQuantity(pub String);
 
 impl Quantity {
-    /// The number of bytes meant; a fraction of a byte rounds up.
+    /// Returns the number of bytes. A fraction of a byte is rounded up.
     ///
     /// # Errors
-    /// When it isn't digits, optional fraction and optional suffix (`Ki…Ei` or `k…E`), or is above
-    /// 7Ei.
+    /// If the quantity is not digits, an optional fraction and an optional suffix (`Ki…Ei` or
+    /// `k…E`), or is above 7Ei.
     pub fn bytes(&self) -> Result<Bytes, InvalidQuantity> {
         let text = match self {
             Self::Int(number) => number.to_string(),
@@ -54,7 +54,8 @@ impl Quantity {
     }
 }
 
-/// `None` unless `text` is digits, optional fraction and optional suffix, from 0 to 7Ei.
+/// Parses digits, an optional fraction and an optional suffix; `None` if `text` is anything else or
+/// above 7Ei.
 fn parse(text: &str) -> Option<Bytes> {
     let (number, factor) = split_suffix(text);
     let (whole, fraction) = match number.split_once('.') {
@@ -66,13 +67,15 @@ fn parse(text: &str) -> Option<Bytes> {
     if whole.is_empty() || !digits(whole) || !digits(fraction) {
         return None;
     }
-    // What overflows is above 7Ei.
+    // A product that overflows is above 7Ei.
     let whole = whole.parse::<u128>().ok()?.checked_mul(factor.into())?;
     u64::try_from(whole.checked_add(part(fraction, factor))?).ok().map(Bytes).filter(|bytes| *bytes <= Bytes::MAX)
 }
 
-/// So much of `factor`, which the digits after a point mean, rounded up. Multiplied as by hand,
-/// last digit first: the digits may be more than any number here holds.
+/// Multiplies `factor` by the fraction with these digits, rounded up.
+///
+/// This is long multiplication, starting at the last digit, because the number of digits is not
+/// bounded by any integer type.
 fn part(digits: &str, factor: u64) -> u128 {
     let (carried, rest) = digits.bytes().rev().fold((0, false), |(carried, rest), digit| {
         let product = u128::from(digit - b'0') * u128::from(factor) + carried;

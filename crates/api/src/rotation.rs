@@ -1,4 +1,4 @@
-//! When credentials are replaced: as the API server stores it, and parsed (spec §1).
+//! Rotation of credentials: the type stored by the API server, and its parsed form (spec §1).
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -7,21 +7,25 @@ use serde::{Deserialize, Serialize};
 use super::invalid::{InvalidSpec, word};
 use super::word::Word;
 
-/// When the credentials are replaced, and how long the old ones go on working.
+/// Schedule on which the credentials are replaced, and the time for which the old ones remain
+/// valid.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[x_kube(validation = Rule::new("self.mode != 'TimeBased' || self.intervalDays >= 7")
     .message("intervalDays must be at least 7 when mode is TimeBased")
     .field_path(".intervalDays"))]
 #[serde(rename_all = "camelCase")]
 pub struct RotationPolicy {
-    /// `TimeBased` rotates by itself, `Manual` only when the rotate annotation asks for it.
+    /// Trigger of a rotation. `TimeBased` rotates at the interval. `Manual` rotates only on
+    /// request, by the annotation `broker.stowage.io/rotate`. Defaults to `Manual`.
     #[serde(default)]
     pub mode: Word<RotationMode>,
-    /// Days between two rotations; at least 7 when mode is TimeBased.
+    /// Number of days between two rotations, 1 to 3650, and at least 7 if `mode` is `TimeBased`.
+    /// Defaults to 90.
     #[serde(default = "RotationPolicy::default_interval_days")]
     #[schemars(range(min = 1, max = 3650))]
     pub interval_days: i32,
-    /// Seconds for which the old credential works after the Secret was switched to the new one.
+    /// Number of seconds for which the old credentials remain valid after the new ones have been
+    /// written to the Secret, 0 to 31536000. Defaults to 300.
     #[serde(default = "RotationPolicy::default_overlap_seconds")]
     #[schemars(range(min = 0, max = 31_536_000))]
     pub overlap_seconds: i32,
@@ -47,22 +51,22 @@ impl Default for RotationPolicy {
     }
 }
 
-/// What starts a rotation besides the rotate annotation.
+/// Trigger of a rotation besides the rotate annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RotationMode {
-    /// Nothing.
+    /// No other trigger.
     #[default]
     Manual,
     /// The age of the current credential.
     TimeBased,
 }
 
-/// When credentials are replaced.
+/// Parsed rotation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Days between two rotations, if they come by themselves.
+    /// Number of days between two rotations; `None` if rotation is manual.
     pub interval_days: Option<u32>,
-    /// Seconds for which the old credential goes on working.
+    /// Number of seconds for which the old credential remains valid.
     pub overlap_seconds: u32,
 }
 
@@ -70,7 +74,7 @@ impl Rotation {
     /// Parses a policy.
     ///
     /// # Errors
-    /// When its mode isn't known, or a number is none.
+    /// If the mode is unknown, or a number is negative.
     pub(super) fn parse(policy: &RotationPolicy) -> Result<Self, InvalidSpec> {
         let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
         let mode = word("spec.rotationPolicy.mode", policy.mode)?;

@@ -1,13 +1,13 @@
-//! Schemas of Kubernetes' own types that stand in a status.
+//! Schemas of Kubernetes' own types that are part of a status.
 //!
-//! k8s-openapi has them too, behind a feature that compiles one for each of its seven hundred
-//! types.
+//! k8s-openapi provides them too, but behind a feature that compiles a schema for each of its seven
+//! hundred types.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-/// The schema of `meta/v1` Time: RFC 3339.
+/// Schema of `meta/v1` Time: RFC 3339.
 pub(crate) struct Time;
 
 impl JsonSchema for Time {
@@ -24,7 +24,7 @@ impl JsonSchema for Time {
     }
 }
 
-/// The schema of `meta/v1` Condition, in its own words:
+/// Schema of `meta/v1` Condition, with the original descriptions:
 /// <https://github.com/kubernetes/apimachinery/blob/v0.33.0/pkg/apis/meta/v1/types.go>.
 pub(crate) struct Condition;
 

@@ -1,5 +1,5 @@
-//! Rules of sharing as the API server stores them: of a claim's bucket, and of one that no claim
-//! has (spec §8).
+//! Sharing rules as stored by the API server: for the bucket of a claim, and for a bucket that
+//! belongs to no claim (spec §8).
 
 use std::collections::BTreeMap;
 
@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use super::word::Word;
 
-/// What may be done with the objects of a bucket.
+/// Operations allowed on the objects of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum AccessMode {
-    /// Present objects are read, listed and copied from.
+    /// Current objects can be read, listed and copied from.
     ReadOnly,
-    /// Objects are stored, also in parts, by forms and by copies, and none is read, listed or
-    /// deleted.
+    /// Objects can be stored, also by multipart uploads, forms and copies. They cannot be read,
+    /// listed or deleted.
     WriteOnly,
-    /// All that the claim's own key is for.
+    /// All operations that the claim's own key allows.
     #[default]
     ReadWrite,
 }
 
 impl AccessMode {
-    /// All of them.
+    /// Every mode.
     pub const ALL: [Self; 3] = [Self::ReadOnly, Self::WriteOnly, Self::ReadWrite];
 
-    /// The word that stands in manifests, Secrets and the status.
+    /// Returns the value used in manifests, Secrets and the status.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "ReadOnly",
@@ -35,7 +35,7 @@ impl AccessMode {
         }
     }
 
-    /// What both allow; `None` where that is nothing.
+    /// Returns the operations that both modes allow; `None` if there are none.
     #[must_use]
     pub fn and(self, other: Self) -> Option<Self> {
         match (self, other) {
@@ -45,8 +45,8 @@ impl AccessMode {
     }
 }
 
-/// Sums the bytes of the texts that a tenant chooses in the rules of a claim: they are kept in
-/// memory.
+/// CEL rule that bounds the sum of the strings in a claim's rules, which a tenant chooses and which
+/// are kept in memory.
 pub(super) fn sharing_rule() -> String {
     let sum = |of: &str, each: &str| format!("(has({of}) ? {of}.map({each}).sum() : 0)");
     let labels = "r.namespaces.selector.matchLabels";
@@ -60,20 +60,21 @@ pub(super) fn sharing_rule() -> String {
 }
 
 impl SharingRule {
-    /// Most bytes of the namespaces, selectors and prefixes of all rules of a claim.
+    /// Maximum number of bytes in the namespaces, selectors and prefixes of all rules of a claim.
     pub const MOST_TEXT: usize = 4096;
 }
 
-/// Whom the owner of a bucket lets have accesses to it.
+/// Rule by which the owner of a bucket consents to accesses from other namespaces.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharingRule {
-    /// The namespaces whose accesses are let in.
+    /// Namespaces whose BucketAccesses may open the bucket.
     pub namespaces: SharedWith,
-    /// The most that they may be let do.
+    /// Widest mode that their BucketAccesses may have: `ReadOnly`, `WriteOnly` or `ReadWrite`.
     pub max_mode: Word<AccessMode>,
-    /// What the keys of objects begin with that they may be let at, each as the prefix of an
-    /// access. Absent = all objects.
+    /// Prefixes of the object keys that their BucketAccesses may open, 1 to 8 of 2 to 256
+    /// characters each, in the format of the prefix in a BucketAccess. If unset, all objects may be
+    /// opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8), inner(length(min = 2, max = 256)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/[:cntrl:]]+/)+$') && !it.matches('(^|/)[.][.]?/'))")
@@ -81,66 +82,69 @@ pub struct SharingRule {
     pub prefixes: Option<Vec<String>>,
 }
 
-/// Namespaces: those that `names` lists *or* `selector` matches.
+/// Namespaces listed in `names` and those matched by `selector`. At least one of the two must be
+/// set.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[x_kube(validation = Rule::new("has(self.names) || has(self.selector)")
     .message("namespaces are named by names or by selector"))]
 pub struct SharedWith {
-    /// Namespaces by name.
+    /// Names of namespaces, at most 32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub names: Option<Vec<String>>,
-    /// Namespaces by label. A present but empty selector matches every namespace.
+    /// Selector over the labels of namespaces. An empty selector matches all namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = StructMerge::Atomic)]
     pub selector: Option<SharedSelector>,
 }
 
-/// A label selector as Kubernetes has it, with closer bounds: a tenant writes it.
+/// A label selector like the one of Kubernetes, with tighter bounds because a tenant writes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedSelector {
-    /// Labels that must have just these values.
+    /// Labels and the values that they must have, at most 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 8, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     pub match_labels: Option<BTreeMap<String, String>>,
-    /// Requirements that must all hold.
+    /// Requirements, all of which must be satisfied, at most 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4))]
     pub match_expressions: Option<Vec<SharedRequirement>>,
 }
 
-/// One requirement of a label selector.
+/// A requirement of a label selector.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SharedRequirement {
-    /// The label's key.
+    /// Key of the label.
     #[schemars(length(max = 317))]
     pub key: String,
-    /// `In`, `NotIn`, `Exists` or `DoesNotExist`. A selector with any other word matches nothing.
+    /// Operator: `In`, `NotIn`, `Exists` or `DoesNotExist`. A selector with any other operator
+    /// matches nothing.
     #[schemars(length(max = 16))]
     pub operator: String,
-    /// Values for `In` and `NotIn`.
+    /// Values for the operators `In` and `NotIn`, at most 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 8), inner(length(max = 63)))]
     pub values: Option<Vec<String>>,
 }
 
-/// A bucket that no claim has and that an administrator shares.
+/// A bucket that belongs to no claim and that an administrator shares.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedBucket {
-    /// Name of the bucket.
+    /// Name of the bucket, 3 to 63 characters.
     #[schemars(length(min = 3, max = 63))]
     pub name: String,
-    /// The namespaces whose accesses are let in, by name.
+    /// Names of the namespaces whose BucketAccesses may open the bucket, 1 to 64.
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub namespaces: Vec<String>,
-    /// The most that they may be let do.
+    /// Widest mode that their BucketAccesses may have: `ReadOnly`, `WriteOnly` or `ReadWrite`.
     pub max_mode: Word<AccessMode>,
-    /// What the keys of objects begin with that they may be let at, each as the prefix of an
-    /// access. Absent = all objects.
+    /// Prefixes of the object keys that their BucketAccesses may open, 1 to 8 of 2 to 256
+    /// characters each, in the format of the prefix in a BucketAccess. If unset, all objects may be
+    /// opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 8), inner(length(min = 2, max = 256)))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(it, it.matches('^([^/[:cntrl:]]+/)+$') && !it.matches('(^|/)[.][.]?/'))")

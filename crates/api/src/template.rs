@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::names::{BucketName, InvalidName};
 
-/// A parsed template: literal text and the fields that may stand in it.
+/// A parsed template: literal text and fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameTemplate(Vec<Part>);
 
@@ -21,29 +21,29 @@ enum Field {
     Hash,
 }
 
-/// Why a template is none.
+/// Error for an invalid template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTemplate {
-    /// It is empty.
+    /// The template is empty.
     #[error("the template is empty")]
     Empty,
-    /// Something other than `a-z 0-9 . -` stands outside of `{{ }}`.
+    /// A character other than `a-z 0-9 . -` is outside of `{{ }}`.
     #[error("character {0:?} at {1} may not stand in a bucket name; a-z 0-9 . - may")]
     Literal(char, usize),
     /// `{{` without `}}`.
     #[error("{{{{ at {0} is not closed")]
     Unclosed(usize),
-    /// Something other than one of the three fields stands inside of `{{ }}`.
+    /// The text inside of `{{ }}` is not one of the three fields.
     #[error("{0:?} at {1} is not one of .Namespace, .Name, .Hash")]
     Field(String, usize),
 }
 
 impl NameTemplate {
-    /// Reads a template. Positions in errors count bytes from 0.
+    /// Parses a template. Positions in errors count bytes from 0.
     ///
     /// # Errors
-    /// When anything but literal `a-z 0-9 . -` and `{{ .Namespace }}`, `{{ .Name }}`, `{{ .Hash }}`
-    /// stands in it: trim markers, pipelines and the rest of Go's template language are refused
+    /// If it contains anything except literal `a-z 0-9 . -` and `{{ .Namespace }}`, `{{ .Name }}`,
+    /// `{{ .Hash }}`. Trim markers, pipelines and the rest of Go's template language are rejected
     /// (spec §1).
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         let mut parts = Vec::new();
@@ -64,10 +64,10 @@ impl NameTemplate {
         if parts.is_empty() { Err(InvalidTemplate::Empty) } else { Ok(Self(parts)) }
     }
 
-    /// The bucket name for the claim `namespace/name`.
+    /// Returns the bucket name for the claim `namespace/name`.
     ///
     /// # Errors
-    /// When the result isn't a bucket name: too long, for instance.
+    /// If the result is not a valid bucket name, for instance because it is too long.
     pub fn render(&self, namespace: &str, name: &str) -> Result<BucketName, InvalidName> {
         let text: String = self
             .0
@@ -102,7 +102,7 @@ fn literal(text: &str, at: usize) -> Result<String, InvalidTemplate> {
     }
 }
 
-/// First 8 hex digits of SHA-256 of `namespace/name` (spec §1).
+/// Returns the first 8 hex digits of the SHA-256 of `namespace/name` (spec §1).
 fn short_hash(namespace: &str, name: &str) -> String {
     hex::encode(Sha256::digest(format!("{namespace}/{name}")))[..8].to_owned()
 }

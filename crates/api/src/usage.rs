@@ -1,8 +1,9 @@
-//! How much a bucket holds, as gateways keep count of it in ConfigMaps of the operator namespace
-//! (spec §6): what was found there, and what each replica has written since.
+//! Usage of buckets, which gateways exchange in ConfigMaps of the operator's namespace (spec §6):
+//! the results of scans, and what each replica has written since.
 //!
-//! A replica's figures of a bucket only rise while it lives. A snapshot says up to which figure of
-//! each replica it has seen what was written, so no two clocks are compared.
+//! A replica's figures for a bucket only increase while it runs. A snapshot records, for each
+//! replica, up to which figure the scan has seen its writes. Clocks of different machines are
+//! therefore never compared.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,35 +17,34 @@ use serde::{Deserialize, Serialize};
 use super::names::RecordName;
 use super::wire::{self, Usage};
 
-/// Most buckets in one ConfigMap of counters: they have less than 64 KiB together.
+/// Maximum number of buckets in one ConfigMap of counters. Their total is less than 64 KiB.
 const MOST_BUCKETS: usize = 256;
-/// Longest text in one ConfigMap, in bytes.
+/// Maximum number of bytes in one ConfigMap.
 const LONGEST: usize = 64 << 10;
-/// Longest name of a replica, in bytes.
+/// Maximum length of a replica's name, in bytes.
 const LONGEST_REPLICA: usize = 63;
 
-/// What one replica has written to one bucket, in bytes.
+/// Bytes written by one replica to one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Where the count began. Whatever the replica wrote before, in an earlier count, had a lower
-    /// figure.
+    /// Initial value of this count. It is above every figure of the replica's earlier counts.
     pub base: u64,
-    /// What is stored for certain, counted from the base on.
+    /// Figure up to which everything is stored. It starts at `base`.
     pub written: u64,
-    /// What is under way, or may have been stored.
+    /// Bytes that are being uploaded, or that may have been stored.
     pub open: u64,
-    /// How often something was deleted, or a multipart upload given up.
+    /// Number of deletions and aborted multipart uploads.
     pub removals: u64,
 }
 
 impl Figures {
-    /// Up to where the replica may have written.
+    /// Returns the figure up to which the replica may have written.
     #[must_use]
     pub fn total(self) -> u64 {
         self.written.saturating_add(self.open)
     }
 
-    /// How much of that lies beyond what somebody has seen.
+    /// Returns the number of bytes written beyond the figure `covered`.
     #[must_use]
     pub fn beyond(self, covered: u64) -> u64 {
         self.total().saturating_sub(self.base.max(covered))
@@ -64,28 +64,28 @@ impl fmt::Display for Figures {
     }
 }
 
-/// Why a ConfigMap of ours says nothing.
+/// Error for a ConfigMap that is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoUsage {
-    /// It is none of ours.
+    /// The ConfigMap does not belong to the gateways.
     #[error("it is not named or labelled as one that gateways keep")]
     Foreign,
-    /// A text is longer than any of ours, or there are more.
+    /// A string is longer than gateways write, or there are more entries.
     #[error("it holds more than any that gateways keep")]
     TooLong,
-    /// A text can't be read.
+    /// A string cannot be parsed.
     #[error("what stands in it can't be read")]
     Unreadable,
 }
 
-/// A part of the figures of a replica.
+/// A shard of a replica's figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// The replica, one life of a process.
+    /// Name of the replica, unique for each run of a process.
     pub replica: String,
-    /// Which part this is.
+    /// Number of this shard.
     pub shard: u16,
-    /// The figures by bucket.
+    /// Figures by bucket.
     pub of: BTreeMap<RecordName, Figures>,
 }
 
@@ -93,10 +93,10 @@ const COUNTERS_PREFIX: &str = "usage-of-";
 const SNAPSHOT_PREFIX: &str = "usage-in-";
 
 impl Measured {
-    /// Most replicas that it can name.
+    /// Maximum number of replicas that it can name.
     pub const MOST_REPLICAS: usize = 256;
 
-    /// True where it names no more replicas than it can, each by a name that a replica has.
+    /// Returns true if the numbers of replicas, and the lengths of their names, are within bounds.
     fn is_bounded(&self) -> bool {
         let has_room = |names: usize| names <= Self::MOST_REPLICAS;
         let mut names = self.covers.keys().chain(self.removals.keys());
@@ -105,26 +105,26 @@ impl Measured {
 }
 
 impl Counters {
-    /// Most buckets that there is room for.
+    /// Maximum number of buckets in a shard.
     pub const MOST: usize = MOST_BUCKETS;
 
-    /// The name of the ConfigMap.
+    /// Returns the name of the ConfigMap.
     #[must_use]
     pub fn name(replica: &str, shard: u16) -> String {
         format!("{COUNTERS_PREFIX}{replica}-{shard}")
     }
 
-    /// The ConfigMap to write.
+    /// Returns the ConfigMap to write.
     #[must_use]
     pub fn config_map(&self, namespace: &str) -> ConfigMap {
         let data = self.of.iter().map(|(bucket, figures)| (bucket.digits().to_owned(), figures.to_string()));
         config_map(namespace, Self::name(&self.replica, self.shard), Usage::Counters, data.collect())
     }
 
-    /// Reads one.
+    /// Parses a ConfigMap.
     ///
     /// # Errors
-    /// When anything in it is none of ours.
+    /// If it is not one that gateways write.
     pub fn read(map: &ConfigMap) -> Result<Self, NoUsage> {
         let rest = name_of(map, Usage::Counters, COUNTERS_PREFIX)?;
         let (replica, shard) = rest.rsplit_once('-').ok_or(NoUsage::Foreign)?;
@@ -145,70 +145,70 @@ impl Counters {
     }
 }
 
-/// What a scan of a bucket found.
+/// Result of a scan of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Measured {
-    /// The number of the scan: a later one has a higher.
+    /// Number of the scan. Later scans have higher numbers.
     pub number: u64,
-    /// Bytes of all objects, their versions and the parts of multipart uploads.
+    /// Number of bytes in all objects, their versions and the parts of multipart uploads.
     pub bytes: u64,
-    /// Objects, their versions included.
+    /// Number of objects, including their versions.
     pub objects: u64,
-    /// When the scan began, by the clock of who made it.
+    /// Time at which the scan began, by the clock of the gateway that made it.
     pub began: Timestamp,
-    /// How long it took, in milliseconds.
+    /// Duration of the scan, in milliseconds.
     pub took_ms: u64,
-    /// Up to which figure of each replica it has seen what was written.
+    /// For each replica, the figure up to which the scan has seen its writes.
     pub covers: BTreeMap<String, u64>,
-    /// How many removals of each replica it has seen.
+    /// For each replica, the number of its removals that the scan has seen.
     pub removals: BTreeMap<String, u64>,
 }
 
-/// A scan that has not ended.
+/// A scan in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Scanning {
-    /// What it has found so far; `took_ms` is what it has taken.
+    /// Result so far. Its `took_ms` is the time spent until now.
     pub so_far: Measured,
-    /// Where it goes on: for who made it.
+    /// Position at which the scan continues, for the gateway that makes it.
     pub marker: String,
 }
 
-/// What is known of what a bucket holds.
+/// Known contents of a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The bucket.
+    /// Bucket, by the name of its record.
     pub bucket: RecordName,
-    /// What the last whole scan found.
+    /// Result of the last complete scan.
     pub measured: Option<Measured>,
-    /// The scan under way.
+    /// Scan in progress.
     pub scanning: Option<Scanning>,
-    /// Since when scans fail, by the clock of who makes them.
+    /// Time since which scans fail, by the clock of the gateway that makes them.
     pub failing_since: Option<Timestamp>,
 }
 
 impl Snapshot {
-    /// Nothing is known yet.
+    /// Returns a snapshot of a bucket about which nothing is known yet.
     #[must_use]
     pub fn of(bucket: RecordName) -> Self {
         Self { bucket, measured: None, scanning: None, failing_since: None }
     }
 
-    /// The name of the ConfigMap.
+    /// Returns the name of the ConfigMap.
     #[must_use]
     pub fn name(bucket: &RecordName) -> String {
         format!("{SNAPSHOT_PREFIX}{}", bucket.digits())
     }
 
-    /// The number of the latest scan, whole or not.
+    /// Returns the number of the latest scan, complete or not.
     #[must_use]
     pub fn number(&self) -> u64 {
         let scanning = self.scanning.as_ref().map_or(0, |scan| scan.so_far.number);
         self.measured.as_ref().map_or(0, |measured| measured.number).max(scanning)
     }
 
-    /// The ConfigMap to write.
+    /// Returns the ConfigMap to write.
     #[must_use]
     pub fn config_map(&self, namespace: &str) -> ConfigMap {
         let mut data = BTreeMap::new();
@@ -219,10 +219,10 @@ impl Snapshot {
         config_map(namespace, Self::name(&self.bucket), Usage::Snapshot, data)
     }
 
-    /// Reads one.
+    /// Parses a ConfigMap.
     ///
     /// # Errors
-    /// When anything in it is none of ours.
+    /// If it is not one that gateways write.
     pub fn read(map: &ConfigMap) -> Result<Self, NoUsage> {
         let digits = name_of(map, Usage::Snapshot, SNAPSHOT_PREFIX)?;
         let name = format!("{}{digits}", wire::RECORD_PREFIX);
@@ -241,9 +241,11 @@ impl Snapshot {
     }
 }
 
-/// How much a bucket holds, as far as is known, in bytes: what the last scan found, and what
-/// replicas have written beyond what it saw. Before the first scan has ended, what it has seen so
-/// far and all that was written.
+/// Returns the known usage of a bucket in bytes: the result of the last scan, and what replicas
+/// have written since.
+///
+/// Before the first scan is complete, it is the result so far and everything that replicas have
+/// written.
 #[must_use]
 pub fn used<'a>(snapshot: Option<&Snapshot>, figures: impl IntoIterator<Item = (&'a str, Figures)>) -> u64 {
     let measured = snapshot.and_then(|snapshot| snapshot.measured.as_ref());
@@ -267,7 +269,7 @@ fn config_map(namespace: &str, name: String, usage: Usage, data: BTreeMap<String
     }
 }
 
-/// What the name has behind the prefix.
+/// Returns the part of the name after the prefix.
 fn name_of<'a>(map: &'a ConfigMap, usage: Usage, prefix: &str) -> Result<&'a str, NoUsage> {
     let label = map.metadata.labels.as_ref().and_then(|labels| labels.get(wire::USAGE));
     let name = map.metadata.name.as_deref().and_then(|name| name.strip_prefix(prefix));

@@ -1,13 +1,13 @@
-//! The wire contract with gateway and tenants: labels, annotations and data keys (spec §2).
+//! The contract with gateway and tenants: labels, annotations and data keys (spec §2).
 //!
-//! Labels select, they prove nothing: tenants can forge them.
+//! Labels are for selection only. They prove nothing, because tenants can forge them.
 
 use sha2::{Digest, Sha256};
 
-/// Prefix of every label, annotation and bucket tag of ours.
+/// Prefix of all labels, annotations and bucket tags of Stowage.
 pub const PREFIX: &str = "broker.stowage.io/";
 
-/// Label: what a Secret of ours is for; see [`Role`].
+/// Label: the role of a Secret, see [`Role`].
 pub const ROLE: &str = "broker.stowage.io/role";
 /// Label: namespace of the claim.
 pub const CLAIM_NAMESPACE: &str = "broker.stowage.io/claim-namespace";
@@ -27,32 +27,32 @@ pub const ROTATION_GENERATION: &str = "broker.stowage.io/rotation-generation";
 pub const ACCESS_NAMESPACE: &str = "broker.stowage.io/access-namespace";
 /// Label: name of the access.
 pub const ACCESS_NAME: &str = "broker.stowage.io/access-name";
-/// Label: UID of the access. No Secret has it beside [`CLAIM_UID`].
+/// Label: UID of the access. No Secret has both this label and [`CLAIM_UID`].
 pub const ACCESS_UID: &str = "broker.stowage.io/access-uid";
-/// Annotation of an internal Secret on its way out: RFC 3339 time from which it must not be
-/// accepted.
+/// Annotation on an internal Secret that is being retired: the RFC 3339 time from which its key
+/// must be refused.
 pub const EXPIRES_AT: &str = "broker.stowage.io/expires-at";
 
-/// Annotation of a consumer Secret: the names of what templates have written into it.
+/// Annotation on a consumer Secret: the names of the labels, annotations and data written by
+/// templates.
 pub const TEMPLATE: &str = "broker.stowage.io/template";
 
-/// Label: what a gateway's ConfigMap or Lease is for, by which it keeps count of what is stored;
-/// see [`Usage`].
+/// Label: the purpose of a gateway's ConfigMap or Lease for the accounting of usage, see [`Usage`].
 pub const USAGE: &str = "broker.stowage.io/usage";
 
-/// What a gateway's object is for (label `broker.stowage.io/usage`).
+/// Purpose of a gateway's object (label `broker.stowage.io/usage`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// What one replica has written. A ConfigMap.
+    /// Bytes written by one replica. A ConfigMap.
     Counters,
-    /// What a bucket was found to hold. A ConfigMap.
+    /// Contents of a bucket, as found by a scan. A ConfigMap.
     Snapshot,
-    /// That a replica lives. A Lease.
+    /// Sign of life of a replica. A Lease.
     Replica,
 }
 
 impl Usage {
-    /// The label's value.
+    /// Returns the value of the label.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Counters => "counters",
@@ -62,52 +62,54 @@ impl Usage {
     }
 }
 
-/// Data key of records, and of credentials and bindings where it is noted: the endpoint of the
-/// store that has the bucket.
+/// Data key of the endpoint of the bucket's store: in records, and in credentials and bindings of
+/// versions that record it.
 pub const ENDPOINT: &str = "endpoint";
 
-/// Label of a Secret whose owner lets backends name it for the credentials of a store: `"true"`.
+/// Label with the value `"true"` on a Secret whose owner allows backends to use it as credentials
+/// of a store.
 pub const BACKEND_CREDENTIALS: &str = "broker.stowage.io/backend-credentials";
-/// Annotation of such a Secret: the endpoints that its values may be sent to.
+/// Annotation on such a Secret: the endpoints to which its values may be sent.
 pub const ENDPOINTS: &str = "broker.stowage.io/endpoints";
 
-/// What the names of bucket records begin with, in the operator's namespace.
+/// Name prefix of bucket records, in the operator's namespace.
 pub const RECORD_PREFIX: &str = "br-";
-/// What the names of virtual credentials begin with, in the operator's namespace.
+/// Name prefix of virtual credentials, in the operator's namespace.
 pub const CREDENTIAL_PREFIX: &str = "vc-";
-/// What the names of anonymous bindings begin with, in the operator's namespace.
+/// Name prefix of anonymous bindings, in the operator's namespace.
 pub const BINDING_PREFIX: &str = "ab-";
 
-/// What the names of access records begin with, in the operator's namespace.
+/// Name prefix of access records, in the operator's namespace.
 pub const ACCESS_RECORD_PREFIX: &str = "ar-";
-/// What the names of access credentials begin with, in the operator's namespace.
+/// Name prefix of access credentials, in the operator's namespace.
 pub const ACCESS_CREDENTIAL_PREFIX: &str = "va-";
 
-/// What the names of Secrets begin with that are no store's credentials, whoever says so.
+/// Name prefixes of Secrets that are never used as credentials of a store, even if their labels
+/// allow it.
 pub const INTERNAL_PREFIXES: [&str; 5] =
     [RECORD_PREFIX, CREDENTIAL_PREFIX, BINDING_PREFIX, ACCESS_RECORD_PREFIX, ACCESS_CREDENTIAL_PREFIX];
 
-/// Annotation on a claim: any new value asks for one rotation.
+/// Annotation on a claim: any new value requests a rotation.
 pub const ROTATE: &str = "broker.stowage.io/rotate";
-/// Annotation on a claim: any new value ends every key that the claim has, at once.
+/// Annotation on a claim: any new value requests the immediate revocation of all keys of the claim.
 pub const REVOKE: &str = "broker.stowage.io/revoke";
-/// Annotation on a claim: `"true"` = the operator touches nothing of the claim but its status;
-/// where the claim is deleted, access to its bucket ends nevertheless (spec §1).
+/// Annotation on a claim: with the value `"true"` the operator changes nothing but the status. If
+/// the claim is deleted, access to its bucket ends nevertheless (spec §1).
 pub const PAUSED: &str = "broker.stowage.io/paused";
 
-/// Annotation on a backend and on a claim: which operator serves it, as `namespace/installation`
-/// (spec §1). Another one leaves it alone.
+/// Annotation on a backend and on a claim: the operator that serves it, as `namespace/installation`
+/// (spec §1). Other operators leave the object alone.
 pub const SERVED_BY: &str = "broker.stowage.io/served-by";
 
-/// Bucket tag: the installation that made the bucket.
+/// Bucket tag: the installation that created the bucket.
 pub const TAG_INSTALLATION: &str = "broker.stowage.io/installation";
 /// Bucket tag: `namespace/name` of the claim.
 pub const TAG_CLAIM: &str = "broker.stowage.io/claim";
 /// Bucket tag: UID of the claim.
 pub const TAG_CLAIM_UID: &str = CLAIM_UID;
 
-/// The labels of Secrets of ours. Of a value that is too long for a label the whole is an
-/// annotation of the same name.
+/// Labels of Stowage's Secrets. If a value is too long for a label, an annotation of the same name
+/// contains all of it.
 pub const LABELS: [&str; 11] = [
     ROLE,
     CLAIM_NAMESPACE,
@@ -122,20 +124,20 @@ pub const LABELS: [&str; 11] = [
     ACCESS_UID,
 ];
 
-/// What a Secret of ours is for (label `broker.stowage.io/role`).
+/// Role of a Secret (label `broker.stowage.io/role`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Who holds a bucket, and what the operator remembers of a claim. Operator namespace.
+    /// Holder of a bucket, and the persistent state of its claim. In the operator's namespace.
     BucketRecord,
-    /// One virtual credential. Operator namespace.
+    /// A virtual credential. In the operator's namespace.
     VirtualCredential,
-    /// Public access to a bucket. Operator namespace.
+    /// Public access to a bucket. In the operator's namespace.
     AnonymousBinding,
-    /// The connection. The claim's namespace, or the access's.
+    /// The connection for a tenant. In the namespace of the claim or access.
     ConsumerSecret,
-    /// What the operator remembers of an access. Operator namespace.
+    /// Persistent state of an access. In the operator's namespace.
     AccessRecord,
-    /// One virtual credential of an access. Operator namespace.
+    /// A virtual credential of an access. In the operator's namespace.
     AccessCredential,
 }
 
@@ -150,7 +152,7 @@ impl Role {
         Self::AccessCredential,
     ];
 
-    /// The label's value.
+    /// Returns the value of the label.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::BucketRecord => "bucket-record",
@@ -162,8 +164,8 @@ impl Role {
         }
     }
 
-    /// Of which role an internal Secret of this name is. The name alone proves nothing: it may be a
-    /// stranger's.
+    /// Returns the role of an internal Secret with this name. The name alone proves nothing,
+    /// because anyone may have created the Secret.
     pub fn of_internal(name: &str) -> Option<Self> {
         let roles = [
             (RECORD_PREFIX, Self::BucketRecord),
@@ -176,18 +178,19 @@ impl Role {
     }
 }
 
-/// Whether a Secret of this name is one of [`INTERNAL_PREFIXES`].
+/// Returns true if the name has one of [`INTERNAL_PREFIXES`].
 pub fn is_internal_name(name: &str) -> bool {
     INTERNAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// `value` if it fits into a label, else its beginning and a hash: then it stands whole in an
-/// annotation of the label's name.
+/// Returns `value` if it fits into a label, otherwise its beginning and a hash. In that case an
+/// annotation with the label's name contains all of it.
 pub fn label_value(value: &str) -> String {
     shorten(value, 63)
 }
 
-/// `value` if it fits into a bucket tag (256 characters, S3 API), else its beginning and a hash.
+/// Returns `value` if it fits into a bucket tag (256 characters, S3 API), otherwise its beginning
+/// and a hash.
 pub fn tag_value(value: &str) -> String {
     shorten(value, 256)
 }
@@ -197,14 +200,14 @@ fn shorten(value: &str, limit: usize) -> String {
         return value.to_owned();
     }
     let digest = hex::encode(Sha256::digest(value));
-    // Names of Kubernetes objects and buckets are ASCII, but a cut inside a character must not
-    // panic.
+    // Names of Kubernetes objects and buckets are ASCII. For other values, only whole characters
+    // are kept, because slicing inside a character panics.
     let head: String = value.chars().take_while(char::is_ascii).take(limit - 17).collect();
     format!("{head}-{}", &digest[..16])
 }
 
-/// How a request is remembered, to rotate or to revoke: the value up to 63 characters, else its
-/// SHA-256 (spec §1, status).
+/// Returns the receipt of a rotate or revoke request: the value if it has at most 63 bytes,
+/// otherwise its SHA-256 (spec §1, status).
 pub fn receipt(value: &str) -> String {
     if value.len() <= 63 { value.to_owned() } else { hex::encode(Sha256::digest(value)) }
 }

@@ -1,5 +1,7 @@
-//! Words of a spec that this version may not know: a newer definition lets in newer ones, and an
-//! object with one must still be decoded, if only to be deleted.
+//! Enum values that this version may not know.
+//!
+//! The CRD of a newer version allows newer values, and an object with one must still be decoded, if
+//! only to be deleted.
 
 use std::borrow::Cow;
 
@@ -8,18 +10,17 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One of the words of an enumeration, or one that this version doesn't know. Its schema is that of
-/// the enumeration.
+/// A value of an enum, or one that this version does not know. Its schema is that of the enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word<T> {
-    /// A word that this version knows.
+    /// A value that this version knows.
     Known(T),
-    /// Any other. What it says isn't kept: it may be long.
+    /// Any other value. Its text is not kept, because it may be long.
     Unknown,
 }
 
 impl<T> Word<T> {
-    /// The word, if this version knows it.
+    /// Returns the value, if this version knows it.
     pub fn known(self) -> Option<T> {
         match self {
             Self::Known(word) => Some(word),
@@ -48,7 +49,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Word<T> {
     }
 }
 
-/// Fails for a word that isn't known: what it was isn't kept, and no other may stand in its place.
+/// Serialization of an unknown value fails: its text was not kept, and no other value may replace
+/// it.
 impl<T: Serialize> Serialize for Word<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

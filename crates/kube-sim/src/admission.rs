@@ -1,10 +1,10 @@
-//! Admission: who has a say in a write besides the rules of this crate, in the place of an API
-//! server's admission plugins.
+//! Extension point for admission, in place of an API server's admission plugins.
 //!
-//! A write is done in one step of the store, and nobody is waited for meanwhile. An [`Admission`]
-//! that has to ask somebody *suspends* the request: it refuses it, and says by
-//! [`Admission::is_suspended`] that this refusal doesn't count. Whoever sent the request sends it
-//! again once the answer is there; what was drawn for it stays the same ([`Admission::kept`]).
+//! A write is executed in one step of the store, without waiting. An [`Admission`] that has to wait
+//! for an answer, for instance from a webhook, *suspends* the request: it returns an error, and
+//! reports by [`Admission::is_suspended`] that the error is not final. The sender repeats the
+//! request once the answer has arrived. Random values drawn for the request stay the same
+//! ([`Admission::kept`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,44 +18,45 @@ use crate::meta;
 use crate::status::{self, Failure};
 use crate::store::Tables;
 
-/// Judges what is written.
+/// Admission control for writes.
 ///
-/// Of a request it is the one that the request brings along ([`AdmittedBy`]); without that, nobody
-/// judges it. [`Admission::check`] is asked of the one of the cluster
-/// ([`crate::Cluster::admit_with`]), whoever writes.
+/// A request is reviewed by the admission that it carries ([`AdmittedBy`]), and not reviewed
+/// without one. [`Admission::check`] is called on the cluster's admission
+/// ([`crate::Cluster::admit_with`]) for all writes.
 pub trait Admission: Send + Sync {
-    /// Adds what is wrong with an object of a built-in kind that is to be stored, by its content.
+    /// Adds the validation errors in the content of a built-in object to `out`.
     fn check(&self, kind: &Kind, object: &Value, out: &mut Vec<FieldError>);
 
-    /// Whether [`Admission::mutate`] may change an object of this kind.
+    /// Returns true if [`Admission::mutate`] may change an object of this kind.
     fn may_mutate(&self, stored: &Tables, kind: &Kind) -> bool;
 
-    /// Changes an object that is to be written. The request has the one that it replaces.
+    /// Changes an object before it is written. The object that it replaces is in the request.
     ///
     /// # Errors
-    /// The refusal; and whatever ends the request where it is suspended.
+    /// The rejection, or any error if the request is suspended.
     fn mutate(&self, stored: &Tables, request: &AdmissionRequest<'_>, object: Value) -> Result<Value, Failure>;
 
-    /// Judges a write as it is to be stored, or a deletion. Gives warnings.
+    /// Reviews the final object of a write, or a deletion. Returns warnings.
     ///
     /// # Errors
-    /// As of [`Admission::mutate`].
+    /// Like [`Admission::mutate`].
     fn validate(&self, stored: &Tables, request: &AdmissionRequest<'_>) -> Result<Vec<String>, Failure>;
 
-    /// The value that this had when the request was sent for the first time; it is made then.
+    /// Returns the value that `make` produced when the request was first sent, calling `make` if it
+    /// is sent for the first time.
     fn kept(&self, what: &'static str, make: &mut dyn FnMut() -> String) -> String;
 
-    /// Whether the request is sent for the first time.
+    /// Returns true if the request is sent for the first time.
     fn is_first_try(&self) -> bool;
 
-    /// Whether it may suspend the request.
+    /// Returns true if it may suspend the request.
     fn may_suspend(&self) -> bool;
 
-    /// Whether it has suspended the request.
+    /// Returns true if it has suspended the request.
     fn is_suspended(&self) -> bool;
 }
 
-/// The admission of a request, among its extensions.
+/// A request extension that contains the request's admission.
 #[derive(Clone)]
 pub struct AdmittedBy(pub Arc<dyn Admission>);
 
@@ -65,50 +66,50 @@ impl fmt::Debug for AdmittedBy {
     }
 }
 
-/// An operation on an object, as admission names it.
+/// An operation on an object, as defined by admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A POST, or a PUT or PATCH that makes the object.
+    /// A POST, or a PUT or PATCH that creates the object.
     Create,
     /// A PUT or PATCH.
     Update,
-    /// A DELETE, of one object or of one in a collection.
+    /// A DELETE of an object or of a collection.
     Delete,
 }
 
-/// A write that is to be judged.
+/// A write or deletion to review.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
-    /// The object's kind.
+    /// Kind of the object.
     pub kind: &'a Kind,
-    /// Of the object; empty for all of it.
+    /// Subresource; empty for the object itself.
     pub subresource: &'a str,
-    /// What is done to it.
+    /// Operation on the object.
     pub operation: Operation,
-    /// The request names the object: not where it deletes a collection.
+    /// True if the request names the object. False for the deletion of a collection.
     pub is_named: bool,
-    /// As it is to be; absent where it is to go.
+    /// New object; `None` for a deletion.
     pub object: Option<&'a Value>,
-    /// As it was; absent where it is new.
+    /// Existing object; `None` for a creation.
     pub old: Option<&'a Value>,
-    /// Whether the request is to change nothing.
+    /// True if the request must not change anything.
     pub dry_run: bool,
-    /// The request's options, without their type.
+    /// Options of the request, without their type.
     pub options: &'a Value,
 }
 
 impl<'a> AdmissionRequest<'a> {
-    /// The object that it is about.
+    /// Returns the new object, or the existing one for a deletion.
     pub fn about(&self) -> &'a Value {
         self.object.or(self.old).unwrap_or(&Value::Null)
     }
 
-    /// The name in the request; empty where it names none.
+    /// Returns the name in the request; empty if it names no object.
     pub fn name(&self) -> &'a str {
         if self.is_named { meta::name(self.about()) } else { "" }
     }
 
-    /// Of the object; of a namespace its own name.
+    /// Returns the namespace of the object. For a Namespace that is its own name.
     pub fn namespace(&self) -> &'a str {
         if self.kind.family == Family::Namespace {
             return meta::name(self.about());
@@ -117,12 +118,12 @@ impl<'a> AdmissionRequest<'a> {
     }
 }
 
-/// The admission of a request, with what of the request is the same for all of its objects.
+/// Admission of a request, with the properties that are common to all of its objects.
 #[derive(Clone)]
 pub(crate) struct AdmissionContext {
     pub(crate) admission: Arc<dyn Admission>,
     pub(crate) dry_run: bool,
-    /// As of [`AdmissionRequest::options`].
+    /// Options of the request, as in [`AdmissionRequest::options`].
     pub(crate) options: Value,
 }
 
@@ -133,35 +134,36 @@ impl fmt::Debug for AdmissionContext {
 }
 
 impl AdmissionContext {
-    /// Of a request with these options; `None` for one that isn't judged.
+    /// Returns the context of a request with these options; `None` if the request has no admission.
     pub(crate) fn of(head: &Parts, dry_run: bool, options: impl FnOnce() -> Value) -> Option<Self> {
         let AdmittedBy(admission) = head.extensions.get()?;
         Some(Self { admission: admission.clone(), dry_run, options: options() })
     }
 
-    /// As of [`Admission::kept`]; without an admission every value is made now.
+    /// Returns the value of [`Admission::kept`]; without admission, calls `make`.
     pub(crate) fn kept(context: Option<&Self>, what: &'static str, make: impl FnOnce() -> String) -> String {
         let Some(context) = context else { return make() };
         let mut make = Some(make);
         context.admission.kept(what, &mut || make.take().map(|make| make()).unwrap_or_default())
     }
 
-    /// Ends a request that was suspended, though what it met was passed over.
+    /// Fails if the request is suspended, for callers that ignored an earlier error.
     ///
     /// # Errors
-    /// What nobody is told.
+    /// An error that is not sent to the client.
     pub(crate) fn require_answered(context: Option<&Self>) -> Result<(), Failure> {
         let is_suspended = context.is_some_and(|context| context.admission.is_suspended());
         if is_suspended { Err(suspended()) } else { Ok(()) }
     }
 }
 
-/// Whether a request is sent for the first time.
+/// Returns true if a request is sent for the first time.
 pub(crate) fn is_first_try(head: &Parts) -> bool {
     head.extensions.get::<AdmittedBy>().is_none_or(|AdmittedBy(admission)| admission.is_first_try())
 }
 
-/// The refusal of a request that is suspended. It is sent again before anybody is told.
+/// Returns the error of a suspended request. It is not sent to the client, because the request is
+/// repeated first.
 pub fn suspended() -> Failure {
     status::unclassified("the request waits for its admission")
 }

@@ -1,5 +1,4 @@
-//! The steps of a write at which admission has its say: mutation before the write is settled, and
-//! validation of what comes of it.
+//! Admission as part of a write: mutation of the proposed object, and validation of the final one.
 
 use serde_json::Value;
 
@@ -12,11 +11,13 @@ use super::options::{Ownership, Part, WriteOptions};
 use super::status::Failure;
 use super::store::Store;
 
-/// A new object as admission wants it. Admission sees it without what the server is to add, but for
-/// who owns what: what it adds is nobody's.
+/// Runs mutation on a new object.
+///
+/// Admission sees the object without the fields set by the server, except for the field owners.
+/// Fields that it adds have no owner.
 ///
 /// # Errors
-/// As of [`super::admission::Admission::mutate`].
+/// Like [`super::admission::Admission::mutate`].
 pub(crate) fn mutate_new(
     store: &Store,
     kind: &Kind,
@@ -37,10 +38,10 @@ pub(crate) fn mutate_new(
     Ok((mutate(store, kind, (object, None), Part::Main, options)?, Ownership::Applied))
 }
 
-/// What is proposed, as admission wants it.
+/// Runs mutation on a proposed object.
 ///
 /// # Errors
-/// As of [`super::admission::Admission::mutate`].
+/// Like [`super::admission::Admission::mutate`].
 pub(crate) fn mutate(
     store: &Store,
     kind: &Kind,
@@ -52,10 +53,10 @@ pub(crate) fn mutate(
     context.admission.mutate(store, &of_write(kind, (None, old), part, context), object)
 }
 
-/// Judges a write. Gives warnings.
+/// Runs validation on a write. Returns warnings.
 ///
 /// # Errors
-/// As of [`super::admission::Admission::validate`].
+/// Like [`super::admission::Admission::validate`].
 pub(crate) fn validate(
     store: &Store,
     kind: &Kind,
@@ -67,10 +68,10 @@ pub(crate) fn validate(
     context.admission.validate(store, &of_write(kind, objects, part, context))
 }
 
-/// Judges a deletion, of an object that the request names or of one in a collection.
+/// Runs validation on the deletion of a single object or of one in a collection.
 ///
 /// # Errors
-/// As of [`super::admission::Admission::validate`].
+/// Like [`super::admission::Admission::validate`].
 pub(crate) fn validate_deletion(
     store: &Store,
     kind: &Kind,

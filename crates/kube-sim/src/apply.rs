@@ -1,5 +1,5 @@
-//! Server-side apply: merge what a manager wants into what is, take back what it no longer wants,
-//! and refuse to overrule other managers unless forced.
+//! Server-side apply: merges the fields that a manager wants, removes those that it no longer
+//! wants, and rejects conflicts with other managers unless forced.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,22 +16,23 @@ use super::schema::{ListType, Schema};
 use super::status::{Failure, no_details};
 use super::upgrade;
 
-/// The manager of what was there before anybody applied.
+/// Manager of the fields that existed before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Who applies, and how.
+/// Manager and options of an apply.
 pub(crate) struct Applier<'a> {
     pub(crate) manager: &'a str,
     pub(crate) subresource: &'a str,
     pub(crate) force: bool,
-    /// RFC 3339.
+    /// Current time in RFC 3339.
     pub(crate) now: &'a str,
 }
 
-/// The object after the apply, `managedFields` included. `live` is an empty object for a create.
+/// Returns the object after the apply, including `managedFields`. For a create, `live` is an empty
+/// object.
 ///
 /// # Errors
-/// 409 with a cause per field that another manager owns and this apply would change.
+/// 409 with a cause for each field that another manager owns and this apply would change.
 pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier<'_>) -> Result<Value, Failure> {
     let live = &with_owners(kind, live, applier);
     let schema = &kind.schema;
@@ -59,8 +60,8 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     for owned in managers.values_mut() {
         owned.fields.retain(|path| !found.removed.contains(path));
     }
-    // An apply that changes nothing has no time: it keeps the one of the last that did, if there
-    // was one.
+    // An apply that changes nothing has no time of its own. It keeps the time of the last apply
+    // that changed something, if any.
     let time = match before {
         _ if !fields::difference(schema, live, &merged, &[]).is_none() => applier.now.to_owned(),
         Some(owned) => owned.time,
@@ -72,8 +73,8 @@ pub(crate) fn apply(kind: &Kind, live: &Value, config: &Value, applier: &Applier
     Ok(merged)
 }
 
-/// The live object, in which somebody owns what is there: where owners were forgotten, who was
-/// before the first apply (`skipNonAppliedManager`).
+/// Returns the live object with field owners. If they were removed, `before-first-apply` becomes
+/// the owner of all fields (`skipNonAppliedManager`).
 fn with_owners<'a>(kind: &Kind, live: &'a Value, applier: &Applier<'_>) -> Cow<'a, Value> {
     if meta::uid(live).is_empty() || !live["metadata"]["managedFields"].is_null() {
         return Cow::Borrowed(live);
@@ -84,7 +85,8 @@ fn with_owners<'a>(kind: &Kind, live: &'a Value, applier: &Applier<'_>) -> Cow<'
     Cow::Owned(owned)
 }
 
-/// Merges by schema: maps key by key, keyed lists item by item, sets by union, the rest whole.
+/// Merges by schema: maps by key, keyed lists by item, sets by union; all other values are
+/// replaced.
 fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
     match (live, config) {
         (Value::Object(old), Value::Object(new)) if !schema.atomic_map => {
@@ -106,8 +108,8 @@ fn merge(schema: &Schema, live: &Value, config: &Value) -> Value {
     }
 }
 
-/// Merges lists item by item (`visitListItems`): items of both come in the order of the second, and
-/// those of the first alone before the one that they stood before.
+/// Merges lists item by item (`visitListItems`). The items of `new` keep their order. An item that
+/// is only in `old` precedes the item that it preceded before.
 fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
     let steps = |items: &[Value]| -> Vec<String> {
         items.iter().map(|item| fields::item_step(schema, &schema.list_type, item)).collect()
@@ -117,7 +119,7 @@ fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
         let mut same = lefts.iter().zip(old).filter(|(step, _)| **step == rights[right]).map(|(_, item)| item);
         match (same.next(), same.next(), &schema.items) {
             (Some(item), None, Some(child)) => merge(child, item, &new[right]),
-            // What stands twice isn't merged.
+            // Duplicate items are not merged.
             _ => new[right].clone(),
         }
     };
@@ -134,7 +136,7 @@ fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
         } else if known && later {
             left += 1;
         } else {
-            // It is passed over where it is merged, now or before.
+            // An item of the old list is skipped if it is merged now or was merged before.
             left += usize::from(ours.is_some_and(|step| ours == theirs || rights[..right].contains(step)));
             if theirs.is_some() {
                 all.push(merged(right));
@@ -146,9 +148,10 @@ fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
     all
 }
 
-/// Takes back what the manager owned and nobody owns any more (`Updater.prune`): first all that it
-/// owned; of that what somebody owns comes back, and then what was lost with it without having been
-/// the manager's.
+/// Removes the fields that the manager owned and that no manager owns any more (`Updater.prune`).
+///
+/// First all fields that the manager owned are removed. Then those with an owner are restored, and
+/// those that were removed with them but were not the manager's.
 fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> Value {
     let whole = |fields: &FieldSet| fields::with_named_fields(schema, fields);
     let fields_of = |object: &Value| whole(&fields::fields_of(schema, object, &[]));
@@ -161,11 +164,11 @@ fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> 
     without(schema, merged, &own)
 }
 
-/// The object without the values at these paths.
+/// Returns the object without the values at these paths.
 fn without(schema: &Schema, object: &Value, paths: &FieldSet) -> Value {
     let mut object = object.clone();
-    // An item of a keyed list goes before its key fields do (in the order of paths): without them
-    // it can't be found.
+    // In the order of paths an item of a keyed list is removed before its key fields. Without these
+    // it could not be found.
     for path in paths.iter().filter(|path| path.as_slice() != ["f:metadata"]) {
         remove(schema, &mut object, path);
     }
@@ -198,15 +201,15 @@ fn remove(schema: &Schema, value: &mut Value, path: &[String]) {
     }
 }
 
-/// Takes the changed fields from their owners if forced, else refuses if there are any.
+/// Takes the changed fields from their owners if forced, otherwise fails if there are any.
 fn settle_conflicts(
     managers: &mut Managers,
     changed: &FieldSet,
     force: bool,
     api_version: &str,
 ) -> Result<(), Failure> {
-    // The order of a server: by name, operation and time, and then what is about a subresource
-    // before the rest.
+    // The order of an API server: by name, operation and time; entries of a subresource come before
+    // the others.
     let mut conflicts: BTreeMap<_, (String, Vec<Path>)> = BTreeMap::new();
     for (manager, owned) in managers.iter_mut() {
         let taken: Vec<Path> = owned.fields.intersection(changed).cloned().collect();
@@ -240,7 +243,7 @@ fn refusal(conflicts: &[(String, Vec<Path>)]) -> Failure {
     let mut lines = Vec::new();
     for (manager, paths) in conflicts {
         let mut paths = paths.clone();
-        // A server tells the fields of a struct before what is in those that are structs.
+        // An API server lists the fields of a struct before those of nested structs.
         paths.sort_by_cached_key(|path| -> Vec<(bool, String)> {
             path.iter().enumerate().map(|(at, step)| (at + 1 < path.len(), step.clone())).collect()
         });
@@ -264,7 +267,7 @@ fn refusal(conflicts: &[(String, Vec<Path>)]) -> Failure {
     Status::failure(&message, reason::CONFLICT).with_code(409).with_details(details).boxed()
 }
 
-/// Drops nulls from what is applied: they say nothing.
+/// Removes nulls from an applied configuration, where they have no meaning.
 pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -276,7 +279,8 @@ pub(crate) fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// The starting point of an apply that creates: an object with nothing but its name.
+/// Returns an object with only type, namespace and name: the initial state of an apply that
+/// creates.
 pub(crate) fn blank(kind: &Kind, namespace: &str, name: &str) -> Value {
     let mut object = Value::Object(Map::new());
     object["apiVersion"] = kind.api_version().into();

@@ -1,13 +1,14 @@
-//! The CEL rules of a schema (`x-kubernetes-validations`), evaluated node by node.
+//! Evaluation of the CEL rules in a schema (`x-kubernetes-validations`), node by node.
 //!
-//! Evaluation is kube's (`kube::core::cel`). The walk is ours, because the server's has three
-//! things that matter: items of keyed lists are compared with the old item of the same key,
-//! unchanged values only warn (ratcheting), and errors show the node's type as their value. As on a
-//! server, rules of a whole object see of its metadata no more than the name. What passed is
-//! remembered (`schema/rules.rs`). Not modelled: CEL's type checker and cost budget, so a server
-//! may refuse a rule that passes here. Otherwise than on a server, URLs are read as browsers read
-//! them, and quantities hold 38 digits; what that means for objects stands in
-//! `proof/tests/tables/object_table.rs`.
+//! Rules are evaluated by kube (`kube::core::cel`), and the tree is walked here, because three
+//! properties of an API server matter. Items of keyed lists are compared with the old item of the
+//! same key. Failures for unchanged values are only warnings (ratcheting). Errors report the type
+//! of the node as its value. As in an API server, rules on the whole object see only the name in
+//! its metadata. Results of successful rules are cached (`schema/rules.rs`).
+//!
+//! Not modelled: CEL's type checker and cost budget, so an API server may reject a rule that is
+//! accepted here. URLs are parsed as in browsers, and quantities have 38 digits, unlike in an API
+//! server; `proof/tests/tables/object_table.rs` shows the consequences for objects.
 
 use kube::core::cel::{ErrorKind, ValidationError, ValidationErrors};
 use serde_json::Value;
@@ -17,7 +18,7 @@ use super::schema::{Additional, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 use super::validate::Findings;
 
-/// Runs every rule of `schema` over an object; transition rules only where there is an old one.
+/// Evaluates every rule of `schema` on an object. Transition rules need an old object.
 pub(crate) fn evaluate(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Findings) {
     if !schema.rules.is_empty()
         && let Err(failures) =
@@ -38,12 +39,12 @@ fn node(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_
     below(schema, value, old, path, out);
 }
 
-/// The rules of all that a value holds.
+/// Evaluates the rules of everything inside a value.
 fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'_>, out: &mut Findings) {
     match value {
         Value::Object(fields) => {
             let old_field = |name: &str| old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
-            // A structure has named fields or entries, never both.
+            // A structural schema has either named fields or additional ones, never both.
             for (name, child) in schema.properties.iter().filter(|(_, child)| child.holds.rules) {
                 if let Some(field) = fields.get(name) {
                     node(child, field, old_field(name), &FieldPath::Field(path, name), out);
@@ -65,8 +66,8 @@ fn below(schema: &Schema, value: &Value, old: Option<&Value>, path: &FieldPath<'
     }
 }
 
-/// Failures of a value that hasn't changed only warn, but for those of rules that compare with the
-/// old one.
+/// Records failures. For an unchanged value they are warnings, unless the rule is a transition
+/// rule.
 fn report(schema: &Schema, failures: &ValidationErrors, unchanged: bool, path: &FieldPath<'_>, out: &mut Findings) {
     for failure in failures {
         let error = field_error(schema, failure, path);

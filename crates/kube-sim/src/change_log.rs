@@ -1,34 +1,34 @@
-//! The log of changes: what a store tells, inside the step that makes the change.
+//! Notification about changes, inside the step of the store that makes them.
 
 use crate::kind::Kind;
 use crate::observer::Author;
 use crate::store::{Place, Shared};
 
-/// A change of what a store holds.
+/// A change of a stored object.
 pub(crate) struct Entry<'a> {
     pub(crate) kind: &'a Kind,
     pub(crate) place: &'a Place,
-    /// The store's version after it.
+    /// Version of the store after the change.
     pub(crate) version: u64,
-    /// The object before; `None` for one that is new.
+    /// Object before the change; `None` if it is new.
     pub(crate) old: Option<&'a Shared>,
-    /// The object now; `None` for one that is gone.
+    /// Object after the change; `None` if it was removed.
     pub(crate) new: Option<&'a Shared>,
-    /// Whether reads of the object show defaults that aren't stored.
+    /// True if reads of the object show defaults that are not stored.
     pub(crate) completed_on_read: bool,
-    /// Who made it.
+    /// Author of the change.
     pub(crate) author: Option<Author>,
-    /// Whether it is a write, with a version of its own. Others are how something is kept, and no
-    /// watch hears of them.
+    /// True for a write, which has a version. Other changes only concern how an object is stored,
+    /// and are not sent to watches.
     pub(crate) is_write: bool,
 }
 
-/// Hears of each change, in order and while it happens: has to be quick and must not call the
-/// store.
+/// A listener for changes. It is called in order while each change happens, so it must be quick and
+/// must not call the store.
 pub(crate) trait ChangeLog: Send + Sync {
-    /// An object is another from now on, or is gone.
+    /// An object was changed or removed.
     fn changed(&self, entry: &Entry<'_>);
 
-    /// Nothing is there any more. What is there instead follows, object by object.
+    /// All objects were removed. Calls for the objects that replace them follow.
     fn cleared(&self);
 }

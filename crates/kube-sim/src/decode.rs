@@ -1,5 +1,5 @@
-//! From bytes to an object in the form that the rules are checked on: type and namespace agree with
-//! the request, unknown fields handled as `fieldValidation` says, defaults filled in.
+//! Decoding of request bodies into validated form: type and namespace match the request, unknown
+//! fields are handled according to `fieldValidation`, and defaults are set.
 
 use serde_json::Value;
 
@@ -14,31 +14,31 @@ use super::status::{Failure, FieldError, FieldErrorKind, bad_request, internal_e
 use super::structure::{duplicates, is_untypable};
 use super::validate::{Findings, validate, validate_part};
 
-/// What happens to fields that the schema doesn't know.
+/// Handling of fields that the schema does not define.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
-    /// Dropped in silence.
+    /// Drop them silently.
     Ignore,
-    /// Dropped, with a warning in the response. The server's default.
+    /// Drop them with a warning in the response. The server's default.
     #[default]
     Warn,
-    /// The request is refused.
+    /// Reject the request.
     Strict,
 }
 
-/// Where an object came from; unknown fields are refused in different words.
+/// Source of an object. It determines the message for unknown fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It is the request's body.
+    /// The body of the request.
     Body,
-    /// It is a stored object with the request's patch applied.
+    /// A stored object to which the request's patch was applied.
     Patch,
 }
 
 /// Parses a JSON body into an object.
 ///
 /// # Errors
-/// 400 when it isn't a JSON object.
+/// 400 if it is not a JSON object.
 pub(crate) fn json_object(kind: &Kind, body: &[u8]) -> Result<Value, Failure> {
     let why = match serde_json::from_slice::<Value>(body) {
         Ok(value) if value.is_object() => return Ok(value),
@@ -53,11 +53,11 @@ fn unrecognized(kind: &Kind, body: &[u8], why: &str) -> Failure {
     bad_request(format!("the object provided is unrecognized (must be of type {}): {why} ({shown})", kind.kind))
 }
 
-/// Checks that the object is of the kind and the namespace that the path names, and fills in what
-/// it leaves out.
+/// Checks that the object has the kind and namespace of the path, and sets them if they are
+/// missing.
 ///
 /// # Errors
-/// 400 where they differ.
+/// 400 if they differ.
 pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Failure> {
     let api_version = kind.api_version();
     let stated = object["apiVersion"].as_str().unwrap_or_default();
@@ -94,7 +94,7 @@ pub(crate) fn settle_envelope(kind: &Kind, namespace: &str, object: &mut Value) 
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    // What lives in no namespace and names one all the same is stored without.
+    // A namespace in a cluster-scoped object is dropped.
     let namespace = if kind.is_namespaced() { namespace.into() } else { Value::Null };
     meta::set(object, "namespace", namespace);
     Ok(())
@@ -110,10 +110,10 @@ fn other_kind(kind: &Kind, object: &Value) -> Failure {
     bad_request(format!("{stated} in version {version:?} cannot be handled as a {expected}: the object is a {stated}"))
 }
 
-/// Checks that the object states its name and that it is the one in the path.
+/// Checks that the object has a name, and that it is the one in the path.
 ///
 /// # Errors
-/// 400 where it doesn't.
+/// 400 otherwise.
 pub(crate) fn check_name(name: &str, object: &Value) -> Result<(), Failure> {
     let stated = meta::name(object);
     if stated.is_empty() {
@@ -129,19 +129,18 @@ pub(crate) fn check_name(name: &str, object: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prunes, applies defaults and checks the types that a decoder would trip over.
-/// Returns the warnings.
+/// Prunes, sets defaults, and checks the types that decoding requires. Returns the warnings.
 ///
 /// # Errors
-/// For unknown fields under `Strict`, and for types that don't fit (of built-in kinds and of
-/// metadata): 400 for a body, 422 for the result of a patch.
+/// For unknown fields with `Strict`, and for wrong types in built-in kinds and in metadata: 400 for
+/// a body, 422 for the result of a patch.
 pub(crate) fn shape(
     kind: &Kind,
     object: &mut Value,
     mode: FieldValidation,
     origin: Origin,
 ) -> Result<Vec<String>, Failure> {
-    // A refused patch is shown with all that it brought along.
+    // The error for a patch shows the object with its unknown fields.
     let whole = (mode == FieldValidation::Strict && origin == Origin::Patch).then(|| object.clone());
     let unknown = defaulting::prune(&kind.schema, object);
     let mut warnings = Vec::new();
@@ -179,18 +178,18 @@ pub(crate) fn shape(
     Ok(warnings)
 }
 
-/// Decodes an object again that admission has changed.
+/// Decodes an object again after admission has changed it.
 ///
 /// # Errors
-/// 400 where it is of another kind or namespace by now, 500 for what can't be decoded.
+/// 400 if it now has another kind or namespace, 500 if it cannot be decoded.
 pub fn after_admission(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(), Failure> {
     settle_envelope(kind, namespace, object)?;
     let shaped = shape(kind, object, FieldValidation::Ignore, Origin::Body);
     shaped.map(drop).map_err(|failure| internal_error(&failure.message))
 }
 
-/// Metadata is decoded into a Go struct before any rule is checked: how its decoder tells of a
-/// wrong type.
+/// Returns the message of Go's decoder for a wrong type in metadata, which is decoded into a struct
+/// before validation.
 fn untypable(metadata: &Schema, error: &FieldError) -> Option<String> {
     let FieldError { kind: FieldErrorKind::TypeInvalid, path, value, .. } = error else { return None };
     let field = path.strip_prefix("metadata.")?.split(['.', '[']).next()?;
@@ -226,8 +225,8 @@ fn undecodable(kind: &Kind, object: &Value, origin: Origin, why: &str) -> Failur
 /// Parses and checks the body of an apply.
 ///
 /// # Errors
-/// 400 when it isn't an object, is of another type, or doesn't state the name of an object that is
-/// to be created; 500 (as on a server) for unknown fields and values of the wrong type.
+/// 400 if it is not an object, has another type, or lacks the name of an object to create. 500, as
+/// in an API server, for unknown fields and values of the wrong type.
 pub(crate) fn apply_config(
     kind: &Kind,
     namespace: &str,
@@ -253,15 +252,15 @@ pub(crate) fn apply_config(
     }
     check_types(kind, &config)?;
     settle_envelope(kind, namespace, &mut config)?;
-    // An existing object brings its name along; what the config states still has to agree, in the
-    // end.
+    // The name of an existing object is set if it is missing. A different name in the config is
+    // rejected later.
     if exists && meta::name(&config).is_empty() {
         meta::set(&mut config, "name", name.into());
     }
     Ok(config)
 }
 
-/// An apply is refused for what doesn't fit the schema's structure before anything else.
+/// Checks an applied config against the structure of the schema, before anything else.
 fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
     let mut found = Findings::default();
     validate(&kind.schema, config, None, "", &mut found);
@@ -287,7 +286,7 @@ fn check_types(kind: &Kind, config: &Value) -> Result<(), Failure> {
     )))
 }
 
-/// What an apply says of an item that stands in a set or a keyed list twice.
+/// Returns the message of an apply for duplicate items in a set or a keyed list.
 fn repeated(kind: &Kind, config: &Value) -> Option<String> {
     let found = duplicates(&kind.schema, config);
     let first = found.first()?;

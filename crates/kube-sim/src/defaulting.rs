@@ -1,20 +1,19 @@
-//! What happens to a custom object between decoding and validation: unknown fields are dropped,
-//! nulls that mean nothing are dropped, defaults are filled in
-//! (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting}`).
+//! Steps between decoding and validation: dropping of unknown fields and of meaningless nulls, and
+//! defaulting (`k8s.io/apiextensions-apiserver/pkg/apiserver/schema/{pruning,defaulting}`).
 
 use serde_json::Value;
 
 use super::path::FieldPath;
 use super::schema::{Additional, Schema};
 
-/// Removes the fields that the schema doesn't know and returns their paths, in order.
+/// Removes the fields that the schema does not define, and returns their paths in order.
 pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     prune_node(schema, value, &FieldPath::ROOT, &mut unknown);
     unknown
 }
 
-/// The paths that [`prune`] would remove.
+/// Returns the paths that [`prune`] would remove.
 pub(crate) fn unknown_fields(schema: &Schema, value: &Value) -> Vec<String> {
     prune(schema, &mut value.clone())
 }
@@ -51,8 +50,8 @@ fn prune_node(schema: &Schema, value: &mut Value, path: &FieldPath<'_>, unknown:
     }
 }
 
-/// Drops nulls that a non-nullable field can't hold and fills in defaults, also inside defaults.
-/// Returns whether there was anything to do.
+/// Drops nulls of fields that are not nullable, and sets defaults, also inside of defaults. Returns
+/// true if there was anything to do.
 pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) -> bool {
     if !schema.holds.defaults && !holds_null(value) {
         return false;
@@ -96,7 +95,7 @@ pub(crate) fn apply_defaults(schema: &Schema, value: &mut Value) -> bool {
     changed
 }
 
-/// Whether it is null, or holds it anywhere.
+/// Returns true if the value is null or contains a null.
 fn holds_null(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -147,7 +146,7 @@ mod tests {
         assert!(!apply_defaults(&schema(), &mut value), "a null that counts stays");
     }
 
-    /// In a part of the schema that has no default.
+    /// Nulls are also dropped in a part of the schema without defaults.
     #[test]
     fn nulls_are_dropped_where_nothing_is_filled_in() {
         let mut value = json!({"style": "x", "policy": {"days": 1}, "list": [{"a": null}]});

@@ -1,4 +1,4 @@
-//! From a CustomResourceDefinition to a served kind.
+//! Conversion of a CustomResourceDefinition into a served kind.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::kind::{Family, Kind, Names, Scope, SelectableField, SharedKind};
 use super::schema::loader;
 use super::status::{self, Failure, FieldError, FieldErrorKind};
 
-/// A definition that was read and found good, for any number of clusters: to read one takes much
-/// longer than to serve it. Cheap to clone.
+/// A valid definition that was read once, for any number of clusters. Reading takes much longer
+/// than serving. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReadDefinition {
     pub(super) kind: SharedKind,
@@ -24,17 +24,17 @@ impl ReadDefinition {
     /// Reads a definition.
     ///
     /// # Errors
-    /// The `422 Invalid` that an API server would give for the schema, with paths.
+    /// The `422 Invalid` of an API server for the schema, with paths.
     pub fn new(definition: &CustomResourceDefinition) -> Result<Self, Box<Status>> {
         let object = serde_json::to_value(definition).expect("a definition is JSON");
         Ok(Self { kind: read(definition)?, object: Arc::new(object) })
     }
 }
 
-/// Reads a definition as it is stored.
+/// Reads a stored definition.
 ///
 /// # Errors
-/// 422 with everything that is wrong with it.
+/// 422 with all errors in it.
 pub(super) fn read_stored(object: &Value) -> Result<SharedKind, Failure> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     let definition = serde_json::from_value(object.clone()).map_err(|error| {
@@ -44,11 +44,11 @@ pub(super) fn read_stored(object: &Value) -> Result<SharedKind, Failure> {
     read(&definition)
 }
 
-/// Reads the storage version of a definition. A definition of several versions is read as its
-/// storage version alone: versions aren't converted here.
+/// Reads the storage version of a definition. Other versions are ignored, because there is no
+/// conversion.
 ///
 /// # Errors
-/// 422 with everything that is wrong with it.
+/// 422 with all errors in it.
 fn read(definition: &CustomResourceDefinition) -> Result<SharedKind, Failure> {
     let name = definition.metadata.name.clone().unwrap_or_default();
     let refuse =

@@ -1,9 +1,9 @@
-//! Definitions written through the API: what comes of them for what is served
+//! Definitions written through the API, and their effect on the served resources
 //! (`k8s.io/apiextensions-apiserver/pkg/controller/{status,establish,finalizer}`).
 //!
-//! A definition is established at once. A deleted one keeps its finalizer until none of its objects
-//! is left. Who takes that off takes the objects along; a server would keep them, and show them
-//! once they are defined again.
+//! A definition is established immediately. A deleted definition keeps its finalizer until all of
+//! its objects are gone. If a client removes the finalizer, the objects are removed too. A server
+//! would keep them, and show them again once the definition is created again.
 
 use serde_json::{Value, json};
 
@@ -15,13 +15,13 @@ use super::options::{WriteOptions, Written};
 use super::status::Failure;
 use super::store::{Place, Shared, Store};
 
-/// Keeps a definition until its objects are gone.
+/// Finalizer that keeps a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Writes a definition, if it is sound, and serves what it defines.
+/// Writes a definition if it is valid, and serves its resource.
 ///
 /// # Errors
-/// Those of the write, and 422 for what a server refuses in a definition.
+/// Those of the write, and 422 for an invalid definition.
 pub(crate) fn write(
     state: &mut Store,
     definitions: &Kind,
@@ -35,7 +35,7 @@ pub(crate) fn write(
     }
     let written = write(state, options)?;
     let place = Place::of(&written.object);
-    // The write may have taken the last finalizer off.
+    // The write may have removed the last finalizer.
     match state.get(definitions, &place).cloned() {
         Some(stored) => {
             state.serve(kind.clone());
@@ -50,10 +50,11 @@ pub(crate) fn write(
     }
 }
 
-/// Deletes a definition: it is marked, and goes once it is empty, which may be now.
+/// Deletes a definition. It is marked, and removed once it has no objects, which may be
+/// immediately.
 ///
 /// # Errors
-/// As of [`delete::delete`].
+/// Like [`delete::delete`].
 pub(crate) fn delete(
     state: &mut Store,
     definitions: &Kind,
@@ -64,19 +65,20 @@ pub(crate) fn delete(
         && let Some(existing) = state.get(definitions, place).cloned()
         && !meta::finalizers(&existing).contains(&CLEANUP)
     {
-        // What the deletion is refused for it has to be refused for before anything changes.
+        // Errors of the deletion must be found before anything changes.
         let dry_run = Deletion { dry_run: true, ..deletion.clone() };
         delete::delete(state, definitions, place, &dry_run)?;
         let mut object = Value::clone(&existing);
         let mut finalizers = meta::finalizers(&existing);
         finalizers.push(CLEANUP);
         meta::set(&mut object, "finalizers", json!(finalizers));
-        // A deletion on the version that the client knows goes by the one before.
+        // A precondition on the version that the client knows refers to the version before this
+        // write.
         let version = object["metadata"]["resourceVersion"].clone();
         let put = state.put(definitions, object);
         let known = deletion.version.as_ref().filter(|known| version == known.as_str());
         let now = known.map(|_| meta::text(&put, "resourceVersion").to_owned()).or(deletion.version.clone());
-        // It was judged already.
+        // Admission has reviewed it already.
         let deletion = Deletion { version: now, admission: None, ..deletion.clone() };
         let deleted = delete::delete(state, definitions, place, &deletion);
         settle(state);
@@ -85,7 +87,7 @@ pub(crate) fn delete(
     delete::delete(state, definitions, place, deletion)
 }
 
-/// Takes one step with every definition; returns how many objects were changed or removed.
+/// Runs one step for every definition, and returns the number of objects changed or removed.
 pub(crate) fn settle(state: &mut Store) -> usize {
     let Some(definitions) = state.kind("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return 0 };
     let all: Vec<Shared> = state.objects(&definitions).map(|(_, object)| object.clone()).collect();
@@ -100,7 +102,7 @@ pub(crate) fn settle(state: &mut Store) -> usize {
         .sum()
 }
 
-/// Deletes the objects of a definition, or lets it go.
+/// Deletes the objects of a definition, or removes its finalizer if there are none.
 fn empty(state: &mut Store, definitions: &SharedKind, object: &Shared) -> usize {
     let Some(kind) = defined(state, object) else { return release(state, definitions, object) };
     let left: Vec<(Place, bool)> =
@@ -118,14 +120,14 @@ fn empty(state: &mut Store, definitions: &SharedKind, object: &Shared) -> usize 
     changed
 }
 
-/// What a definition defines, if it is served.
+/// Returns the kind that a definition defines, if it is served.
 fn defined(state: &Store, definition: &Value) -> Option<SharedKind> {
     let spec = &definition["spec"];
     let (group, plural) = (spec["group"].as_str()?, spec["names"]["plural"].as_str()?);
     state.kinds().find(|kind| kind.is_custom() && kind.key() == (group, plural))
 }
 
-/// Takes the finalizer off; the last one lets the definition go.
+/// Removes the finalizer. If it was the last one, the definition is removed.
 fn release(state: &mut Store, definitions: &Kind, object: &Shared) -> usize {
     let place = Place::of(object);
     let mut last = Value::clone(object);
@@ -141,7 +143,7 @@ fn release(state: &mut Store, definitions: &Kind, object: &Shared) -> usize {
     1
 }
 
-/// Puts the status of a definition that is served; `None` if it has it.
+/// Writes the status of a served definition; `None` if it has that status already.
 fn establish(state: &mut Store, definitions: &Kind, object: &Shared) -> Option<Shared> {
     let mut new = Value::clone(object);
     let now = state.now();

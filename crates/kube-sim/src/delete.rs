@@ -1,4 +1,4 @@
-//! DELETE: at once, or marked and left to finalizers.
+//! DELETE: immediate removal, or marking for finalizers.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::DeleteOptions;
 use serde_json::{Value, json};
@@ -11,36 +11,36 @@ use super::status::{self, Failure, FieldError, FieldErrorKind, bad_request};
 use super::store::{Place, Shared, Store};
 use super::write;
 
-/// What is to happen to the dependants of a deleted object.
+/// Handling of the dependants of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// The collector removes them later.
+    /// The garbage collector removes them later.
     Background,
-    /// They go first.
+    /// They are removed first.
     Foreground,
-    /// They stay, without their owner reference.
+    /// They are kept, without their owner reference.
     Orphan,
 }
 
-/// A delete request, read.
+/// A parsed delete request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deletion {
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
-    /// `None`: as the object's own finalizers say, else in the background.
+    /// `None`: according to the object's finalizers, otherwise in the background.
     pub(crate) propagation: Option<Propagation>,
     pub(crate) dry_run: bool,
-    /// Many are deleted by one request, which names none of them.
+    /// True if one request deletes a collection, and so names no object.
     pub(crate) of_collection: bool,
-    /// Who judges the deletion; `None` for one that isn't judged.
+    /// Admission of the deletion; `None` if it is not reviewed.
     pub(crate) admission: Option<AdmissionContext>,
 }
 
 impl Deletion {
-    /// Reads the body (which may be empty) and the query.
+    /// Parses the body, which may be empty, and the query.
     ///
     /// # Errors
-    /// 400 for what isn't `DeleteOptions`.
+    /// 400 if the body is not `DeleteOptions`.
     pub(crate) fn parse(body: &[u8], policy: Option<&str>, dry_run: bool) -> Result<Self, Failure> {
         let options: DeleteOptions = if body.is_empty() {
             DeleteOptions::default()
@@ -48,7 +48,7 @@ impl Deletion {
             serde_json::from_slice(body)
                 .map_err(|error| bad_request(format!("unable to decode DeleteOptions: {error}")))?
         };
-        // Who sends a body has said everything there: the query is not looked at.
+        // If there is a body, the query is ignored.
         let (policy, dry_run) = if body.is_empty() { (policy, dry_run) } else { (None, false) };
         let policy = options.propagation_policy.as_deref().or(policy);
         let propagation = match (policy, options.orphan_dependents) {
@@ -77,20 +77,20 @@ fn unknown_policy(policy: &str) -> Failure {
     status::invalid("meta.k8s.io", "DeleteOptions", "", &[error])
 }
 
-/// What came of a delete.
+/// Result of a delete.
 #[derive(Debug)]
 pub(crate) enum Deleted {
-    /// Gone. A server answers with a `Status`.
+    /// Removed. A server answers with a `Status`.
     Gone(Value),
-    /// Marked; it waits for its finalizers. A server answers with the object.
+    /// Marked, and waiting for finalizers. A server answers with the object.
     Marked(Shared),
 }
 
 /// Deletes an object.
 ///
 /// # Errors
-/// 404 for a missing object, 409 for a failed precondition, 403 for a namespace of the system, and
-/// what admission says.
+/// 404 for a missing object, 409 for a failed precondition, 403 for a system namespace, and the
+/// errors of admission.
 pub(crate) fn delete(state: &mut Store, kind: &Kind, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
     let existing = state.get(kind, place).cloned().ok_or_else(|| status::not_found(kind, &place.name))?;
     check_preconditions(kind, &existing, deletion)?;
@@ -118,8 +118,7 @@ pub(crate) fn delete(state: &mut Store, kind: &Kind, place: &Place, deletion: &D
         }
     }
     if kind.family == Family::Namespace && meta::is_deleting(&existing) && !write::holds_content(kind, &existing) {
-        // The registry of namespaces marks one by itself, and leaves it to the general code once it
-        // is empty.
+        // The registry of namespaces marks them itself. An empty one is left to the generic code.
         meta::set(&mut object, "deletionGracePeriodSeconds", 0.into());
     }
     meta::tidy(&mut object);
@@ -148,7 +147,8 @@ fn check_preconditions(kind: &Kind, existing: &Value, deletion: &Deletion) -> Re
     Ok(())
 }
 
-/// Puts the collector's finalizers as the policy says; no policy leaves them as they are.
+/// Sets the garbage collector's finalizers according to the policy. Without a policy they are
+/// unchanged.
 fn set_propagation(object: &mut Value, propagation: Option<Propagation>) {
     let Some(propagation) = propagation else { return };
     let own = meta::finalizers(object).into_iter().filter(|name| *name != FOREGROUND && *name != ORPHAN);

@@ -1,8 +1,8 @@
-//! What a client of a real API server must live with and a server at rest never shows: answers that
-//! are old, watches that go wrong, rivals.
+//! Faults that clients of a real API server must tolerate and that an idle one never shows: stale
+//! answers, broken watches, and concurrent creation.
 //!
-//! A request that carries a [`Disturbance`] among its extensions is answered so; requests that it
-//! can't happen to are answered as ever.
+//! A request with a [`Disturbance`] among its extensions is answered accordingly. Requests to which
+//! it does not apply are answered normally.
 
 use std::time::Duration;
 
@@ -12,39 +12,40 @@ use super::kind::{Family, Kind};
 use super::meta;
 use super::store::Store;
 
-/// How long a watch that lags, or gathers changes, holds an event back at most.
+/// Maximum delay of an event in a watch that lags or gathers changes.
 pub const LAG: Duration = Duration::from_secs(5);
 
-/// What is wrong with the answer to one request.
+/// Fault in the answer to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// GET, LIST: as the kind stood this many of its changes ago, under that time's version. WATCH:
-    /// an event is told once this many further changes of the kind are stored, or five seconds
-    /// after the watch fell behind.
+    /// GET, LIST: the state before this number of the kind's latest changes, under that state's
+    /// version. WATCH: an event is sent once this number of further changes of the kind is stored,
+    /// or five seconds after the watch fell behind.
     Behind(u64),
-    /// LIST: as the kind stood half of its remembered changes ago.
+    /// LIST: the state before half of the kind's remembered changes.
     Rewound,
-    /// WATCH: changes are gathered for five seconds, and told as one for each object: what was
-    /// added and deleted meanwhile is never seen, what was deleted and made again is modified.
+    /// WATCH: changes are gathered for five seconds and sent as one event for each object. An
+    /// object that was added and deleted meanwhile is never seen, and one that was deleted and
+    /// created again is modified.
     Collapsed,
-    /// WATCH: ends where its first event would have come.
+    /// WATCH: ends in place of its first event.
     Cut,
-    /// WATCH: 410 is its first event.
+    /// WATCH: the first event is 410.
     Gone,
-    /// WATCH: tells nothing and never ends.
+    /// WATCH: sends nothing and never ends.
     Silent,
-    /// WATCH: tells each event twice.
+    /// WATCH: sends each event twice.
     Duplicated,
-    /// LIST: the items in reverse order.
+    /// LIST: the items are in reverse order.
     Shuffled,
-    /// POST: a moment before, a stranger has made another object of that name.
+    /// POST: another client has just created a different object of that name.
     TakenByStranger,
-    /// POST: a moment before, the very object has been made.
+    /// POST: the same object has just been created.
     TakenByTwin,
 }
 
 impl Disturbance {
-    /// The version that a read of this kind is answered from.
+    /// Returns the version from which a read of this kind is answered.
     pub(crate) fn version_read(self, state: &Store, kind: &Kind) -> Option<u64> {
         match self {
             Self::Behind(changes) => Some(state.version_before(kind, changes)),
@@ -53,7 +54,7 @@ impl Disturbance {
         }
     }
 
-    /// The object that takes the name of one that is about to be made.
+    /// Returns the object that takes the name of one about to be created.
     pub(crate) fn rival(self, kind: &Kind, object: &Value) -> Option<Value> {
         match self {
             Self::TakenByStranger => Some(strangers(kind, object)),
@@ -63,7 +64,7 @@ impl Disturbance {
     }
 }
 
-/// An object of the same name that has nothing to do with this one.
+/// Returns an unrelated object of the same name.
 fn strangers(kind: &Kind, object: &Value) -> Value {
     let mut rival = object.clone();
     for field in ["labels", "annotations", "ownerReferences", "finalizers"] {

@@ -1,32 +1,32 @@
-//! Fields that break a rule: `field.Error` of `k8s.io/apimachinery/pkg/util/validation/field`.
+//! Errors about single fields: `field.Error` of `k8s.io/apimachinery/pkg/util/validation/field`.
 
 use serde_json::Value;
 
-/// The class of a [`FieldError`]; decides its reason and how its text starts.
+/// Class of a [`FieldError`], which determines its reason and the beginning of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldErrorKind {
-    /// It is missing.
+    /// A required value is missing.
     Required,
-    /// It breaks a rule of its field.
+    /// The value violates a rule of its field.
     Invalid,
-    /// It is of another type.
+    /// The value has the wrong type.
     TypeInvalid,
-    /// It is none of a few known values.
+    /// The value is not one of the supported values.
     NotSupported,
-    /// What it names is not there.
+    /// The object that the value names does not exist.
     NotFound,
-    /// It stands there twice.
+    /// The value occurs twice.
     Duplicate,
-    /// It may not be set.
+    /// The field must not be set.
     Forbidden,
-    /// It has too many characters or bytes.
+    /// The value has too many characters or bytes.
     TooLong,
-    /// It has too many items.
+    /// The value has too many items.
     TooMany,
 }
 
 impl FieldErrorKind {
-    /// The machine-readable reason that a status cause carries.
+    /// Returns the machine-readable reason of a status cause.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
@@ -41,7 +41,7 @@ impl FieldErrorKind {
         }
     }
 
-    /// The words a person reads first.
+    /// Returns the beginning of the message.
     fn title(self) -> &'static str {
         match self {
             Self::Required => "Required value",
@@ -55,38 +55,38 @@ impl FieldErrorKind {
         }
     }
 
-    /// While one of these stands, a server doesn't run the CEL rules (`hasBlockingErr`).
+    /// Returns true if a server does not run the CEL rules after such an error (`hasBlockingErr`).
     pub(crate) fn blocks_rules(self) -> bool {
         matches!(self, Self::Required | Self::TypeInvalid | Self::NotSupported | Self::TooLong | Self::TooMany)
     }
 }
 
-/// One field that breaks a rule.
+/// A field that violates a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// Its class.
+    /// Class of the error.
     pub kind: FieldErrorKind,
-    /// Path as the server prints it: `spec.names[0]`, `<nil>` for none.
+    /// Path in the server's notation, such as `spec.names[0]`; `<nil>` if there is none.
     pub path: String,
-    /// The offending value; not shown for the kinds that hide it.
+    /// The invalid value. Some classes do not show it.
     pub value: Value,
-    /// What is wrong with it, in words; empty where the class says all.
+    /// Description of the error; empty if the class is sufficient.
     pub detail: String,
 }
 
 impl FieldError {
-    /// An error of this class.
+    /// Creates an error of this class.
     pub fn new(kind: FieldErrorKind, path: &str, value: Value, detail: impl Into<String>) -> Self {
         let path = if path.is_empty() { "<nil>".to_owned() } else { path.to_owned() };
         Self { kind, path, value, detail: detail.into() }
     }
 
-    /// A field that is missing.
+    /// Creates an error for a missing field.
     pub fn required(path: &str, detail: &str) -> Self {
         Self::new(FieldErrorKind::Required, path, Value::Null, detail)
     }
 
-    /// A value that breaks a rule.
+    /// Creates an error for a value that violates a rule.
     pub fn invalid(path: &str, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, path, value.into(), detail)
     }
@@ -95,7 +95,7 @@ impl FieldError {
         Self::new(FieldErrorKind::Forbidden, path, Value::Null, detail)
     }
 
-    /// A value that stands there twice.
+    /// Creates an error for a value that occurs twice.
     pub fn duplicate(path: &str, value: Value) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, value, "")
     }
@@ -104,7 +104,7 @@ impl FieldError {
         Self::new(FieldErrorKind::NotFound, path, name.into(), "")
     }
 
-    /// A text that is none of those that are `supported`.
+    /// Creates an error for a string that is not one of the `supported` values.
     pub fn not_supported(path: &str, text: &str, supported: &[&str]) -> Self {
         let list: Vec<String> = supported.iter().map(|one| format!("{one:?}")).collect();
         let detail = format!("supported values: {}", list.join(", "));
@@ -125,7 +125,7 @@ impl FieldError {
         Self::invalid(path, value, "field is immutable")
     }
 
-    /// The text without the path.
+    /// Returns the message without the path.
     pub(crate) fn body(&self) -> String {
         use FieldErrorKind as K;
         let mut text = match self.kind {

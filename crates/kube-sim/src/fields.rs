@@ -1,5 +1,5 @@
-//! Sets of fields of an object, and what differs between two states of it, field by field
-//! (the ideas of `sigs.k8s.io/structured-merge-diff`, over JSON values).
+//! Sets of fields of an object, and the differences between two states of it, field by field (the
+//! concepts of `sigs.k8s.io/structured-merge-diff`, on JSON values).
 //!
 //! A path is a list of steps in the notation of `fieldsV1`: `f:name`, `k:{"type":"Ready"}` for an
 //! item of a keyed list, `v:"x"` for a member of a set.
@@ -13,10 +13,10 @@ use super::schema::{ListType, Schema};
 /// Steps from the root of an object to a field.
 pub(crate) type Path = Vec<String>;
 
-/// The paths that somebody owns.
+/// The paths that a manager owns.
 pub(crate) type FieldSet = BTreeSet<Path>;
 
-/// Fields that nobody owns: the server's own.
+/// Metadata fields that are set by the server and have no owner.
 const UNOWNED: [&str; 11] = [
     "name",
     "namespace",
@@ -31,7 +31,7 @@ const UNOWNED: [&str; 11] = [
     "deletionGracePeriodSeconds",
 ];
 
-/// What of an object's metadata can be owned; `None` for nothing.
+/// Returns the fields of an object's metadata that can have owners; `None` if there are none.
 fn ownable_metadata(object: &Value) -> Option<Value> {
     let metadata = object["metadata"].as_object().into_iter().flatten();
     let ownable: Map<_, _> = metadata
@@ -41,7 +41,8 @@ fn ownable_metadata(object: &Value) -> Option<Value> {
     (!ownable.is_empty()).then_some(Value::Object(ownable))
 }
 
-/// The parts of a whole object that can be owned, but for those that a request can't change.
+/// Returns the top-level fields of an object that can have owners, without those in `reset`, which
+/// a request cannot change.
 fn ownable<'a>(schema: &'a Schema, object: &'a Value, metadata: Option<&'a Value>, reset: &[&str]) -> Vec<Part<'a>> {
     let own = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata") && !reset.contains(&name);
     let fields = object.as_object().into_iter().flatten().filter(|(name, _)| own(name));
@@ -49,8 +50,9 @@ fn ownable<'a>(schema: &'a Schema, object: &'a Value, metadata: Option<&'a Value
     fields.map(|(name, field)| named_part(schema, name, field)).collect()
 }
 
-/// The paths of all leaves, list items and entries of maps of an object, but for the parts `reset`.
-/// A field that the schema names and that holds others is not one of them (`ToFieldSet`).
+/// Returns the paths of all leaves, list items and map entries of an object, without the fields in
+/// `reset`. Fields that are defined in the schema and contain other fields are not included
+/// (`ToFieldSet`).
 pub(crate) fn fields_of(schema: &Schema, object: &Value, reset: &[&str]) -> FieldSet {
     let mut set = FieldSet::new();
     let metadata = ownable_metadata(object);
@@ -79,8 +81,8 @@ fn collect_parts(schema: &Schema, parts: Vec<Part<'_>>, path: &mut Path, set: &m
     }
 }
 
-/// The paths of a value and of everything below it (what `Compare` tells of a value that one side
-/// lacks).
+/// Collects the paths of a value and of everything below it, as `Compare` does for a value that
+/// exists on one side only.
 fn collect_all(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldSet) {
     set.insert(path.clone());
     for (step, child_schema, child) in children(schema, value).into_iter().flatten() {
@@ -90,7 +92,7 @@ fn collect_all(schema: &Schema, value: &Value, path: &mut Path, set: &mut FieldS
     }
 }
 
-/// The set with all fields on the way to its members that the schema names
+/// Returns the set with all ancestors of its members that are fields defined in the schema
 /// (`EnsureNamedFieldsAreMembers`).
 pub(crate) fn with_named_fields(schema: &Schema, fields: &FieldSet) -> FieldSet {
     let mut whole = fields.clone();
@@ -112,20 +114,21 @@ pub(crate) fn with_named_fields(schema: &Schema, fields: &FieldSet) -> FieldSet 
     whole
 }
 
-/// A node without a schema: everything below is free-form, and maps in it merge by key.
+/// Returns a schema for free-form values, whose maps are merged by key.
 fn free_form<'a>() -> &'a Schema {
     static FREE: std::sync::LazyLock<Schema> = std::sync::LazyLock::new(Schema::anything);
     &FREE
 }
 
-/// A part of a value: its step in a path, and what it is.
+/// A part of a value: its path step, schema and value.
 type Part<'a> = (String, &'a Schema, &'a Value);
 
 fn named_part<'a>(schema: &'a Schema, name: &str, field: &'a Value) -> Part<'a> {
     (["f:", name].concat(), schema.field(name).unwrap_or_else(free_form), field)
 }
 
-/// The separately owned parts of a value; `None` for a value that is owned as a whole.
+/// Returns the parts of a value that have separate owners; `None` if the value has one owner as a
+/// whole.
 fn children<'a>(schema: &'a Schema, value: &'a Value) -> Option<Vec<Part<'a>>> {
     match value {
         Value::Object(_) if schema.atomic_map => None,
@@ -141,7 +144,7 @@ fn children<'a>(schema: &'a Schema, value: &'a Value) -> Option<Vec<Part<'a>>> {
     }
 }
 
-/// How an item of a keyed list or a set is named in a path.
+/// Returns the path step of an item in a keyed list or a set.
 pub(crate) fn item_step(schema: &Schema, list_type: &ListType, item: &Value) -> String {
     match list_type {
         ListType::Map(keys) => {
@@ -153,24 +156,24 @@ pub(crate) fn item_step(schema: &Schema, list_type: &ListType, item: &Value) -> 
     }
 }
 
-/// What differs between two states of an object.
+/// Differences between two states of an object.
 #[derive(Debug, Default)]
 pub(crate) struct Difference {
     /// Paths that are new or have another value.
     pub(crate) changed: FieldSet,
-    /// Paths that are gone.
+    /// Paths that were removed.
     pub(crate) removed: FieldSet,
 }
 
 impl Difference {
-    /// Whether nothing differs.
+    /// Returns true if there are no differences.
     pub(crate) fn is_none(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
     }
 }
 
-/// The difference between two states, but for the parts `reset`. Every object has metadata, so
-/// nobody brings it along.
+/// Returns the differences between two states, without the fields in `reset`. The field `metadata`
+/// itself is never one of them, because every object has it.
 pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&str]) -> Difference {
     let mut found = Difference::default();
     let own = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata") && !reset.contains(&name);
@@ -184,8 +187,8 @@ pub(crate) fn difference(schema: &Schema, old: &Value, new: &Value, reset: &[&st
     found
 }
 
-/// Compares the fields of two objects that can be owned, each by itself. What hasn't changed, which
-/// is most, costs no path.
+/// Compares those fields of two objects that can have owners. No paths are allocated for unchanged
+/// fields, which are the majority.
 fn compare_fields(
     schema: &Schema,
     old: Option<&Map<String, Value>>,
@@ -244,8 +247,8 @@ fn compare_parts<'a>(old: &[Part<'a>], new: &[Part<'a>], path: &mut Path, out: &
     }
 }
 
-/// Compares what stands at one step. Items that are there more than once are one thing together,
-/// and another one than a single item.
+/// Compares the items at one path step. Several items with the same step are treated as one value,
+/// which differs from a single item.
 fn compare_items(schema: &Schema, old: &[&Value], new: &[&Value], path: &mut Path, out: &mut Difference) {
     match (old, new) {
         ([_, _, ..], [_, _, ..]) if old == new => {}
@@ -264,7 +267,7 @@ fn compare_items(schema: &Schema, old: &[&Value], new: &[&Value], path: &mut Pat
     }
 }
 
-/// A path as messages show it: `.status.conditions[type="Ready"].status`.
+/// Formats a path as in messages: `.status.conditions[type="Ready"].status`.
 pub(crate) fn display(path: &Path) -> String {
     let mut text = String::new();
     for step in path {

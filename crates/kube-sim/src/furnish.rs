@@ -1,4 +1,4 @@
-//! What a cluster's controllers put into namespaces and take out of them by themselves.
+//! Objects that a cluster's controllers create in every namespace, and the expiry of Events.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -8,8 +8,8 @@ use super::options::{Ownership, Part, WriteOptions};
 use super::store::{Place, Shared, Store};
 use super::write;
 
-/// Gives each namespace that isn't terminating its ServiceAccount, and its ConfigMap with the
-/// certificate; returns how many objects were made or changed.
+/// Creates the ServiceAccount, and the ConfigMap with the certificate, in each namespace that is
+/// not terminating. Returns the number of objects created or changed.
 pub(crate) fn namespaces(state: &mut Store, ca_pem: &str) -> usize {
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
     let active = state.objects(&namespaces).filter(|(_, namespace)| !namespace.is_deleting());
@@ -28,7 +28,7 @@ pub(crate) fn namespaces(state: &mut Store, ca_pem: &str) -> usize {
     changes
 }
 
-/// Makes an object, or gives it the certificate that it should have.
+/// Creates an object, or updates the certificate in it.
 fn ensure(state: &mut Store, kind: &SharedKind, namespace: &str, name: &str, ca_pem: Option<&str>) -> bool {
     let data = ca_pem.map(|pem| json!({"ca.crt": pem}));
     let existing = state.get(kind, &Place::new(namespace, name)).cloned();
@@ -56,12 +56,13 @@ fn ensure(state: &mut Store, kind: &SharedKind, namespace: &str, name: &str, ca_
     }
 }
 
-/// Removes events that are older than this; returns how many.
+/// Removes Events that have not been updated for longer than `older_than`, and returns their
+/// number.
 pub(crate) fn expire_events(state: &mut Store, older_than: SignedDuration) -> usize {
     let Some(events) = state.kind("events.k8s.io", "v1", "events") else { return 0 };
     let Ok(limit) = state.time().checked_sub(older_than) else { return 0 };
     let is_old = |event: &Shared| {
-        // Of one that is young enough no more is read.
+        // The tree of an Event that was created later is not read.
         event.created().is_none_or(|created| created < limit)
             && last_seen(&event.tree()).is_some_and(|seen| seen < limit)
     };
@@ -70,7 +71,7 @@ pub(crate) fn expire_events(state: &mut Store, older_than: SignedDuration) -> us
     old.iter().filter(|place| state.remove(&events, place).is_some()).count()
 }
 
-/// When something was last added to an event.
+/// Returns the time of the last addition to an Event.
 fn last_seen(event: &Value) -> Option<Timestamp> {
     let times = [
         &event["metadata"]["creationTimestamp"],

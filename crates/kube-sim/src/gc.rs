@@ -1,8 +1,8 @@
 //! The garbage collector: one pass over all objects with owner references.
 //!
-//! A pass is a step that the simulation schedules. Rules as in `kube-controller-manager`: an owner
-//! counts only if its UID is the one in the reference and it lives where the dependant can see it
-//! (cluster-wide, or in the dependant's namespace).
+//! A pass is a step that the simulation schedules. The rules are those of
+//! `kube-controller-manager`: an owner counts only if its UID is the one in the reference, and if
+//! it is cluster-scoped or in the namespace of the dependant.
 
 use serde_json::{Value, json};
 
@@ -13,29 +13,29 @@ use super::meta::{self, FOREGROUND, ORPHAN};
 use super::store::{Place, Shared, Store};
 use super::write;
 
-/// An object as the collector remembers it during a pass.
+/// A snapshot of an object during a pass.
 type Item = (SharedKind, Place, Shared);
 
-/// What became of the owner that a reference names.
+/// State of the owner in a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Alive,
-    /// It is being deleted in the foreground and waits for its dependants.
+    /// Being deleted in the foreground, and waiting for its dependants.
     Waiting,
     Gone,
-    /// Its kind isn't served, so nothing can be known of it.
+    /// Unknown, because its kind is not served.
     Unknowable,
 }
 
-/// Runs one pass and returns how many objects it changed or removed.
+/// Runs one pass and returns the number of objects changed or removed.
 pub(crate) fn collect(state: &mut Store) -> usize {
     let items: Vec<Item> =
         state.everything().map(|(kind, place, object)| (kind.clone(), place.clone(), object.clone())).collect();
-    // Who waits for its dependants has all of them attended to, before others are.
+    // Owners that wait for their dependants are processed first, with all of these.
     let (leaving, staying): (Vec<Item>, Vec<Item>) = items.into_iter().partition(|(_, _, object)| object.is_deleting());
     let mut changes = 0;
     for (kind, place, _) in leaving.into_iter().chain(staying) {
-        // Earlier steps of the pass may have changed it.
+        // Earlier steps of the pass may have changed the object.
         let Some(object) = state.get(&kind, &place).cloned() else { continue };
         if object.is_deleting() {
             changes += finish_deletion(state, &(kind, place, object));
@@ -46,12 +46,12 @@ pub(crate) fn collect(state: &mut Store) -> usize {
     changes
 }
 
-/// Looks for the owner that an object of this namespace names.
+/// Looks up the owner referenced by an object of this namespace.
 fn look_up(state: &Store, namespace: &str, reference: &Value) -> Owner {
     let text = |name: &str| reference[name].as_str().unwrap_or_default();
     let Some(kind) = state.kind_named(text("apiVersion"), text("kind")) else { return Owner::Unknowable };
     if kind.is_namespaced() && namespace.is_empty() {
-        // A cluster-wide object can't have an owner in a namespace; the collector leaves it alone.
+        // A cluster-scoped object cannot have a namespaced owner. The collector leaves it alone.
         return Owner::Unknowable;
     }
     let place = Place::new(if kind.is_namespaced() { namespace } else { "" }, text("name"));
@@ -64,18 +64,18 @@ fn look_up(state: &Store, namespace: &str, reference: &Value) -> Owner {
     }
 }
 
-/// What is to become of an object that has owners.
+/// Decision about an object with owners.
 enum Verdict {
     Rest,
-    /// Some of its owners are left, these.
+    /// Keep only these owners, which exist.
     Keep(Vec<Value>),
-    /// Its references are not to block its owners any more: with one of its own dependants there
-    /// might be a circle.
+    /// Stop its references from blocking its owners, because together with one of its own
+    /// dependants there might be a cycle.
     Unblock,
     Delete(Propagation),
 }
 
-/// Deletes an object whose owners are all gone, or drops the references to those that are.
+/// Deletes an object whose owners are all gone, or removes its references to those that are gone.
 fn attend(state: &mut Store, item: &Item) -> bool {
     let verdict = judge(state, item);
     carry_out(state, item, verdict)
@@ -116,7 +116,7 @@ fn blocks(reference: &Value) -> bool {
     reference["blockOwnerDeletion"] == Value::Bool(true)
 }
 
-/// Does it, unless the object has changed since it was judged.
+/// Executes a decision, unless the object has changed since.
 fn carry_out(state: &mut Store, (kind, place, object): &Item, verdict: Verdict) -> bool {
     if state.get(kind, place).is_none_or(|stored| !stored.is(object)) {
         return false;
@@ -144,8 +144,8 @@ fn carry_out(state: &mut Store, (kind, place, object): &Item, verdict: Verdict) 
     true
 }
 
-/// Whether an object is being deleted, and waits for its dependants or did so: the collector
-/// doesn't forget that.
+/// Returns true if an object is being deleted, and waits or has waited for its dependants. The
+/// collector remembers that.
 fn has_waited(state: &Store, (kind, _, object): &Item) -> bool {
     let waits = |object: &Shared| object.is_deleting() && meta::finalizers(object).contains(&FOREGROUND);
     let uid = object.uid();
@@ -153,7 +153,7 @@ fn has_waited(state: &Store, (kind, _, object): &Item) -> bool {
     object.is_deleting() && (waits(object) || past.any(|before| before.uid() == uid && waits(before)))
 }
 
-/// The objects that name this one as an owner.
+/// Returns the objects that have this object as an owner.
 fn dependants(state: &Store, owner: &Value) -> Vec<Item> {
     let uid = meta::uid(owner);
     let names_it = |object: &Shared| object.owners().iter().any(|reference| reference["uid"] == uid);
@@ -164,14 +164,15 @@ fn dependants(state: &Store, owner: &Value) -> Vec<Item> {
         .collect()
 }
 
-/// Does the collector's own part of a deletion: lets dependants go, or waits for them.
+/// Processes the garbage collector's finalizers of an object: orphans its dependants, or waits for
+/// them.
 fn finish_deletion(state: &mut Store, item: &Item) -> usize {
     let names = meta::finalizers(&item.2);
     if names.contains(&ORPHAN) {
         orphan_dependants(state, &item.2) + drop_finalizer(state, item, ORPHAN)
     } else if names.contains(&FOREGROUND) {
-        // Dependants come first, as in the queue of a real one: they still find an owner that waits
-        // for them.
+        // Dependants come first, as in the queue of the real controller, while their owner is still
+        // waiting for them.
         let attended = attend_all(state, dependants(state, &item.2));
         let uid = meta::uid(&item.2);
         let blocking = dependants(state, &item.2)
@@ -183,8 +184,8 @@ fn finish_deletion(state: &mut Store, item: &Item) -> usize {
     }
 }
 
-/// Attends to those that are not on their way out, all at once: what becomes of one is not known
-/// when the next is judged. Returns how many it changed or removed.
+/// Processes those objects that are not being deleted, and returns the number changed or removed.
+/// All decisions are made before the first is executed.
 fn attend_all(state: &mut Store, items: Vec<Item>) -> usize {
     let living = items.into_iter().filter(|(_, _, object)| !object.is_deleting());
     let judged: Vec<(Item, Verdict)> = living.map(|item| (item.clone(), judge(state, &item))).collect();
@@ -205,7 +206,7 @@ fn orphan_dependants(state: &mut Store, owner: &Value) -> usize {
     found.len()
 }
 
-/// Nobody owns what the collector takes away.
+/// Records that the fields removed by the collector have no owner.
 fn disown(state: &Store, kind: &Kind, old: &Value, object: &mut Value) {
     managed::record_update(kind, old, object, "kube-controller-manager", "", &state.now());
 }

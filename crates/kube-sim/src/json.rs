@@ -1,15 +1,15 @@
-//! JSON values: their text, and numbers as a server writes them.
+//! JSON values: serialization, and numbers in the server's notation.
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The text of a value, as it goes over the wire.
+/// Serializes a value.
 pub fn json_text(value: &impl Serialize) -> Bytes {
     serde_json::to_vec(value).expect("a JSON value serializes").into()
 }
 
-/// Writes numbers without a fraction as a server does: without a point.
+/// Converts numbers without a fraction to integers, like a server.
 pub fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -25,7 +25,7 @@ pub fn whole_numbers(value: &mut Value) {
     }
 }
 
-/// An empty object, for kinds of patch that start from nothing.
+/// Returns an empty object, for patches that start from nothing.
 pub(crate) fn empty() -> Value {
     Value::Object(Map::new())
 }

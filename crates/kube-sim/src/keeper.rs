@@ -1,32 +1,32 @@
-//! What outlives the process: whoever keeps a cluster is told of every change.
+//! Persistence: a keeper is notified of every change of a cluster.
 
 use bytes::Bytes;
 
-/// A stored object, or that there is none any more.
+/// State of a stored object, or its removal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept {
     /// API group, empty for the core group.
     pub group: String,
     /// Resource name, such as `secrets`.
     pub plural: String,
-    /// Empty for cluster-scoped kinds.
+    /// Namespace, empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The object's name.
+    /// Name of the object.
     pub name: String,
-    /// The cluster's version after the change.
+    /// Version of the cluster after the change.
     pub version: u64,
-    /// The object as JSON; `None` for one that is gone.
+    /// The object as JSON; `None` if it was removed.
     pub object: Option<Bytes>,
-    /// Whether reads of the object show defaults that aren't stored.
+    /// True if reads of the object show defaults that are not stored.
     pub completed_on_read: bool,
 }
 
-/// Told of each change of what a cluster holds, in order and while it happens: has to be quick and
-/// must not call the cluster. What is told twice is as it was told last.
+/// A listener for changes of a cluster. It is called in order while each change happens, so it must
+/// be quick and must not call the cluster. A later call for an object replaces an earlier one.
 pub trait Keeper: Send + Sync {
-    /// An object is so from now on.
+    /// An object has this state from now on.
     fn keep(&self, kept: Kept);
 
-    /// There is no object any more.
+    /// All objects were removed.
     fn cleared(&self);
 }

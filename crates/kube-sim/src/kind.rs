@@ -1,109 +1,110 @@
-//! What the server knows of a resource: names, scope, schema, and which of the rules apply.
+//! Description of a resource: names, scope, schema, and the rules that apply.
 
 use std::sync::Arc;
 
 use super::schema::Schema;
 
-/// Whether objects live in a namespace.
+/// Scope of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// They do.
+    /// Its objects are in namespaces.
     Namespaced,
-    /// They don't.
+    /// Its objects are not in namespaces.
     Cluster,
 }
 
-/// A field that may stand in a field selector: its label (`spec.backendRef.name`) and its path.
+/// A field that field selectors may use: its label (`spec.backendRef.name`) and its path.
 #[derive(Clone, Debug)]
 pub struct SelectableField {
-    /// Its label.
+    /// Label of the field.
     pub label: String,
-    /// Its path, step by step.
+    /// Path of the field, step by step.
     pub path: Vec<String>,
 }
 
-/// Which family of rules a resource follows.
+/// Family of rules that a resource follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Defined by a CustomResourceDefinition.
+    /// Custom resources, defined by a CustomResourceDefinition.
     Custom,
-    /// `v1`.
+    /// Secrets (`v1`).
     Secret,
-    /// `v1`.
+    /// ConfigMaps (`v1`).
     ConfigMap,
-    /// `v1`.
+    /// ServiceAccounts (`v1`).
     ServiceAccount,
-    /// `v1`.
+    /// Pods (`v1`).
     Pod,
-    /// `v1`.
+    /// Services (`v1`).
     Service,
-    /// `apps/v1`.
+    /// Deployments (`apps/v1`).
     Deployment,
-    /// `v1`.
+    /// Namespaces (`v1`).
     Namespace,
-    /// `events.k8s.io/v1`.
+    /// Events (`events.k8s.io/v1`).
     Event,
-    /// The same objects by the rules of the core group's `v1`. They are stored as the others are.
+    /// Events in the core group's `v1`: the same stored objects as [`Family::Event`], under other
+    /// rules.
     CoreEvent,
-    /// `coordination.k8s.io/v1`.
+    /// Leases (`coordination.k8s.io/v1`).
     Lease,
-    /// The definitions themselves: readable, and made by `Cluster::install_crd` or by requests of
+    /// CustomResourceDefinitions: readable, and written by `Cluster::install_crd` or by requests of
     /// [`crate::Way::Front`].
     Definition,
-    /// Stored with hardly a rule, and acted on by nobody. Served from
-    /// [`crate::Cluster::serve_inert_kinds`] on.
+    /// Kinds with hardly any rules and without a controller. Served after
+    /// [`crate::Cluster::serve_inert_kinds`].
     Inert,
 }
 
-/// How clients call a resource besides its plural.
+/// Names of a resource besides its plural.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// One of them, such as `secret`.
+    /// Singular, such as `secret`.
     pub singular: String,
-    /// The kind of its lists.
+    /// Kind of its lists.
     pub list: String,
-    /// Such as `cm`.
+    /// Short names, such as `cm`.
     pub short: Vec<String>,
-    /// Groups of resources that are asked for together, such as `all`.
+    /// Groups of resources that clients request together, such as `all`.
     pub categories: Vec<String>,
 }
 
-/// One served resource type.
+/// A served resource type.
 #[derive(Debug)]
 pub struct Kind {
     /// API group, empty for the core group.
     pub group: String,
-    /// The version that objects are stored at.
+    /// Version at which objects are stored.
     pub version: String,
     /// Resource name, such as `secrets`.
     pub plural: String,
-    /// Such as `Secret`.
+    /// Kind, such as `Secret`.
     pub kind: String,
-    /// What clients call it besides.
+    /// Other names of the resource.
     pub names: Names,
-    /// Where its objects live.
+    /// Scope of its objects.
     pub scope: Scope,
-    /// Which rules it follows.
+    /// Rules that it follows.
     pub family: Family,
-    /// Whether `/status` exists and `status` is protected on the main resource.
+    /// True if `/status` exists, and requests for the object cannot change `status`.
     pub status_subresource: bool,
-    /// The fields that its objects can be selected by, besides name and namespace.
+    /// Selectable fields besides name and namespace.
     pub selectable: Vec<SelectableField>,
-    /// Some kinds have one and the same.
+    /// Schema of its objects. Some kinds share one.
     pub schema: Arc<Schema>,
 }
 
-/// Kinds are shared between the store, running watches and requests.
+/// A kind, shared by the store, running watches and requests.
 pub type SharedKind = Arc<Kind>;
 
 impl Kind {
-    /// Group and plural: what a resource type is known by in the store. Versions share one, as on a
-    /// server.
+    /// Returns group and plural, the key of a resource type in the store. Its versions share one
+    /// key, as in a server.
     pub fn key(&self) -> (&str, &str) {
         if self.family == Family::CoreEvent { ("events.k8s.io", "events") } else { (&self.group, &self.plural) }
     }
 
-    /// `v1` or `broker.stowage.io/v1alpha1`, as stored objects have it.
+    /// Returns the `apiVersion` of stored objects: `v1` or `broker.stowage.io/v1alpha1`.
     pub fn api_version(&self) -> String {
         if self.family == Family::CoreEvent {
             return "events.k8s.io/v1".to_owned();
@@ -111,23 +112,23 @@ impl Kind {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// `secrets` or `bucketclaims.broker.stowage.io`.
+    /// Returns the qualified resource name: `secrets` or `bucketclaims.broker.stowage.io`.
     pub(crate) fn qualified_resource(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Whether a CustomResourceDefinition made it.
+    /// Returns true if it is defined by a CustomResourceDefinition.
     pub fn is_custom(&self) -> bool {
         self.family == Family::Custom
     }
 
-    /// Whether its objects live in a namespace.
+    /// Returns true if its objects are in namespaces.
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// Whether a PUT may leave the resourceVersion out
-    /// (`AllowUnconditionalUpdate` of the resource's strategy).
+    /// Returns true if a PUT may omit the resourceVersion (`AllowUnconditionalUpdate` of the
+    /// resource's strategy).
     pub(crate) fn allows_unconditional_update(&self) -> bool {
         match self.family {
             Family::Secret | Family::ConfigMap | Family::Pod | Family::Service | Family::Deployment => true,
@@ -136,32 +137,32 @@ impl Kind {
         }
     }
 
-    /// Whether a PUT on a missing name makes the object (`AllowCreateOnUpdate`).
+    /// Returns true if a PUT on a missing name creates the object (`AllowCreateOnUpdate`).
     pub(crate) fn allows_create_on_update(&self) -> bool {
         matches!(self.family, Family::Lease | Family::Event | Family::CoreEvent | Family::Service)
     }
 
-    /// Whether a collection can be deleted in one request.
+    /// Returns true if a collection can be deleted by one request.
     pub fn deletes_collections(&self) -> bool {
         self.family != Family::Namespace
     }
 
-    /// Whether `metadata.generation` is kept.
+    /// Returns true if `metadata.generation` is maintained.
     pub(crate) fn keeps_generation(&self) -> bool {
         match self.family {
             Family::Custom | Family::Definition | Family::Pod | Family::Deployment => true,
-            // Those that somebody would act on.
+            // Those that have a controller in a real cluster.
             Family::Inert => !self.group.is_empty() && self.status_subresource,
             _ => false,
         }
     }
 
-    /// Whether a change of annotations counts as a new generation, too.
+    /// Returns true if a change of annotations increases the generation too.
     pub(crate) fn counts_annotations(&self) -> bool {
         self.family == Family::Deployment
     }
 
-    /// The same with short names and categories.
+    /// Returns the kind with short names and categories.
     pub(crate) fn called(mut self, short: &[&str], categories: &[&str]) -> Self {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         (self.names.short, self.names.categories) = (owned(short), owned(categories));

@@ -1,72 +1,73 @@
 //! A Kubernetes API server in memory, for a real [`kube::Client`].
 //!
-//! Generic: it knows the API machinery and some built-in kinds, and is given everything else as
-//! CustomResourceDefinitions ([`Cluster::install_crd`]). A controller under test gets
-//! [`Cluster::client`], or a client of its own over [`Cluster::service`] with layers in between;
-//! harnesses and oracles use the methods of [`Cluster`].
+//! It is generic: the API machinery and some built-in kinds are part of it, and everything else is
+//! defined by CustomResourceDefinitions ([`Cluster::install_crd`]). A controller under test uses
+//! [`Cluster::client`], or a client of its own on top of [`Cluster::service`] with layers in
+//! between. Test harnesses and oracles use the methods of [`Cluster`].
 //!
-//! What a request goes through: `service` reads it, `route` names its target, `decode` shapes the
-//! object (`defaulting`), `patch` and `apply` work out what is proposed, `write` and `delete` admit
-//! it (`admit`), check it (`meta`, `validate`, `cel`, `builtin`) and store it (`store`); `list` and
-//! `watch` read it back. The store tells each change inside the step that makes it (`change_log`).
+//! A request is processed in these steps. `service` reads it, `route` parses its path, `decode`
+//! brings the object into its validated form (`defaulting`), and `patch` and `apply` compute the
+//! proposed object. `write` and `delete` run admission (`admit`) and validation (`meta`,
+//! `validate`, `cel`, `builtin`), and store the result (`store`). `list` and `watch` read it back.
+//! The store reports each change inside the step that makes it (`change_log`).
 //!
 //! # Guarantees
 //!
-//! - Words, codes and order of checks are those of kube-apiserver 1.34. Custom resources, Secrets,
-//!   Namespaces, Events and Leases were compared with one, request by request; the other kinds
-//!   follow its code.
-//! - Requests take effect one at a time, each as a whole: a refused one changes nothing.
-//! - Every write has the next resourceVersion. A watch tells each change after its version once and
-//!   in order, or that it can't (410).
-//! - Server-side apply keeps owners field by field. Lists are atomic, sets or keyed as the kind's
-//!   schema says.
-//! - Built-in are Secret, ConfigMap, ServiceAccount, Pod, Service, Deployment, Namespace, Lease,
-//!   Event (`events.k8s.io/v1`) and, for reading, CustomResourceDefinition. Their fields are those
-//!   of Kubernetes 1.33.
+//! - Messages, codes and the order of checks are those of kube-apiserver 1.34. Custom resources,
+//!   Secrets, Namespaces, Events and Leases were compared with one, request by request. The other
+//!   kinds follow its code.
+//! - Requests take effect one at a time and atomically. A rejected request changes nothing.
+//! - Every write has the next resourceVersion. A watch sends each change after its version once and
+//!   in order, or reports that it cannot (410).
+//! - Server-side apply maintains owners field by field. Lists are atomic, sets or keyed according
+//!   to the schema of the kind.
+//! - The built-in kinds are Secret, ConfigMap, ServiceAccount, Pod, Service, Deployment, Namespace,
+//!   Lease, Event (`events.k8s.io/v1`) and, read-only, CustomResourceDefinition. Their fields are
+//!   those of Kubernetes 1.33.
 //!
-//! # Other ways in
+//! # Other interfaces
 //!
-//! What kubectl, Helm and Go clients need of an API server besides is the crate `kube-front`:
-//! discovery, OpenAPI, tables, protobuf, tokens, roles, policies and webhooks. It is built on what
-//! is public here besides [`Cluster`]: a request is read ([`route`]), answered
-//! ([`Cluster::answer`], [`output`]) or refused ([`status`]); what is served and stored is read
-//! ([`Cluster::read`], [`kind`], [`schema`]); and writes are judged ([`admission`]). A cluster
-//! in process pays nothing for that.
+//! The crate `kube-front` adds the features of an API server that kubectl, Helm and Go clients
+//! need: discovery, OpenAPI, tables, protobuf, tokens, roles, policies and webhooks. It uses the
+//! public items besides [`Cluster`]. It parses requests ([`route`]), answers them
+//! ([`Cluster::answer`], [`output`]) or rejects them ([`status`]), reads the served kinds and
+//! stored objects ([`Cluster::read`], [`kind`], [`schema`]), and controls writes ([`admission`]). A
+//! cluster in a process that does not use this has no cost.
 //!
 //! # Determinism
 //!
-//! Time and seed are passed in, every order is fixed, and nothing runs by itself. UIDs and the ends
-//! of generated names follow from the seed and the writes before. The controllers of a cluster are
-//! steps that the caller takes: [`Cluster::collect_garbage`] and [`Cluster::finalize_namespaces`].
-//! Waiting, of watches, goes by tokio's clock.
+//! Clock and seed are parameters, every order is fixed, and nothing runs in the background. UIDs
+//! and generated names are derived from the seed and the preceding writes. The controllers of a
+//! cluster are steps that the caller runs: [`Cluster::collect_garbage`] and
+//! [`Cluster::finalize_namespaces`]. Watches wait by tokio's clock.
 //!
 //! # Limits
 //!
 //! Not modelled of the API server:
 //!
-//! - authorization, and admission of what the server does by itself; requests are judged by what
-//!   they bring along ([`admission::AdmittedBy`]);
-//! - conversion between versions but for `apiVersion`; every version is checked by the schema of
-//!   the one that is stored;
+//! - authorization, and admission of the server's own writes; requests are reviewed by the
+//!   admission that they carry ([`admission::AdmittedBy`]);
+//! - conversion between versions except for `apiVersion`; every version is validated by the schema
+//!   of the stored one;
 //! - conflicts of names between definitions;
 //! - CEL's type checker and cost budget;
 //! - warnings about the style of finalizer names, resetting `managedFields`;
-//! - bookmarks that tell the client no other version than it knows;
-//! - the exact words for JSON that doesn't decode.
+//! - bookmarks with another version than the client knows already;
+//! - the exact messages for JSON that cannot be decoded.
 //!
 //! Not modelled of the built-in kinds:
 //!
-//! - controllers, schedulers and kubelets: no Deployment makes pods and no pod runs;
-//! - the graceful deletion of pods: what no finalizer keeps is gone at once;
+//! - controllers, schedulers and kubelets: no Deployment creates pods and no pod runs;
+//! - the graceful deletion of pods: a pod without finalizers is removed immediately;
 //! - cluster IPs, IP families and node ports of Services;
-//! - `binding`, `eviction`, `ephemeralcontainers`, `resize` and other subresources but `status`;
+//! - `binding`, `eviction`, `ephemeralcontainers`, `resize` and other subresources except `status`;
 //! - changes of metadata by a request to `status`;
-//! - of an update of a pod, by how much its deadline and the seconds of its tolerations may change;
-//! - content rules of special Secret types other than TLS, and the rules for pods' probes, security
-//!   contexts, affinities and sources of volumes;
-//! - that empty texts are left out and quantities brought into a canonical form;
+//! - the limits on changing a pod's deadline and the seconds of its tolerations;
+//! - validation of special Secret types other than TLS, and of pods' probes, security contexts,
+//!   affinities and volume sources;
+//! - omission of empty strings, and the canonical form of quantities;
 //! - strategic merge patches that replace a container's `resources.claims`, which are merged by
-//!   name here, or merge a pod's `status.hostIPs`, which are replaced.
+//!   name here, or that merge a pod's `status.hostIPs`, which are replaced.
 
 #![warn(clippy::too_many_lines)]
 
@@ -128,7 +129,7 @@ pub use output::ApiBody;
 pub use service::{ApiService, Way};
 pub use store::WallClock;
 
-/// Group, version and plural: what [`Cluster::get`] and its like are told of a resource.
+/// Group, version and plural of a resource, for [`Cluster::get`] and similar functions.
 pub use kube::core::GroupVersionResource;
 
 /// The example of the README.

@@ -1,4 +1,4 @@
-//! Lists: selectors, pages with continue tokens, and which version is asked for.
+//! Lists: selectors, pages with continue tokens, and resource versions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,11 +13,11 @@ use super::selector::Filter;
 use super::status::{self, Failure, FieldError, bad_request};
 use super::store::{Place, Shared, Store};
 
-/// Where the next page starts, and in which state of the store.
+/// Start of the next page, and the version of the list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Token {
     version: u64,
-    /// The last object of the page before.
+    /// Namespace and name of the last object on the previous page.
     after: (String, String),
 }
 
@@ -27,19 +27,19 @@ pub(crate) struct List {
     pub(crate) metadata: Value,
 }
 
-/// A list of what there is now.
+/// Lists the current objects.
 ///
 /// # Errors
-/// 400 for bad parameters, 410 for a version (or token) that is forgotten, 504 for one that lies in
-/// the future.
+/// 400 for bad parameters, 410 for a version or token that has expired, 504 for a version in the
+/// future.
 pub(crate) fn list(state: &Store, kind: &Kind, filter: &Filter, query: &Query) -> Result<List, Failure> {
     list_at(state, state.version(), kind, filter, query)
 }
 
-/// A list of a server for which `current` is the newest version there is.
+/// Lists objects as a server whose newest version is `current`.
 ///
 /// # Errors
-/// As of [`list`].
+/// Like [`list`].
 pub(crate) fn list_at(
     state: &Store,
     current: u64,
@@ -54,8 +54,7 @@ pub(crate) fn list_at(
         .into_iter()
         .filter(|(place, object)| after.as_ref().is_none_or(|after| *place > after) && filter.matches(place, object));
     let page: Vec<_> = if limit == 0 { matching.by_ref().collect() } else { matching.by_ref().take(limit).collect() };
-    // Whether a page is the last goes by the objects that there are, not by those that a selector
-    // selects.
+    // A page is the last if no objects follow it, whether or not the selector matches them.
     let last = page.last().map(|(place, _)| *place);
     let all = || state.objects_at(kind, version).into_iter().flatten();
     let beyond = |place: &Place| filter.reaches(place) && last.is_some_and(|last| place > last);
@@ -78,7 +77,7 @@ pub(crate) fn list_at(
     Ok(List { objects: page.into_iter().map(|(_, object)| object.clone()).collect(), metadata })
 }
 
-/// The version to list at, and the place to list from.
+/// Returns the version to list at, and the place after which the page starts.
 fn start(current: u64, query: &Query) -> Result<(u64, Option<Place>), Failure> {
     let asked = query.number("resourceVersion")?;
     let matching = query.get("resourceVersionMatch");

@@ -1,5 +1,5 @@
-//! Who owns which field: the entries of `metadata.managedFields`. Ownership is per manager,
-//! operation and subresource.
+//! Field ownership: the entries of `metadata.managedFields`, one per manager, operation and
+//! subresource.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ use super::kind::{Family, Kind};
 use super::meta;
 use super::structure;
 
-/// In a tree of fields: what stands above others is a member itself. What stands above none is one
-/// anyway.
+/// Marks a node with children in a tree of fields as a member itself. A leaf is a member without
+/// it.
 const MEMBER: &str = ".";
 
-/// How a manager came to own its fields.
+/// Operation by which a manager became the owner of its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Apply,
     Update,
 }
 
-/// Who owns: one entry of `managedFields`.
+/// Identity of an entry in `managedFields`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Manager {
     pub(crate) operation: Operation,
@@ -32,11 +32,11 @@ pub(crate) struct Manager {
     pub(crate) subresource: String,
 }
 
-/// What a manager owns, and since when.
+/// Fields that a manager owns, and the time of its last change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Owned {
     pub(crate) fields: FieldSet,
-    /// RFC 3339; empty for who never changed anything.
+    /// RFC 3339; empty for a manager that never changed a field.
     pub(crate) time: String,
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn set_managers(kind: &Kind, object: &mut Value, managers: &Managers)
     set_entries(object, entries.collect());
 }
 
-/// Writes `managedFields`; managers that own nothing are left out. They stand in the server's
-/// order: applies first, then by time, and only then by name (`sortEncodedManagedFields`).
+/// Writes `managedFields`, without managers that own nothing. The order is the server's: applies
+/// first, then by time, then by name (`sortEncodedManagedFields`).
 fn set_entries(object: &mut Value, mut entries: Vec<Value>) {
     entries.retain(|entry| entry["fieldsV1"].as_object().is_some_and(|fields| !fields.is_empty()));
     entries.sort_by(|one, other| order(one).cmp(&order(other)));
@@ -97,7 +97,7 @@ fn order(entry: &Value) -> (bool, [&str; 3]) {
     (entry["operation"] != "Apply", texts)
 }
 
-/// The entry of who owns nothing yet.
+/// Returns an entry without fields.
 fn entry(kind: &Kind, manager: &str, operation: Operation, subresource: &str) -> Value {
     let mut entry = json!({
         "manager": manager,
@@ -118,7 +118,7 @@ fn write_fields(fields: &FieldSet) -> Value {
     Value::Object(tree)
 }
 
-/// Adds a path to a tree of fields (`fieldsV1`), if it isn't there.
+/// Adds a path to a tree of fields (`fieldsV1`), if it is absent.
 fn own(tree: &mut Map<String, Value>, path: &[String]) {
     let Some((step, rest)) = path.split_first() else { return };
     let below = tree.get_mut(step).and_then(Value::as_object_mut);
@@ -134,7 +134,7 @@ fn own(tree: &mut Map<String, Value>, path: &[String]) {
     own(below, rest);
 }
 
-/// Takes a path out of a tree of fields, if it is there, and the steps that then lead to nothing.
+/// Removes a path from a tree of fields, if it is present, and the nodes that become empty.
 fn disown(tree: &mut Map<String, Value>, path: &[String]) {
     let Some((step, rest)) = path.split_first() else { return };
     let Some(below) = tree.get_mut(step).and_then(Value::as_object_mut) else { return };
@@ -154,26 +154,28 @@ fn disown(tree: &mut Map<String, Value>, path: &[String]) {
     }
 }
 
-/// Whether the entries of `managedFields` are the same in the same order, whatever their times.
+/// Returns true if the entries of `managedFields` are equal and in the same order, ignoring times.
 pub(crate) fn are_alike_but_for_times(one: &Value, other: &Value) -> bool {
     let [one, other] =
         [one, other].map(|object| object["metadata"]["managedFields"].as_array().map_or(&[][..], |it| it));
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| timeless(one).eq(timeless(other)))
 }
 
-/// An entry of `managedFields` without its time.
+/// Returns an entry of `managedFields` without its time.
 fn timeless(entry: &Value) -> impl Iterator<Item = (&String, &Value)> {
     entry.as_object().into_iter().flatten().filter(|(name, _)| *name != "time")
 }
 
-/// Records what an update that isn't an apply changed: the manager owns it now, nobody else does.
-/// `object` is the new state and gets the new `managedFields`.
+/// Records the changes of an update that is not an apply: the manager becomes the only owner of the
+/// changed fields.
+///
+/// `object` is the new state, and its `managedFields` are replaced.
 pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manager: &str, subresource: &str, now: &str) {
-    // Once forgotten, owners are kept again only from the next apply on.
+    // Once removed, owners are tracked again only from the next apply on.
     let forgotten = !meta::uid(old).is_empty() && old["metadata"]["managedFields"].is_null();
     let forgets = subresource.is_empty() && forgets_owners(object);
-    // A server can't tell who owns what in an object without the structure of its schema, and
-    // forgets what it knew.
+    // If an object does not have the structure of its schema, a server cannot determine the owners
+    // and removes all of them.
     if forgotten || forgets || !structure::has_structure(&kind.schema, object) {
         return meta::set(object, "managedFields", Value::Null);
     }
@@ -192,7 +194,7 @@ pub(crate) fn record_update(kind: &Kind, old: &Value, object: &mut Value, manage
     set_entries(object, entries);
 }
 
-/// The entry of who updates; made if it isn't there.
+/// Returns the entry of a manager that updates, adding it if it is absent.
 fn updated_by<'a>(entries: &'a mut Vec<Value>, kind: &Kind, manager: &str, subresource: &str) -> &'a mut Value {
     let is_mine = |entry: &Value| {
         let part = entry["subresource"].as_str().unwrap_or_default();
@@ -205,7 +207,7 @@ fn updated_by<'a>(entries: &'a mut Vec<Value>, kind: &Kind, manager: &str, subre
     &mut entries[place]
 }
 
-/// An object as a server has it before it is written.
+/// Returns an object in the form in which a server has it before it is written.
 fn full<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
     if !builtin::has_own_form(kind, object) {
         return Cow::Borrowed(object);
@@ -216,13 +218,13 @@ fn full<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
     Cow::Owned(object)
 }
 
-/// Whether whoever wrote the object asks that all owners be forgotten (`isResetManagedFields`).
+/// Returns true if the client requests that all owners be removed (`isResetManagedFields`).
 fn forgets_owners(object: &Value) -> bool {
     let entries = object["metadata"]["managedFields"].as_array();
     entries.is_some_and(|entries| entries.iter().all(|entry| entries.len() == 1 && *entry == Value::Object(Map::new())))
 }
 
-/// The parts of an object that a request to this (sub)resource can't change.
+/// Returns the parts of an object that a request to this subresource cannot change.
 pub(crate) fn reset_fields(kind: &Kind, subresource: &str) -> &'static [&'static str] {
     match (subresource, kind.status_subresource, kind.family) {
         ("status", _, _) => &["spec"],
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!(back, fields);
     }
 
-    /// A set of paths as a tree, by what the tree is made for.
+    /// Builds a tree from a set of paths.
     fn tree(paths: &[&str]) -> Map<String, Value> {
         let mut tree = Map::new();
         paths.iter().for_each(|path| own(&mut tree, &steps(path)));

@@ -1,7 +1,7 @@
-//! The syntax of names, labels and keys, with the server's words for what is wrong
+//! Syntax of names, labels and keys, with the server's error messages
 //! (`k8s.io/apimachinery/pkg/util/validation`).
 
-/// The regular expressions as the messages show them.
+/// Regular expressions as printed in the messages.
 const LABEL_FORM: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_1035_FORM: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN_FORM: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
@@ -29,7 +29,7 @@ fn is_qualified_part(text: &str) -> bool {
     edge(bytes.first()) && edge(bytes.last()) && bytes.iter().copied().all(inner)
 }
 
-/// What is wrong with a DNS-1123 label (a namespace's name), if anything.
+/// Returns the errors in a DNS-1123 label, such as a namespace's name.
 pub(crate) fn dns_label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
@@ -47,7 +47,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a DNS-1035 label (a Service's name), if anything.
+/// Returns the errors in a DNS-1035 label, such as a Service's name.
 pub fn dns_1035_label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
@@ -61,7 +61,7 @@ pub fn dns_1035_label(text: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a DNS-1123 subdomain (most objects' names), if anything.
+/// Returns the errors in a DNS-1123 subdomain, such as the names of most objects.
 pub fn dns_subdomain(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
@@ -75,7 +75,7 @@ pub fn dns_subdomain(text: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a qualified name (label and annotation keys, finalizers), if anything.
+/// Returns the errors in a qualified name: keys of labels and annotations, finalizers.
 pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let rule = || {
         format!(
@@ -111,7 +111,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a name that only has to fit into a path, if anything.
+/// Returns the errors in a name that only has to be a valid path segment.
 pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
@@ -120,7 +120,7 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
     banned.map(|banned| format!("may not contain '{banned}'")).collect()
 }
 
-/// What is wrong with a label's value, if anything.
+/// Returns the errors in a label's value.
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
@@ -134,7 +134,7 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
     errors
 }
 
-/// What is wrong with a key of a Secret's data, if anything.
+/// Returns the errors in a key of a Secret's data.
 pub(crate) fn data_key(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {

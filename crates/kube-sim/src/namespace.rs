@@ -8,10 +8,10 @@ use super::options::{Ownership, WriteOptions};
 use super::store::{Place, Store};
 use super::write;
 
-/// The namespaces that every cluster starts with.
+/// Initial namespaces of every cluster.
 const INITIAL: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Makes the namespaces that every cluster has.
+/// Creates the initial namespaces.
 pub(crate) fn create_initial(store: &mut Store) {
     let namespaces = store.kind("", "v1", "namespaces").expect("it is always served");
     for name in INITIAL {
@@ -21,8 +21,8 @@ pub(crate) fn create_initial(store: &mut Store) {
     }
 }
 
-/// For each terminating namespace: deletes what is in it, or, once it is empty, lets it go.
-/// Returns how many objects were changed or removed.
+/// Deletes the objects in each terminating namespace, or removes the namespace if it is empty.
+/// Returns the number of objects changed or removed.
 pub(crate) fn finalize(state: &mut Store) -> usize {
     let namespaces = state.kind("", "v1", "namespaces").expect("namespaces are always served");
     let terminating: Vec<(Place, _)> = state

@@ -1,30 +1,28 @@
-//! Who looks on: everything that is asked for and everything that is stored, in the order in which
-//! it happens.
+//! Observation of all writes requested and all changes stored, in the order in which they happen.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The number under which a request's sender wants to be noted; whoever knows it puts it among the
-/// extensions of the request.
+/// A number that identifies the sender of a request, set by the sender in the request's extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Author(pub u64);
 
-/// A write that somebody asked for, whatever comes of it.
+/// A requested write, whether or not it succeeds.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// HTTP method: POST, PUT, PATCH or DELETE.
     pub method: http::Method,
     /// Resource name, such as `secrets`.
     pub plural: String,
-    /// `status` or another part of the object; absent for the object itself.
+    /// `status` or another subresource; `None` for the object itself.
     pub subresource: Option<String>,
-    /// Empty for cluster-scoped kinds.
+    /// Namespace, empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The object's name; empty for a POST, where the body has it, and for a collection.
+    /// Name of the object. Empty for a POST, whose body contains it, and for a collection.
     pub name: String,
-    /// The body's form.
+    /// Content type of the body.
     pub content_type: String,
     /// The body as it was sent.
     pub body: Bytes,
@@ -35,21 +33,22 @@ pub struct Asked {
 pub struct Stored {
     /// Resource name, such as `secrets`.
     pub plural: String,
-    /// Empty for cluster-scoped kinds.
+    /// Namespace, empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The object's name.
+    /// Name of the object.
     pub name: String,
-    /// The object before; `None` for one that is new.
+    /// Object before the change; `None` if it is new.
     pub old: Option<Arc<Value>>,
-    /// The object now; `None` for one that is gone.
+    /// Object after the change; `None` if it was removed.
     pub new: Option<Arc<Value>>,
 }
 
-/// Told of what happens, while it happens: has to be quick and must not call the cluster.
+/// A listener for writes and changes. It is called while they happen, so it must be quick and must
+/// not call the cluster.
 pub trait Observer: Send + Sync {
-    /// A write was asked for.
+    /// A write was requested.
     fn asked(&self, author: Option<Author>, write: Asked);
 
-    /// An object changed.
+    /// An object was changed.
     fn stored(&self, author: Option<Author>, change: Stored);
 }

@@ -1,4 +1,4 @@
-//! The observer and the keeper of a cluster, who hear of its changes.
+//! The observer and the keeper of a cluster, which are notified of its changes.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::keeper::{Keeper, Kept};
 use super::observer::{Observer, Stored};
 use super::store::Shared;
 
-/// Those who hear of the changes of a cluster: of each sort one, or nobody.
+/// The listeners of a cluster: at most one of each kind.
 #[derive(Default)]
 pub(crate) struct Observers {
     observer: Mutex<Option<Arc<dyn Observer>>>,
@@ -17,17 +17,17 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// Sets who hears of every request and every write.
+    /// Sets the observer.
     pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
         *self.observer.lock() = Some(observer);
     }
 
-    /// Who hears of every request and every write.
+    /// Returns the observer.
     pub(crate) fn observer(&self) -> Option<Arc<dyn Observer>> {
         self.observer.lock().clone()
     }
 
-    /// Sets who keeps what the cluster holds.
+    /// Sets the keeper.
     pub(crate) fn keep(&self, keeper: Arc<dyn Keeper>) {
         *self.keeper.lock() = Some(keeper);
     }
@@ -41,7 +41,7 @@ impl ChangeLog for Observers {
     fn changed(&self, entry: &Entry<'_>) {
         let Entry { kind, place, version, old, new, completed_on_read, author, is_write } = *entry;
         if let Some(keeper) = self.keeper() {
-            // Of two faces that objects have, the one by which they are stored.
+            // Events have two API groups. This is the one in which they are stored.
             let (group, plural) = kind.key();
             keeper.keep(Kept {
                 group: group.to_owned(),

@@ -1,4 +1,4 @@
-//! How a write is asked for, and what comes of it.
+//! Options and results of writes.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::decode::FieldValidation;
 use super::route::Query;
 use super::store::{Shared, Store};
 
-/// Which part of an object a request is about.
+/// The part of an object that a request concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Main,
@@ -15,7 +15,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// As `managedFields` and paths name it.
+    /// Returns the name in `managedFields` and in paths.
     pub(crate) fn subresource(self) -> &'static str {
         match self {
             Self::Main => "",
@@ -24,45 +24,46 @@ impl Part {
     }
 }
 
-/// How a write was asked for.
+/// Options of a write.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteOptions {
-    /// The field manager.
+    /// Field manager.
     pub(crate) manager: String,
-    /// Whether to check all and change nothing.
+    /// True if everything is checked and nothing changed.
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
-    /// Who judges the write; `None` for one that isn't judged.
+    /// Admission of the write; `None` if it is not reviewed.
     pub(crate) admission: Option<AdmissionContext>,
 }
 
 impl WriteOptions {
-    /// Of this manager, by hand: unknown fields are passed over, and nobody judges it.
+    /// Returns options for a write by this manager without a request: unknown fields are ignored,
+    /// and there is no admission.
     pub(crate) fn of(manager: &str) -> Self {
         Self { manager: manager.to_owned(), dry_run: false, validation: FieldValidation::Ignore, admission: None }
     }
 
-    /// How the server writes what it makes itself.
+    /// Returns the options of the server's own writes.
     pub(crate) fn own() -> Self {
         Self::of("kube-apiserver")
     }
 
-    /// The time of the write, to the second.
+    /// Returns the time of the write, to the second.
     pub(crate) fn now(&self, store: &Store) -> String {
         AdmissionContext::kept(self.admission.as_ref(), "time", || store.now())
     }
 }
 
-/// Whether the object to be created knows its owners already.
+/// Ownership of the fields of an object to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ownership {
-    /// The creator owns all of it.
+    /// The creator becomes the owner of all fields.
     Creator,
-    /// `managedFields` was made before: by an apply, or for admission.
+    /// `managedFields` is set already: by an apply, or for admission.
     Applied,
 }
 
-/// What came of a write.
+/// Result of a write.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) object: Shared,
@@ -71,14 +72,14 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// Puts warnings from decoding before those of the checks.
+    /// Inserts warnings from decoding before those of validation.
     pub(crate) fn warned(mut self, warnings: Vec<String>) -> Self {
         self.warnings.splice(0..0, warnings);
         self
     }
 }
 
-/// The options of a write that stand in its query, as objects have them.
+/// Returns the options in the query of a write, as an options object.
 pub(crate) fn of_query(query: &Query) -> Value {
     let mut options = json!({});
     if let Some(dry_run) = query.get("dryRun") {
@@ -92,7 +93,7 @@ pub(crate) fn of_query(query: &Query) -> Value {
     options
 }
 
-/// The options of a deletion: its body, or what stands in its query.
+/// Returns the options of a deletion: its body, or the parameters in its query.
 pub(crate) fn of_deletion(body: &[u8], query: &Query) -> Value {
     if let Ok(options @ Value::Object(_)) = serde_json::from_slice(body) {
         return options;

@@ -1,4 +1,4 @@
-//! Answers: objects whole or as metadata only, and statuses.
+//! Responses: objects, complete or as metadata only, and statuses.
 
 use std::convert::Infallible;
 
@@ -16,10 +16,10 @@ use super::list::List;
 use super::meta;
 use super::store::Shared;
 
-/// The body of every answer: complete at once, or (of a watch) streamed.
+/// Body of every response: complete, or streamed for a watch.
 pub type ApiBody = UnsyncBoxBody<Bytes, Infallible>;
 
-/// The form that the client accepts objects in.
+/// Representation of objects that the client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole,
@@ -28,7 +28,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Reads the `Accept` header; what isn't known means the whole object.
+    /// Parses the `Accept` header. Unknown values mean the complete object.
     pub(crate) fn parse(headers: &HeaderMap) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let asks = |part: &str| {
@@ -38,7 +38,7 @@ impl Form {
         if accept.split(';').any(asks) { Self::Metadata } else { Self::Whole }
     }
 
-    /// The text of a stored object.
+    /// Serializes a stored object.
     pub(crate) fn text(self, object: &Shared) -> Bytes {
         match self {
             Self::Whole => object.json().clone(),
@@ -46,7 +46,7 @@ impl Form {
         }
     }
 
-    /// An object in this form.
+    /// Returns an object in this representation.
     pub(crate) fn of(self, object: &Value) -> Formed<'_> {
         match self {
             Self::Whole => Formed::Whole(object),
@@ -58,7 +58,7 @@ impl Form {
         }
     }
 
-    /// The text of a list.
+    /// Serializes a list.
     pub(crate) fn list(self, kind: &Kind, list: &List) -> Bytes {
         let (api_version, list_kind) = match self {
             Self::Whole => (kind.api_version(), format!("{}List", kind.kind)),
@@ -82,7 +82,7 @@ impl Form {
         text.into()
     }
 
-    /// The text of an object in a list: of built-in kinds without its type.
+    /// Serializes an object in a list. Built-in kinds have no type there.
     fn item(self, kind: &Kind, object: &Shared) -> Bytes {
         if self == Self::Whole && kind.is_custom() {
             return object.json().clone();
@@ -95,10 +95,10 @@ impl Form {
     }
 }
 
-/// The version of objects that are metadata only.
+/// API version of objects that are metadata only.
 const PARTIAL_VERSION: &str = "meta.k8s.io/v1";
 
-/// An object as it goes over the wire.
+/// An object in the representation for a response.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum Formed<'a> {
@@ -117,7 +117,7 @@ fn without_type<S: Serializer>(fields: &Map<String, Value>, serializer: S) -> Re
     serializer.collect_map(fields.iter().filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind")))
 }
 
-/// A `Status` as a whole object, with its type.
+/// Returns a `Status` as an object with its type.
 pub(crate) fn status_object(status: &Status) -> Value {
     let mut object = serde_json::to_value(status).expect("a status is JSON");
     object["kind"] = "Status".into();
@@ -128,13 +128,13 @@ pub(crate) fn status_object(status: &Status) -> Value {
     object
 }
 
-/// The answer that tells of a failure.
+/// Returns the response for a failure.
 pub fn refusal(failure: &Status) -> Response<ApiBody> {
     let code = StatusCode::from_u16(failure.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer(code, &status_object(failure), &[])
 }
 
-/// The answer to a DELETE that removed the object.
+/// Returns the response to a DELETE that removed the object.
 pub(crate) fn deleted_status(kind: &Kind, object: &Value) -> Value {
     let mut details = json!({"name": meta::name(object), "kind": kind.plural, "uid": meta::uid(object)});
     if !kind.group.is_empty() {
@@ -143,7 +143,7 @@ pub(crate) fn deleted_status(kind: &Kind, object: &Value) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
-/// The answer for a path that leads nowhere: plain text, as on a server.
+/// Returns the response for an unknown path: plain text, as from a server.
 pub fn page_not_found() -> Response<ApiBody> {
     let body = Full::new(Bytes::from_static(b"404 page not found\n"));
     let mut response = Response::new(body.boxed_unsync());
@@ -153,12 +153,12 @@ pub fn page_not_found() -> Response<ApiBody> {
     response
 }
 
-/// A JSON answer with warnings as headers.
+/// Returns a JSON response with warnings as headers.
 pub fn answer(code: StatusCode, body: &Value, warnings: &[String]) -> Response<ApiBody> {
     answer_text(code, json_text(body), warnings)
 }
 
-/// As [`answer`], of a body that is JSON already.
+/// Returns a response like [`answer`], from a serialized body.
 pub fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) -> Response<ApiBody> {
     let mut response = Response::new(Full::new(body).boxed_unsync());
     *response.status_mut() = code;
@@ -168,11 +168,11 @@ pub fn answer_text(code: StatusCode, body: Bytes, warnings: &[String]) -> Respon
     response
 }
 
-/// Adds warnings.
+/// Adds warnings to the headers.
 pub fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let escaped = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        // A text that can't stand in a header is left out, as on a server.
+        // A text that is not a valid header value is omitted, as by a server.
         if let Ok(value) = header::HeaderValue::from_str(&format!("299 - \"{escaped}\"")) {
             headers.append(header::WARNING, value);
         }

@@ -1,4 +1,4 @@
-//! PUT and PATCH: from a request's body to the object it proposes.
+//! PUT and PATCH: computation of the proposed object from a request's body.
 
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation, jsonptr};
 use kube::core::Status;
@@ -16,7 +16,7 @@ use super::store::{Place, Shared, Store};
 use super::strategic;
 use super::write;
 
-/// The formats of a patch.
+/// Format of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchFormat {
     Json,
@@ -26,10 +26,10 @@ pub(crate) enum PatchFormat {
 }
 
 impl PatchFormat {
-    /// Reads the content type; strategic merge exists for built-in kinds only.
+    /// Parses the content type. Strategic merge exists for built-in kinds only.
     ///
     /// # Errors
-    /// 415 for anything else.
+    /// 415 for other types.
     pub(crate) fn parse(kind: &Kind, content_type: &str) -> Result<Self, Failure> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             "application/json-patch+json" => Ok(Self::Json),
@@ -44,11 +44,11 @@ impl PatchFormat {
     }
 }
 
-/// PUT.
+/// Executes a PUT.
 ///
 /// # Errors
-/// 404 for a missing object (unless the kind is made by PUT), 409 for another UID, and what
-/// [`write::update`] and [`write::create`] refuse.
+/// 404 for a missing object, unless PUT creates objects of the kind; 409 for another UID; and the
+/// errors of [`write::update`] and [`write::create`].
 pub(crate) fn replace(
     state: &mut Store,
     kind: &Kind,
@@ -78,7 +78,7 @@ pub(crate) fn replace(
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
 }
 
-/// Makes an object that a PUT or an apply found missing, whatever version it states.
+/// Creates the missing object of a PUT or an apply, ignoring its resourceVersion.
 fn create(
     state: &mut Store,
     kind: &Kind,
@@ -90,7 +90,7 @@ fn create(
     meta::set(&mut object, "resourceVersion", Value::Null);
     let mut written = write::create(state, kind, object, ownership, options)?;
     if options.dry_run {
-        // Nothing has given it another version than the one it came with.
+        // In a dry run no new version is assigned, so the object keeps the given one.
         let mut object = Value::clone(&written.object);
         meta::set(&mut object, "resourceVersion", stated);
         written.object = Shared::new(object);
@@ -98,11 +98,11 @@ fn create(
     Ok(written)
 }
 
-/// PATCH in any format but apply.
+/// Executes a PATCH in any format except apply.
 ///
 /// # Errors
-/// 404 for a missing object, 400 for an unreadable patch, 422 for one that doesn't fit, and what
-/// [`write::update`] refuses.
+/// 404 for a missing object, 400 for an invalid patch, 422 for one that does not apply, and the
+/// errors of [`write::update`].
 pub(crate) fn patch(
     state: &mut Store,
     kind: &Kind,
@@ -133,11 +133,11 @@ pub(crate) fn patch(
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
 }
 
-/// Server-side apply; creates what isn't there.
+/// Executes a server-side apply. Creates the object if it is missing.
 ///
 /// # Errors
-/// 409 for fields that other managers own, for another UID and another resourceVersion; 422 without
-/// a manager; and what [`write::create`] and [`write::update`] refuse.
+/// 409 for fields that other managers own, for another UID and for another resourceVersion; 422
+/// without a manager; and the errors of [`write::create`] and [`write::update`].
 pub(crate) fn server_side_apply(
     state: &mut Store,
     kind: &Kind,
@@ -168,7 +168,7 @@ pub(crate) fn server_side_apply(
         return Ok(create(state, kind, object, Ownership::Applied, options)?.warned(warnings));
     };
     let mut object = apply::apply(kind, &existing, &config, &applier)?;
-    // Of another name and a conflict, a server tells the conflict.
+    // If there are both a wrong name and a conflict, a server reports the conflict.
     decode::check_name(&place.name, &config)?;
     if meta::text(&config, "resourceVersion").is_empty() {
         meta::copy(&existing, &mut object, "resourceVersion");
@@ -177,10 +177,10 @@ pub(crate) fn server_side_apply(
     Ok(write::update(state, kind, &existing, object, part, options)?.warned(warnings))
 }
 
-/// Checks the options that only some formats take.
+/// Checks the options that only some formats allow.
 ///
 /// # Errors
-/// 422 in the server's words.
+/// 422 with the server's message.
 pub(crate) fn check_options(format: PatchFormat, manager_given: bool, force_given: bool) -> Result<(), Failure> {
     let error = match format {
         PatchFormat::Apply if !manager_given => FieldError::required("fieldManager", "is required for apply patch"),
@@ -192,7 +192,7 @@ pub(crate) fn check_options(format: PatchFormat, manager_given: bool, force_give
     Err(status::invalid("meta.k8s.io", "PatchOptions", "", &[error]))
 }
 
-/// Reads a patch that is itself like an object.
+/// Parses a patch that is a JSON object.
 fn patch_of(body: &[u8]) -> Result<Map<String, Value>, Failure> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(patch)) => Ok(patch),
@@ -208,8 +208,8 @@ fn apply_json_patch(object: &mut Value, body: &[u8]) -> Result<(), Failure> {
     if applies { Ok(()) } else { Err(does_not_apply()) }
 }
 
-/// Does one operation of a JSON patch. Tells whether it applies; where it doesn't, the object stays
-/// as it is.
+/// Executes an operation of a JSON patch. Returns true if it applies; otherwise the object is
+/// unchanged.
 pub fn apply_operation(object: &mut Value, operation: &PatchOperation) -> bool {
     match as_the_server_reads_it(object, operation) {
         Some(operation) => json_patch::patch(object, &[operation]).is_ok(),
@@ -217,8 +217,9 @@ pub fn apply_operation(object: &mut Value, operation: &PatchOperation) -> bool {
     }
 }
 
-/// Where the server's patch library differs from RFC 6902: `test` against null holds where the key
-/// is missing, and `replace` of a missing key adds it. The parent has to be there for both.
+/// Converts an operation for which the server's patch library differs from RFC 6902. `test` against
+/// null succeeds if the key is missing, and `replace` of a missing key adds it. In both cases the
+/// parent must exist.
 fn as_the_server_reads_it(object: &Value, operation: &PatchOperation) -> Option<PatchOperation> {
     let missing_key = |path: &jsonptr::Pointer| {
         let parent = path.split_back().and_then(|(parent, _)| object.pointer(parent.as_str()));
@@ -234,7 +235,7 @@ fn as_the_server_reads_it(object: &Value, operation: &PatchOperation) -> Option<
     }
 }
 
-/// A server says no more than this about a patch that doesn't apply, and gives no causes.
+/// Returns the error for a patch that does not apply. A server gives no details and no causes.
 fn does_not_apply() -> Failure {
     let text = "the server rejected our request due to an error in our request";
     let details = status::no_details();

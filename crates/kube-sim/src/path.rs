@@ -1,13 +1,14 @@
-//! Where a value stands in an object, as a server writes it.
+//! Path of a value in an object, in the server's notation.
 
 use std::fmt;
 
-/// A path such as `spec.rules[2].name`. It is made step by step on the way down, of what is there
-/// anyway, and written out only for those who complain: nearly every value of nearly every object
-/// is fine.
+/// A path such as `spec.rules[2].name`.
+///
+/// It is built step by step from borrowed parts while walking down, and formatted only for errors,
+/// because nearly every value of nearly every object is valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldPath<'a> {
-    /// Where the walk began; empty for a whole object.
+    /// Start of the walk; empty for a whole object.
     Start(&'a str),
     /// A field of an object.
     Field(&'a FieldPath<'a>, &'a str),
@@ -18,7 +19,7 @@ pub(crate) enum FieldPath<'a> {
 }
 
 impl FieldPath<'_> {
-    /// That of a whole object.
+    /// Path of a whole object.
     pub(crate) const ROOT: Self = Self::Start("");
 
     pub(crate) fn is_root(&self) -> bool {

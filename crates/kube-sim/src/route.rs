@@ -6,25 +6,25 @@ use percent_encoding::percent_decode_str;
 
 use super::status::{Failure, bad_request};
 
-/// What a path names.
+/// Target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Empty for the core group.
+    /// API group, empty for the core group.
     pub group: String,
-    /// Such as `v1`.
+    /// API version, such as `v1`.
     pub version: String,
-    /// Empty outside any namespace.
+    /// Namespace, empty if the path has none.
     pub namespace: String,
     /// Resource name, such as `secrets`.
     pub plural: String,
-    /// The object's name; `None` for all of them.
+    /// Name of the object; `None` for a collection.
     pub name: Option<String>,
-    /// Such as `status`; `None` for the object itself.
+    /// Subresource, such as `status`; `None` for the object itself.
     pub subresource: Option<String>,
 }
 
 impl Route {
-    /// Reads a path; `None` for what isn't a resource.
+    /// Parses a path; `None` if it is not that of a resource.
     pub fn parse(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let (group, version, rest) = match parts.as_slice() {
@@ -33,7 +33,7 @@ impl Route {
             _ => return None,
         };
         let (namespace, rest) = match rest {
-            // `/namespaces/x` and `/namespaces/x/status` are about the namespace itself.
+            // `/namespaces/x` and `/namespaces/x/status` refer to the namespace itself.
             ["namespaces", namespace, plural, rest @ ..] if !(group.is_empty() && is_subresource(plural)) => {
                 (*namespace, [&[*plural][..], rest].concat())
             }
@@ -60,35 +60,35 @@ fn is_subresource(part: &str) -> bool {
     matches!(part, "status" | "finalize")
 }
 
-/// Undoes percent encoding.
+/// Decodes percent encoding.
 fn decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// The parameters of a request; of a repeated one the last counts.
+/// The parameters of a request. The last value of a repeated parameter is used.
 #[derive(Clone, Debug, Default)]
 pub struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Reads what stands after the `?`; empty parts (kube sends `?&limit=…`) are skipped.
+    /// Parses the text after the `?`. Empty parts (kube sends `?&limit=…`) are skipped.
     pub fn parse(text: &str) -> Self {
         Self(form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
 
-    /// A parameter that is there and not empty.
+    /// Returns a parameter, if it is present and not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Whether a parameter is `true` or `1`.
+    /// Returns true if a parameter is `true` or `1`.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some("true" | "1"))
     }
 
-    /// A number.
+    /// Returns a parameter as a number.
     ///
     /// # Errors
-    /// 400 for anything else.
+    /// 400 if it is not a number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let parse = |text: &str| {
             text.parse().map_err(|_| bad_request(format!("invalid {name} {text:?}: not a non-negative number")))

@@ -1,7 +1,7 @@
 //! Label and field selectors, parsed from the query and matched against objects.
 //!
 //! The grammar is the server's (`k8s.io/apimachinery/pkg/{labels,fields}`): requirements separated
-//! by commas, all of which must hold.
+//! by commas, all of which must match.
 
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ use super::names;
 use super::status::{Failure, bad_request};
 use super::store::{Place, Shared};
 
-/// What a list or watch lets through.
+/// Filter of a list or watch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
-    /// Empty for all namespaces.
+    /// Namespace, empty for all.
     pub(crate) namespace: String,
-    /// The one object that is asked for, where namespace and name say which.
+    /// Name of the only object requested, if namespace and name are given.
     single: Option<String>,
     labels: Vec<LabelRequirement>,
     fields: Vec<FieldRequirement>,
@@ -32,7 +32,7 @@ enum LabelTest {
     Exists,
     Absent,
     In(Vec<String>),
-    /// Also holds where the key is absent.
+    /// Also matches if the key is absent.
     NotIn(Vec<String>),
     Greater(i64),
     Less(i64),
@@ -46,10 +46,10 @@ struct FieldRequirement {
 }
 
 impl Filter {
-    /// Reads both selectors as they stand in the query.
+    /// Parses the selectors in a query.
     ///
     /// # Errors
-    /// 400 for a selector that doesn't parse or names a field that can't be selected by.
+    /// 400 for a selector that is invalid or uses a field that is not selectable.
     pub(crate) fn parse(kind: &Kind, namespace: &str, labels: &str, fields: &str) -> Result<Self, Failure> {
         let labels = parse_labels(labels).map_err(|why| bad_request(format!("unable to parse requirement: {why}")))?;
         let fields = parse_fields(kind, fields)?;
@@ -59,19 +59,19 @@ impl Filter {
         Ok(Self { namespace: namespace.to_owned(), single, labels, fields })
     }
 
-    /// Whether more than a namespace is asked for.
+    /// Returns true if there is a selector, besides the namespace.
     pub fn selects(&self) -> bool {
         !self.labels.is_empty() || !self.fields.is_empty()
     }
 
-    /// Whether a server that looks for what is asked for comes by this place: it goes through a
-    /// namespace or all of them, but straight to an object of which it knows the name.
+    /// Returns true if a server reads this place to answer the request. It reads all objects of the
+    /// namespace, or of all namespaces, but only one object if its name is known.
     pub(crate) fn reaches(&self, place: &Place) -> bool {
         (self.namespace.is_empty() || self.namespace == place.namespace)
             && self.single.as_ref().is_none_or(|name| *name == place.name)
     }
 
-    /// Whether an object that stands in this place is let through.
+    /// Returns true if the filter matches an object at this place.
     pub(crate) fn matches(&self, place: &Place, object: &Shared) -> bool {
         (self.namespace.is_empty() || self.namespace == place.namespace)
             && self.labels.iter().all(|requirement| requirement.holds(object.label(&requirement.key)))
@@ -79,7 +79,7 @@ impl Filter {
     }
 
     fn has_fields(&self, place: &Place, object: &Shared) -> bool {
-        // Straight to the one that is asked for, without a look at what is in all the others.
+        // The name is compared first, to avoid reading the content of all other objects.
         if self.single.as_ref().is_some_and(|name| *name != place.name) {
             return false;
         }
@@ -88,11 +88,10 @@ impl Filter {
     }
 }
 
-/// Whether a selector of the form that objects have (`matchLabels`, `matchExpressions`) selects
-/// these labels.
+/// Returns true if a selector object (`matchLabels`, `matchExpressions`) matches these labels.
 ///
 /// # Errors
-/// Place and text of the first operator that there is none of.
+/// Index and text of the first unknown operator.
 pub fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, String)> {
     let equal = selector["matchLabels"].as_object().into_iter().flatten();
     let mut all = equal.into_iter().all(|(key, value)| labels.get(key) == Some(value));
@@ -114,7 +113,7 @@ pub fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, String)
 }
 
 impl LabelRequirement {
-    /// Whether it holds of an object whose label of this key has this value.
+    /// Returns true if an object whose label of this key has this value matches.
     fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|text| text.parse::<i64>().ok());
         match &self.test {
@@ -143,7 +142,7 @@ impl FieldRequirement {
     }
 }
 
-/// Splits at commas that don't stand in parentheses.
+/// Splits at commas outside of parentheses.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_u32, 0);
     for (index, letter) in text.char_indices() {
@@ -226,7 +225,8 @@ fn parse_fields(kind: &Kind, text: &str) -> Result<Vec<FieldRequirement>, Failur
     parts.map(|part| parse_field(kind, part)).collect()
 }
 
-/// Kinds without fields of their own are told apart from those that have some.
+/// Returns the error for a field that is not selectable. Kinds without selectable fields have their
+/// own message.
 fn unknown_field(kind: &Kind, label: &str) -> Failure {
     bad_request(match kind.family {
         Family::Lease => {

@@ -1,4 +1,4 @@
-//! The API server as a tower service: reads a request, takes the lock once, answers.
+//! The API server as a tower service: parses a request, takes the lock once, and answers.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -30,10 +30,11 @@ use super::store::{Place, Shared, Store, Tables};
 use super::watch;
 use super::write;
 
-/// The HTTP side of a [`crate::Cluster`]: a [`tower::Service`] that answers as an API server does.
+/// The HTTP interface of a [`crate::Cluster`]: a [`tower::Service`] that answers like an API
+/// server.
 ///
-/// Never fails as a service: what goes wrong is a response with a `Status` body. Requests take
-/// effect one at a time, in the order in which their bodies are complete.
+/// It never fails as a service: errors are responses with a `Status` body. Requests take effect one
+/// at a time, in the order in which their bodies are complete.
 #[derive(Clone)]
 pub struct ApiService {
     store: SharedStore,
@@ -73,7 +74,7 @@ impl tower::Service<Request<Body>> for ApiService {
     }
 }
 
-/// A request that names a served kind.
+/// A request for a served kind.
 struct Call<'a> {
     store: &'a SharedStore,
     kind: SharedKind,
@@ -88,22 +89,22 @@ struct Call<'a> {
     way: Way,
 }
 
-/// The way by which a request came.
+/// Entry point through which a request was received.
 #[derive(Clone, Debug, Default)]
 pub enum Way {
-    /// To the service itself.
+    /// The service itself.
     #[default]
     Direct,
-    /// Through a front: definitions can be written.
+    /// A front: definitions are writable.
     Front,
-    /// Through a front, to the objects of a kind by the rules of another one.
+    /// A front, for the objects of a kind under the rules of another kind.
     As(SharedKind),
 }
 
 /// Answers a request whose body is complete.
 ///
 /// # Errors
-/// What is refused, as the status that says so.
+/// The status of a request that fails.
 pub(crate) fn dispatch(
     store: &SharedStore,
     head: &Parts,
@@ -137,8 +138,8 @@ pub(crate) fn dispatch(
     Call { store, kind, route, query, head, body, part, form, disturbance, author, way }.answer()
 }
 
-/// What is no resource. A server's own groups say so in a status, those of definitions and unknown
-/// ones with a page.
+/// Answers a request for something that is not a resource. In the server's own groups this is a
+/// status; in groups of definitions and in unknown groups it is a page.
 ///
 /// # Errors
 /// That status.
@@ -165,8 +166,7 @@ impl Call<'_> {
             (&Method::POST, None) => self.create(),
             (&Method::PUT, Some(name)) => self.replace(name),
             (&Method::PATCH, Some(name)) => self.patch(name),
-            // The handler of custom resources doesn't know methods apart before it looks for the
-            // name.
+            // The handler of custom resources checks for the name before the method.
             (&Method::POST, Some(_)) if self.kind.is_custom() && self.part == Part::Main => self.create(),
             (&Method::PUT | &Method::PATCH, None) if self.kind.is_custom() => {
                 Err(status::bad_request("name must be provided"))
@@ -177,12 +177,12 @@ impl Call<'_> {
         }
     }
 
-    /// The cluster's state, to be changed in the name of who sent this.
+    /// Locks the store for changes by the author of this request.
     fn state(&self) -> MutexGuard<'_, Store> {
         self.store.lock_for(self.author)
     }
 
-    /// Tells the observer that a write is asked for.
+    /// Notifies the observer of a requested write.
     fn tell(&self) {
         let Some(observer) = self.store.observers().observer() else { return };
         let content_type = self.head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -264,7 +264,7 @@ impl Call<'_> {
         }
     }
 
-    /// The version that a read is answered from, where it isn't the current one.
+    /// Returns the version from which a read is answered, if it is not the current one.
     fn version_read(&self, state: &Store) -> Option<u64> {
         self.disturbance.and_then(|disturbance| disturbance.version_read(state, &self.kind))
     }
@@ -297,7 +297,7 @@ impl Call<'_> {
         let warnings = decode::shape(&self.kind, &mut object, options.validation, Origin::Body)?;
         let mut state = self.state();
         if let Some(rival) = self.disturbance.and_then(|disturbance| disturbance.rival(&self.kind, &object)) {
-            // What the server refuses the rival it will refuse the caller too.
+            // An error that affects the rival will affect the caller too.
             let _ = write::create(&mut state, &self.kind, rival, Ownership::Creator, &options);
         }
         let mut written = self.write(&mut state, object, &options, |state, object, options| {
@@ -336,7 +336,7 @@ impl Call<'_> {
         Ok(self.written(&written))
     }
 
-    /// Does a write of an object; one of a definition, with all that comes of it.
+    /// Writes an object. For a definition, its effects on the served resources are included.
     fn write(
         &self,
         state: &mut Store,
@@ -369,7 +369,7 @@ impl Call<'_> {
         }
     }
 
-    /// Deletes an object; a definition is emptied first.
+    /// Deletes an object. A definition's objects are deleted first.
     fn delete_one(&self, state: &mut Store, place: &Place, deletion: &Deletion) -> Result<Deleted, Failure> {
         if self.kind.family == Family::Definition {
             definitions::delete(state, &self.kind, place, deletion)
@@ -383,7 +383,7 @@ impl Call<'_> {
         let filter = self.filter()?;
         let mut state = self.state();
         let list = list::list(&state, &self.kind, &filter, &Query::default())?;
-        // Whoever has a say is heard before the first of them goes.
+        // Runs admission for every object before deleting any.
         if deletion.admission.as_ref().is_some_and(|context| context.admission.may_suspend()) {
             let dry_run = Deletion { dry_run: true, ..deletion.clone() };
             for object in &list.objects {

@@ -1,4 +1,4 @@
-//! A store that requests, watches and steps share: each takes it for itself, one after the other.
+//! A store shared by requests, watches and controller steps, each of which locks it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::observer::Author;
 use super::observers::Observers;
 use super::store::Store;
 
-/// A store under its lock, and who hears of its changes. Clones are the same store.
+/// A store behind a lock, and the listeners for its changes. Clones refer to the same store.
 #[derive(Clone)]
 pub(crate) struct SharedStore {
     store: Arc<Mutex<Store>>,
@@ -16,26 +16,26 @@ pub(crate) struct SharedStore {
 }
 
 impl SharedStore {
-    /// Shares a store, of which nobody hears yet.
+    /// Shares a store, without listeners yet.
     pub(crate) fn new(mut store: Store) -> Self {
         let observers: Arc<Observers> = Arc::default();
         store.log = Some(observers.clone());
         Self { store: Arc::new(Mutex::new(store)), observers }
     }
 
-    /// Who hears of its changes.
+    /// Returns the listeners for changes.
     pub(crate) fn observers(&self) -> &Observers {
         &self.observers
     }
 
-    /// The store, to be changed by the cluster itself.
+    /// Locks the store for changes by the cluster itself.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Store> {
         self.lock_for(None)
     }
 
-    /// The store, to be changed in the name of this author.
+    /// Locks the store for changes by this author.
     pub(crate) fn lock_for(&self, author: Option<Author>) -> MutexGuard<'_, Store> {
-        // A panic under the lock is a bug in this crate; the store is still the best there is.
+        // A panic under the lock is a bug in this crate. The store is used nevertheless.
         let mut store = self.store.lock();
         store.author = author;
         store

@@ -1,8 +1,8 @@
-//! Failures, in the shape and the words of a real API server.
+//! Failures, with the structure and messages of a real API server.
 //!
-//! Every handler returns a boxed [`Status`]; field errors are collected in a list and become one
-//! `422 Invalid` that names them all. The texts follow `k8s.io/apimachinery` 0.34
-//! (`pkg/api/errors`, `pkg/util/validation/field`), because people and tests read them.
+//! Every handler returns a boxed [`Status`]. Field errors are collected in a list and become one
+//! `422 Invalid` with all of them. The messages follow `k8s.io/apimachinery` 0.34
+//! (`pkg/api/errors`, `pkg/util/validation/field`), because users and tests read them.
 
 use kube::core::Status;
 use kube::core::response::{StatusCause, StatusDetails, reason};
@@ -12,10 +12,10 @@ use super::store::Place;
 
 pub use super::field_error::{FieldError, FieldErrorKind};
 
-/// What every handler fails with: the `Status` object that goes out as the response body.
+/// Error type of every handler: the `Status` object sent as the response body.
 pub type Failure = Box<Status>;
 
-/// `422 Invalid` with every error as a cause. `kind` is the qualified kind, such as
+/// Returns `422 Invalid` with every error as a cause. The message has the qualified kind, such as
 /// `BucketClaim.broker.stowage.io`.
 pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Failure {
     let mut texts: Vec<String> = Vec::new();
@@ -49,14 +49,14 @@ fn qualified_kind(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
 
-/// `422 Invalid` for an object of `kind`.
+/// Returns `422 Invalid` for an object of `kind`.
 pub(crate) fn invalid_object(kind: &Kind, name: &str, errors: &[FieldError]) -> Failure {
-    // An event is a core object inside the server, whichever door it came through.
+    // Inside the server an Event is a core object, whichever group the request named.
     let group = if matches!(kind.family, Family::Event | Family::CoreEvent) { "" } else { &kind.group };
     invalid(group, &kind.kind, name, errors)
 }
 
-/// Details with nothing in them (the type has no `Default`).
+/// Returns empty details (the type has no `Default`).
 pub fn no_details() -> StatusDetails {
     StatusDetails {
         name: String::new(),
@@ -72,7 +72,7 @@ fn about(kind: &Kind, name: &str) -> StatusDetails {
     StatusDetails { name: name.into(), group: kind.group.clone(), kind: kind.plural.clone(), ..no_details() }
 }
 
-/// `404` for an object that isn't there.
+/// Returns `404` for an object that does not exist.
 pub fn not_found(kind: &Kind, name: &str) -> Failure {
     Status::failure(&format!("{} {name:?} not found", kind.qualified_resource()), reason::NOT_FOUND)
         .with_code(404)
@@ -80,7 +80,7 @@ pub fn not_found(kind: &Kind, name: &str) -> Failure {
         .boxed()
 }
 
-/// `409 AlreadyExists`: a create on a taken name.
+/// Returns `409 AlreadyExists` for a create on a taken name.
 pub(crate) fn already_exists(kind: &Kind, name: &str) -> Failure {
     Status::failure(&format!("{} {name:?} already exists", kind.qualified_resource()), reason::ALREADY_EXISTS)
         .with_code(409)
@@ -88,20 +88,20 @@ pub(crate) fn already_exists(kind: &Kind, name: &str) -> Failure {
         .boxed()
 }
 
-/// `409 Conflict` with the given explanation.
+/// Returns `409 Conflict` with the given explanation.
 pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Failure {
     let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.qualified_resource());
     Status::failure(&message, reason::CONFLICT).with_code(409).with_details(about(kind, name)).boxed()
 }
 
-/// `409 Conflict`: the resourceVersion that was sent is not the current one.
+/// Returns `409 Conflict` for a resourceVersion that is not the current one.
 pub fn stale(kind: &Kind, name: &str) -> Failure {
     let why = "the object has been modified; please apply your changes to the latest version and try again";
     conflict(kind, name, why)
 }
 
-/// `409 Conflict`: another object of this name has taken the place of the one meant. The text is
-/// what a server's storage says, its key included.
+/// Returns `409 Conflict` for an object that was replaced by another one of the same name. The
+/// message is that of the server's storage, including the key.
 pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str) -> Failure {
     let group = if kind.is_custom() { format!("{}/", kind.group) } else { String::new() };
     let namespace = if kind.is_namespaced() { format!("{}/", place.namespace) } else { String::new() };
@@ -112,10 +112,10 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
     conflict(kind, &place.name, &why)
 }
 
-/// `409 Conflict`: a precondition of a DELETE doesn't hold. A server names the kind here where it
-/// names the resource elsewhere.
+/// Returns `409 Conflict` for a failed precondition of a DELETE. In this message a server writes
+/// the kind, not the resource as elsewhere.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
-    // An Event is one of the core group to those who write this.
+    // The code that produces this message treats an Event as a core object.
     let group =
         if matches!(kind.family, Family::Event | Family::CoreEvent) { String::new() } else { kind.group.clone() };
     let qualified = qualified_kind(&group, &kind.kind);
@@ -126,13 +126,13 @@ pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure
         .boxed()
 }
 
-/// `403 Forbidden` with the given explanation.
+/// Returns `403 Forbidden` with the given explanation.
 pub fn forbidden(kind: &Kind, name: &str, why: &str) -> Failure {
     let message = format!("{} {name:?} is forbidden: {why}", kind.qualified_resource());
     Status::failure(&message, reason::FORBIDDEN).with_code(403).with_details(about(kind, name)).boxed()
 }
 
-/// `403 Forbidden`: nothing new may be made in a namespace that is going away.
+/// Returns `403 Forbidden` for a create in a terminating namespace.
 pub(crate) fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Failure {
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut status = forbidden(kind, name, &why);
@@ -146,23 +146,23 @@ pub(crate) fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) ->
     status
 }
 
-/// `400 BadRequest`.
+/// Returns `400 BadRequest`.
 pub fn bad_request(message: impl AsRef<str>) -> Failure {
     Status::failure(message.as_ref(), reason::BAD_REQUEST).with_code(400).boxed()
 }
 
-/// `413`: the body is longer than so many bytes.
+/// Returns `413` for a body longer than `limit` bytes.
 pub fn body_too_large(limit: usize) -> Failure {
     let text = format!("Request entity too large: limit is {limit}");
     Status::failure(&text, "RequestEntityTooLarge").with_code(413).with_details(no_details()).boxed()
 }
 
-/// `500` without a reason: what a server makes of an error that it has no class for.
+/// Returns `500` without a reason, as a server does for errors without a class.
 pub fn unclassified(message: &str) -> Failure {
     Status::failure(message, reason::UNKNOWN).with_code(500).boxed()
 }
 
-/// `500` for what went wrong in the server's own business.
+/// Returns `500` for an internal error of the server.
 pub fn internal_error(why: &str) -> Failure {
     let cause = StatusCause { reason: String::new(), message: why.to_owned(), field: String::new() };
     Status::failure(&format!("Internal error occurred: {why}"), reason::INTERNAL_ERROR)
@@ -171,43 +171,44 @@ pub fn internal_error(why: &str) -> Failure {
         .boxed()
 }
 
-/// `504 Timeout`: a write took longer than writes may.
+/// Returns `504 Timeout` for a write that took too long.
 pub fn too_late() -> Failure {
     let text = "Timeout: request did not complete within requested timeout";
     Status::failure(text, reason::TIMEOUT).with_code(504).with_details(no_details()).boxed()
 }
 
-/// `405` for a verb that the resource doesn't have.
+/// Returns `405` for a verb that the resource does not support.
 pub fn method_not_allowed() -> Failure {
     let text = "the server does not allow this method on the requested resource";
     Status::failure(text, reason::METHOD_NOT_ALLOWED).with_code(405).with_details(no_details()).boxed()
 }
 
-/// `404` for a path that names no resource, such as a subresource that the kind doesn't have.
+/// Returns `404` for a path that is not a resource, such as a subresource that the kind does not
+/// have.
 pub fn no_such_resource() -> Failure {
     let text = "the server could not find the requested resource";
     Status::failure(text, reason::NOT_FOUND).with_code(404).with_details(no_details()).boxed()
 }
 
-/// `415` for a patch format that the resource doesn't take.
+/// Returns `415` for a patch format that the resource does not support.
 pub(crate) fn unsupported_media_type(accepted: &str) -> Failure {
     let text = format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
     Status::failure(&text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).boxed()
 }
 
-/// `415` as it is said before a request comes to the resource's handler.
+/// Returns `415` with the message used before a request reaches the resource's handler.
 pub(crate) fn unsupported_by_route() -> Failure {
     let (text, details) = ("415: Unsupported Media Type", no_details());
     Status::failure(text, reason::UNSUPPORTED_MEDIA_TYPE).with_code(415).with_details(details).boxed()
 }
 
-/// `410 Expired`: the asked-for version is no longer remembered.
+/// Returns `410 Expired` for a version that is no longer in the history.
 pub(crate) fn expired(asked: u64, oldest: u64) -> Failure {
     let text = format!("too old resource version: {asked} ({oldest})");
     Status::failure(&text, reason::EXPIRED).with_code(410).boxed()
 }
 
-/// `504 Timeout`: the asked-for version lies in the future.
+/// Returns `504 Timeout` for a version in the future.
 pub(crate) fn version_too_large(asked: u64, current: u64) -> Failure {
     let cause = StatusCause {
         reason: "ResourceVersionTooLarge".into(),

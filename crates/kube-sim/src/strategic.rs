@@ -1,30 +1,31 @@
-//! Strategic merge patches of built-in kinds (`k8s.io/apimachinery/pkg/util/strategicpatch`): like
-//! merge patches, but lists with a key or of a set are merged item by item, and directives
-//! (`$patch`, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`, `$retainKeys`) say what else is
-//! to happen.
+//! Strategic merge patches of built-in kinds (`k8s.io/apimachinery/pkg/util/strategicpatch`).
 //!
-//! The strategy of a list is its type in the schema, and the key of its items the first of its
-//! keys. For the kinds that are served the two agree, field by field, but for what the crate's
-//! limits name.
+//! They are like merge patches, but keyed lists and sets are merged item by item, and directives
+//! (`$patch`, `$deleteFromPrimitiveList/…`, `$setElementOrder/…`, `$retainKeys`) request other
+//! operations.
+//!
+//! The strategy for a list is derived from its type in the schema, and the merge key is the first
+//! of its keys. For the served kinds this matches the server for every field, except for those
+//! listed under the limits of this crate.
 
 use serde_json::{Map, Value};
 
 use super::schema::{ListType, Schema};
 use super::status::{Failure, bad_request, unclassified};
 
-/// What becomes of a map or an item of a list.
+/// Key of a directive for a map or an item of a list.
 const DIRECTIVE: &str = "$patch";
-/// The only keys that are to stay.
+/// Key of the list of fields to keep.
 const RETAIN: &str = "$retainKeys";
-/// Before the name of a set: what goes from it.
+/// Prefix of a set's name, for the items to delete.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
-/// Before the name of a list: its order.
+/// Prefix of a list's name, for its order.
 const ORDER: &str = "$setElementOrder/";
 
 /// Merges the patch of a map into it.
 ///
 /// # Errors
-/// 400 for directives that make no sense, 500, as on a server, for those that a list can't follow.
+/// 400 for invalid directives; 500, as on a server, for those that do not apply to a list.
 pub(crate) fn merge(
     schema: &Schema,
     original: &mut Map<String, Value>,
@@ -107,7 +108,7 @@ fn discard_nulls(value: &mut Value) {
     }
 }
 
-/// The value without maps that are directives; nothing, if it is one.
+/// Removes maps that are directives from a value; `None` if the value is one itself.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => None,
@@ -126,8 +127,8 @@ fn delete_from(original: &mut Map<String, Value>, name: &str, gone: &Value) {
     }
 }
 
-/// The field that tells the items of a list of maps apart; a set has none, its items are what they
-/// are.
+/// Returns the field that identifies the items of a list of maps; `None` for a set, whose items are
+/// identified by their value.
 fn merge_key(schema: &Schema) -> Option<&str> {
     match &schema.list_type {
         ListType::Map(keys) => keys.first().map(String::as_str),
@@ -135,7 +136,7 @@ fn merge_key(schema: &Schema) -> Option<&str> {
     }
 }
 
-/// What an item is known by.
+/// Returns the identity of an item.
 fn identity<'a>(key: Option<&str>, item: &'a Value) -> &'a Value {
     key.map_or(item, |key| &item[key])
 }
@@ -185,7 +186,7 @@ fn no_merge_key(item: &Value, key: &str) -> Failure {
     unclassified(&format!("map: {} does not contain declared merge key: {key}", as_go(item)))
 }
 
-/// Does what items that are directives say; the others are left.
+/// Executes the items that are directives, and returns the others.
 fn follow_directives(key: &str, original: &mut Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Failure> {
     let mut plain = Vec::new();
     let mut replaces = false;
@@ -207,7 +208,7 @@ fn follow_directives(key: &str, original: &mut Vec<Value>, patch: Vec<Value>) ->
     Ok(plain)
 }
 
-/// Lists of which the patch says the order: these are merged here, and taken from the patch.
+/// Merges the lists for which the patch specifies an order, and removes them from the patch.
 fn order_lists(
     schema: &Schema,
     original: &mut Map<String, Value>,
@@ -235,7 +236,7 @@ fn order_lists(
     Ok(())
 }
 
-/// The items of what has to be a list.
+/// Returns the items of a value that must be a list.
 fn list(value: Value) -> Result<Vec<Value>, Failure> {
     let found = match value {
         Value::Array(items) => return Ok(items),
@@ -249,7 +250,7 @@ fn list(value: Value) -> Result<Vec<Value>, Failure> {
     Err(unclassified(&format!("expected a []interface {{}}, but received a {found}")))
 }
 
-/// The items of a patch stand in the order that it states.
+/// Checks that the items of a patch are in the order that it specifies.
 fn require_same_order(key: Option<&str>, patch: &[Value], order: &[Value]) -> Result<(), Failure> {
     if order.is_empty() {
         return Ok(());
@@ -264,8 +265,8 @@ fn require_same_order(key: Option<&str>, patch: &[Value], order: &[Value]) -> Re
     Err(unclassified(&why))
 }
 
-/// Puts items that `order` names in its order, and the others between them where they stood in
-/// `before` (`normalizeElementOrder`).
+/// Sorts the items named in `order` accordingly, and inserts the others between them according to
+/// their position in `before` (`normalizeElementOrder`).
 fn in_order(key: Option<&str>, items: Vec<Value>, order: &[Value], before: &[Value]) -> Vec<Value> {
     let place = |list: &[Value], item: &Value| list.iter().position(|it| identity(key, it) == identity(key, item));
     let (mut named, mut others): (Vec<Value>, Vec<Value>) =
@@ -282,7 +283,7 @@ fn in_order(key: Option<&str>, items: Vec<Value>, order: &[Value], before: &[Val
     all
 }
 
-/// A value as Go prints it (`%v`).
+/// Formats a value like Go (`%v`).
 fn as_go(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),

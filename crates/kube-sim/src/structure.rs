@@ -1,6 +1,6 @@
-//! Whether an object has the structure of its schema, as the typed form of objects asks that
-//! server-side apply works on (`sigs.k8s.io/structured-merge-diff`): types fit, and what tells the
-//! items of a list apart is there once.
+//! Structural checks required by the typed objects of server-side apply
+//! (`sigs.k8s.io/structured-merge-diff`): types match the schema, and the identities of list items
+//! are unique.
 
 use serde_json::Value;
 
@@ -8,9 +8,11 @@ use super::path::FieldPath;
 use super::schema::{Additional, JsonType, ListType, Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 
-/// Whether a wrong type is one for the typed form of objects, too, which server-side apply works
-/// on: numbers are of one sort there, what may be a number or a text may be any scalar, and null
-/// stands for anything.
+/// Returns true if a wrong type is also wrong in the typed form of objects that server-side apply
+/// uses.
+///
+/// That form does not distinguish integers from other numbers, accepts any scalar for an
+/// int-or-string, and null for any type.
 pub(crate) fn is_untypable(error: &FieldError) -> bool {
     let wanted = error.detail.split_once("must be of type ").and_then(|(_, rest)| rest.split_once(':'));
     let wanted = wanted.map_or("", |(wanted, _)| wanted);
@@ -19,14 +21,13 @@ pub(crate) fn is_untypable(error: &FieldError) -> bool {
             "integer" | "number" => !matches!(wanted, "integer" | "number" | "integer,string"),
             "string" | "boolean" => wanted != "integer,string",
             "array" | "object" => true,
-            // Null; or no type at all but a text that isn't of its format.
+            // Null, or a string with the wrong format, whose type is correct.
             _ => false,
         }
 }
 
-/// Whether an object has the structure of its schema, its metadata aside: nothing in it
-/// [`is_untypable`]. A server's typed form of objects knows numbers of one sort, and takes null for
-/// anything.
+/// Returns true if an object, without its metadata, has the structure of its schema: nothing in it
+/// [`is_untypable`].
 pub(crate) fn has_structure(schema: &Schema, object: &Value) -> bool {
     let fields = object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata");
     let mut children = fields.filter_map(|(name, field)| Some((schema.field(name)?, field)));
@@ -35,7 +36,7 @@ pub(crate) fn has_structure(schema: &Schema, object: &Value) -> bool {
         && schema.junctors.all_of.iter().all(|branch| has_structure(branch, object))
 }
 
-/// The same of a value within an object.
+/// Returns true if a value inside an object has the structure of its schema.
 fn is_structured(schema: &Schema, value: &Value) -> bool {
     let below = match (value, &schema.items) {
         (Value::Array(items), Some(child)) => items.iter().all(|item| is_structured(child, item)),
@@ -48,8 +49,8 @@ fn is_structured(schema: &Schema, value: &Value) -> bool {
     is_typable(schema, value) && below && schema.junctors.all_of.iter().all(|branch| is_structured(branch, value))
 }
 
-/// Whether a value itself, not what it holds, is of a type that the typed form of objects takes for
-/// the schema's.
+/// Returns true if the type of a value itself, without nested values, is accepted by the typed form
+/// of objects.
 fn is_typable(schema: &Schema, value: &Value) -> bool {
     match (schema.type_rule, value) {
         (TypeRule::Any, _) | (_, Value::Null) => true,
@@ -62,7 +63,7 @@ fn is_typable(schema: &Schema, value: &Value) -> bool {
     }
 }
 
-/// Checks that keyed lists and sets hold each item once (`x-kubernetes-list-type`).
+/// Returns errors for duplicate items in keyed lists and sets (`x-kubernetes-list-type`).
 pub(crate) fn duplicates(schema: &Schema, value: &Value) -> Vec<FieldError> {
     let mut found = Vec::new();
     find_duplicates(schema, value, &FieldPath::ROOT, &mut found);
@@ -109,7 +110,7 @@ fn duplicate_items(schema: &Schema, items: &[Value], path: &FieldPath<'_>, out: 
         match seen.iter_mut().find(|(other, _)| *other == identity) {
             Some((_, times)) => {
                 *times += 1;
-                // Only the first repetition is told, as on a server.
+                // Only the first repetition is reported, as on a server.
                 if *times == 2 {
                     out.push(FieldError::duplicate(&format!("{path}[{index}]"), identity));
                 }
@@ -126,8 +127,8 @@ mod tests {
     use super::super::validate::{Findings, validate};
     use super::*;
 
-    /// Whichever type a schema names, and whatever stands in its place: by itself, in a list and in
-    /// an object.
+    /// Tests every type in a schema with a value of every type: by itself, in a list and in an
+    /// object.
     #[test]
     fn an_object_has_the_structure_of_its_schema_unless_a_full_check_finds_it_untypable() {
         let types = ["object", "array", "string", "integer", "number", "boolean"];

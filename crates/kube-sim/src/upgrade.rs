@@ -1,16 +1,17 @@
-//! The way of an object from `kubectl apply` to `kubectl apply --server-side`
-//! (`k8s.io/apimachinery/pkg/util/managedfields/internal/lastapplied{manager,updater}.go`): the
-//! fields that its annotation says kubectl applied are kubectl's to take over, and the annotation
-//! goes on telling what was applied last.
+//! Upgrade of an object from `kubectl apply` to `kubectl apply --server-side`
+//! (`k8s.io/apimachinery/pkg/util/managedfields/internal/lastapplied{manager,updater}.go`).
+//!
+//! kubectl may take over the fields that it applied according to the annotation, and the annotation
+//! is updated with each apply.
 
 use serde_json::{Value, json};
 
 use super::fields::{self, FieldSet};
 use super::kind::Kind;
 
-/// The manager that kubectl applies as.
+/// Field manager of kubectl's server-side apply.
 const KUBECTL: &str = "kubectl";
-/// Where kubectl notes what it applied by itself.
+/// Annotation in which kubectl records a client-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 fn last_applied<'a>(live: &'a Value, manager: &str, subresource: &str) -> Option<&'a str> {
@@ -18,8 +19,8 @@ fn last_applied<'a>(live: &'a Value, manager: &str, subresource: &str) -> Option
     live["metadata"]["annotations"][LAST_APPLIED].as_str().filter(|_| own)
 }
 
-/// The fields that this manager may take from others without force: those that kubectl applied and
-/// that nobody has changed since.
+/// Returns the fields that this manager may take from others without force: those that kubectl
+/// applied and that have not changed since.
 pub(crate) fn yielded(kind: &Kind, live: &Value, manager: &str, subresource: &str) -> FieldSet {
     let applied = last_applied(live, manager, subresource).and_then(|text| serde_json::from_str::<Value>(text).ok());
     let Some(applied) = applied.filter(Value::is_object) else { return FieldSet::new() };
@@ -29,7 +30,7 @@ pub(crate) fn yielded(kind: &Kind, live: &Value, manager: &str, subresource: &st
     all
 }
 
-/// Notes what was applied, where kubectl had noted it before.
+/// Updates the annotation with the applied config, if kubectl had set it before.
 pub(crate) fn note(object: &mut Value, live: &Value, config: &Value, manager: &str, subresource: &str) {
     if last_applied(live, manager, subresource).is_none() {
         return;

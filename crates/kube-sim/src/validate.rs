@@ -1,8 +1,8 @@
-//! Checks a value against a structural schema.
+//! Validation of a value against a structural schema.
 //!
-//! Words and order of checks follow `k8s.io/kube-openapi` (`pkg/validation`) as the API server
-//! turns them into field errors. Object fields are visited in alphabetical order, so that errors
-//! come in the same order every time (a server's order is random).
+//! Messages and the order of checks follow `k8s.io/kube-openapi` (`pkg/validation`), as converted
+//! to field errors by the API server. Fields of objects are visited in alphabetical order, so that
+//! the order of errors is fixed. In a server it is random.
 
 use serde_json::{Number, Value};
 
@@ -10,8 +10,8 @@ use super::path::FieldPath;
 use super::schema::{Schema, TypeRule};
 use super::status::{FieldError, FieldErrorKind};
 
-/// What a check found: errors that refuse the write, and warnings for what was bad before and is
-/// unchanged (ratcheting).
+/// Result of a validation: errors that reject the write, and warnings for unchanged values that
+/// were invalid before (ratcheting).
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) errors: Vec<FieldError>,
@@ -19,26 +19,26 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Turns every error into a warning: the value that has them was stored like this already.
+    /// Turns every error into a warning, because the value was already stored.
     fn forgive(self, into: &mut Findings) {
         into.warnings.extend(self.warnings);
         into.warnings.extend(self.errors.iter().map(ToString::to_string));
     }
 }
 
-/// Checks `value`. With `old`, errors inside parts that equal their old value become warnings.
-/// `path` is the value's path (empty at the root).
+/// Validates `value`, whose path is `path` (empty at the root). With `old`, errors in parts that
+/// equal their old value become warnings.
 pub(crate) fn validate(schema: &Schema, value: &Value, old: Option<&Value>, path: &str, out: &mut Findings) {
     Check { prefix: "" }.node(schema, value, old, &FieldPath::Start(path), out);
 }
 
-/// As [`validate`], for a value that is checked by itself although it stands at `prefix` in its
-/// object: a server's messages then leave the prefix out, its paths don't.
+/// Validates a value like [`validate`], although it is only the part of its object at `prefix`. As
+/// in a server, messages omit the prefix and paths include it.
 pub(crate) fn validate_part(schema: &Schema, value: &Value, old: Option<&Value>, prefix: &str, out: &mut Findings) {
     Check { prefix }.node(schema, value, old, &FieldPath::ROOT, out);
 }
 
-/// The name of a JSON value's type, as the server says it.
+/// Returns the name of a JSON value's type, as in the server's messages.
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -51,8 +51,8 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a server takes the number for an integer: one of 64 bits, or a float without a fraction
-/// that is exact (`swag.IsFloat64AJSONInteger`). Whole numbers that need more than 64 bits reach it
+/// Returns true if a server accepts the number as an integer: one of 64 bits, or an exact float
+/// without a fraction (`swag.IsFloat64AJSONInteger`). It decodes whole numbers of more than 64 bits
 /// as floats.
 fn is_integer(number: &Number) -> bool {
     const LARGEST: f64 = 9_007_199_254_740_991.0; // 2^53 - 1
@@ -122,7 +122,7 @@ impl Check<'_> {
         Some(FieldError::new(FieldErrorKind::TypeInvalid, &self.full(path), actual.into(), detail))
     }
 
-    /// Of a text's errors only the first is told.
+    /// Validates a string. Only the first error is reported.
     fn string(&self, schema: &Schema, text: &str, path: &FieldPath<'_>, out: &mut Findings) {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         let value = || Value::from(text);
@@ -196,7 +196,7 @@ impl Check<'_> {
             out.errors.push(FieldError::required(&self.full(&FieldPath::Field(path, name)), ""));
         }
         for (name, field) in fields {
-            // The metadata of a whole object has rules of its own.
+            // The metadata of a whole object is validated separately.
             if path.is_root() && self.prefix.is_empty() && name == "metadata" {
                 continue;
             }
@@ -253,7 +253,7 @@ impl Check<'_> {
     }
 }
 
-/// The string formats that a server checks and that occur here; others pass.
+/// Checks the string formats that a server validates and that are used here. All others pass.
 fn format_holds(format: &str, text: &str) -> bool {
     match format {
         "date-time" => text.parse::<jiff::Timestamp>().is_ok(),

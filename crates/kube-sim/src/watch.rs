@@ -1,8 +1,8 @@
-//! Watches: a stream of lines, each an event, fed from the history of one kind.
+//! Watches: streams of events, one per line, from the history of a kind.
 //!
-//! A watch holds a version and asks the store for the change after it; when there is none it sleeps
-//! until the kind changes, its time is up, or a bookmark is due. All waiting is tokio's, so it
-//! works under paused time.
+//! A watch keeps a version and reads the change after it from the store. If there is none, it
+//! sleeps until the kind changes, its timeout expires, or a bookmark is due. It waits only with
+//! tokio's timers, so it works with paused time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use super::shared_store::SharedStore;
 use super::status::{self, Failure, FieldError};
 use super::store::{Change, Place, Shared, Store};
 
-/// How long a watch lasts without `timeoutSeconds`, or with 0. A server picks a time from half an
-/// hour to an hour at random.
+/// Duration of a watch without `timeoutSeconds`, or with 0. A server chooses a random duration
+/// between half an hour and an hour.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// How often a bookmark comes, to a watch that allows them and has something to tell by it.
+/// Interval of bookmarks, for a watch that allows them and whose version has changed.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
-/// The annotation of the bookmark after which a streamed list is complete.
+/// Annotation of the bookmark that completes a streamed list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// A running watch.
@@ -42,11 +42,11 @@ struct Watch {
     kind: SharedKind,
     filter: Filter,
     form: Form,
-    /// Everything up to this version was told.
+    /// Version up to which all changes were sent.
     version: u64,
-    /// The version that the client knows of.
+    /// Version known to the client.
     known: u64,
-    /// Lines to send before looking at the history again.
+    /// Lines to send before reading the history again.
     pending: VecDeque<Bytes>,
     news: Arc<Notify>,
     ends: Instant,
@@ -54,17 +54,17 @@ struct Watch {
     next_bookmark: Instant,
     ended: bool,
     disturbance: Option<Disturbance>,
-    /// Since when there has been something that the disturbance keeps from being told.
+    /// Time since which the disturbance has held back a change.
     behind_since: Option<Instant>,
-    /// The event that is to be told once more.
+    /// Event to send a second time.
     again: Option<Bytes>,
 }
 
 /// Starts a watch and returns the body that streams it.
 ///
 /// # Errors
-/// 400 and 422 for bad parameters. A version that is forgotten is *not* an error here: the stream
-/// opens and its only event is `ERROR` with code 410, as on a server.
+/// 400 and 422 for bad parameters. A version that has expired is *not* an error here: the stream
+/// opens, and its only event is `ERROR` with code 410, as on a server.
 pub(crate) fn watch(
     store: &SharedStore,
     state: &Store,
@@ -127,14 +127,14 @@ fn check_streaming(query: &Query, streaming: bool) -> Result<(), Failure> {
     }
 }
 
-/// An event as it goes over the wire: its object is JSON already.
+/// Returns the line of an event with a serialized object.
 fn line(event_type: &str, object: &[u8]) -> Bytes {
     let head = format!("{{\"type\":\"{event_type}\",\"object\":");
     [head.as_bytes(), object, b"}\n"].concat().into()
 }
 
 impl Watch {
-    /// Tells everything that exists as added, then goes on from the current version.
+    /// Sends all existing objects as added, and continues from the current version.
     fn start_from_now(&mut self, state: &Store, closing_bookmark: bool) {
         self.version = state.version();
         let existing = state.objects(&self.kind).filter(|(place, object)| self.filter.matches(place, object));
@@ -151,12 +151,12 @@ impl Watch {
         line(event_type, &self.form.text(object))
     }
 
-    /// An event of an object that is not stored like this.
+    /// Returns an event for an object that is not stored in this form.
     fn unstored(&self, event_type: &str, object: &Value) -> Bytes {
         line(event_type, &json_text(&self.form.of(object)))
     }
 
-    /// The next event as the disturbance has it; `None` when the watch is over.
+    /// Returns the next event, changed by the disturbance; `None` if the watch has ended.
     async fn next_disturbed(&mut self) -> Option<Bytes> {
         match self.disturbance {
             Some(Disturbance::Silent) => std::future::pending().await,
@@ -179,14 +179,14 @@ impl Watch {
         }
     }
 
-    /// The last event of a watch whose version is forgotten.
+    /// Returns the last event of a watch whose version has expired.
     fn expired(&mut self, oldest: u64) -> Bytes {
         self.ended = true;
         let failure = status::expired(self.version, oldest);
         line("ERROR", &json_text(&status_object(&failure)))
     }
 
-    /// The next event; `None` when the watch is over.
+    /// Returns the next event; `None` if the watch has ended.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(event) = self.pending.pop_front() {
@@ -197,7 +197,8 @@ impl Watch {
             }
             let news = self.news.clone();
             let mut news = std::pin::pin!(news.notified());
-            // From here on no change is missed, though it may be told already when it is heard of.
+            // From here on no notification is missed. One may refer to a change that was already
+            // sent.
             news.as_mut().enable();
             if let Some(event) = self.told_by_history() {
                 return Some(event);
@@ -224,11 +225,11 @@ impl Watch {
         }
     }
 
-    /// A bookmark, if it says anything. A server sends it every minute whatever it says, and
-    /// promises nothing of the sort: most of all events of a world at rest would be such.
+    /// Returns a bookmark, if the version has changed. A server sends one every minute in any case,
+    /// without guaranteeing it. In a simulation at rest these would be the majority of all events.
     fn bookmark(&mut self) -> Option<Bytes> {
-        // Unless some are held back, all of this kind's changes were told: the watch stands at the
-        // store's version.
+        // Unless changes are held back, all changes of this kind were sent, so the watch has
+        // reached the store's version.
         if self.behind_since.is_none() {
             self.version = self.version.max(self.store.lock().version());
         }
@@ -239,7 +240,7 @@ impl Watch {
         Some(self.unstored("BOOKMARK", &versioned_stub(&self.kind, self.version)))
     }
 
-    /// The event for the next change that concerns this watch, if there is one.
+    /// Returns the event for the next change that concerns this watch, if there is one.
     fn told_by_history(&mut self) -> Option<Bytes> {
         let store = self.store.clone();
         let state = store.lock();
@@ -268,7 +269,7 @@ impl Watch {
         }
     }
 
-    /// Whether, with so many changes untold, the first of them is not to be told yet.
+    /// Returns true if the first of this number of unsent changes must not be sent yet.
     fn holds_back(&mut self, untold: usize) -> bool {
         let enough = match self.disturbance {
             Some(Disturbance::Behind(changes)) => untold as u64 > changes,
@@ -283,7 +284,7 @@ impl Watch {
         !enough && since.elapsed() < LAG
     }
 
-    /// Makes one event for each object out of all its changes.
+    /// Combines all changes of each object into one event.
     fn gather<'a>(&mut self, changes: impl Iterator<Item = &'a Change>) {
         let mut whole: BTreeMap<Place, Change> = BTreeMap::new();
         for change in changes {
@@ -297,8 +298,8 @@ impl Watch {
         self.pending = whole.values().filter_map(|change| self.translate(change)).collect();
     }
 
-    /// What a change looks like through the filter: an object that stops matching is deleted, with
-    /// its old labels and the new version; one that starts to is added.
+    /// Returns the event for a change after filtering. An object that stops matching is deleted,
+    /// with its old labels and the new version; one that starts matching is added.
     fn translate(&self, change: &Change) -> Option<Bytes> {
         let before = change.old.as_ref().filter(|old| self.filter.matches(&change.place, old));
         let after = Some(&change.new).filter(|new| !change.removed && self.filter.matches(&change.place, new));
@@ -316,7 +317,7 @@ impl Watch {
     }
 }
 
-/// The object of a bookmark or of any place where only type and version count.
+/// Returns an object with only type and version, for bookmarks and similar events.
 fn versioned_stub(kind: &Kind, version: u64) -> Value {
     let mut stub = json!({
         "kind": kind.kind,

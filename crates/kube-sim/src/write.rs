@@ -1,4 +1,4 @@
-//! Create and update: the order of steps of the API server's registry
+//! Create and update, in the order of steps of the API server's registry
 //! (`k8s.io/apiserver/pkg/registry/{generic/registry,rest}`).
 
 use serde_json::Value;
@@ -18,11 +18,11 @@ use super::store::{Place, Shared, Store};
 use super::structure;
 use super::validate::{self, Findings};
 
-/// Stores a new object. `object` is decoded and names its namespace.
+/// Stores a new object. `object` is decoded and has its namespace set.
 ///
 /// # Errors
-/// 404 without the namespace, 403 in a terminating one, 422 with every broken rule, 409 on a taken
-/// name.
+/// 404 if the namespace does not exist, 403 if it is terminating, 422 with every violated rule, 409
+/// for a taken name.
 pub(crate) fn create(
     state: &mut Store,
     kind: &Kind,
@@ -38,8 +38,8 @@ pub(crate) fn create(
     Ok(Written { object, created: true, warnings })
 }
 
-/// Has admission change a new object; one without its namespace is refused later, and judged by
-/// nobody.
+/// Runs mutating admission on a new object. An object whose namespace does not exist skips it, and
+/// is rejected later.
 fn admit_new(
     state: &Store,
     kind: &Kind,
@@ -52,7 +52,8 @@ fn admit_new(
     if is_judged { admit::mutate_new(state, kind, object, ownership, options) } else { Ok((object, ownership)) }
 }
 
-/// Sets what only the server sets, and who owns what. Tells whether the name was generated.
+/// Sets the fields that only the server sets, and the field owners. Returns true if the name was
+/// generated.
 fn prepare_create(
     state: &mut Store,
     kind: &Kind,
@@ -78,7 +79,7 @@ fn prepare_create(
         meta::set(object, "generation", 1.into());
     }
     builtin::prepare(kind, object, None);
-    // Who owns what is found out while the status is there still.
+    // Owners are determined while the status is still present.
     if ownership == Ownership::Creator {
         managed::record_update(kind, &json::empty(), object, &options.manager, "", &now);
     }
@@ -91,7 +92,7 @@ fn prepare_create(
     Ok(is_generated)
 }
 
-/// Stores an object under a name that nothing has yet.
+/// Stores an object under a name that must not be taken.
 fn store_new(
     state: &mut Store,
     kind: &Kind,
@@ -122,13 +123,13 @@ fn store_new(
     Ok(object)
 }
 
-/// Fills in a name for `generateName`; eight tries, as a server does.
+/// Sets the name from `generateName`, with at most eight attempts like a server.
 fn generate_name(state: &mut Store, kind: &Kind, object: &mut Value, options: &WriteOptions) -> bool {
     let prefix = meta::text(object, "generateName").to_owned();
     if prefix.is_empty() || !meta::name(object).is_empty() {
         return false;
     }
-    // 63 characters in all, of which five are the suffix.
+    // At most 63 characters, of which five are the suffix.
     let cut = (0..=58).rev().find(|at| prefix.is_char_boundary(*at)).unwrap_or(0).min(prefix.len());
     let mut place = Place::of(object);
     let name = AdmissionContext::kept(options.admission.as_ref(), "name", || {
@@ -159,7 +160,7 @@ fn require_namespace(state: &Store, kind: &Kind, object: &Value) -> Result<(), F
 /// Stores a new state of an existing object. `object` is decoded and has its `managedFields`.
 ///
 /// # Errors
-/// 409 on another resourceVersion, 422 with every broken rule.
+/// 409 for another resourceVersion, 422 with every violated rule.
 pub(crate) fn update(
     state: &mut Store,
     kind: &Kind,
@@ -177,8 +178,8 @@ pub(crate) fn update(
     Ok(Written { object, created: false, warnings })
 }
 
-/// Stores a new state of an object, if it is another; the last of one that is being deleted and
-/// that nothing keeps removes it.
+/// Stores a new state of an object, if it differs. If the object is being deleted and has no more
+/// finalizers, it is removed.
 fn store_changed(
     state: &mut Store,
     kind: &Kind,
@@ -198,14 +199,14 @@ fn store_changed(
     }
     let last = meta::is_deleting(&object) && meta::finalizers(&object).is_empty() && !holds_content(kind, &object);
     if last {
-        // Watches see the stored state go; the caller gets what it asked for.
+        // Watches see the removal of the stored state. The caller gets the state that it requested.
         state.remove(kind, &Place::of(&object));
         return Shared::new(object);
     }
     state.put(kind, object)
 }
 
-/// A namespace stays until its controller has emptied it.
+/// Returns true for a namespace that its controller has not emptied yet.
 pub(crate) fn holds_content(kind: &Kind, object: &Value) -> bool {
     kind.family == Family::Namespace
         && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
@@ -223,13 +224,13 @@ fn settle_version(kind: &Kind, existing: &Value, object: &mut Value) -> Result<(
         None => {
             let path = "metadata.resourceVersion";
             let error = FieldError::invalid(path, 0, "must be specified for an update");
-            // A server names the resource here where it names the kind elsewhere.
+            // In this message a server writes the resource, not the kind as elsewhere.
             Err(status::invalid(&kind.group, &kind.plural, meta::name(existing), &[error]))
         }
     }
 }
 
-/// Undoes what the request may not change and counts the generation.
+/// Restores the parts that the request must not change, and increases the generation.
 fn prepare_update(kind: &Kind, existing: &Value, mut object: Value, part: Part) -> Value {
     if part == Part::Status {
         let mut whole = existing.clone();
@@ -268,7 +269,8 @@ fn prepare_update(kind: &Kind, existing: &Value, mut object: Value, part: Part) 
     object
 }
 
-/// Whether the generation counts what changes, in the form that is stored.
+/// Returns true if the change increases the generation. Objects are compared in the form in which
+/// they are stored.
 fn is_another_generation(kind: &Kind, existing: &Value, object: &Value) -> bool {
     if kind.counts_annotations() && existing["metadata"]["annotations"] != object["metadata"]["annotations"] {
         return true;
@@ -282,12 +284,12 @@ fn is_another_generation(kind: &Kind, existing: &Value, object: &Value) -> bool 
     differs(&object)
 }
 
-/// All of an object that isn't metadata.
+/// Iterates over all fields of an object except its metadata.
 fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     object.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata")
 }
 
-/// All of an object's metadata that isn't `managedFields`.
+/// Iterates over all fields of an object's metadata except `managedFields`.
 fn metadata(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let metadata = object["metadata"].as_object().into_iter().flatten();
     metadata.filter(|(name, _)| *name != "managedFields")
@@ -298,8 +300,9 @@ pub(crate) fn bump_generation(object: &mut Value) {
     meta::set(object, "generation", (generation + 1).into());
 }
 
-/// If nothing but times in `managedFields` differs, the old entries stay: such a write is none.
-/// Where a new time moves an entry behind another one, the server finds another list, and so stores
+/// Restores the old `managedFields` if only their times differ, so that the write changes nothing.
+///
+/// If a new time changes the order of the entries, a server treats the list as different and stores
 /// it (`IgnoreManagedFieldsTimestampsTransformer`).
 fn forget_new_times(existing: &Value, object: &mut Value) {
     if content(existing).eq(content(object))
@@ -310,7 +313,7 @@ fn forget_new_times(existing: &Value, object: &mut Value) {
     }
 }
 
-/// Every rule: of metadata, of the schema, of the kind, of CEL. Returns warnings.
+/// Validates by all rules: of metadata, the schema, the kind, and CEL. Returns warnings.
 fn check(state: &Store, kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
     let mut found = Findings::default();
     match old {
@@ -342,7 +345,7 @@ fn check_custom(kind: &Kind, object: &Value, old: Option<&Value>, part: Part, ou
             }
         }
     }
-    // Metadata has rules of its own, which let an item of a set stand twice.
+    // Metadata has separate rules, which allow duplicates in sets.
     let duplicates = |object: &Value| {
         let mut found = structure::duplicates(schema, object);
         found.retain(|error| !error.path.starts_with("metadata."));

@@ -1,4 +1,4 @@
-//! Blobs of a keeper, and which of them a store refers to.
+//! Blobs in a keeper, and the references of a store to them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 
 use super::keeper::{BlobReader, Keeper};
 
-/// A blob that is kept; when nothing refers to it any more it can go.
+/// A blob in a keeper. The keeper can delete it once this value is dropped.
 pub(super) struct Blob {
     pub(super) id: u64,
     home: Arc<Home>,
 }
 
 impl Blob {
-    /// Opens it, see [`Keeper::open`].
+    /// Opens the blob, see [`Keeper::open`].
     pub(super) fn open(&self) -> io::Result<Arc<dyn BlobReader>> {
         self.home.keeper.open(self.id)
     }
@@ -27,12 +27,12 @@ impl Drop for Blob {
     }
 }
 
-/// Where the blobs of one store are.
+/// The blobs of a store.
 pub(super) struct Home {
     pub(super) keeper: Arc<dyn Keeper>,
-    /// Blobs that nothing refers to any more, and that the keeper wasn't told of.
+    /// Blobs without references that have not been reported to the keeper yet.
     dropped: Mutex<Vec<u64>>,
-    /// Those that something refers to, by number.
+    /// Blobs with references, by number.
     known: Mutex<BTreeMap<u64, Weak<Blob>>>,
 }
 
@@ -41,8 +41,8 @@ impl Home {
         Self { keeper, dropped: Mutex::default(), known: Mutex::default() }
     }
 
-    /// The blob of this number: one for all who refer to it, so that it stays until the last of
-    /// them lets go of it.
+    /// Returns the blob with this number. All references to it share one value, so that it is kept
+    /// until the last of them is dropped.
     pub(super) fn blob(self: &Arc<Self>, id: u64) -> Arc<Blob> {
         let mut known = self.known.lock();
         if let Some(blob) = known.get(&id).and_then(Weak::upgrade) {
@@ -53,7 +53,7 @@ impl Home {
         blob
     }
 
-    /// Nothing refers to a blob any more.
+    /// Records that a blob has no more references.
     fn dropped(&self, blob: u64) {
         let mut known = self.known.lock();
         if known.get(&blob).is_some_and(|known| known.strong_count() == 0) {
@@ -63,8 +63,8 @@ impl Home {
         self.dropped.lock().push(blob);
     }
 
-    /// Lets blobs go that nothing refers to. Called under the store's lock, after the change that
-    /// has let go of them was kept.
+    /// Reports blobs without references to the keeper. Must be called with the store locked, after
+    /// the keeper has received the change that dropped the references.
     pub(super) fn sweep(&self) {
         let dropped = std::mem::take(&mut *self.dropped.lock());
         if !dropped.is_empty() {

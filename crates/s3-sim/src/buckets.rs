@@ -64,10 +64,10 @@ pub(super) fn create(call: &mut Call<'_>, input: CreateBucketInput) -> S3Result<
     Ok(output)
 }
 
-/// The region of a new bucket.
+/// Returns the region of a new bucket.
 ///
-/// An endpoint of us-east-1 makes buckets anywhere, but its own region must not be named; any
-/// other endpoint makes them in its own region only, which must be named.
+/// An endpoint in us-east-1 creates buckets in any region, but its own region must not be named.
+/// Any other endpoint creates buckets only in its own region, which must be named.
 fn region_for<'a>(endpoint: &'a str, constraint: Option<&'a str>) -> S3Result<&'a str> {
     const FIRST: &str = "us-east-1";
     match constraint.filter(|constraint| !constraint.is_empty()) {
@@ -85,7 +85,8 @@ fn region_for<'a>(endpoint: &'a str, constraint: Option<&'a str>) -> S3Result<&'
     }
 }
 
-/// Whether a text has the form of a region (`eu-west-1`); `EU` is an old name for eu-west-1.
+/// Returns true if a string has the form of a region (`eu-west-1`). `EU` is an old name for
+/// eu-west-1.
 fn is_region(text: &str) -> bool {
     let mut parts = text.split('-');
     let form = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
@@ -119,12 +120,12 @@ pub(super) fn delete(call: &mut Call<'_>, input: DeleteBucketInput) -> S3Result<
 
 pub(super) fn location(call: &mut Call<'_>, input: GetBucketLocationInput) -> S3Result<GetBucketLocationOutput> {
     let bucket = call.bucket(&input.bucket)?;
-    // Buckets in us-east-1 have a location of null.
+    // Buckets in us-east-1 have a null location.
     let named = Some(bucket.region.clone()).filter(|region| region != "us-east-1");
     Ok(GetBucketLocationOutput { location_constraint: named.map(BucketLocationConstraint::from) })
 }
 
-/// There are no grants besides that of the owner: who else is let in is so by a policy.
+/// Returns the ACL, which has only the grant of the owner. Other accounts get access by a policy.
 pub(super) fn acl(call: &mut Call<'_>, input: GetBucketAclInput) -> S3Result<GetBucketAclOutput> {
     let owner = owner(&call.bucket(&input.bucket)?.owner);
     let grantee = Grantee {
@@ -149,7 +150,7 @@ pub(super) fn get_tagging(call: &mut Call<'_>, input: GetBucketTaggingInput) -> 
 
 pub(super) fn put_tagging(call: &mut Call<'_>, input: PutBucketTaggingInput) -> S3Result<PutBucketTaggingOutput> {
     let bucket = tagged(call, &input.bucket)?;
-    // An empty set is a set: a later read shows it.
+    // A later read shows an empty tag set, not a missing one.
     bucket.tags = Some(tags(input.tagging.tag_set, BUCKET_TAGS)?);
     Ok(PutBucketTaggingOutput::default())
 }
@@ -165,7 +166,8 @@ pub(super) fn delete_tagging(
     Ok(DeleteBucketTaggingOutput::default())
 }
 
-/// Whether a setting of a bucket that isn't there is answered as if it were.
+/// Returns true if a request for a setting of a missing bucket is answered as if the bucket
+/// existed.
 fn is_missing_and_set(call: &Call<'_>, name: &str) -> bool {
     call.dialect.tagging && call.dialect.settings_of_missing_buckets && !call.state.buckets.contains_key(name)
 }

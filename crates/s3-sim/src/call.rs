@@ -1,4 +1,4 @@
-//! One request while it is carried out: what the operations are given.
+//! Context of an operation.
 
 use jiff::Timestamp;
 use s3s::{S3ErrorCode, S3Result};
@@ -8,19 +8,19 @@ use super::disturbance::Disturbance;
 use super::errors::refuse;
 use super::state::{Bucket, State};
 
-/// One request being carried out: nothing else happens in the store meanwhile.
+/// A request being executed. It has exclusive access to the store.
 pub(super) struct Call<'a> {
     pub(super) state: &'a mut State,
     pub(super) dialect: &'a Dialect,
     pub(super) now: Timestamp,
-    /// The account that asks.
+    /// Account that sent the request.
     pub(super) account: &'a str,
-    /// What is wrong with the answer.
+    /// Fault in the response.
     pub(super) disturbance: Option<Disturbance>,
 }
 
 impl Call<'_> {
-    /// A bucket of the account that asks, or one that lets it in.
+    /// Returns a bucket of the caller's account, or one to which it was granted access.
     ///
     /// # Errors
     /// `InvalidBucketName`, `NoSuchBucket`, and `AccessDenied` for a bucket of another account.

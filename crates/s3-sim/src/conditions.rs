@@ -1,4 +1,4 @@
-//! Conditional requests (RFC 9110 §13, with the order of precedence that Amazon S3 documents).
+//! Conditional requests (RFC 9110 §13, in the order of precedence documented by Amazon S3).
 
 use s3s::dto::{ETagCondition, Timestamp as WireTime};
 use s3s::{S3ErrorCode, S3Result};
@@ -7,7 +7,7 @@ use super::convert::{etag, from_wire, length};
 use super::errors::refuse;
 use super::state::{Object, Version};
 
-/// The conditions of a read, or those of a copy on its source.
+/// The conditions of a read, or of a copy on its source.
 pub(super) struct ReadConditions<'a> {
     pub(super) if_match: Option<&'a ETagCondition>,
     pub(super) if_none_match: Option<&'a ETagCondition>,
@@ -16,7 +16,7 @@ pub(super) struct ReadConditions<'a> {
 }
 
 impl ReadConditions<'_> {
-    /// Whether the object may be read; `unchanged` is the code for "you have this already":
+    /// Checks the conditions. `unchanged` is the error code if the client has the object already:
     /// `NotModified` for reads, `PreconditionFailed` for copies.
     pub(super) fn check(&self, version: &Version, object: &Object, unchanged: S3ErrorCode) -> S3Result<()> {
         let modified = version.modified.as_second();
@@ -37,11 +37,11 @@ impl ReadConditions<'_> {
     }
 }
 
-/// Checks the conditions of a write against what the key holds now.
+/// Checks the conditions of a write against the current object of the key.
 ///
 /// # Errors
-/// `PreconditionFailed`; `NoSuchKey` for `If-Match` on nothing; `NotImplemented` for
-/// `If-None-Match` with an entity tag, which Amazon S3 does not know for writes either.
+/// `PreconditionFailed`; `NoSuchKey` for `If-Match` without an object; `NotImplemented` for
+/// `If-None-Match` with an entity tag, which Amazon S3 does not support for writes either.
 pub(super) fn check_write(
     current: Option<&Object>,
     if_match: Option<&ETagCondition>,
@@ -60,8 +60,8 @@ pub(super) fn check_write(
     }
 }
 
-/// The conditions of a deletion. One that says nothing of an entity tag holds where there is no
-/// object (Amazon S3, DeleteObject).
+/// The conditions of a deletion. Those on time and size are met if there is no object (Amazon S3,
+/// DeleteObject).
 pub(super) struct DeleteConditions<'a> {
     pub(super) if_match: Option<&'a ETagCondition>,
     pub(super) modified: Option<&'a WireTime>,
@@ -69,10 +69,10 @@ pub(super) struct DeleteConditions<'a> {
 }
 
 impl DeleteConditions<'_> {
-    /// Checks them against the object that would go, if there is one.
+    /// Checks the conditions against the object to delete, if it exists.
     ///
     /// # Errors
-    /// `PreconditionFailed`; `NoSuchKey` for `If-Match` on nothing.
+    /// `PreconditionFailed`; `NoSuchKey` for `If-Match` without an object.
     pub(super) fn check(&self, found: Option<(&Version, &Object)>) -> S3Result<()> {
         check_write(found.map(|(_, object)| object), self.if_match, None)?;
         let Some((version, object)) = found else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! The AWS SDK's way into a service of this process: no socket, no serialisation of HTTP.
+//! HTTP connector for the AWS SDK to a service in the same process, without sockets or
+//! serialization of HTTP.
 
 use std::fmt;
 use std::io;
@@ -22,21 +23,20 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::service::strip_body;
 
-/// An HTTP client for the AWS SDK that hands requests to a tower service.
+/// An HTTP client for the AWS SDK that calls a tower service.
 ///
-/// It plays the part of the transport: requests get their Host header, answers to HEAD lose
-/// their body, the read timeout of the
-/// SDK's configuration counts until the head of the answer, and an error of the service becomes
-/// a dispatch failure of the kind that a socket would have had. An [`io::Error`] becomes an I/O
-/// or timeout error by its kind, [`tokio::time::error::Elapsed`] a timeout, any other "other".
+/// It replaces the transport. Requests get a Host header, and responses to HEAD have no body. The
+/// read timeout of the SDK's configuration applies until the response head. An error of the service
+/// becomes a dispatch failure like that of a socket: an [`io::Error`] becomes an I/O or timeout
+/// error by its kind, [`tokio::time::error::Elapsed`] a timeout, any other error "other".
 ///
-/// The service is any that takes what [`Store::http`](super::Store::http) takes, so faults can be
-/// put between the two.
+/// The service can be any that accepts the requests of [`Store::http`](super::Store::http), so a
+/// layer that injects faults can be inserted.
 #[derive(Clone)]
 pub struct InProcess<S>(S);
 
 impl<S> InProcess<S> {
-    /// A client that talks to this service.
+    /// Creates a client that calls this service.
     pub fn new(service: S) -> Self {
         Self(service)
     }
@@ -46,8 +46,9 @@ impl<S> InProcess<S>
 where
     Self: HttpClient + 'static,
 {
-    /// An SDK client that signs with these keys for this region: path style, no retries (their
-    /// budget is shared by the whole process), all else as the SDK has it by default.
+    /// Returns an SDK client that signs with these keys for this region. It uses path style and no
+    /// retries, because the retry budget is shared by the whole process. All other settings are the
+    /// SDK's defaults.
     pub fn client(self, access_key: &str, secret_key: &str, region: &str) -> aws_sdk_s3::Client {
         let credentials = Credentials::new(access_key, secret_key, None, None, "in-process");
         let config = aws_sdk_s3::Config::builder()
@@ -81,8 +82,8 @@ where
     }
 }
 
-/// A service with the settings of one client. The mutex only makes it shareable: it is held
-/// while the service is cloned.
+/// A service with the settings of a client. The mutex only makes it `Sync`: it is locked while the
+/// service is cloned.
 struct Connector<S> {
     service: Mutex<S>,
     read_timeout: Option<Duration>,
@@ -126,7 +127,7 @@ where
     HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
 }
 
-/// Adds the Host header, which is signed and which a transport writes by itself.
+/// Adds the Host header, which is signed and normally written by the transport.
 fn with_host<B>(mut request: Request<B>) -> Result<Request<B>, ConnectorError> {
     let authority = request.uri().authority().map_or("", |authority| authority.as_str());
     let host = HeaderValue::from_str(authority).map_err(|error| ConnectorError::user(error.into()))?;

@@ -1,4 +1,4 @@
-//! Between the protocol's types and the store's.
+//! Conversions between the types of the protocol and those of the store.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::errors::{invalid_argument, refuse_because};
 use super::lock::{Protection, Retention, RetentionMode};
 use super::state::{Attributes, Object};
 
-/// A time as the protocol has it.
+/// Converts a time to the protocol's type.
 pub(super) fn to_wire(time: Timestamp) -> dto::Timestamp {
     std::time::SystemTime::from(time).into()
 }
 
-/// A time from the protocol.
+/// Converts a time from the protocol's type.
 ///
 /// # Errors
 /// `InvalidArgument` for a time that cannot be represented.
@@ -26,30 +26,30 @@ pub(super) fn from_wire(time: &dto::Timestamp) -> S3Result<Timestamp> {
     String::from_utf8_lossy(&text).parse().map_err(|_| invalid())
 }
 
-/// An entity tag as the protocol has it.
+/// Converts an entity tag to the protocol's type.
 pub(super) fn etag(value: &str) -> dto::ETag {
     dto::ETag::Strong(value.to_owned())
 }
 
-/// An account as owner.
+/// Converts an account to the protocol's type of an owner.
 pub(super) fn owner(account: &str) -> dto::Owner {
     dto::Owner { display_name: None, id: Some(account.to_owned()) }
 }
 
-/// A length as the protocol has it.
+/// Converts a length to the protocol's type.
 pub(super) fn length(bytes: usize) -> i64 {
     i64::try_from(bytes).expect("nothing in memory is longer than i64::MAX bytes")
 }
 
-/// The most tags on a bucket and on an object.
+/// Maximum number of tags on a bucket and on an object.
 pub(super) const BUCKET_TAGS: usize = 50;
 pub(super) const OBJECT_TAGS: usize = 10;
 
-/// A tag set from the protocol.
+/// Converts a tag set from the protocol's type.
 ///
 /// # Errors
-/// `InvalidTag` for a key that is empty, repeated or longer than 128 characters, a value longer
-/// than 256; `BadRequest` for too many tags.
+/// `InvalidTag` for a key that is empty, repeated or longer than 128 characters, and for a value
+/// longer than 256; `BadRequest` for too many tags.
 pub(super) fn tags(set: Vec<dto::Tag>, most: usize) -> S3Result<BTreeMap<String, String>> {
     if set.len() > most {
         let what = if most == BUCKET_TAGS { "Bucket" } else { "Object" };
@@ -75,10 +75,10 @@ pub(super) fn tags(set: Vec<dto::Tag>, most: usize) -> S3Result<BTreeMap<String,
     Ok(tags)
 }
 
-/// A tag set from the header `x-amz-tagging`, which has the form of a query.
+/// Parses the header `x-amz-tagging`, which has the form of a query string.
 ///
 /// # Errors
-/// As [`tags`].
+/// Like [`tags`].
 pub(super) fn tags_from_header(header: Option<&str>) -> S3Result<BTreeMap<String, String>> {
     let pairs = header.into_iter().flat_map(|header| header.split('&')).filter(|pair| !pair.is_empty());
     let set = pairs.map(|pair| {
@@ -88,7 +88,7 @@ pub(super) fn tags_from_header(header: Option<&str>) -> S3Result<BTreeMap<String
     tags(set.collect(), OBJECT_TAGS)
 }
 
-/// A tag set as the protocol has it.
+/// Converts a tag set to the protocol's type.
 pub(super) fn tag_set(tags: &BTreeMap<String, String>) -> Vec<dto::Tag> {
     let tag = |(key, value): (&String, &String)| dto::Tag { key: Some(key.clone()), value: Some(value.clone()) };
     tags.iter().map(tag).collect()
@@ -114,7 +114,7 @@ fn url_decode(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// The stored headers of an input that has them: all four kinds of write name them alike.
+/// Takes the stored headers from an input. They have the same names in all four kinds of writes.
 macro_rules! attributes {
     ($input:expr) => {
         crate::convert::named_attributes(
@@ -131,12 +131,13 @@ macro_rules! attributes {
 }
 pub(super) use attributes;
 
-/// See [`attributes!`]; the order is that of the fields of [`Attributes`].
+/// Creates attributes from headers in the order of the fields of [`Attributes`]. See
+/// [`attributes!`].
 pub(super) fn named_attributes(headers: [Option<String>; 5], metadata: Option<dto::Metadata>) -> Attributes {
     let [cache_control, content_disposition, content_encoding, content_language, content_type] = headers;
     Attributes {
         cache_control,
-        // The coding of an upload's framing is no property of the object.
+        // The encoding used for the upload's framing is not a property of the object.
         content_encoding: content_encoding.and_then(|value| without_framing(&value)),
         content_disposition,
         content_language,
@@ -151,10 +152,10 @@ fn without_framing(encoding: &str) -> Option<String> {
     (!kept.is_empty()).then(|| kept.join(","))
 }
 
-/// A retention mode from the protocol.
+/// Converts a retention mode from the protocol's type.
 ///
 /// # Errors
-/// `MalformedXML` for a mode that does not exist.
+/// `MalformedXML` for an unknown mode.
 pub(super) fn retention_mode(mode: &str) -> S3Result<RetentionMode> {
     match mode {
         dto::ObjectLockRetentionMode::GOVERNANCE => Ok(RetentionMode::Governance),
@@ -163,7 +164,7 @@ pub(super) fn retention_mode(mode: &str) -> S3Result<RetentionMode> {
     }
 }
 
-/// A retention mode as the protocol has it.
+/// Converts a retention mode to the protocol's type.
 pub(super) fn mode_name(mode: RetentionMode) -> &'static str {
     match mode {
         RetentionMode::Governance => dto::ObjectLockRetentionMode::GOVERNANCE,
@@ -171,7 +172,7 @@ pub(super) fn mode_name(mode: RetentionMode) -> &'static str {
     }
 }
 
-/// Whether a legal hold on an object is on or off, if there ever was one.
+/// Returns the status of an object's legal hold; `None` if it was never set.
 pub(super) fn hold_status(object: &Object) -> Option<dto::ObjectLockLegalHoldStatus> {
     let known = match (object.protection.legal_hold, object.has_hold) {
         (true, _) => dto::ObjectLockLegalHoldStatus::ON,
@@ -181,10 +182,10 @@ pub(super) fn hold_status(object: &Object) -> Option<dto::ObjectLockLegalHoldSta
     Some(dto::ObjectLockLegalHoldStatus::from_static(known))
 }
 
-/// The protection that the headers of a write ask for.
+/// Returns the protection requested by the headers of a write.
 ///
 /// # Errors
-/// `InvalidArgument` where mode and date do not come together or the date is not valid.
+/// `InvalidArgument` if only one of mode and date is given, or if the date is invalid.
 pub(super) fn protection(
     mode: Option<&dto::ObjectLockMode>,
     until: Option<&dto::Timestamp>,

@@ -1,4 +1,4 @@
-//! The bytes of objects and parts: in memory, or with whoever keeps them.
+//! The bytes of objects and parts, in memory or in a keeper.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,14 +17,14 @@ use super::blob::{Blob, Home};
 use super::errors::refuse;
 use super::keeper::BlobReader;
 
-/// Bytes read at once.
+/// Number of bytes to read at once.
 const CHUNK: usize = 256 << 10;
 
-/// The bytes of an object or of a part; cheap to clone.
+/// The bytes of an object or of a part. Cheap to clone.
 #[derive(Clone)]
 pub(super) enum Data {
     Memory(Bytes),
-    /// Pieces of blobs, one after the other.
+    /// Concatenated pieces of blobs.
     Kept(Vec<Piece>),
 }
 
@@ -42,7 +42,7 @@ impl Default for Data {
     }
 }
 
-/// What a client is told of bytes that can't be read.
+/// Returns the error for bytes that cannot be read.
 pub(super) fn unreadable(error: io::Error) -> S3Error {
     let mut refusal = refuse(S3ErrorCode::InternalError);
     refusal.set_source(Box::new(error));
@@ -50,7 +50,7 @@ pub(super) fn unreadable(error: io::Error) -> S3Error {
 }
 
 impl Data {
-    /// How many bytes these are.
+    /// Returns the number of bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Memory(bytes) => bytes.len(),
@@ -61,7 +61,7 @@ impl Data {
         }
     }
 
-    /// Some of the bytes; the range has to lie within them.
+    /// Returns a range of the bytes. The range must be within bounds.
     pub(super) fn slice(&self, range: Range<usize>) -> Self {
         let pieces = match self {
             Self::Memory(bytes) => return Self::Memory(bytes.slice(range)),
@@ -79,7 +79,7 @@ impl Data {
         Self::Kept(kept)
     }
 
-    /// Several, one after the other.
+    /// Concatenates several byte sequences.
     pub(super) fn joined<'a>(parts: impl Iterator<Item = &'a Self> + Clone) -> Self {
         let mut pieces = Vec::new();
         let mut bytes = bytes::BytesMut::new();
@@ -92,10 +92,10 @@ impl Data {
         if pieces.is_empty() { Self::Memory(bytes.freeze()) } else { Self::Kept(pieces) }
     }
 
-    /// Receives a body into a blob of this home.
+    /// Receives a body into a blob of this store.
     ///
     /// # Errors
-    /// `IncompleteBody` where it breaks off; `InternalError` where it can't be kept.
+    /// `IncompleteBody` if the body ends early; `InternalError` if it cannot be stored.
     pub(super) async fn receive(home: &Arc<Home>, body: Option<StreamingBlob>) -> S3Result<Self> {
         let (mut writer, mut length) = (None, 0);
         let mut body = body;
@@ -125,10 +125,10 @@ impl Data {
         Ok(Self::whole(home, id, length))
     }
 
-    /// Keeps bytes that are there already in a blob of this home.
+    /// Stores bytes in a blob of this store.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// If there is no space for them.
     pub(super) fn store(home: &Arc<Home>, bytes: &[u8]) -> io::Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::Kept(Vec::new()));
@@ -142,10 +142,10 @@ impl Data {
         Self::Kept(vec![Piece { blob: home.blob(id), from: 0, length }])
     }
 
-    /// Hands out all bytes in order, a part at a time.
+    /// Calls `take` for all bytes in order, in chunks.
     ///
     /// # Errors
-    /// When a blob can't be read.
+    /// If a blob cannot be read.
     pub(super) fn read(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let pieces = match self {
             Self::Memory(bytes) => {
@@ -163,10 +163,10 @@ impl Data {
         Ok(())
     }
 
-    /// All bytes at once.
+    /// Returns all bytes at once.
     ///
     /// # Errors
-    /// When a blob can't be read.
+    /// If a blob cannot be read.
     pub(super) fn bytes(&self) -> io::Result<Bytes> {
         if let Self::Memory(bytes) = self {
             return Ok(bytes.clone());
@@ -176,11 +176,11 @@ impl Data {
         Ok(all.freeze())
     }
 
-    /// All bytes as an answer's body. They can be read to their end whatever becomes of the object:
-    /// until then its blobs are referred to.
+    /// Returns the bytes as a response body. It can be read to its end even if the object is
+    /// deleted, because it refers to the blobs.
     ///
     /// # Errors
-    /// `InternalError` when the first blob can't be read.
+    /// `InternalError` if the first blob cannot be read.
     pub(super) fn body(&self) -> S3Result<StreamingBlob> {
         let pieces = match self {
             Self::Kept(pieces) if self.len() > CHUNK => pieces,
@@ -194,13 +194,13 @@ impl Data {
     }
 }
 
-/// What reading a chunk has come to, and the piece that it is of.
+/// Result of reading a chunk, and its piece.
 type Read = (io::Result<Option<Bytes>>, Open);
 
-/// Pieces while they are sent.
+/// A stream of chunks from pieces.
 struct Chunks {
     open: VecDeque<Open>,
-    /// The chunk that is being read, which may take a while.
+    /// Chunk being read, which may take a while.
     reading: Option<JoinHandle<Read>>,
 }
 
@@ -235,12 +235,12 @@ impl Stream for Chunks {
     }
 }
 
-/// A piece while it is read. Its blob is opened when its turn has come: an object of thousands of
-/// parts would need as many descriptors otherwise.
+/// A piece being read. Its blob is opened only when it is reached, because an object with thousands
+/// of parts would otherwise need as many file descriptors.
 struct Open {
     piece: Piece,
     reader: Option<Arc<dyn BlobReader>>,
-    /// How many of its bytes were read.
+    /// Number of bytes read so far.
     read: u64,
 }
 

@@ -1,43 +1,44 @@
-//! How stores differ: the switches between the readings of the S3 protocol found in the field.
+//! Differences between stores, as switches for interpretations of the S3 protocol found in
+//! practice.
 
-/// What CreateBucket answers when the caller already owns a bucket of that name.
+/// Response of CreateBucket if the caller already owns a bucket of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingOwnBucket {
-    /// `BucketAlreadyOwnedByYou`, 409: Amazon S3 in all regions but one, MinIO.
+    /// `BucketAlreadyOwnedByYou`, 409: Amazon S3 in all regions except us-east-1, MinIO.
     AlreadyOwnedByYou,
-    /// 200 as if it had been made: Amazon S3 in us-east-1, Garage.
+    /// 200, as for a new bucket: Amazon S3 in us-east-1, Garage.
     Ok,
 }
 
-/// The reading of the protocol that a [`Store`](super::Store) follows.
+/// The interpretation of the protocol that a [`Store`](super::Store) follows.
 ///
-/// The default is Amazon S3 in us-east-1, except for [`ExistingOwnBucket`], where it is the
-/// answer that most other stores give.
+/// The default is Amazon S3 in us-east-1, except for [`ExistingOwnBucket`], whose default is the
+/// response of most other stores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// The region of the endpoint; buckets are made in it unless asked otherwise.
+    /// Region of the endpoint. Buckets are created in it unless the request names another one.
     pub region: String,
-    /// What a repeated CreateBucket answers to the owner.
+    /// Response of a repeated CreateBucket to the owner.
     pub existing_own_bucket: ExistingOwnBucket,
-    /// Whether bucket tagging exists; without it, its three operations answer `NotImplemented`.
+    /// True if bucket tagging is supported. If not, its three operations return `NotImplemented`.
     pub tagging: bool,
-    /// Whether settings of a bucket that isn't there are answered as if it were: GetBucketTagging
-    /// with `NoSuchTagSet`, DeleteBucketTagging and PutBucketVersioning with success, as MinIO does
-    /// (seen of 2026-02).
+    /// True if requests for settings of a missing bucket are answered as if it existed, like in
+    /// MinIO (observed in 2026-02). GetBucketTagging returns `NoSuchTagSet`; DeleteBucketTagging
+    /// and PutBucketVersioning succeed.
     pub settings_of_missing_buckets: bool,
-    /// Whether versioning exists; without it, Get/PutBucketVersioning answer `NotImplemented`.
+    /// True if versioning is supported. If not, Get/PutBucketVersioning return `NotImplemented`.
     pub versioning: bool,
-    /// Whether object lock exists; without it, its operations answer `NotImplemented`.
+    /// True if object lock is supported. If not, its operations return `NotImplemented`.
     pub object_lock: bool,
-    /// Whether a signature made for another region is refused (`AuthorizationHeaderMalformed`).
+    /// True if a signature for another region is rejected (`AuthorizationHeaderMalformed`).
     pub checks_signing_region: bool,
-    /// Whether unfinished multipart uploads keep a bucket from being deleted. They do not on
-    /// Amazon S3 (general purpose buckets), MinIO and Ceph: they vanish with the bucket. They do
-    /// for S3 directory buckets.
+    /// True if unfinished multipart uploads prevent the deletion of a bucket, as for S3 directory
+    /// buckets. On Amazon S3 (general purpose buckets), MinIO and Ceph they do not, and are deleted
+    /// with the bucket.
     pub uploads_block_bucket_deletion: bool,
-    /// The least size in bytes of every part of a multipart upload but the last.
+    /// Minimum size in bytes of every part of a multipart upload except the last.
     pub minimum_part_size: usize,
-    /// The most entries one page of a listing holds, whatever the request asks for.
+    /// Maximum number of entries on a page of a listing, even if the request allows more.
     pub page_size: usize,
 }
 

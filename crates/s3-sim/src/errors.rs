@@ -1,13 +1,13 @@
-//! The words of refusal: for each error code the message that real stores send with it.
+//! Error messages: for each error code the message that real stores send with it.
 //!
 //! s3s leaves the message of many errors empty (its own and those of `s3_error!(Code)`). Clients
-//! log messages and operators put them into conditions, so an empty one would hide bugs that
-//! real texts provoke. The texts are those of Amazon S3, which moto and MinIO repeat.
+//! log messages and operators write them into conditions, so empty ones would hide bugs that real
+//! messages cause. The messages are those of Amazon S3, which moto and MinIO use too.
 
 use http::HeaderMap;
 use s3s::{S3Error, S3ErrorCode};
 
-/// An error with the message that real stores send for this code.
+/// Returns an error with the message that real stores send for this code.
 pub(super) fn refuse(code: S3ErrorCode) -> S3Error {
     match message(&code) {
         Some(message) => S3Error::with_message(code, message),
@@ -15,17 +15,17 @@ pub(super) fn refuse(code: S3ErrorCode) -> S3Error {
     }
 }
 
-/// An error with a message of its own, for codes that stand for several complaints.
+/// Returns an error with the given message, for codes that have several meanings.
 pub(super) fn refuse_because(code: S3ErrorCode, message: impl Into<String>) -> S3Error {
     S3Error::with_message(code, message.into())
 }
 
-/// An `InvalidArgument` with the message of the argument it is about.
+/// Returns an `InvalidArgument` with a message about the argument.
 pub(super) fn invalid_argument(message: impl Into<String>) -> S3Error {
     refuse_because(S3ErrorCode::InvalidArgument, message)
 }
 
-/// A refusal that tells by header that the newest version is a delete marker.
+/// Returns an error with the header for a delete marker as the newest version.
 pub(super) fn refuse_marker(code: S3ErrorCode) -> S3Error {
     let mut headers = HeaderMap::new();
     headers.insert("x-amz-delete-marker", http::HeaderValue::from_static("true"));
@@ -35,7 +35,7 @@ pub(super) fn refuse_marker(code: S3ErrorCode) -> S3Error {
     error
 }
 
-/// The text that Amazon S3 sends with a code; `None` for codes this store never sends.
+/// Returns the message of Amazon S3 for a code; `None` for codes that this store never sends.
 pub(super) fn message(code: &S3ErrorCode) -> Option<&'static str> {
     use S3ErrorCode as Code;
     Some(match *code {

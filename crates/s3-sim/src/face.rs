@@ -1,4 +1,4 @@
-//! The protocol face: every operation the store knows, who asks, and for which bucket.
+//! Implementation of the protocol: all supported operations, and the checks of account and bucket.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub(super) struct Face {
     pub(super) identity: Identity,
 }
 
-/// As whom a face acts.
+/// The account for which requests are executed.
 #[derive(Clone)]
 pub(super) enum Identity {
-    /// As the account whose key signed the request.
+    /// The account whose key signed the request.
     Signer,
-    /// As this account, whoever signed.
+    /// This account, independent of the signature.
     Account(String),
 }
 
@@ -73,7 +73,7 @@ impl Face {
     }
 }
 
-/// The account whose key signed a request.
+/// Returns the account whose key signed a request.
 fn signer<I>(request: &S3Request<I>, state: &State, dialect: &Dialect) -> S3Result<String> {
     let Some(credentials) = &request.credentials else {
         return Err(refuse(S3ErrorCode::AccessDenied));
@@ -89,7 +89,7 @@ fn signer<I>(request: &S3Request<I>, state: &State, dialect: &Dialect) -> S3Resu
         );
         return Err(refuse_because(S3ErrorCode::AuthorizationHeaderMalformed, message));
     }
-    // The signature was checked with this key, but it may have been withdrawn since.
+    // The signature was checked with this key, but the key may have been revoked since.
     let key = state.keys.get(&credentials.access_key);
     key.map(|key| key.account.clone()).ok_or_else(|| refuse(S3ErrorCode::InvalidAccessKeyId))
 }

@@ -1,4 +1,4 @@
-//! Tells the keeper of a store of every change, and reads what it was told.
+//! Reports every change of a store to its keeper, and restores the store from these reports.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::restore::restore;
 use super::state::State;
 use super::touched::Before;
 
-/// What stands between a store and its keeper.
+/// The connection between a store and its keeper.
 pub(super) struct Journal {
     home: Arc<Home>,
 }
@@ -19,12 +19,12 @@ impl Journal {
         Self { home: Arc::new(Home::new(keeper)) }
     }
 
-    /// Where blobs are kept.
+    /// Returns the blobs of the store.
     pub(super) fn home(&self) -> &Arc<Home> {
         &self.home
     }
 
-    /// Tells what has become of places that were looked at before.
+    /// Reports the changes at places whose previous state is known.
     pub(super) fn tell(&self, state: &State, before: &Before) {
         let (gone, changes) = before.changes(state);
         if !gone.is_empty() || !changes.is_empty() {
@@ -33,16 +33,16 @@ impl Journal {
         self.home.sweep();
     }
 
-    /// Tells of everything that a store holds, and of places where nothing is left.
+    /// Reports the complete state of a store, and the places that no longer exist.
     pub(super) fn tell_all(&self, state: &State, gone: Vec<Vec<u8>>) {
         self.home.keeper.keep(entries(state.sequence(), gone, all(state)));
         self.home.sweep();
     }
 
-    /// Makes of documents that the keeper was told what they tell of, on top of a state.
+    /// Restores documents of the keeper into a state.
     ///
     /// # Errors
-    /// In one sentence, for what is no such document; the state then holds a part of it.
+    /// A sentence about an invalid document. The state then contains a part of them.
     pub(super) fn restore<'d>(
         &self,
         state: &mut State,

@@ -1,69 +1,69 @@
-//! Keepers of a store beyond the process: they hold the bytes of objects, and are told of every
-//! change of all else.
+//! Persistence of a store: a keeper stores the bytes of objects, and is notified of every other
+//! change.
 //!
-//! A store without a keeper has everything in memory and pays nothing for this.
+//! A store without a keeper is in memory, and has no cost for this.
 
 use std::io;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-/// A place in a store, and what stands there from now on.
+/// A place in a store, and its new content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Begins with the bytes of the place that it is within, if it is within one.
+    /// Key of the place. If the place is inside another, its key begins with the other's.
     pub place: Vec<u8>,
-    /// A document that [`Store::restore`](super::Store::restore) reads, in the order of places.
-    /// Absent where nothing stands there any more, nor within it.
+    /// Document for [`Store::restore`](super::Store::restore), which reads documents in the order
+    /// of places. `None` if the place and everything in it was removed.
     pub document: Option<Vec<u8>>,
 }
 
-/// Keeps what a store holds.
+/// A persistent storage for the content of a store.
 pub trait Keeper: Send + Sync {
-    /// The store is changed so, by all of these or none. Told in order and while it happens, so it
-    /// has to be quick and must not call the store.
+    /// Stores these changes atomically. Called in order while each change happens, so it must be
+    /// quick and must not call the store.
     fn keep(&self, changes: Vec<Entry>);
 
-    /// Comes to an end once everything that was told so far outlives the process.
+    /// Completes once every change reported so far is persistent.
     fn kept(&self) -> BoxFuture<'static, ()>;
 
-    /// Begins a blob.
+    /// Starts a blob.
     ///
     /// # Errors
-    /// When there is no room for it.
+    /// If there is no space for it.
     fn begin(&self) -> io::Result<Box<dyn BlobWriter>>;
 
-    /// Opens a blob, which can be read from then on, also once it was let go.
+    /// Opens a blob. It can be read from then on, even after it was forgotten.
     ///
     /// # Errors
-    /// When it isn't there.
+    /// If it does not exist.
     fn open(&self, id: u64) -> io::Result<Arc<dyn BlobReader>>;
 
-    /// These blobs can go once the changes so far outlive the process.
+    /// Allows these blobs to be deleted once the changes reported so far are persistent.
     fn forget(&self, blobs: Vec<u64>);
 }
 
-/// A blob that is being written. One that is dropped before it is finished leaves nothing.
+/// A blob being written. If it is dropped before it is finished, nothing remains.
 pub trait BlobWriter: Send {
-    /// Adds bytes.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// When there is no room for them.
+    /// If there is no space for them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Ends it: from now on it outlives the process. May take a while. Returns its id, which no
-    /// other blob of this keeper ever has.
+    /// Completes the blob and makes it persistent, which may take a while. Returns its id, which
+    /// this keeper never uses for another blob.
     ///
     /// # Errors
-    /// When it can't be written.
+    /// If it cannot be written.
     fn finish(self: Box<Self>) -> io::Result<u64>;
 }
 
-/// A blob that is read.
+/// A blob being read.
 pub trait BlobReader: Send + Sync {
-    /// Fills the buffer from this place on.
+    /// Fills the buffer with the bytes from `at` on.
     ///
     /// # Errors
-    /// When there aren't so many bytes.
+    /// If there are not enough bytes.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
 }

@@ -1,38 +1,39 @@
-//! An S3 store in memory, for simulations: deterministic, with the manners of real stores.
+//! An S3 store in memory, for simulations: deterministic, with the behaviour of real stores.
 //!
-//! - [`Store`] holds accounts and buckets. It has three faces: [`Store::http`] speaks the protocol
-//!   and checks signatures, [`Store::as_account`] is the same store in process for one account, and
-//!   the methods of [`Store`] itself are the admin handle, which sees and changes everything
-//!   without being asked who it is.
-//! - `InProcess` (feature `sdk`) lets the AWS SDK talk to the protocol face without a socket.
-//! - [`Dialect`] has the switches between the readings of S3 that are found in the field.
+//! - [`Store`] contains accounts and buckets, and has three interfaces. [`Store::http`] implements
+//!   the protocol and checks signatures. [`Store::as_account`] is the same store in process, for
+//!   one account. The methods of [`Store`] itself are for administrators: they read and change
+//!   everything without authentication.
+//! - `InProcess` (feature `sdk`) connects the AWS SDK to the protocol without a socket.
+//! - [`Dialect`] has switches for interpretations of S3 that are found in practice.
 //!
 //! # Guarantees
 //!
-//! - Each operation is carried out in one step: no other one sees half of it, and a refused one
-//!   changes nothing.
-//! - Signatures are checked. A key opens the buckets of its account alone.
-//! - What a bucket holds is read back byte by byte: versions, delete markers, parts of uploads,
+//! - Each operation is atomic: no other operation sees a part of it, and a rejected one changes
+//!   nothing.
+//! - Signatures are checked. A key opens only the buckets of its account.
+//! - The content of a bucket is read back byte by byte: versions, delete markers, parts of uploads,
 //!   locks and retention.
-//! - Where real stores read the protocol differently, the [`Dialect`] says which of them this one
-//!   is.
+//! - Where real stores interpret the protocol differently, the [`Dialect`] determines the
+//!   behaviour.
 //!
 //! # Determinism
 //!
-//! Equal sequences of requests get equal answers: the clock is passed in, ids come from counters,
-//! and nothing iterates a hash map. Nothing runs by itself and no socket is opened.
+//! Equal sequences of requests get equal responses: the clock is a parameter, ids are derived from
+//! counters, and nothing iterates over a hash map. Nothing runs in the background and no socket is
+//! opened.
 //!
-//! A store with a [`Keeper`] outlives the process: the keeper holds the bytes of objects and is
-//! told of every change. That is how a store on sockets is used; in a simulation there is none.
+//! A store with a [`Keeper`] is persistent: the keeper stores the bytes of objects and is notified
+//! of every change. This is for a store on sockets; simulations do not use it.
 //!
 //! # Limits
 //!
 //! - Policies, ACLs, lifecycle, encryption, storage classes, replication and the other bucket
-//!   configurations answer `NotImplemented`, as do reads of one part of an object.
+//!   configurations return `NotImplemented`, as do reads of one part of an object.
 //! - Buckets of another region are served instead of redirected.
-//! - The age of signatures is not checked: the time in them is the client's, the time here is the
-//!   simulation's.
-//! - Presigned URLs have no place in a simulation: s3s ends them by the wall clock.
+//! - The age of signatures is not checked, because they contain the client's time and the store has
+//!   the simulation's.
+//! - Presigned URLs cannot be used in a simulation: s3s compares their expiry with the wall clock.
 
 #![warn(clippy::too_many_lines)]
 

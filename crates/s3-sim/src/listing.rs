@@ -1,34 +1,34 @@
-//! One page of a listing: prefix, delimiter, marker and limit, the same for objects, versions and
-//! uploads.
+//! One page of a listing by prefix, delimiter, marker and limit, for objects, versions and uploads.
 
-/// Which entries of a sorted sequence a page shows.
+/// Parameters that select a page from a sorted sequence of entries.
 pub(super) struct Window<'a> {
-    /// Only keys that begin with it.
+    /// Prefix that all keys must have.
     pub(super) prefix: &'a str,
-    /// Keys that share what comes before its first occurrence after the prefix become one entry.
+    /// Delimiter. Keys that are equal up to its first occurrence after the prefix become one entry.
     pub(super) delimiter: Option<&'a str>,
-    /// Common prefixes up to and including it have been shown. Keys up to it are the caller's to
-    /// leave out, who alone knows how versions and uploads are ordered within one key.
+    /// End of the previous page. Common prefixes up to and including it are skipped. Keys up to it
+    /// must be skipped by the caller, because only it knows the order of versions and uploads of
+    /// the same key.
     pub(super) marker: &'a str,
-    /// The most entries, keys and common prefixes together.
+    /// Maximum number of entries, counting keys and common prefixes.
     pub(super) limit: usize,
 }
 
-/// What a page shows.
+/// Content of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page<T> {
     pub(super) items: Vec<T>,
     pub(super) prefixes: Vec<String>,
-    /// Where the next page goes on, if there is one: the last entry of this one.
+    /// Last entry of this page, after which the next page starts; `None` if there is no next page.
     pub(super) next: Option<Last>,
 }
 
 /// The last entry of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Last {
-    /// The key of an item; it is the last of `items`.
+    /// Key of an item, the last of `items`.
     Item(String),
-    /// A common prefix.
+    /// Common prefix.
     Prefix(String),
 }
 
@@ -41,9 +41,9 @@ impl Last {
 }
 
 impl Window<'_> {
-    /// Takes one page from entries sorted by key.
+    /// Returns one page of entries sorted by key.
     ///
-    /// A limit of zero gives an empty page that claims to be the last, as Amazon S3 does.
+    /// With a limit of zero the page is empty and has no next page, as in Amazon S3.
     pub(super) fn page<'k, T>(&self, entries: impl Iterator<Item = (&'k str, T)>) -> Page<T> {
         let mut page = Page { items: Vec::new(), prefixes: Vec::new(), next: None };
         if self.limit == 0 {
@@ -83,8 +83,8 @@ impl Window<'_> {
     }
 }
 
-/// Encodes a key as `encoding-type=url` asks for: all but unreserved characters and `/`, a space as
-/// `+`, as in a form.
+/// Encodes a key for `encoding-type=url`: all characters except unreserved ones and `/`, and a
+/// space as `+`, like in a form.
 pub(super) fn url_encode(key: &str) -> String {
     use std::fmt::Write as _;
     let mut encoded = String::with_capacity(key.len());

@@ -1,4 +1,4 @@
-//! Object lock: retention and legal hold, and what they forbid.
+//! Object lock: retention, legal hold, and their enforcement.
 
 use jiff::{SignedDuration, Timestamp};
 use s3s::{S3ErrorCode, S3Result};
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use super::errors::{invalid_argument, refuse_because};
 
-/// How strictly a retention holds.
+/// Strictness of a retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetentionMode {
-    /// May be lifted by requests that say so (`x-amz-bypass-governance-retention`).
+    /// Can be bypassed by requests with `x-amz-bypass-governance-retention`.
     Governance,
-    /// May be lifted by nobody before its time.
+    /// Cannot be shortened or removed before it ends.
     Compliance,
 }
 
-/// A time until which a version may not be removed.
+/// A time until which a version must not be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
-    /// How strictly it holds.
+    /// Strictness of the retention.
     pub mode: RetentionMode,
-    /// Until when; at that instant it has ended.
+    /// End of the retention; at that instant it has ended.
     pub until: Timestamp,
 }
 
-/// What keeps a version from being removed.
+/// Protection of a version against removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protection {
-    /// The retention set on it, ended or not.
+    /// Retention of the version, even if it has ended.
     pub retention: Option<Retention>,
-    /// Whether a legal hold is on; it has no end.
+    /// True if there is a legal hold, which has no end.
     pub legal_hold: bool,
 }
 
-/// Whether a request asks to lift governance retention.
+/// Treatment of governance retention by a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Release {
     Normal,
@@ -52,14 +52,14 @@ pub(super) struct LockConfiguration {
     pub(super) default: Option<DefaultRetention>,
 }
 
-/// The retention that new objects of a bucket get.
+/// Default retention for new objects of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct DefaultRetention {
     pub(super) mode: RetentionMode,
     pub(super) period: Period,
 }
 
-/// How long a default retention lasts, kept as it was given.
+/// Duration of a default retention, in the unit in which it was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Period {
     Days(i32),
@@ -67,7 +67,7 @@ pub(super) enum Period {
 }
 
 impl LockConfiguration {
-    /// The retention that an object written now gets by default.
+    /// Returns the default retention of an object written now.
     pub(super) fn retention_at(&self, now: Timestamp) -> Option<Retention> {
         let DefaultRetention { mode, period } = self.default?;
         let days = match period {
@@ -80,10 +80,10 @@ impl LockConfiguration {
 }
 
 impl Protection {
-    /// Whether a version so protected may be removed now.
+    /// Checks that a version with this protection can be removed now.
     ///
     /// # Errors
-    /// `AccessDenied` with the text that Amazon S3 sends for locked versions.
+    /// `AccessDenied` with the message of Amazon S3 for locked versions.
     pub(super) fn check_removal(&self, now: Timestamp, release: Release) -> S3Result<()> {
         let retained = self.retention.is_some_and(|retention| {
             retention.until > now && (retention.mode == RetentionMode::Compliance || release == Release::Normal)
@@ -91,10 +91,10 @@ impl Protection {
         if self.legal_hold || retained { Err(locked()) } else { Ok(()) }
     }
 
-    /// Sets, prolongs or lifts the retention.
+    /// Sets, extends or removes the retention.
     ///
     /// # Errors
-    /// `InvalidArgument` for a date that is not in the future; `AccessDenied` where a compliance
+    /// `InvalidArgument` for a date that is not in the future; `AccessDenied` if a compliance
     /// retention would be weakened, or a governance retention without the bypass header.
     pub(super) fn set_retention(
         &mut self,

@@ -1,4 +1,4 @@
-//! Operations of object lock; its rules stand in [`lock`](super::lock).
+//! Operations of object lock. Its rules are in [`lock`](super::lock).
 
 use jiff::Timestamp;
 use s3s::dto::*;
@@ -17,7 +17,7 @@ fn bucket<'c>(call: &'c mut Call<'_>, name: &str) -> S3Result<&'c mut Bucket> {
     call.bucket(name)
 }
 
-/// A bucket that has object lock.
+/// Returns a bucket, if it has object lock.
 fn locked<'c>(call: &'c mut Call<'_>, name: &str) -> S3Result<&'c mut Bucket> {
     let bucket = bucket(call, name)?;
     if bucket.lock.is_some() { Ok(bucket) } else { Err(no_lock()) }
@@ -27,11 +27,12 @@ fn no_lock() -> S3Error {
     refuse_because(S3ErrorCode::InvalidRequest, "Bucket is missing Object Lock Configuration")
 }
 
-/// The protection of a new object: what its write asks for, else the bucket's default.
+/// Returns the protection of a new object: that requested by the write, otherwise the bucket's
+/// default.
 ///
 /// # Errors
-/// `InvalidRequest` where the bucket has no object lock, `InvalidArgument` for a date not in the
-/// future.
+/// `InvalidRequest` if the bucket has no object lock, `InvalidArgument` for a date that is not in
+/// the future.
 pub(super) fn protection_of_new(bucket: &Bucket, asked: Protection, now: Timestamp) -> S3Result<Protection> {
     let Some(configuration) = &bucket.lock else {
         return if asked == Protection::default() { Ok(asked) } else { Err(no_lock()) };

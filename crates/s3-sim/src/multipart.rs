@@ -13,7 +13,7 @@ use super::payload::Payload;
 use super::state::{Object, Part as Stored, Upload, upload_id, upload_sequence};
 use super::{locks, objects};
 
-/// An upload of a bucket of the account that asks.
+/// Returns an upload in a bucket to which the caller has access.
 fn upload<'c>(call: &'c mut Call<'_>, bucket: &str, key: &str, id: &str) -> S3Result<&'c mut Upload> {
     let bucket = call.bucket(bucket)?;
     let place = upload_sequence(id).map(|sequence| (key.to_owned(), sequence));
@@ -60,7 +60,7 @@ pub(super) fn upload_part(call: &mut Call<'_>, input: UploadPartInput, payload: 
     })
 }
 
-/// Where a part goes.
+/// Target of a part.
 struct Place<'a> {
     bucket: &'a str,
     key: &'a str,
@@ -99,7 +99,7 @@ pub(super) fn copy_part(call: &mut Call<'_>, input: UploadPartCopyInput) -> S3Re
     })
 }
 
-/// The range of a source; unlike a read, one that goes beyond the end is refused.
+/// Returns a range of a source. Unlike in a read, a range beyond the end is rejected.
 fn part_of(data: &Data, range: Option<&str>) -> S3Result<Data> {
     let Some(range) = range else { return Ok(data.clone()) };
     let invalid = || {
@@ -146,7 +146,7 @@ pub(super) fn complete(
     })
 }
 
-/// Puts the listed parts together: the data and the entity tag.
+/// Combines the listed parts into the data and the entity tag of an object.
 fn assemble(upload: &Upload, listed: &[CompletedPart], least: usize) -> S3Result<(Data, String)> {
     if listed.is_empty() {
         return Err(refuse(S3ErrorCode::MalformedXML));

@@ -46,12 +46,12 @@ pub(super) fn put(call: &mut Call<'_>, mut input: PutObjectInput, payload: Paylo
     })
 }
 
-/// The object that a key holds now, if any.
+/// Returns the current object of a key, if any.
 pub(super) fn current<'b>(bucket: &'b Bucket, key: &str) -> Option<&'b Object> {
     bucket.keys.get(key)?.last()?.object()
 }
 
-/// Stores an object as the newest version; returns the version id to show.
+/// Stores an object as the newest version. Returns the version id for the response.
 pub(super) fn store(call: &mut Call<'_>, bucket: &str, key: &str, object: Object) -> S3Result<Option<String>> {
     let (sequence, now) = (call.state.next_sequence(), call.now);
     let bucket = call.bucket(bucket)?;
@@ -60,14 +60,14 @@ pub(super) fn store(call: &mut Call<'_>, bucket: &str, key: &str, object: Object
     Ok(shown.then_some(id))
 }
 
-/// What a read found: the part of the object that was asked for.
+/// Result of a read: an object, or a part of it.
 struct Found<'b> {
     version: &'b Version,
     object: &'b Object,
     version_id: Option<String>,
     data: Data,
     content_range: Option<String>,
-    /// Checksums are of the whole object, so they are sent only with all of it.
+    /// Checksums of the whole object, sent only with all of its bytes.
     checksum: Checksum,
 }
 
@@ -89,7 +89,7 @@ fn find<'b>(bucket: &'b Bucket, input: &GetObjectInput) -> S3Result<Found<'b>> {
     Ok(Found { version, object, version_id: bucket.shown_id(version), data, content_range, checksum })
 }
 
-/// The bytes of a range and the header that says which they are.
+/// Returns the bytes of a range, and the Content-Range header.
 fn slice(data: &Data, range: Option<Range>) -> S3Result<(Data, Option<String>)> {
     let Some(range) = range else { return Ok((data.clone(), None)) };
     let total = data.len();
@@ -103,10 +103,11 @@ fn slice(data: &Data, range: Option<Range>) -> S3Result<(Data, Option<String>)> 
     Ok((part, Some(format!("bytes {}-{}/{total}", found.start, found.end - 1))))
 }
 
-/// Amazon S3 gives objects that were stored without a type this one.
+/// Content type of objects that were stored without one, as in Amazon S3.
 const DEFAULT_CONTENT_TYPE: &str = "binary/octet-stream";
 
-/// The answer to a read: GetObject and HeadObject name all fields alike, but are two types.
+/// Returns the response to a read. GetObject and HeadObject have the same fields in different
+/// types.
 macro_rules! read_output {
     ($output:ident, $found:expr) => {{
         let Found { version, object, version_id, data, content_range, checksum } = $found;
@@ -149,7 +150,7 @@ pub(super) fn get(call: &mut Call<'_>, input: GetObjectInput) -> S3Result<GetObj
     Ok(GetObjectOutput { body: Some(body), tag_count, ..read_output!(GetObjectOutput, found) })
 }
 
-/// The head of what a read answers. Of how many tags there are s3s knows nothing.
+/// Returns the head of the response to a read. s3s does not support the tag count in it.
 pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<S3Response<HeadObjectOutput>> {
     let like_get = GetObjectInput {
         bucket: input.bucket,
@@ -173,12 +174,12 @@ pub(super) fn head(call: &mut Call<'_>, input: HeadObjectInput) -> S3Result<S3Re
     Ok(response)
 }
 
-/// Attributes of an object, as far as the request names them.
+/// Returns the attributes of an object that the request names.
 pub(super) fn attributes(call: &mut Call<'_>, input: GetObjectAttributesInput) -> S3Result<GetObjectAttributesOutput> {
     let names = |name: &str| input.object_attributes.iter().any(|asked| asked.as_str() == name);
     let bucket = call.bucket(&input.bucket)?;
     let (version, object) = bucket.object(&input.key, input.version_id.as_deref())?;
-    // The entity tag of an object in parts ends with their number.
+    // The entity tag of a multipart object ends with the number of parts.
     let parts = object.etag.split_once('-').and_then(|(_, parts)| parts.parse().ok());
     let parts = parts.map(|count| GetObjectAttributesParts { total_parts_count: Some(count), ..Default::default() });
     let has_checksum = object.checksum != Checksum::default();
@@ -195,7 +196,7 @@ pub(super) fn attributes(call: &mut Call<'_>, input: GetObjectAttributesInput) -
     })
 }
 
-/// What a copy takes from its source.
+/// Source of a copy.
 pub(super) struct Source {
     pub(super) object: Object,
     pub(super) version_id: Option<String>,
@@ -254,7 +255,7 @@ pub(super) fn copy(call: &mut Call<'_>, mut input: CopyObjectInput) -> S3Result<
     let attributes: Attributes = if replaces { attributes!(input) } else { source.object.attributes };
     let now = call.now;
     let protection = locks::protection_of_new(call.bucket(&input.bucket)?, asked, now)?;
-    // The entity tag of a copy is that of one write, also where the source came in parts.
+    // The entity tag of a copy is that of a single write, even if the source is a multipart object.
     let Payload { data, etag, checksum } = Payload::trusted(source.object.data)?;
     let has_hold = input.object_lock_legal_hold_status.is_some();
     let object = Object { data, etag: etag.clone(), checksum, attributes, tags, protection, has_hold };
@@ -288,7 +289,7 @@ pub(super) fn delete(call: &mut Call<'_>, input: DeleteObjectInput) -> S3Result<
     Ok(DeleteObjectOutput { delete_marker, version_id, ..DeleteObjectOutput::default() })
 }
 
-/// The most keys one DeleteObjects takes.
+/// Maximum number of keys in a DeleteObjects.
 const DELETE_LIMIT: usize = 1000;
 
 pub(super) fn delete_many(call: &mut Call<'_>, input: DeleteObjectsInput) -> S3Result<DeleteObjectsOutput> {

@@ -11,7 +11,8 @@ use super::errors::invalid_argument;
 use super::listing::{Last, Window, url_encode};
 use super::state::{Bucket, Object as Stored, Version, upload_id, upload_sequence, version_sequence};
 
-/// How many entries the client asks for at most; what is said back as MaxKeys, and the limit.
+/// Returns the maximum number of entries requested by the client, as returned in MaxKeys, and the
+/// actual limit.
 fn limits(asked: Option<i32>, name: &str, page_size: usize) -> S3Result<(i32, usize)> {
     let most = asked.unwrap_or(1000).min(1000);
     let limit = usize::try_from(most)
@@ -19,7 +20,7 @@ fn limits(asked: Option<i32>, name: &str, page_size: usize) -> S3Result<(i32, us
     Ok((most, limit.min(page_size)))
 }
 
-/// Writes keys as the request asks: as they are, or URL-encoded.
+/// Writes keys in the requested encoding: unchanged or URL-encoded.
 struct Encoding<'a>(Option<&'a EncodingType>);
 
 impl Encoding<'_> {
@@ -40,7 +41,7 @@ impl Encoding<'_> {
     }
 }
 
-/// Keys whose newest version is an object, after the marker.
+/// Iterates over the keys after the marker whose newest version is an object.
 fn live<'b>(
     bucket: &'b Bucket,
     marker: &'b str,
@@ -77,7 +78,7 @@ pub(super) fn objects(call: &mut Call<'_>, input: ListObjectsInput) -> S3Result<
     let entries =
         entries.map(|(key, version, object)| object_entry(encoding.key(key), version, object, Some(account.clone())));
     let is_truncated = page.next.is_some();
-    // Without a delimiter clients go on from the last key themselves.
+    // Without a delimiter, clients continue from the last key themselves.
     let next_marker = page.next.filter(|_| input.delimiter.is_some()).map(Last::into_marker);
     Ok(ListObjectsOutput {
         contents: Some(entries.collect()),
@@ -127,7 +128,7 @@ pub(super) fn objects_v2(call: &mut Call<'_>, input: ListObjectsV2Input) -> S3Re
     })
 }
 
-/// Continuation tokens are opaque: a client that makes its own from a key is found out.
+/// Encodes a continuation token. It is opaque, so that a client that uses a key as a token fails.
 fn encode_token(marker: &str) -> String {
     URL_SAFE_NO_PAD.encode(marker)
 }
@@ -144,11 +145,11 @@ struct Listed<'b> {
     is_latest: bool,
 }
 
-/// All versions after the markers: by key, within a key the newest first.
+/// Iterates over all versions after the markers: by key, and within a key the newest first.
 ///
-/// A marker may name a version that is gone meanwhile, as happens to a client that deletes page
-/// by page: version ids tell their place. Only a `null` version that is gone does not; then the
-/// versions of its key are listed from the newest on, which may repeat some but leaves none out.
+/// A marker may name a version that has been deleted since, for instance by a client that deletes
+/// page by page. The version id still determines the position. This does not apply to a deleted
+/// `null` version: all versions of its key are listed then, which may repeat some but omits none.
 fn versions_after<'b>(
     bucket: &'b Bucket,
     key_marker: &'b str,

@@ -1,4 +1,4 @@
-//! The state before the last write, for answers that are old.
+//! The state before the last write, for stale responses.
 
 use super::disturbance::Disturbance;
 use super::state::State;
@@ -6,22 +6,22 @@ use super::state::State;
 /// The state before the last write.
 #[derive(Default)]
 pub(super) enum Past {
-    /// Nobody has asked for it to be kept.
+    /// It is not kept.
     #[default]
     NotKept,
-    /// It is kept from the next write on.
+    /// It is kept, from the next write on.
     Kept(Option<Box<State>>),
 }
 
 impl Past {
-    /// From now on it is kept.
+    /// Keeps the state from now on.
     pub(super) fn remember(&mut self) {
         if matches!(self, Self::NotKept) {
             *self = Self::Kept(None);
         }
     }
 
-    /// The state as it will be the past after a write, if that is asked for.
+    /// Returns a copy of the state before a write, if it is to be kept.
     pub(super) fn of(&self, state: &State) -> Option<Box<State>> {
         match self {
             Self::Kept(_) => Some(Box::new(state.clone())),
@@ -29,14 +29,14 @@ impl Past {
         }
     }
 
-    /// Keeps the state before a write that was carried out.
+    /// Keeps the state before a write that was executed.
     pub(super) fn keep(&mut self, before: Option<Box<State>>) {
         if let (Self::Kept(past), Some(before)) = (self, before) {
             *past = Some(before);
         }
     }
 
-    /// The state that a read is answered from, where it isn't the current one.
+    /// Returns the state from which a read is answered, if it is not the current one.
     pub(super) fn read(&self, disturbance: Option<Disturbance>) -> Option<State> {
         match self {
             Self::Kept(Some(past)) if disturbance == Some(Disturbance::Stale) => Some((**past).clone()),

@@ -1,4 +1,4 @@
-//! Bodies of uploads: received whole, then checked against what the client said about them.
+//! Bodies of uploads, received completely and then compared with the client's headers.
 
 use std::io;
 use std::sync::Arc;
@@ -22,19 +22,19 @@ pub(super) struct Payload {
     pub(super) data: Data,
     /// The entity tag without quotes: the MD5 digest in hexadecimal.
     pub(super) etag: String,
-    /// The checksums that the client gave, or else the one that Amazon S3 adds by itself.
+    /// Checksums given by the client, or the one that Amazon S3 adds by default.
     pub(super) checksum: Checksum,
 }
 
-/// Inputs that come with a body.
+/// An input with a body.
 pub(super) trait Upload {
-    /// Takes the body out of the input.
+    /// Takes the body from the input.
     fn take_body(&mut self) -> Option<StreamingBlob>;
-    /// What the headers say about the body.
+    /// Returns the properties of the body in the headers.
     fn claims(&self) -> Claims;
 }
 
-/// What a client says about the body it sends.
+/// Properties of a body, as given by the client.
 #[derive(Default)]
 pub(super) struct Claims {
     length: Option<i64>,
@@ -68,11 +68,11 @@ upload_input!(PutObjectInput);
 upload_input!(UploadPartInput);
 
 impl Payload {
-    /// Receives the body of a request and checks it.
+    /// Receives and checks the body of a request.
     ///
     /// # Errors
-    /// `IncompleteBody` where it breaks off or has another length than announced, `InvalidDigest`
-    /// and `BadDigest` where a checksum from header or trailer is malformed or another.
+    /// `IncompleteBody` if it ends early or does not have the announced length; `InvalidDigest` and
+    /// `BadDigest` if a checksum in a header or trailer is malformed or does not match.
     pub(super) async fn receive<I: Upload>(request: &mut S3Request<I>, home: Option<&Arc<Home>>) -> S3Result<Self> {
         let body = request.input.take_body();
         let data = match home {
@@ -86,15 +86,15 @@ impl Payload {
         if home.is_none() {
             return Self::check(data, &claims);
         }
-        // To read it back may take a while.
+        // Reading the data back may take a while.
         let checked = tokio::task::spawn_blocking(move || Self::check(data, &claims)).await;
         checked.map_err(|error| unreadable(io::Error::other(error)))?
     }
 
-    /// A body that comes from the store itself; nothing is claimed about it.
+    /// Returns a body that comes from the store itself, without properties to check.
     ///
     /// # Errors
-    /// `InternalError` where its bytes can't be read.
+    /// `InternalError` if its bytes cannot be read.
     pub(super) fn trusted(data: Data) -> S3Result<Self> {
         let (md5, checksum) = digests(&data, &Checksum::default())?;
         Ok(Self { data, etag: hex::encode(md5), checksum })
@@ -157,10 +157,10 @@ async fn collect(body: Option<StreamingBlob>) -> S3Result<Bytes> {
     Ok(bytes.freeze())
 }
 
-/// Calculates MD5 and the checksums that are wanted; CRC64NVME where none is, as Amazon S3 does.
+/// Computes MD5 and the wanted checksums, or CRC64NVME if none is wanted, like Amazon S3.
 ///
 /// # Errors
-/// `InternalError` where the bytes can't be read.
+/// `InternalError` if the bytes cannot be read.
 fn digests(data: &Data, wanted: &Checksum) -> S3Result<([u8; 16], Checksum)> {
     let mut md5 = Md5::new();
     let mut hasher = ChecksumHasher {

@@ -1,4 +1,4 @@
-//! What a keeper is told of changes.
+//! The documents that a keeper stores for changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use super::keeper::Entry;
 use super::lock::{LockConfiguration, Protection};
 use super::state::{Attributes, Bucket, Object, Part, State, Upload, Version, Versioning};
 
-/// Most changes in one document of a whole store.
+/// Maximum number of changes in a document of a complete store.
 const AT_ONCE: usize = 200;
 
-/// Documents at some places.
+/// Content of some places.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     pub(super) sequence: u64,
     pub(super) changes: Vec<Change>,
 }
 
-/// A place as it is from now on. Told again, it changes nothing.
+/// New content of a place. Applying it twice has no further effect.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Change {
-    /// A bucket is there with these settings.
+    /// A bucket with its settings.
     Bucket(String, BucketRecord),
-    /// A version of a key of a bucket.
+    /// A version of a key in a bucket.
     Version(String, String, VersionRecord),
     /// An upload to a key, without its parts.
     Upload(String, String, u64, UploadRecord),
@@ -38,14 +38,14 @@ pub(super) enum Change {
     Part(String, String, u64, i32, PartRecord),
 }
 
-/// The place of what these parts name, which begin with a bucket: text in which no other place
-/// begins but of what is within it.
+/// Returns the key of a place for these parts, which begin with a bucket. Only the keys of places
+/// inside this one begin with it.
 pub(super) fn place(parts: &impl Serialize) -> Vec<u8> {
     let array = serde_json::to_vec(parts).expect("it is JSON");
     [&array[1..array.len() - 1], b","].concat()
 }
 
-/// Things within a bucket that have a key and a number.
+/// Tags of the things in a bucket that have a key and a number.
 pub(super) const VERSION: &str = "version";
 pub(super) const UPLOAD: &str = "upload";
 
@@ -60,7 +60,7 @@ impl Change {
     }
 }
 
-/// Changes for a keeper, in their order, with the number of the last one.
+/// Returns changes for a keeper, in their order, with the last sequence number.
 pub(super) fn entries(sequence: u64, gone: Vec<Vec<u8>>, changes: Vec<Change>) -> Vec<Entry> {
     let last = Entry { place: place(&["", "last"]), document: Some(document(sequence, Vec::new())) };
     let gone = gone.into_iter().map(|place| Entry { place, document: None });
@@ -84,7 +84,7 @@ pub(super) struct VersionRecord {
     pub(super) sequence: u64,
     pub(super) is_null: bool,
     pub(super) modified: Timestamp,
-    /// Absent for a delete marker.
+    /// `None` for a delete marker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) object: Option<ObjectRecord>,
 }
@@ -102,7 +102,7 @@ pub(super) struct ObjectRecord {
     pub(super) has_hold: bool,
 }
 
-/// Blob, first byte, length.
+/// Blob, first byte and length of a piece.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PieceRecord(pub(super) u64, pub(super) u64, pub(super) u64);
 
@@ -119,7 +119,7 @@ pub(super) struct PartRecord {
     pub(super) modified: Timestamp,
 }
 
-/// Gives the bytes that are not kept yet a blob's number each, in the order in which they are met.
+/// Assigns numbers of blobs to bytes that are only in memory, in the order in which they occur.
 pub(super) struct Numbers<'a> {
     /// Bytes by number.
     pub(super) loose: &'a mut Vec<(u64, Bytes)>,
@@ -184,7 +184,7 @@ pub(super) fn bucket_out(bucket: &Bucket) -> BucketRecord {
     }
 }
 
-/// A document of these changes.
+/// Returns a document with these changes.
 pub(super) fn document(sequence: u64, changes: Vec<Change>) -> Vec<u8> {
     serde_json::to_vec(&Document { sequence, changes }).expect("it is JSON")
 }
@@ -200,7 +200,7 @@ fn checksum_out(checksum: &Checksum) -> BTreeMap<String, String> {
     pairs.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
 }
 
-/// Everything that a bucket is and holds.
+/// Returns the settings and complete content of a bucket.
 fn everything(name: &str, bucket: &Bucket, numbers: &mut Numbers<'_>) -> Vec<Change> {
     let mut changes = vec![Change::Bucket(name.to_owned(), bucket_out(bucket))];
     for (key, versions) in &bucket.keys {
@@ -216,7 +216,7 @@ fn everything(name: &str, bucket: &Bucket, numbers: &mut Numbers<'_>) -> Vec<Cha
     changes
 }
 
-/// A blob of a keeper, which stays as long as there is one of these.
+/// A blob of a keeper, which is kept as long as this value exists.
 #[derive(Clone)]
 pub struct KeptBlob(Arc<Blob>);
 
@@ -226,26 +226,26 @@ impl std::fmt::Debug for KeptBlob {
     }
 }
 
-/// A whole store, as documents that [`Store::read`](super::Store::read) reads and what they refer
-/// to.
+/// A complete store: documents for [`Store::read`](super::Store::read), and the blobs to which they
+/// refer.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
-    /// To be read in this order.
+    /// Documents, in the order in which to read them.
     pub documents: Vec<Vec<u8>>,
-    /// Blobs of the store's keeper, which stay as long as this does.
+    /// Blobs of the store's keeper, which are kept as long as this value exists.
     pub blobs: BTreeMap<u64, KeptBlob>,
-    /// The bytes of blobs that nobody keeps, by number: from the one that was asked for on.
+    /// Bytes that no keeper stores, by number, beginning with the requested one.
     pub loose: Vec<(u64, Bytes)>,
 }
 
-/// Everything that a store with a keeper holds.
+/// Returns the complete content of a store with a keeper.
 pub(super) fn all(state: &State) -> Vec<Change> {
-    // It has no loose bytes.
+    // Such a store has no bytes that are only in memory.
     let mut numbers = Numbers { loose: &mut Vec::new(), next: 0 };
     state.buckets.iter().flat_map(|(name, bucket)| everything(name, bucket, &mut numbers)).collect()
 }
 
-/// Everything that a store holds.
+/// Returns the complete content of a store.
 pub(super) fn whole(state: &State, first: u64) -> Whole {
     let mut loose = Vec::new();
     let mut numbers = Numbers { loose: &mut loose, next: first };

@@ -1,4 +1,4 @@
-//! A store made again of what its keeper was told, or of what another store has told of.
+//! Restoring a store from the documents of its keeper, or from those of another store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use super::data::{Data, Piece};
 use super::record::{Change, Document, ObjectRecord, PieceRecord, VersionRecord};
 use super::state::{Bucket, Content, Object, Part, State, Upload, Version};
 
-/// Where the blobs are that documents of another store refer to.
+/// Location of the blobs to which documents of another store refer.
 #[derive(Clone, Copy, Debug)]
 pub enum Sources<'a> {
-    /// With the store's keeper, under other numbers: that of each, and how many bytes it has.
+    /// In the store's keeper, under other numbers: the new number and the length of each.
     Renamed(&'a BTreeMap<u64, (u64, u64)>),
     /// In memory.
     Loose(&'a BTreeMap<u64, Bytes>),
 }
 
-/// What a store may come to hold, read from documents by [`Store::read`](super::Store::read).
+/// New content for a store, read from documents by [`Store::read`](super::Store::read).
 #[derive(Default)]
 pub struct Contents(State);
 
 impl Contents {
-    /// Reads documents of another store, whose blobs are in these sources.
+    /// Reads documents of another store, whose blobs are in `sources`.
     ///
     /// # Errors
-    /// In one sentence, for what is no such document, and for bytes that aren't there.
+    /// A sentence about an invalid document, or about missing bytes.
     pub(super) fn read<'d>(
         home: Option<&Arc<Home>>,
         documents: impl IntoIterator<Item = &'d [u8]>,
@@ -48,25 +48,26 @@ impl Contents {
         self.0
     }
 
-    /// The blobs of the store's keeper that are referred to.
+    /// Returns the numbers of the referenced blobs in the store's keeper.
     pub fn blobs(&self) -> BTreeSet<u64> {
         self.0.pieces().map(|piece| piece.blob.id).collect()
     }
 }
 
-/// Where blobs are while documents are read.
+/// Location of blobs while documents are read.
 enum Blobs<'a> {
     Own(&'a Arc<Home>),
     Renamed {
         home: &'a Arc<Home>,
         renamed: &'a BTreeMap<u64, (u64, u64)>,
-        /// Those that were met: what one document lets go of another one may refer to.
+        /// Blobs referenced so far, kept because a later document may refer to a blob that an
+        /// earlier one has dropped.
         met: BTreeMap<u64, Arc<Blob>>,
     },
     Loose(&'a BTreeMap<u64, Bytes>),
 }
 
-/// Said of pieces of what isn't there.
+/// Message for pieces of a missing blob.
 const MISSING: &str = "the bytes of an object are missing";
 
 impl Blobs<'_> {
@@ -123,10 +124,10 @@ fn checksum_in(mut of: BTreeMap<String, String>) -> Checksum {
     }
 }
 
-/// Makes of documents of the store itself what they tell of, on top of a state.
+/// Restores documents of the store itself into a state.
 ///
 /// # Errors
-/// In one sentence, for what is no such document; the state then holds a part of it.
+/// A sentence about an invalid document. The state then contains a part of them.
 pub(super) fn restore<'d>(
     state: &mut State,
     documents: impl IntoIterator<Item = &'d [u8]>,

@@ -1,4 +1,4 @@
-//! The protocol face as a tower service: signatures, request ids, and complete error answers.
+//! The protocol as a tower service: signatures, request ids, and complete error responses.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,7 +18,8 @@ use super::errors::{message, refuse};
 use super::face::{Face, Identity};
 use super::shared::Shared;
 
-/// The store's protocol face, see [`Store::http`](super::Store::http). Clones serve the same store.
+/// The store's protocol interface, see [`Store::http`](super::Store::http). Clones serve the same
+/// store.
 #[derive(Clone)]
 pub struct StoreService {
     shared: Arc<Shared>,
@@ -35,7 +36,8 @@ impl StoreService {
     }
 }
 
-/// Signatures are compared with the wall clock by s3s; the widest allowance takes it out.
+/// Returns the configuration. s3s compares signatures with the wall clock; the maximum skew
+/// disables that.
 fn config() -> S3Config {
     let mut config = S3Config::default();
     config.presigned_url_max_skew_time_secs = u32::MAX;
@@ -74,17 +76,16 @@ impl tower::Service<Request<Body>> for StoreService {
     }
 }
 
-/// The head of a part of an object has the status of a part, which s3s sets only where the part
-/// itself is sent.
+/// Sets the status of a HEAD for a range to 206, which s3s does only for responses with the bytes.
 fn mark_part(method: &Method, response: &mut Response<Body>) {
     if method == Method::HEAD && response.headers().contains_key(http::header::CONTENT_RANGE) {
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
 }
 
-/// Takes away the body where HTTP has none: answers to HEAD, and 304 and 204.
+/// Removes the body of responses that have none in HTTP: to HEAD, and with status 304 and 204.
 ///
-/// A server does this while it writes the answer; in process somebody has to.
+/// A server does this while it writes the response, but in process there is no server.
 pub(super) fn strip_body(method: &Method, response: &mut Response<Body>) {
     let bodiless = [StatusCode::NOT_MODIFIED, StatusCode::NO_CONTENT].contains(&response.status());
     if method == Method::HEAD || bodiless {
@@ -92,7 +93,7 @@ pub(super) fn strip_body(method: &Method, response: &mut Response<Body>) {
     }
 }
 
-/// Adds message and request id to an error body, which s3s leaves out of errors of its own.
+/// Adds message and request id to an error body, which s3s omits in its own errors.
 fn complete_error(response: &mut Response<Body>, id: &str) {
     if response.status().is_success() {
         return;
@@ -121,7 +122,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The keys of all accounts.
+/// Access to the keys of all accounts.
 struct Keys(Arc<Shared>);
 
 #[async_trait::async_trait]
@@ -133,8 +134,8 @@ impl S3Auth for Keys {
     }
 }
 
-/// Lets every name through: the operations check names themselves, so that both faces answer
-/// alike.
+/// Accepts every bucket name. The operations validate names themselves, so that both interfaces
+/// give the same responses.
 struct AnyName;
 
 impl NameValidation for AnyName {

@@ -1,4 +1,4 @@
-//! What all handles to a store, and all its faces, have in common.
+//! State shared by all handles and interfaces of a store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,18 +13,18 @@ use super::past::Past;
 use super::state::State;
 use super::touched::{Before, Touched};
 
-/// Where a store reads the time from.
+/// Source of a store's time.
 pub type WallClock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
 
-/// A store, without who may ask it for what.
+/// A store, without access control.
 pub(super) struct Shared {
     pub(super) clock: WallClock,
     pub(super) dialect: Dialect,
     requests: AtomicU64,
     state: Mutex<State>,
-    /// The state before the last write, if that is to be remembered.
+    /// State before the last write, if it is to be kept.
     past: Mutex<Past>,
-    /// Tells its keeper, if it outlives the process.
+    /// Connection to the keeper, if the store is persistent.
     journal: OnceLock<Journal>,
 }
 
@@ -34,8 +34,8 @@ impl Shared {
         Self { clock, dialect, requests: AtomicU64::new(0), state, past, journal: OnceLock::new() }
     }
 
-    /// The state, also after a panic in an earlier operation: no operation leaves it half-changed
-    /// before its last fallible step.
+    /// Locks the state, even after a panic in an earlier operation: no operation leaves it partly
+    /// changed before its last fallible step.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
@@ -48,7 +48,7 @@ impl Shared {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// From now on this keeper is told of changes, unless there is one.
+    /// Reports changes to this keeper from now on, unless there already is one.
     pub(super) fn keep_with(&self, keeper: Arc<dyn Keeper>) {
         let _ = self.journal.set(Journal::new(keeper));
     }
@@ -57,17 +57,17 @@ impl Shared {
         self.journal.get()
     }
 
-    /// Where blobs are kept, if they are.
+    /// Returns the blobs of the store, if it has a keeper.
     pub(super) fn home(&self) -> Option<&Arc<Home>> {
         self.journal().map(Journal::home)
     }
 
-    /// Looks at places before they are touched, if a keeper has to be told of them.
+    /// Records the state of places before they are changed, if there is a keeper.
     pub(super) fn before(&self, state: &State, touched: impl FnOnce() -> Vec<Touched>) -> Option<Before> {
         self.journal().map(|_| Before::new(state, touched()))
     }
 
-    /// Tells the keeper, if there is one, what has become of places that were looked at before.
+    /// Reports the changes at recorded places to the keeper, if there is one.
     pub(super) fn tell(&self, state: &State, before: Option<Before>) {
         if let (Some(journal), Some(before)) = (self.journal(), before) {
             journal.tell(state, &before);

@@ -1,4 +1,4 @@
-//! What the store remembers, and the rules of versions: a plain value without I/O or clock.
+//! State of the store, and the rules of versioning: a plain value without I/O or clock.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use super::data::{Data, Piece};
 use super::errors::{refuse, refuse_marker};
 use super::lock::{LockConfiguration, Protection, Release};
 
-/// Everything in a store.
+/// The complete state of a store.
 #[derive(Clone, Default)]
 pub(super) struct State {
-    /// Access key id to the account it signs for.
+    /// Access key ids, and the accounts for which they sign.
     pub(super) keys: BTreeMap<String, AccountKey>,
-    /// Buckets by name; names are shared by all accounts.
+    /// Buckets by name. All accounts share one namespace.
     pub(super) buckets: BTreeMap<String, Bucket>,
     sequence: u64,
 }
 
 impl State {
-    /// The next number for a version or an upload; never given twice.
+    /// Returns the next number for a version or an upload. Numbers are unique.
     pub(super) fn next_sequence(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
     }
 
-    /// The last number that was given.
+    /// Returns the last number assigned.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Gives none up to this number any more.
+    /// Ensures that later numbers are higher than this one.
     pub(super) fn reach(&mut self, sequence: u64) {
         self.sequence = self.sequence.max(sequence);
     }
 
-    /// Every piece of a blob that anything here refers to.
+    /// Iterates over every referenced piece of a blob.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let buckets = || self.buckets.values();
         let versions = buckets().flat_map(|bucket| bucket.keys.values().flatten());
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// A pair of keys of an account.
+/// Owner and secret of an access key.
 #[derive(Clone)]
 pub(super) struct AccountKey {
     pub(super) account: String,
@@ -63,12 +63,12 @@ pub(super) struct AccountKey {
 /// The versioning state of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Versioning {
-    /// Never turned on.
+    /// Versioning was never enabled.
     #[default]
     Unversioned,
-    /// Each write makes a version, each delete a delete marker.
+    /// Each write creates a version, and each delete a delete marker.
     Enabled,
-    /// Writes and deletes replace the version `null`; older versions stay.
+    /// Writes and deletes replace the version `null`; older versions are kept.
     Suspended,
 }
 
@@ -76,38 +76,38 @@ pub enum Versioning {
 #[derive(Clone)]
 pub(super) struct Bucket {
     pub(super) owner: String,
-    /// Another account that its policy lets do everything with it, as if it were its own.
+    /// Another account that has full access by a policy.
     pub(super) guest: Option<String>,
     pub(super) region: String,
     pub(super) created: Timestamp,
     pub(super) tags: Option<BTreeMap<String, String>>,
     pub(super) versioning: Versioning,
     pub(super) lock: Option<LockConfiguration>,
-    /// Versions of each key, oldest first; never an empty list.
+    /// Versions of each key, oldest first. The lists are never empty.
     pub(super) keys: BTreeMap<String, Vec<Version>>,
-    /// Unfinished multipart uploads, in the order in which they are listed.
+    /// Unfinished multipart uploads, in the order of listings.
     pub(super) uploads: BTreeMap<(String, u64), Upload>,
 }
 
-/// One version of a key.
+/// A version of a key.
 #[derive(Clone)]
 pub(super) struct Version {
-    /// The order in which versions were made.
+    /// Number that orders versions by creation.
     pub(super) sequence: u64,
-    /// Made while versioning was not enabled: its id is `null`.
+    /// True if it was created while versioning was not enabled, so that its id is `null`.
     pub(super) is_null: bool,
     pub(super) modified: Timestamp,
     pub(super) content: Content,
 }
 
-/// What a version holds.
+/// Content of a version.
 #[derive(Clone)]
 pub(super) enum Content {
     Object(Box<Object>),
     DeleteMarker,
 }
 
-/// An object's data and all that is kept with it.
+/// An object's data and metadata.
 #[derive(Clone, Default)]
 pub(super) struct Object {
     pub(super) data: Data,
@@ -117,11 +117,11 @@ pub(super) struct Object {
     pub(super) attributes: Attributes,
     pub(super) tags: BTreeMap<String, String>,
     pub(super) protection: Protection,
-    /// Whether a legal hold was ever put on or off; before that there is none to be read.
+    /// True if a legal hold was ever set or removed. Before that its status cannot be read.
     pub(super) has_hold: bool,
 }
 
-/// The headers that are stored with an object and sent back with it.
+/// Headers that are stored with an object and returned with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Attributes {
@@ -143,7 +143,7 @@ pub(super) struct Attributes {
 #[derive(Clone)]
 pub(super) struct Upload {
     pub(super) initiated: Timestamp,
-    /// What the object will have besides its data.
+    /// The resulting object, without its data.
     pub(super) template: Object,
     pub(super) parts: BTreeMap<i32, Part>,
 }
@@ -156,16 +156,16 @@ pub(super) struct Part {
     pub(super) modified: Timestamp,
 }
 
-/// What a delete did.
+/// Result of a delete.
 pub(super) struct Deletion {
-    /// A delete marker was made or removed.
+    /// True if a delete marker was created or removed.
     pub(super) delete_marker: bool,
-    /// The version made or removed, as far as the bucket shows versions.
+    /// Version created or removed, if the bucket shows versions.
     pub(super) version_id: Option<String>,
 }
 
 impl Version {
-    /// The id by which clients name this version.
+    /// Returns the id of this version for clients.
     pub(super) fn id(&self) -> String {
         if self.is_null { NULL_VERSION.to_owned() } else { version_id(self.sequence) }
     }
@@ -178,25 +178,26 @@ impl Version {
     }
 }
 
-/// The id of versions made while versioning was not enabled.
+/// Id of versions created while versioning was not enabled.
 pub(super) const NULL_VERSION: &str = "null";
 
-/// Version ids tell their sequence, so that a listing can go on after a version that is gone.
+/// Returns a version id. It contains the sequence, so that a listing can continue after a version
+/// that was deleted.
 fn version_id(sequence: u64) -> String {
     format!("v{sequence:016}")
 }
 
-/// The sequence that a version id was made from; `None` for `null` and for foreign ids.
+/// Returns the sequence in a version id; `None` for `null` and for other ids.
 pub(super) fn version_sequence(id: &str) -> Option<u64> {
     id.strip_prefix('v')?.parse().ok()
 }
 
-/// The id by which clients name an upload.
+/// Returns the id of an upload for clients.
 pub(super) fn upload_id(sequence: u64) -> String {
     format!("u{sequence:016}")
 }
 
-/// The sequence that an upload id was made from; `None` for foreign ids.
+/// Returns the sequence in an upload id; `None` for other ids.
 pub(super) fn upload_sequence(id: &str) -> Option<u64> {
     id.strip_prefix('u')?.parse().ok()
 }
@@ -216,17 +217,17 @@ impl Bucket {
         }
     }
 
-    /// Whether an account may do with it what it likes.
+    /// Returns true if an account has full access to the bucket.
     pub(super) fn lets_in(&self, account: &str) -> bool {
         self.owner == account || self.guest.as_deref() == Some(account)
     }
 
-    /// The id to show for a version: buckets that never were versioned show none.
+    /// Returns the id of a version for responses; `None` if the bucket was never versioned.
     pub(super) fn shown_id(&self, version: &Version) -> Option<String> {
         (self.versioning != Versioning::Unversioned).then(|| version.id())
     }
 
-    /// The version of a key that a request means, marker or not.
+    /// Returns the version of a key to which a request refers, which may be a delete marker.
     pub(super) fn version(&self, key: &str, id: Option<&str>) -> S3Result<&Version> {
         let versions = self.keys.get(key).map(Vec::as_slice).unwrap_or_default();
         match id {
@@ -238,11 +239,11 @@ impl Bucket {
         }
     }
 
-    /// The version of a key that a read means, and its object.
+    /// Returns the version of a key to which a read refers, and its object.
     ///
     /// # Errors
-    /// `NoSuchKey` (also where the newest version is a delete marker), `NoSuchVersion`, and
-    /// `MethodNotAllowed` where a delete marker is asked for by its id.
+    /// `NoSuchKey`, also if the newest version is a delete marker; `NoSuchVersion`; and
+    /// `MethodNotAllowed` if the request names a delete marker by its id.
     pub(super) fn object(&self, key: &str, id: Option<&str>) -> S3Result<(&Version, &Object)> {
         let version = self.version(key, id)?;
         match &version.content {
@@ -252,7 +253,8 @@ impl Bucket {
         }
     }
 
-    /// The object whose lock a request means: of a delete marker, hidden or named, none can be had.
+    /// Returns the object to whose lock a request refers. A delete marker, whether it is the newest
+    /// version or named by its id, has no lock.
     ///
     /// # Errors
     /// Those of [`Bucket::object`], but always `MethodNotAllowed` for a delete marker.
@@ -261,7 +263,7 @@ impl Bucket {
         version.object().ok_or_else(|| refuse_marker(S3ErrorCode::MethodNotAllowed))
     }
 
-    /// The object of a version, to be changed in place; errors as for [`Bucket::object`].
+    /// Returns the object of a version for changes. The errors are those of [`Bucket::object`].
     pub(super) fn object_mut(&mut self, key: &str, id: Option<&str>) -> S3Result<&mut Object> {
         let sequence = self.object(key, id)?.0.sequence;
         let versions = self.keys.get_mut(key).into_iter().flatten();
@@ -273,14 +275,14 @@ impl Bucket {
         found.ok_or_else(|| refuse(S3ErrorCode::NoSuchKey))
     }
 
-    /// Stores content as the newest version of a key, as the versioning state has it.
+    /// Stores content as the newest version of a key, according to the versioning state.
     pub(super) fn put(&mut self, key: &str, content: Content, sequence: u64, now: Timestamp) -> &Version {
         let is_null = self.versioning != Versioning::Enabled;
         let versions = self.keys.entry(key.to_owned()).or_default();
         if is_null {
             versions.retain(|version| !version.is_null);
         }
-        // Most keys have one version for good, and a vector would make room for four.
+        // Most keys only ever have one version, and a vector would reserve space for four.
         if versions.is_empty() {
             versions.reserve_exact(1);
         }
@@ -288,11 +290,11 @@ impl Bucket {
         &versions[versions.len() - 1]
     }
 
-    /// Deletes a key (by a marker where the bucket is versioned) or one version of it for good.
-    /// What is not there counts as deleted.
+    /// Deletes a key, which creates a delete marker in a versioned bucket, or removes one version
+    /// of it. A missing key or version counts as deleted.
     ///
     /// # Errors
-    /// `AccessDenied` where object lock protects the version.
+    /// `AccessDenied` if object lock protects the version.
     pub(super) fn delete(
         &mut self,
         key: &str,
@@ -317,7 +319,7 @@ impl Bucket {
         }
     }
 
-    /// Removes one version for good; tells whether it was a delete marker.
+    /// Removes a version permanently. Returns true if it was a delete marker.
     fn remove(&mut self, key: &str, id: &str, now: Timestamp, release: Release) -> S3Result<bool> {
         let Some(versions) = self.keys.get_mut(key) else { return Ok(false) };
         let Some(position) = versions.iter().position(|version| version.id() == id) else {

@@ -1,5 +1,5 @@
-//! What an operation may change of a store, known before it is carried out, so that a keeper is
-//! told of that alone.
+//! Places in a store that an operation may change, determined in advance, so that only these are
+//! reported to the keeper.
 
 use s3s::dto::*;
 
@@ -8,21 +8,21 @@ use super::state::{Bucket, State, upload_sequence};
 
 /// A place that an operation may change.
 pub(super) enum Touched {
-    /// A bucket's being there, and its settings.
+    /// Existence and settings of a bucket.
     Bucket(String),
-    /// Which versions a key has.
+    /// The set of versions of a key.
     Key(String, String),
-    /// What stands at the versions of a key, beside their data.
+    /// The metadata of the versions of a key.
     Versions(String, String),
-    /// Which uploads to a key there are.
+    /// The set of uploads to a key.
     Uploads(String, String),
     /// A part of an upload.
     Part(String, String, String, i32),
 }
 
-/// An operation's input, as far as it says what is touched.
+/// An input that determines the places changed by its operation.
 pub(super) trait Touches {
-    /// Every place that the operation may change.
+    /// Returns every place that the operation may change.
     fn touches(&self) -> Vec<Touched>;
 }
 
@@ -80,7 +80,7 @@ touches! {
     UploadPartCopyInput: of => part!(of);
 }
 
-/// What the touched places held before: of keys and uploads their numbers.
+/// Previous state of the touched places: the numbers of versions and uploads.
 pub(super) struct Before {
     touched: Vec<Touched>,
     numbers: Vec<Vec<u64>>,
@@ -104,15 +104,15 @@ fn uploads(bucket: &Bucket, key: &str) -> impl Iterator<Item = u64> {
 }
 
 impl Before {
-    /// Looks at the places before they are touched.
+    /// Records the state of places before they are changed.
     pub(super) fn new(state: &State, touched: Vec<Touched>) -> Self {
         let numbers = touched.iter().map(|touched| numbers(state, touched)).collect();
         Self { touched, numbers }
     }
 
-    /// Entries of what they are now; of a place that is empty, one without a document.
+    /// Returns the places that no longer exist, and the new content of the others.
     pub(super) fn changes(&self, state: &State) -> (Vec<Vec<u8>>, Vec<Change>) {
-        // Whoever has a keeper holds no loose bytes.
+        // A store with a keeper has no bytes that are only in memory.
         let mut loose = Vec::new();
         let mut as_kept = Numbers { loose: &mut loose, next: 0 };
         let (mut gone, mut changes) = (Vec::new(), Vec::new());

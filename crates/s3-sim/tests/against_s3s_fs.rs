@@ -1,24 +1,23 @@
-//! The simulated store against s3s-fs, an independent reading of the protocol: the same random
-//! operations, by the real SDK, must get the same answers.
+//! Comparison of the simulated store with s3s-fs, an independent implementation of the protocol:
+//! random operations with the real SDK must get the same responses.
 //!
-//! What s3s-fs 0.14 is known to do otherwise than Amazon S3 is kept out of the operations, each
-//! with its reason:
-//! - Keys are paths of files, so `a` and `a/b` cannot stand side by side, nor can a key end in
-//!   `/`: [`PLAIN_KEYS`] has no key that is a directory of another.
-//! - A multipart upload onto a key that was written by PutObject answers later reads with the
-//!   checksum of the old content, and a copy of a multipart object keeps its entity tag: keys
-//!   that come in parts ([`PART_KEYS`]) are neither put nor copied.
+//! Known differences of s3s-fs 0.14 from Amazon S3 are excluded from the operations:
+//! - Keys are paths of files, so `a` and `a/b` cannot both exist, and a key cannot end in `/`: in
+//!   [`PLAIN_KEYS`] no key is a directory of another.
+//! - After a multipart upload to a key that was written by PutObject, reads return the checksum of
+//!   the old content, and a copy of a multipart object keeps its entity tag: keys for multipart
+//!   uploads ([`PART_KEYS`]) are neither put nor copied.
 //! - A copy of an object onto itself is allowed: not generated.
-//! - A suffix range longer than the object is `InternalError`, on an empty object it gives a
-//!   malformed `Content-Range`: objects have at least [`LEAST_BODY`] bytes, suffixes at most that;
-//!   empty objects are read whole only.
+//! - A suffix range longer than the object is `InternalError`, and for an empty object the
+//!   `Content-Range` is malformed: objects have at least [`LEAST_BODY`] bytes, suffixes at most
+//!   that; empty objects are only read whole.
 //! - Objects without a content type have none: all are given one.
-//! - Entries of ListObjectsV2 have no entity tag, and parts in ListParts neither that nor an
-//!   order or pages: sizes and keys are compared, the tags by reads.
-//! - Part numbers must count from one without a gap, unknown uploads are `AccessDenied`, and
-//!   reads know no conditions: not generated.
-//! - Owners, versions, tags of buckets and of objects, ListObjectVersions, ListMultipartUploads
-//!   and object lock are missing, and DeleteBucket deletes what is in it: not compared at all.
+//! - Entries of ListObjectsV2 have no entity tag, and parts in ListParts have no entity tag, order
+//!   or pages: keys and sizes are compared, and entity tags by reads.
+//! - Part numbers must be consecutive from one, unknown uploads are `AccessDenied`, and conditional
+//!   reads are not supported: not generated.
+//! - Owners, versions, tags of buckets and objects, ListObjectVersions, ListMultipartUploads and
+//!   object lock are not supported, and DeleteBucket deletes the content: not compared.
 
 use std::sync::Arc;
 
@@ -41,7 +40,7 @@ const PART_KEYS: [&str; 2] = ["dir/film", "parts"];
 const LEAST_BODY: usize = 8;
 const PREFIXES: [&str; 6] = ["", "b", "b-1", "dir/", "dir/s", "nothing"];
 
-/// One thing that a client does.
+/// An operation of a client.
 #[derive(Clone, Debug)]
 enum Operation {
     Put { key: &'static str, body: Vec<u8> },
@@ -56,7 +55,7 @@ enum Operation {
     InParts { key: &'static str, body: Vec<u8>, ending: Ending },
 }
 
-/// How a multipart upload ends.
+/// End of a multipart upload.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
     Completed,
@@ -128,13 +127,13 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A refusal as text: code and HTTP status. The messages are the stores' own.
+/// Formats an error as code and HTTP status. The messages differ between stores.
 fn refusal<E: ProvideErrorMetadata>(error: &SdkError<E>) -> String {
     let status = error.raw_response().map(|response| response.status().as_u16());
     format!("refused: {} {}", error.code().unwrap_or("no code"), status.unwrap_or_default())
 }
 
-/// Does one thing and tells in words what came of it.
+/// Executes an operation and describes the result.
 async fn perform(client: &Client, operation: &Operation) -> String {
     match operation {
         Operation::Put { key, body } => put(client, key, body, false).await,
@@ -216,7 +215,7 @@ async fn delete_many(client: &Client, keys: &[&str]) -> String {
     }
 }
 
-/// Lists all pages. Tokens are each store's own, so each follows those that it was given.
+/// Lists all pages. Tokens are specific to a store, so each listing follows its own.
 async fn list(client: &Client, prefix: &str, delimiter: Option<&str>, page: i32, start_after: Option<&str>) -> String {
     let list = client.list_objects_v2().bucket(BUCKET).prefix(prefix).max_keys(page);
     let list = list.set_delimiter(delimiter.map(str::to_owned)).set_start_after(start_after.map(str::to_owned));
@@ -265,11 +264,11 @@ async fn in_parts(client: &Client, key: &str, bodies: &[&Vec<u8>], ending: Endin
     format!("{sizes:?} {tags:?} {end}")
 }
 
-/// The two stores, each behind an SDK client, each with an empty bucket.
+/// The two stores, each with an SDK client and an empty bucket.
 struct Pair {
     ours: Client,
     theirs: Client,
-    /// Removes the files of s3s-fs when it goes.
+    /// Removes the files of s3s-fs when dropped.
     _directory: tempfile::TempDir,
 }
 
@@ -294,13 +293,13 @@ impl Pair {
         Self { ours, theirs, _directory: directory }
     }
 
-    /// What both answer, ours first.
+    /// Returns the responses of both stores, the simulated one first.
     async fn both(&self, operation: &Operation) -> (String, String) {
         (perform(&self.ours, operation).await, perform(&self.theirs, operation).await)
     }
 }
 
-/// s3s-fs does its file work on other threads, so time is real here.
+/// Runs a future with real time, because s3s-fs accesses files on other threads.
 fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(future)
@@ -343,7 +342,8 @@ fn empty_objects() {
     }
 }
 
-/// Parts of the least size that both insist on; once, since signing megabytes takes its time.
+/// Uses parts of the minimum size that both stores require. It runs once, because signing megabytes
+/// takes time.
 #[test]
 fn uploads_in_several_parts() {
     const LEAST: usize = 5 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The Secrets of an access: its record, its credentials, and what its consumer reads (spec §8).
+//! The Secrets of an access: its record, its credentials and its consumer Secret (spec §8).
 
 use std::collections::BTreeMap;
 
@@ -20,37 +20,39 @@ use crate::sharing::AccessMode;
 use crate::wire::{self, Role};
 use crate::{GROUP, VERSION};
 
-/// All that the operator remembers of an access besides its credentials. While it is there the
-/// gateway opens them.
+/// Persistent state of an access besides its credentials. The gateway accepts the credentials only
+/// while the record exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessRecord {
     /// Namespace and name of the access.
     pub access: AccessRef,
-    /// Its UID.
+    /// UID of the access.
     pub uid: AccessUid,
-    /// UID of its namespace, as it was read live.
+    /// UID of the access's namespace, from a live read.
     pub namespace_uid: NamespaceUid,
-    /// The credential generation aimed at, 1 at first.
+    /// Generation of the current credential, initially 1.
     pub generation: u64,
-    /// The last rotate request that was acted on.
+    /// Last rotate request that was handled.
     pub handled_rotate_request: Option<String>,
-    /// The last revoke request that was acted on.
+    /// Last revoke request that was handled.
     pub handled_revoke_request: Option<String>,
-    /// Keys up to this generation are revoked: wherever one turns up it is deleted. 0 = none is.
+    /// Keys up to this generation are revoked, and are deleted wherever they are found. 0 means
+    /// none.
     pub revoked_through: u64,
-    /// The lowest generation whose credential may still be there, 1 at first.
+    /// Lowest generation whose credential may still exist, initially 1.
     pub lowest: u64,
 }
 
 impl AccessRecord {
-    /// Name of the record of an access: `ar-` and the first 40 hex digits of SHA-256 of its UID.
+    /// Returns the name of the record of an access: `ar-` and the first 40 hex digits of the
+    /// SHA-256 of its UID.
     #[must_use]
     pub fn name(uid: &AccessUid) -> String {
         let digest = hex::encode(Sha256::digest(uid.as_str()));
         format!("{}{}", wire::ACCESS_RECORD_PREFIX, &digest[..40])
     }
 
-    /// The Secret to write.
+    /// Returns the desired content of the Secret.
     #[must_use]
     pub fn content(&self, operator_namespace: &str) -> SecretContent {
         let mut data = Data::default();
@@ -69,10 +71,10 @@ impl AccessRecord {
         SecretContent { namespace, name, labels, annotations, data: data.0, owner: None, extra: Extra::default() }
     }
 
-    /// Reads a record.
+    /// Parses a record.
     ///
     /// # Errors
-    /// When a field is missing or damaged, or the name is not the one that the content asks for.
+    /// If a field is missing or damaged, or the name does not match the content.
     pub fn read(secret: &Secret) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
@@ -97,32 +99,33 @@ impl AccessRecord {
     }
 }
 
-/// A bucket that a key of an access opens, and how far.
+/// A bucket that a key of an access opens, with mode and prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessScope {
     /// The bucket.
     pub bucket: BucketName,
-    /// Name of the S3Backend that has it.
+    /// Name of the bucket's S3Backend.
     pub backend: String,
-    /// Where it is.
+    /// Endpoint of the bucket.
     pub endpoint: Endpoint,
-    /// UID of the claim whose bucket it is; `None` = an administrator shares it.
+    /// UID of the claim that owns the bucket; `None` if an administrator shares it.
     pub claim: Option<ClaimUid>,
-    /// What may be done there.
+    /// Operations allowed on the bucket.
     pub mode: AccessMode,
-    /// What the keys of objects begin with; `None` = all objects.
+    /// Prefix of the object keys opened; `None` means all objects.
     pub prefix: Option<Prefix>,
 }
 
 impl AccessScope {
-    /// Whether the other opens the very same bucket for the same claim, however far.
+    /// Returns true if `other` is for the same bucket and claim, with any mode and prefix.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
         let place = |it: &Self| (it.bucket.clone(), it.backend.clone(), it.endpoint.clone(), it.claim.clone());
         place(self) == place(other)
     }
 
-    /// True where it opens nothing of the same place that the other doesn't.
+    /// Returns true if `other` is for the same bucket and claim and allows everything that this
+    /// scope allows.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         let covers = |outer: &Prefix| self.prefix.as_ref().is_some_and(|it| outer.covers(it.as_str().as_bytes()));
@@ -132,7 +135,8 @@ impl AccessScope {
     }
 }
 
-/// A scope as it is stored. Another word in it might narrow it: then it opens nothing.
+/// Serialized form of a scope. An unknown field might restrict the scope, so it makes the scope
+/// invalid.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct RawScope {
@@ -146,8 +150,9 @@ struct RawScope {
     prefix: Option<Prefix>,
 }
 
-/// The scopes that stand in a text. One that can't be read opens nothing, and of two for one bucket
-/// name neither does. `None` where it is no list of at most 64.
+/// Parses a list of scopes; `None` if it is not a list of at most 64.
+///
+/// Ignores invalid scopes, and all scopes whose bucket name occurs more than once.
 pub(super) fn scopes(text: &str) -> Option<Vec<AccessScope>> {
     let raw: Vec<serde_json::Value> = serde_json::from_str(text).ok()?;
     let read = |raw| {
@@ -181,29 +186,28 @@ fn scopes_text(scopes: &[AccessScope]) -> String {
     serde_json::to_string(&raw.collect::<Vec<_>>()).expect("texts are plain data")
 }
 
-/// What a credential of an access is for: everything in its Secret that is derived and may be
-/// repaired.
+/// The derived content of an access credential's Secret, which the operator may repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessCredentialFacts {
     /// Namespace and name of the access.
     pub access: AccessRef,
-    /// Its UID.
+    /// UID of the access.
     pub uid: AccessUid,
     /// Generation of the credential.
     pub generation: u64,
-    /// The buckets that it opens.
+    /// Buckets that the credential opens.
     pub scopes: Vec<AccessScope>,
 }
 
 impl AccessCredentialFacts {
-    /// The credential's access key id.
+    /// Returns the access key id of the credential.
     #[must_use]
     pub fn access_key_id(&self) -> AccessKeyId {
         AccessKeyId::of_access(&self.uid, self.generation)
     }
 
-    /// The Secret to write, without the secret key if none is given: that one is never written
-    /// again.
+    /// Returns the desired content of the Secret. Without `secret` it lacks the key, which is never
+    /// written a second time.
     #[must_use]
     pub fn content(&self, operator_namespace: &str, secret: Option<&SecretKey>) -> SecretContent {
         let id = self.access_key_id();
@@ -221,30 +225,30 @@ impl AccessCredentialFacts {
         SecretContent { namespace, name, labels, annotations, data: data.0, owner: None, extra: Extra::default() }
     }
 
-    /// The scopes that stand in a credential of an access, as far as they can be read.
+    /// Returns the valid scopes in a credential's Secret.
     #[must_use]
     pub fn scopes_of(secret: &Secret) -> Vec<AccessScope> {
         Fields(secret).optional("scopes").and_then(scopes).unwrap_or_default()
     }
 }
 
-/// The part of an access's credential that is never repaired.
+/// The part of an access credential that is never repaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessCredential {
-    /// Its access key id.
+    /// Access key id.
     pub id: AccessKeyId,
-    /// Its secret key.
+    /// Secret key.
     pub secret: SecretKey,
-    /// Its generation.
+    /// Generation of the credential.
     pub generation: u64,
 }
 
 impl AccessCredential {
-    /// Reads the credential of `uid` and `generation`.
+    /// Parses the credential of `uid` and `generation`.
     ///
     /// # Errors
-    /// When id, secret or owner is missing or another's, or the secret key is none that the
-    /// operator makes.
+    /// If id, secret key or UID is missing or does not match, or the secret key does not have the
+    /// format of the operator's keys.
     pub fn read(secret: &Secret, uid: &AccessUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of_access(uid, generation);
@@ -255,30 +259,31 @@ impl AccessCredential {
     }
 }
 
-/// The connection that an access's consumer Secret carries.
+/// Content of an access's consumer Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessConsumer<'a> {
     /// Namespace and name of the access.
     pub access: &'a AccessRef,
-    /// Its UID.
+    /// UID of the access.
     pub uid: &'a AccessUid,
     /// The credential.
     pub credential: &'a AccessCredential,
-    /// The buckets that it opens, in the order of the entries.
+    /// Buckets that the credential opens, in the order of the entries.
     pub buckets: &'a [BucketName],
-    /// Where it works.
+    /// Gateway at which the credential is valid.
     pub gateway: &'a Gateway,
     /// Name of the Secret.
     pub name: &'a str,
-    /// How it is to be.
+    /// Template and operator options that shape the Secret.
     pub shaped: Shaped<'a>,
 }
 
 impl AccessConsumer<'_> {
-    /// The Secret to write. The one bucket of an access stands where a claim's does.
+    /// Returns the desired content of the Secret. A single bucket is stored under the same key as
+    /// in a claim's Secret.
     ///
     /// # Errors
-    /// When what its template asks for is too large.
+    /// If the content rendered from the template is too large.
     pub fn content(&self) -> Result<SecretContent, TooLarge> {
         let Self { access, uid, credential, buckets, gateway, name, shaped } = self;
         let (id, secret) = (&credential.id, &credential.secret);
@@ -304,7 +309,8 @@ impl AccessConsumer<'_> {
     }
 }
 
-/// The labels that every Secret of an access carries.
+/// Returns the labels that every Secret of an access has, and annotations for values that are too
+/// long.
 fn labels(role: Role, access: &AccessRef, uid: &AccessUid, own: &[(&str, &str)]) -> (Texts, Texts) {
     let common = [
         (wire::ROLE, role.as_str()),

@@ -1,5 +1,5 @@
-//! The Secret with the credentials of a store (spec §1). A backend names it; what its values may be
-//! used for is for whoever owns it to say, by a label and an annotation.
+//! The Secret with a store's credentials (spec §1). A backend references it. The Secret's owner
+//! controls the endpoints to which its values may be sent, with a label and an annotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,39 +11,39 @@ use super::super::names::Endpoint;
 use super::super::wire::{self, Role};
 use super::SecretKey;
 
-/// The key of a store, for one endpoint: [`AdminKey::read`] is the only way to one.
+/// Credentials of a store for one endpoint, created only by [`AdminKey::read`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminKey {
-    /// Access key id, which is sent in clear.
+    /// Access key id, which is sent unencrypted.
     pub id: String,
-    /// What requests are signed with.
+    /// Secret key, with which requests are signed.
     pub secret: SecretKey,
-    /// What the Secret lacks, where it was used all the same.
+    /// Missing consent, if the Secret is used nevertheless.
     pub lack: Option<Lack>,
 }
 
-/// Whether a Secret is used whose owner says nothing at all.
+/// Policy for Secrets that have neither the label nor the annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlabelled {
-    /// It is not.
+    /// Such Secrets are not used.
     Refused,
-    /// It is: for the time of an upgrade.
+    /// Such Secrets are used, for the duration of an upgrade.
     Accepted,
 }
 
-/// Why a Secret holds no key of a store.
+/// Error for a Secret that contains no usable credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminSecretError {
-    /// It is one of the operator's own.
+    /// The Secret is one of the operator's internal Secrets.
     Internal,
-    /// Its owner doesn't let it be used so.
+    /// The Secret's owner does not allow this use.
     Lacks(Lack),
-    /// This field is missing or empty or not text.
+    /// A field is missing, empty or not text.
     NoField(String),
 }
 
-/// What a Secret lacks before its values may be sent to an endpoint. Its text ends with the lines
-/// to add.
+/// Consent missing before the Secret's values may be sent to an endpoint. `Display` ends with the
+/// lines to add to the Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lack {
     endpoint: Endpoint,
@@ -51,40 +51,40 @@ pub struct Lack {
     annotation: Annotation,
 }
 
-/// What the annotation of a Secret says of an endpoint.
+/// Relation of a Secret's annotation to an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Annotation {
-    /// It names it.
+    /// The annotation names the endpoint.
     Names,
-    /// There is none, or there is nothing in it.
+    /// The annotation is absent or empty.
     Absent,
-    /// It names others.
+    /// The annotation names only other endpoints.
     NamesOthers,
-    /// So does it, and this entry, counted from 1, is no endpoint.
+    /// The annotation does not name the endpoint, and this entry, counted from 1, is not a valid
+    /// endpoint.
     Unreadable(usize),
 }
 
-/// What the owner of a Secret says.
+/// Consent of a Secret's owner.
 struct Consent {
-    /// The label: `None` = there is none.
+    /// Value of the label; `None` if it is absent.
     label: Option<bool>,
-    /// `None` = there is no annotation.
+    /// Endpoints in the annotation; `None` if it is absent.
     endpoints: Option<Endpoints>,
 }
 
-/// The endpoints that an annotation names.
+/// Endpoints named by an annotation.
 struct Endpoints {
     named: BTreeSet<Endpoint>,
-    /// The first entry, counted from 1, that is no endpoint.
+    /// First entry, counted from 1, that is not a valid endpoint.
     unreadable: Option<usize>,
 }
 
 impl AdminKey {
-    /// Takes the key that `reference` names out of `secret`, to be used at `endpoint` and nowhere
-    /// else.
+    /// Reads the key that `reference` names from `secret`, for use at `endpoint` only.
     ///
     /// # Errors
-    /// When the owner of the Secret doesn't let it be used there, or it holds no such key.
+    /// If the Secret's owner does not allow this use, or the Secret does not contain the key.
     pub fn read(
         secret: &Secret,
         reference: &AdminCredentialsSecretRef,
@@ -104,7 +104,7 @@ impl AdminKey {
     }
 }
 
-/// Whether it is, or is named like, a Secret of the operator's own.
+/// Returns true if the Secret has the name or the role of one of the operator's internal Secrets.
 fn is_internal(secret: &Secret) -> bool {
     let role = secret.metadata.labels.as_ref().and_then(|labels| labels.get(wire::ROLE));
     let is_named_so = secret.metadata.name.as_deref().is_some_and(wire::is_internal_name);
@@ -127,12 +127,12 @@ impl Consent {
         }
     }
 
-    /// Whether the owner says nothing, neither yes nor no.
+    /// Returns true if the Secret has neither the label nor the annotation.
     fn is_silent(&self) -> bool {
         self.label.is_none() && self.endpoints.is_none()
     }
 
-    /// What is missing, if anything.
+    /// Returns the consent missing for `endpoint`, if any.
     fn lack(&self, endpoint: &Endpoint) -> Option<Lack> {
         let label = self.label != Some(true);
         let annotation = self.endpoints.as_ref().map_or(Annotation::Absent, |named| named.say_of(endpoint));
@@ -142,7 +142,7 @@ impl Consent {
 }
 
 impl Endpoints {
-    /// Entries stand apart by commas or white space. One that is no endpoint names none.
+    /// Parses entries separated by commas or white space. An invalid entry names no endpoint.
     fn parse(text: &str) -> Self {
         let entries = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|entry| !entry.is_empty());
         let (mut named, mut unreadable) = (BTreeSet::new(), None);
@@ -165,8 +165,8 @@ impl Endpoints {
     }
 }
 
-/// Endpoints are whoever edits a backend's to choose, so they stand in quotes: what is copied from
-/// here says nothing else.
+/// Writes the endpoint in quotes, because it is chosen by the editor of a backend. The lines to
+/// copy therefore contain nothing else.
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "its owner has not said that its values may be sent to the backend's endpoint")?;
@@ -262,7 +262,7 @@ mod tests {
         assert!(unreadable.contains("(entry 2 of its annotation broker.stowage.io/endpoints is no endpoint)"));
     }
 
-    /// The endpoint is an attacker's to choose: a host may have quotes in it.
+    /// The endpoint is chosen by an attacker, and a host may contain quotes.
     #[test]
     fn what_is_to_be_copied_says_nothing_else() {
         let lack = lack(&secret("admin", json!({}), json!({})), "http://a\"b'$(id).example");

@@ -1,4 +1,4 @@
-//! The anonymous binding: public access to a bucket.
+//! Anonymous bindings: public access to a bucket.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -19,30 +19,29 @@ pub struct AnonymousBinding {
     pub uid: ClaimUid,
     /// Name of the S3Backend.
     pub backend: String,
-    /// Where the bucket is, by its record: the S3Backend may point elsewhere by now.
+    /// Endpoint of the bucket from its record. The S3Backend may have another endpoint by now.
     pub endpoint: Endpoint,
     /// The bucket.
     pub bucket: BucketName,
-    /// Requests per second that one source address may make; 0 = the gateway's default.
+    /// Requests per second allowed to one source address; 0 means the gateway's default.
     pub per_source_ip_rps: u32,
 }
 
 impl AnonymousBinding {
-    /// Name of the binding of a claim.
+    /// Returns the name of a claim's binding.
     pub fn name(uid: &ClaimUid) -> String {
         format!("{}{uid}", wire::BINDING_PREFIX)
     }
 
-    /// Whether a Secret of that name is the binding of the claim: a name alone proves nothing (spec
-    /// §2).
+    /// Checks that a Secret is the binding of the claim. The name alone proves nothing (spec §2).
     ///
     /// # Errors
-    /// When the claim's UID does not stand in it.
+    /// If the Secret does not contain the claim's UID.
     pub fn check(secret: &Secret, uid: &ClaimUid) -> Result<(), DamagedSecret> {
         Fields(secret).parse("claim_uid", |text| (text == uid.as_str()).then_some(()))
     }
 
-    /// The Secret to write.
+    /// Returns the desired content of the Secret.
     pub fn content(&self, operator_namespace: &str) -> SecretContent {
         let mut data = Data::default();
         data.text("bucket_name", self.bucket.as_str());

@@ -1,4 +1,4 @@
-//! The data of a Secret as texts of bounded length: what whoever serves tenants reads.
+//! Bounded access to the data of a Secret, for the gateway.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -8,58 +8,59 @@ use crate::names::{BucketName, Endpoint};
 use crate::quantity::{Bytes, Quantity};
 use crate::wire;
 
-/// Longest access key id, in bytes (Amazon IAM API Reference, "AccessKey").
+/// Maximum length of an access key id, in bytes (Amazon IAM API Reference, "AccessKey").
 pub(super) const LONGEST_ID: usize = 128;
-/// Longest secret key, in bytes: ours have 40.
+/// Maximum length of a secret key, in bytes. The operator's have 40.
 pub(super) const LONGEST_KEY: usize = 256;
-/// Longest name of an object of Kubernetes, in bytes; no UID has as many.
+/// Maximum length of a Kubernetes object's name, in bytes. UIDs are shorter.
 pub(super) const LONGEST_NAME: usize = 253;
-/// Longest endpoint, in bytes, as in the definition of `S3Backend`.
+/// Maximum length of an endpoint, in bytes, as in the definition of `S3Backend`.
 pub(super) const LONGEST_ENDPOINT: usize = 2048;
-/// Longest number of bytes, in digits.
+/// Maximum length of a number of bytes, in digits.
 pub(super) const LONGEST_NUMBER: usize = 20;
 
-/// Why a Secret does not count. Never contains data of the Secret.
+/// Error for a Secret that is ignored. Never contains data of the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotServed {
     /// A data key is missing or empty.
     #[error("data key {0} is missing or empty")]
     Missing(&'static str),
-    /// A data key does not hold what it should.
+    /// The value of a data key is invalid.
     #[error("data key {0} can't be read")]
     Unreadable(&'static str),
-    /// A data key holds more than anything that is ours.
+    /// The value of a data key is longer than any that the operator writes.
     #[error("data key {0} is too long")]
     TooLong(&'static str),
-    /// The name does not follow from the content.
+    /// The name does not match the content.
     #[error("the name is not the one that the content asks for")]
     ForeignName,
-    /// The annotation `expires-at` is not a time: better no key than one that never ends.
+    /// The annotation `expires-at` is not a time. The key is ignored, because it would never
+    /// expire.
     #[error("the annotation expires-at is not an RFC 3339 time")]
     Expiry,
-    /// It is deleted, and stays because of somebody's finalizer.
+    /// The Secret has a deletion timestamp, and a finalizer keeps it.
     #[error("it is deleted already, somebody's finalizer keeps it")]
     Deleted,
 }
 
-/// Limits on the bytes stored in a bucket; `None` = there is none.
+/// Limits on the number of bytes stored in a bucket; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Above it somebody is told.
+    /// Limit above which the gateway warns.
     pub soft: Option<Bytes>,
-    /// Above it nothing is stored.
+    /// Limit above which nothing is stored.
     pub hard: Option<Bytes>,
 }
 
-/// The limits that stand in a Secret.
+/// Reads the limits in a Secret.
 ///
 /// # Errors
-/// When one of them can't be read.
+/// If one of them is invalid.
 pub(super) fn limits(secret: &Secret) -> Result<Limits, NotServed> {
     Bounded(secret).limits()
 }
 
-/// The data of a Secret as texts of bounded length.
+/// Access to the data of a Secret as strings of bounded length.
 pub(super) struct Bounded<'a>(pub(super) &'a Secret);
 
 impl<'a> Bounded<'a> {

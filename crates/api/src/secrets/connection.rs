@@ -1,4 +1,4 @@
-//! The connection that consumer Secrets carry: the gateway, and the keys of their data.
+//! The connection in consumer Secrets: the gateway, and the data keys.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use super::key::SecretKey;
 use crate::backend::AddressingStyle;
 use crate::names::{AccessKeyId, Endpoint};
 
-/// The gateway, as tenants reach it.
+/// Address of the gateway for tenants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
-    /// Its URL.
+    /// URL of the gateway.
     pub endpoint: Endpoint,
-    /// The region that requests to it are signed for.
+    /// Region for which requests to it are signed.
     pub region: String,
-    /// How it wants a bucket's name in a request's URL.
+    /// Position of the bucket name in request URLs.
     pub addressing_style: AddressingStyle,
-    /// PEM of the authorities that vouch for it, where those that everybody trusts don't.
+    /// Certificate authorities of the gateway in PEM, if they are not publicly trusted.
     pub ca: Option<Arc<str>>,
 }
 
-/// The data key of the authorities that vouch for the gateway.
+/// Data key of the gateway's certificate authorities.
 pub const CA_KEY: &str = "ca.crt";
 
-/// The data keys that a runtime of Service Binding looks for (Service Binding Specification for
-/// Kubernetes 1.0, "Well-known Secret Entries").
+/// Data keys defined by Service Binding (Service Binding Specification for Kubernetes 1.0,
+/// "Well-known Secret Entries").
 pub const BINDING_KEYS: [&str; 6] = ["type", "provider", "host", "port", "uri", "certificates"];
 
-/// The data keys of the connection, those that may be absent included.
+/// Data keys of the connection, including optional ones.
 pub const CONNECTION_KEYS: [&str; 11] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -42,7 +42,7 @@ pub const CONNECTION_KEYS: [&str; 11] = [
     "QUOTA_HARD_BYTES",
 ];
 
-/// What claims' and accesses' consumer Secrets have in common.
+/// Common content of the consumer Secrets of claims and accesses.
 pub(super) struct Connection<'a> {
     pub(super) id: &'a AccessKeyId,
     pub(super) secret: &'a SecretKey,

@@ -1,4 +1,4 @@
-//! The consumer Secret: the connection, as the tenant reads it.
+//! The consumer Secret: the connection for a tenant.
 
 use std::collections::BTreeMap;
 
@@ -13,41 +13,41 @@ use crate::identity::{ClaimRef, ClaimUid};
 use crate::wire::{self, Role};
 use crate::{GROUP, VERSION};
 
-/// What whoever runs the operator says of consumer Secrets.
+/// Options for consumer Secrets, set by the administrator who runs the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Publishing {
-    /// What labels and annotations of templates may begin with; nothing allows none.
+    /// Prefixes allowed for labels and annotations in templates. If empty, none are allowed.
     pub metadata_prefixes: Vec<String>,
-    /// Whether the keys of Service Binding stand there as well.
+    /// True if the data keys of Service Binding are written too.
     pub service_binding: bool,
 }
 
-/// How a consumer Secret is to be.
+/// Template and operator options that shape a consumer Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shaped<'a> {
-    /// What whoever runs the operator says.
+    /// Options set by the administrator.
     pub publishing: &'a Publishing,
-    /// What the claim's or access's owner says.
+    /// Template set by the owner of the claim or access.
     pub shape: &'a SecretShape,
 }
 
 impl Shaped<'_> {
-    /// As it is where nobody says anything.
+    /// Neither template nor options.
     pub const PLAIN: Shaped<'static> = Shaped {
         publishing: &Publishing { metadata_prefixes: Vec::new(), service_binding: false },
         shape: &SecretShape::EMPTY,
     };
 
-    /// The keys of data that go where they aren't wanted.
+    /// Returns the data keys to remove if they are not part of the desired content.
     #[must_use]
     pub fn removable(&self) -> &'static [&'static str] {
         if self.shape.omits_defaults { &ConsumerContent::KEYS } else { &ConsumerContent::OPTIONAL_KEYS }
     }
 
-    /// What is wanted beside the keys that every such Secret has.
+    /// Returns the desired content besides the default keys.
     ///
     /// # Errors
-    /// When it would be too large.
+    /// If it is too large.
     pub fn extra(&self, values: SecretValues<'_>) -> Result<Extra, TooLarge> {
         let mut extra = self.shape.render(values)?;
         let gateway = values.gateway;
@@ -61,7 +61,7 @@ impl Shaped<'_> {
     }
 }
 
-/// The well-known entries of Service Binding.
+/// Returns the well-known entries of Service Binding.
 fn binding(values: SecretValues<'_>) -> impl Iterator<Item = (&'static str, String)> {
     let Gateway { endpoint, ca, .. } = values.gateway;
     let (host, port) = endpoint.host_and_port();
@@ -75,39 +75,39 @@ fn binding(values: SecretValues<'_>) -> impl Iterator<Item = (&'static str, Stri
     own.into_iter().chain(rest).chain(certificates)
 }
 
-/// The connection that a claim's consumer Secret carries (spec §2).
+/// Content of a claim's consumer Secret (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerContent<'a> {
-    /// What the credential is for.
+    /// Derived facts about the credential.
     pub facts: &'a CredentialFacts,
     /// The credential itself.
     pub credential: &'a Credential,
-    /// Where it works.
+    /// Gateway at which the credential is valid.
     pub gateway: &'a Gateway,
     /// Name of the Secret.
     pub name: &'a str,
-    /// How it is to be.
+    /// Template and operator options that shape the Secret.
     pub shaped: Shaped<'a>,
 }
 
 impl ConsumerContent<'_> {
-    /// All keys of its data, those that may be absent included.
+    /// Every data key, including optional ones.
     pub const KEYS: [&'static str; 11] = CONNECTION_KEYS;
 
-    /// Longest URL of a gateway, in bytes.
+    /// Maximum length of the gateway's URL, in bytes.
     pub const LONGEST_ENDPOINT: usize = 1024;
 
-    /// Longest list of the names of buckets, in bytes: 64 of them.
+    /// Maximum length of a list of bucket names, in bytes: 64 names.
     pub const LONGEST_NAMES: usize = 64 * 64;
 
-    /// Keys that may be left over from an earlier spec and are then removed by name.
+    /// Data keys that an earlier spec may have left behind, which are removed by name.
     pub const OPTIONAL_KEYS: [&'static str; 4] =
         ["BUCKET_NAME", "BUCKET_NAMES", "QUOTA_SOFT_BYTES", "QUOTA_HARD_BYTES"];
 
-    /// The Secret to write.
+    /// Returns the desired content of the Secret.
     ///
     /// # Errors
-    /// When what its template asks for is too large.
+    /// If the content rendered from the template is too large.
     pub fn content(&self) -> Result<SecretContent, TooLarge> {
         let Self { facts, credential, gateway, name, shaped } = self;
         let (id, secret, buckets) = (&credential.id, &credential.secret, std::slice::from_ref(&facts.bucket));
@@ -132,12 +132,12 @@ impl ConsumerContent<'_> {
     }
 }
 
-/// The controller owner reference that makes a consumer Secret this claim's.
+/// Returns the controller owner reference by which a consumer Secret belongs to this claim.
 fn controller_reference(claim: &ClaimRef, uid: &ClaimUid) -> OwnerReference {
     controller((GROUP, VERSION, "BucketClaim"), &claim.name, uid.as_str())
 }
 
-/// The controller owner reference that makes a consumer Secret the object's of this UID.
+/// Returns a controller owner reference to the object with this kind, name and UID.
 pub(super) fn controller((group, version, kind): (&str, &str, &str), name: &str, uid: &str) -> OwnerReference {
     OwnerReference {
         api_version: format!("{group}/{version}"),

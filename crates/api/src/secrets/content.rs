@@ -1,4 +1,4 @@
-//! A Secret as it should be.
+//! Desired content of a Secret.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,34 +11,34 @@ use kube::core::ObjectMeta;
 use super::super::wire;
 use super::Extra;
 
-/// A Secret as it should be: what is compared with the one that is there, and written where they
-/// differ.
+/// Desired content of a Secret. The operator compares it with the existing Secret and writes the
+/// differences.
 #[derive(Clone, PartialEq)]
 pub struct SecretContent {
     /// Namespace of the Secret.
     pub namespace: String,
     /// Name of the Secret.
     pub name: String,
-    /// Our labels.
+    /// Labels set by the operator.
     pub labels: BTreeMap<String, String>,
-    /// Our annotations.
+    /// Annotations set by the operator.
     pub annotations: BTreeMap<String, String>,
-    /// Our data keys.
+    /// Data set by the operator.
     pub data: BTreeMap<&'static str, Vec<u8>>,
-    /// The controller, on a Secret that goes with its claim.
+    /// Controller, on a Secret that is deleted together with its claim.
     pub owner: Option<OwnerReference>,
-    /// What templates ask for besides.
+    /// Additional content from templates.
     pub extra: Extra,
 }
 
 impl SecretContent {
-    /// Every label that it is to have.
+    /// Returns all desired labels.
     #[must_use]
     pub fn all_labels(&self) -> BTreeMap<String, String> {
         self.extra.labels.iter().chain(&self.labels).map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    /// Every annotation that it is to have: also the one that tells what templates have written.
+    /// Returns all desired annotations, including the one that lists what templates have written.
     #[must_use]
     pub fn all_annotations(&self) -> BTreeMap<String, String> {
         let all = self.extra.annotations.iter().chain(&self.annotations);
@@ -46,7 +46,7 @@ impl SecretContent {
         all.map(|(key, value)| (key.clone(), value.clone())).chain(told).collect()
     }
 
-    /// The object to POST.
+    /// Returns the object to create.
     pub fn to_secret(&self) -> Secret {
         let annotations = self.all_annotations();
         let own = self.data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.clone())));

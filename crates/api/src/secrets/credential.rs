@@ -1,4 +1,4 @@
-//! The internal Secret: one virtual credential.
+//! The internal Secret of a virtual credential.
 
 use k8s_openapi::api::core::v1::Secret;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::parsed::Desired;
 use crate::quantity::Bytes;
 use crate::wire::{self, Role};
 
-/// What a credential is for: everything in an internal Secret that is derived and may be repaired.
+/// The derived content of a credential's internal Secret, which the operator may repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialFacts {
     /// Namespace and name of the claim.
@@ -24,19 +24,19 @@ pub struct CredentialFacts {
     pub uid: ClaimUid,
     /// Name of the S3Backend.
     pub backend: String,
-    /// Where the bucket is, by its record: the S3Backend may point elsewhere by now.
+    /// Endpoint of the bucket from its record. The S3Backend may have another endpoint by now.
     pub endpoint: Endpoint,
-    /// The bucket, the only one that the credential is good for.
+    /// Bucket, the only one that the credential opens.
     pub bucket: BucketName,
     /// Generation of the credential.
     pub generation: u64,
-    /// Soft limit on the bytes stored.
+    /// Soft limit on the number of bytes stored.
     pub quota_soft: Option<Bytes>,
-    /// Hard limit on the bytes stored.
+    /// Hard limit on the number of bytes stored.
     pub quota_hard: Option<Bytes>,
 }
 
-/// One entry of `bucket_scopes`.
+/// An entry of `bucket_scopes`.
 #[derive(Serialize)]
 struct Scope<'a> {
     bucket: &'a str,
@@ -44,7 +44,7 @@ struct Scope<'a> {
 }
 
 impl CredentialFacts {
-    /// The credential that a record aims at, with the quota that the spec asks for.
+    /// Returns the record's current credential, with the quota of the spec.
     pub fn of(desired: &Desired, record: &BucketRecord) -> Self {
         Self {
             claim: record.claim.clone(),
@@ -58,13 +58,13 @@ impl CredentialFacts {
         }
     }
 
-    /// The credential's access key id.
+    /// Returns the access key id of the credential.
     pub fn access_key_id(&self) -> AccessKeyId {
         AccessKeyId::of(&self.uid, self.generation)
     }
 
-    /// The Secret to write, without the secret key if none is given: that one is never written
-    /// again.
+    /// Returns the desired content of the Secret. Without `secret` it lacks the key, which is never
+    /// written a second time.
     pub fn content(&self, operator_namespace: &str, secret: Option<&SecretKey>) -> SecretContent {
         let id = self.access_key_id();
         let scopes = [Scope { bucket: self.bucket.as_str(), backend: &self.backend }];
@@ -96,25 +96,26 @@ impl CredentialFacts {
     }
 }
 
-/// The part of an internal Secret that is never repaired: damaged, it is `CreationInconsistent`.
+/// The part of a credential that is never repaired. Damage to it is reported as
+/// `CreationInconsistent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
-    /// UID of the claim it belongs to.
+    /// UID of the claim.
     pub uid: ClaimUid,
-    /// Its access key id.
+    /// Access key id.
     pub id: AccessKeyId,
-    /// Its secret key.
+    /// Secret key.
     pub secret: SecretKey,
-    /// Its generation.
+    /// Generation of the credential.
     pub generation: u64,
 }
 
 impl Credential {
-    /// Reads the credential of `uid` and `generation`: id, secret and owner must be what those two
-    /// derive to.
+    /// Parses the credential of `uid` and `generation`, from which id and owner are derived.
     ///
     /// # Errors
-    /// When one of them is missing or another's, or the secret key is none that the operator makes.
+    /// If id, secret key or UID is missing or does not match, or the secret key does not have the
+    /// format of the operator's keys.
     pub fn read(secret: &Secret, uid: &ClaimUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of(uid, generation);

@@ -1,20 +1,20 @@
-//! The data of internal Secrets, as it is written and read.
+//! Writing and reading the data of internal Secrets.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Secret;
 
-/// A Secret of ours that can't be read.
+/// Error for an internal Secret that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Secret {name}: field {field} is missing or damaged")]
 pub struct DamagedSecret {
     /// Name of the Secret.
     pub name: String,
-    /// The field that can't be read.
+    /// Field that is missing or invalid.
     pub field: &'static str,
 }
 
-/// Data that is to be written.
+/// Data to write.
 #[derive(Default)]
 pub(super) struct Data(pub(super) BTreeMap<&'static str, Vec<u8>>);
 
@@ -30,7 +30,7 @@ impl Data {
     }
 }
 
-/// Data that is read.
+/// Data to read.
 pub(super) struct Fields<'a>(pub(super) &'a Secret);
 
 impl<'a> Fields<'a> {

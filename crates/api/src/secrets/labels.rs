@@ -1,4 +1,4 @@
-//! The labels of Secrets of ours.
+//! Labels of the operator's Secrets.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use crate::identity::{ClaimRef, ClaimUid};
 use crate::names::BucketName;
 use crate::wire::{self, Role};
 
-/// Keys and values.
+/// Labels or annotations.
 pub(super) type Texts = BTreeMap<String, String>;
 
-/// The labels that every Secret of ours carries, and an annotation for each value too long for a
-/// label.
+/// Returns the labels that every Secret of a claim has, and annotations for values that are too
+/// long for a label.
 pub(super) fn labels(
     role: Role,
     claim: &ClaimRef,
@@ -30,7 +30,7 @@ pub(super) fn labels(
     labelled(common.iter().chain(own))
 }
 
-/// These as labels, and an annotation for each value too long for one.
+/// Returns labels for these entries, and annotations for values that are too long for a label.
 pub(super) fn labelled<'a>(all: impl Iterator<Item = &'a (&'a str, &'a str)>) -> (Texts, Texts) {
     let mut labels = Texts::new();
     let mut annotations = Texts::new();

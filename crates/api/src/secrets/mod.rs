@@ -1,6 +1,6 @@
-//! The Secrets as typed values, and how they are written and read (spec §2).
+//! The Secrets as typed values, with their serialization (spec §2).
 //!
-//! Every type here can be printed: what must stay secret shows as `[REDACTED]`.
+//! Every type here implements `Debug`, and prints secrets as `[REDACTED]`.
 
 mod access;
 mod admin;

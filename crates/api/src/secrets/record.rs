@@ -1,4 +1,4 @@
-//! The bucket record: who holds a bucket.
+//! The bucket record, which names the holder of a bucket.
 
 use std::collections::BTreeMap;
 
@@ -15,61 +15,62 @@ use crate::identity::{ClaimRef, ClaimUid, NamespaceUid};
 use crate::names::{BucketName, Endpoint, RecordName};
 use crate::wire::{self, Role};
 
-/// Who holds a bucket, and all that the operator remembers of a claim besides its credentials (spec
-/// §2).
+/// Holder of a bucket, and the persistent state of its claim besides the credentials (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketRecord {
-    /// The holder's namespace and name.
+    /// Namespace and name of the holder.
     pub claim: ClaimRef,
-    /// The holder's UID: the proof.
+    /// UID of the holder, which proves its identity.
     pub uid: ClaimUid,
     /// Name of the S3Backend.
     pub backend: String,
-    /// Its endpoint when the record was made.
+    /// Endpoint of the S3Backend when the record was created.
     pub endpoint: Endpoint,
     /// The bucket.
     pub bucket: BucketName,
-    /// The bucket was seen absent while this record was held.
+    /// True if the bucket was found to be absent while this record existed.
     pub absence: bool,
-    /// The bucket is never to be destroyed: it was taken over, or the claim has moved away from it
-    /// (`origin: Adopted`). Never taken back.
+    /// True if the bucket must never be destroyed, because it was adopted or the claim has moved
+    /// away from it (`origin: Adopted`). Never reset.
     pub adopted: bool,
-    /// The claim was bound once: noted before a `Delete` pass revokes, and wherever the Secrets
-    /// that tell of it may go.
+    /// True if the claim has been bound once. It is set before a deletion with the policy `Delete`
+    /// revokes the credentials, and whenever other Secrets that show it may be deleted.
     pub settled: bool,
-    /// The credential generation aimed at, 1 at first.
+    /// Generation of the current credential, initially 1.
     pub generation: u64,
-    /// The last rotate request that was acted on.
+    /// Last rotate request that was handled.
     pub handled_rotate_request: Option<String>,
-    /// The last revoke request that was acted on.
+    /// Last revoke request that was handled.
     pub handled_revoke_request: Option<String>,
-    /// Keys up to this generation are revoked: wherever one turns up it is deleted. 0 = none is.
+    /// Keys up to this generation are revoked, and are deleted wherever they are found. 0 means
+    /// none.
     pub revoked_through: u64,
-    /// There may be an anonymous binding: noted before there is one.
+    /// True if an anonymous binding may exist. It is set before the binding is created.
     pub public: bool,
-    /// There may be another record of the claim: noted before there is one.
+    /// True if the claim may have another record. It is set before that one is created.
     pub another: bool,
-    /// The lowest generation whose credential may still be there. `None` = a record that an older
-    /// version made: from 1 on any may be.
+    /// Lowest generation whose credential may still exist. `None` in a record of an older version,
+    /// where credentials of any generation from 1 on may exist.
     pub lowest: Option<u64>,
-    /// The namespaces whose accesses open the bucket, and how far (spec §8). Empty in a record that
-    /// is new, held for a move, or made again.
+    /// Namespaces whose accesses open the bucket, and the consent of each (spec §8). Empty in a
+    /// record that is new, reserved for a move, or created again.
     pub accesses: BTreeMap<NamespaceUid, Consent>,
-    /// What the bucket may hold, for keys of accesses: noted while there are some.
+    /// Quota for the keys of accesses, recorded while there are any.
     pub limits: Limits,
-    /// The claim is on its way out: no access opens the bucket any more. Never taken back.
+    /// True if the claim is being deleted, so that no access opens the bucket any more. Never
+    /// reset.
     pub ending: bool,
 }
 
-/// Most digits of a place among the accesses that a record has room for.
+/// Maximum number of digits reserved for a reference to another consent.
 const LONGEST_PLACE: usize = 4;
 
-/// The consent of a namespace, as it is written.
+/// Serialized consent of a namespace.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Written<'a> {
     Given(&'a Consent),
-    /// The same as that of the namespace at this place, in the order of UIDs, from 0 on.
+    /// The same consent as the namespace at this position, counted from 0 in the order of UIDs.
     Same(usize),
 }
 
@@ -78,47 +79,52 @@ fn text(value: &impl Serialize) -> String {
 }
 
 impl BucketRecord {
-    /// The data key of `absence`.
+    /// Data key of `absence`.
     pub const ABSENCE: &str = "absence";
-    /// The data key of the accesses.
+    /// Data key of the accesses.
     pub const ACCESSES: &str = "accesses";
-    /// The data keys that are taken away again whenever a record doesn't say them. `absence` goes
-    /// by [`BucketRecord::ABSENCE`] alone, where a store calls the bucket another's.
+    /// Data keys that an update removes if the record does not set them. [`BucketRecord::ABSENCE`]
+    /// is removed separately, when the store reports that the bucket belongs to somebody else.
     pub const REMOVABLE: [&str; 3] = [Self::ACCESSES, "quota_soft_bytes", "quota_hard_bytes"];
-    /// Longest text of the accesses that is written, in bytes: that of a thousand namespaces.
+    /// Maximum length of the serialized accesses when written, in bytes: enough for a thousand
+    /// namespaces.
     pub const LONGEST_ACCESSES: usize = 64 << 10;
-    /// Longest text of the accesses that is read: version 0.1 wrote each consent in full.
+    /// Maximum length of the serialized accesses when read, in bytes: version 0.1 wrote each
+    /// consent in full.
     const LONGEST_READ: usize = 512 << 10;
 
-    /// The record's name, which is what makes the holder unique.
+    /// Returns the record's name, which is unique for the bucket and therefore makes the holder
+    /// unique.
     pub fn name(&self) -> RecordName {
         RecordName::of(&self.endpoint, &self.bucket)
     }
 
-    /// The lowest generation whose credential may still be there, as far as the record tells.
+    /// Returns the lowest generation whose credential may still exist, as far as the record shows.
     pub fn lowest_generation(&self) -> u64 {
         self.lowest.unwrap_or(1)
     }
 
-    /// Whether names that follow from the record are all that the claim's credentials and records
-    /// can have.
+    /// Returns true if the names of all credentials and records of the claim can be derived from
+    /// this record.
     pub fn tells_all(&self) -> bool {
         self.lowest.is_some() && !self.another
     }
 
-    /// True once the bucket was made or taken over by this record, or may have been. Each of the
-    /// three is noted before the bucket is touched; a record without them reserves a name.
+    /// Returns true if the bucket was, or may have been, created or adopted under this record.
+    ///
+    /// Each of the three fields is set before the bucket is changed. A record without them only
+    /// reserves the name.
     pub fn has_begun(&self) -> bool {
         self.absence || self.adopted || self.settled
     }
 
-    /// Whether the other record is of the same bucket at the same endpoint, and has the same name
-    /// with that.
+    /// Returns true if `other` is for the same bucket and endpoint, and therefore has the same
+    /// name.
     pub fn is_of_bucket_of(&self, other: &Self) -> bool {
         self.bucket == other.bucket && self.endpoint == other.endpoint
     }
 
-    /// The accesses as they stand in the record: each consent once.
+    /// Serializes the accesses. Each distinct consent is written once.
     pub fn accesses_text(accesses: &BTreeMap<NamespaceUid, Consent>) -> String {
         let mut known: Vec<(&Consent, usize)> = Vec::new();
         let mut written = BTreeMap::new();
@@ -135,7 +141,7 @@ impl BucketRecord {
         text(&written)
     }
 
-    /// As many accesses as a record has room for, the first by UID.
+    /// Returns the accesses that fit into a record, in the order of UIDs.
     #[must_use]
     pub fn bounded_accesses(accesses: BTreeMap<NamespaceUid, Consent>) -> BTreeMap<NamespaceUid, Consent> {
         let mut room = Self::LONGEST_ACCESSES - "{}".len();
@@ -153,8 +159,8 @@ impl BucketRecord {
         accesses.into_iter().take_while(|(uid, consent)| fits(uid, consent)).collect()
     }
 
-    /// What cannot be read consents to nothing: the whole of it where it is no map, else the
-    /// namespace alone.
+    /// Parses the accesses. Invalid JSON grants no consent at all, and an invalid entry grants none
+    /// to its namespace.
     fn read_accesses(text: &str) -> BTreeMap<NamespaceUid, Consent> {
         if text.len() > Self::LONGEST_READ {
             return BTreeMap::new();
@@ -168,7 +174,7 @@ impl BucketRecord {
         raw.iter().enumerate().filter_map(read).collect()
     }
 
-    /// The Secret to write.
+    /// Returns the desired content of the Secret.
     pub fn content(&self, operator_namespace: &str) -> SecretContent {
         let mut data = Data::default();
         data.text("claim_namespace", &self.claim.namespace);
@@ -205,10 +211,10 @@ impl BucketRecord {
         }
     }
 
-    /// Reads a record.
+    /// Parses a record.
     ///
     /// # Errors
-    /// When a field is missing or damaged, or the name is not the one that the content asks for.
+    /// If a field is missing or damaged, or the name does not match the content.
     pub fn read(secret: &Secret) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let record = Self {
@@ -229,7 +235,8 @@ impl BucketRecord {
             revoked_through: fields.optional("revoked-through").and_then(|text| text.parse().ok()).unwrap_or(0),
             public: fields.optional("public") == Some("true"),
             another: fields.optional("another-record") == Some("true"),
-            // What can't be read is no note: then every name is looked at.
+            // An invalid value counts as absent: then the credential of every generation is looked
+            // up.
             lowest: fields.optional("lowest-generation").and_then(|text| text.parse().ok()).filter(|n| *n > 0),
             accesses: fields.optional(Self::ACCESSES).map(Self::read_accesses).unwrap_or_default(),
             limits: limits(secret).unwrap_or_default(),

@@ -1,8 +1,8 @@
-//! Secrets as apps want them: what `spec.secretTemplate` of a claim or an access adds to its
-//! consumer Secret, and what it leaves out (spec §10).
+//! `spec.secretTemplate` of a claim or an access: additions to its consumer Secret, and omissions
+//! (spec §10).
 //!
-//! Go's template language is not spoken: a template is text with fields in it, so that no template
-//! runs, loops or fails, and its size is known before it is made.
+//! Templates are literal text with fields, not Go's template language. Rendering therefore cannot
+//! loop or fail, and its size is known in advance.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,70 +23,70 @@ use crate::packed::Packed;
 use crate::secret_template::SecretTemplate;
 use crate::wire;
 
-/// A parsed `spec.secretTemplate`: the empty one asks for nothing.
+/// A parsed `spec.secretTemplate`. The default is an empty template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretShape {
     labels: BTreeMap<String, String>,
     annotations: BTreeMap<String, String>,
     data: BTreeMap<String, ValueTemplate>,
-    /// The keys that every consumer Secret has are left out.
+    /// True if the default keys of consumer Secrets are left out.
     pub omits_defaults: bool,
 }
 
-/// What is wanted of a Secret besides its own keys, labels and annotations. Prints without values.
+/// Additional labels, annotations and data of a Secret. `Debug` prints no values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Extra {
-    /// Labels besides ours.
+    /// Additional labels.
     pub labels: BTreeMap<String, String>,
-    /// Annotations besides ours.
+    /// Additional annotations.
     pub annotations: BTreeMap<String, String>,
-    /// Data besides ours.
+    /// Additional data.
     pub data: BTreeMap<String, Vec<u8>>,
 }
 
-/// What the templates' fields stand for.
+/// Values for the fields of templates.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretValues<'a> {
-    /// The access key id.
+    /// Access key id.
     pub id: &'a AccessKeyId,
-    /// The secret key.
+    /// Secret key.
     pub secret: &'a SecretKey,
-    /// The buckets, in order: one, or none, or those of an access.
+    /// Buckets in order: that of a claim, or those of an access, which may be none.
     pub buckets: &'a [BucketName],
-    /// Where they are reached.
+    /// Gateway at which the buckets are available.
     pub gateway: &'a Gateway,
 }
 
-/// More than a Secret may hold by templates.
+/// Error for templates that render to more than a Secret may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what spec.secretTemplate.data asks for has {size} bytes; {} are the most", SecretShape::MOST_RENDERED)]
 pub struct TooLarge {
-    /// Bytes that it would have.
+    /// Number of bytes that the data would have.
     pub size: usize,
 }
 
 impl SecretShape {
-    /// Nothing is asked for.
+    /// The empty template.
     pub const EMPTY: Self =
         Self { labels: BTreeMap::new(), annotations: BTreeMap::new(), data: BTreeMap::new(), omits_defaults: false };
 
-    /// Most keys of `data`, and of labels and annotations each.
+    /// Maximum number of keys in each of `data`, labels and annotations.
     pub const MOST_KEYS: usize = 32;
 
-    /// Longest template of one key, in bytes.
+    /// Maximum length of a template, in bytes.
     pub const LONGEST_TEMPLATE: usize = 4 << 10;
 
-    /// Most bytes that the names of all keys have together.
+    /// Maximum number of bytes in all keys.
     pub const LONGEST_NAMES: usize = SecretTemplate::LONGEST_NAMES;
 
-    /// Most bytes of `data`, once it is rendered.
+    /// Maximum number of bytes of the rendered `data`.
     pub const MOST_RENDERED: usize = 256 << 10;
 
     /// Parses a template.
     ///
     /// # Errors
-    /// When a key is none, or ours, or not allowed; when there is too much of anything; when
-    /// something other than the known fields stands in `{{ }}`.
+    /// If a key is invalid, reserved or not allowed, if a limit is exceeded, or if `{{ }}` contains
+    /// something other than a known field.
     pub fn parse(raw: Option<&SecretTemplate>) -> Result<Self, InvalidSpec> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         let data = raw.data.iter().flatten().map(|(key, text)| {
@@ -114,10 +114,10 @@ impl SecretShape {
         Ok(shape)
     }
 
-    /// Parses the template of an object; `None` where a cache has its digest alone.
+    /// Parses the template of an object; `None` if a cache kept only its digest.
     ///
     /// # Errors
-    /// As [`SecretShape::parse`].
+    /// See [`SecretShape::parse`].
     pub(crate) fn of(raw: Option<&Packed<SecretTemplate>>) -> Result<Option<Self>, InvalidSpec> {
         match raw.map(Packed::get) {
             None => Self::parse(None).map(Some),
@@ -126,18 +126,18 @@ impl SecretShape {
         }
     }
 
-    /// A label or annotation that begins with none of these prefixes: who runs the operator says
-    /// which a tenant may write.
+    /// Returns a label or annotation that has none of the allowed prefixes. The administrator who
+    /// runs the operator sets these prefixes.
     #[must_use]
     pub fn forbidden(&self, allowed: &[String]) -> Option<&str> {
         let mut keys = self.labels.keys().chain(self.annotations.keys());
         keys.find(|key| !allowed.iter().any(|prefix| key.starts_with(prefix.as_str()))).map(String::as_str)
     }
 
-    /// What the template asks for. Sizes are summed before anything is made.
+    /// Renders the template. The size is checked before anything is allocated.
     ///
     /// # Errors
-    /// When it would be too large.
+    /// If the rendered data is too large.
     pub(super) fn render(&self, values: SecretValues<'_>) -> Result<Extra, TooLarge> {
         let values = values.texts();
         let size = self.data.values().map(|template| template.texts(&values).map(str::len).sum::<usize>()).sum();
@@ -152,8 +152,11 @@ impl SecretShape {
     }
 }
 
-/// The names of what templates had written into a Secret, as its annotation tells: what is no
-/// longer wanted of it goes. Whoever can write the annotation can write the Secret.
+/// Names of the labels, annotations and data that templates have written into a Secret, from its
+/// annotation.
+///
+/// Names that are no longer desired are removed. Trusting the annotation is safe, because anyone
+/// who can write it can write the Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -169,14 +172,16 @@ pub struct Written {
 }
 
 impl Written {
-    /// Longer than any annotation that tells of it, in bytes: the names of a template, what JSON
-    /// puts around a hundred of them, and the operator's own.
+    /// Bound on the length of the annotation, in bytes: the names in a template, JSON syntax for a
+    /// hundred of them, and the operator's names.
     pub const LONGEST: usize = SecretShape::LONGEST_NAMES + 1024;
 
-    /// More names of a kind than templates write: theirs, and those of Service Binding and the CA.
+    /// Bound on the number of names of each kind: those of templates, of Service Binding and of the
+    /// CA.
     pub const MOST: usize = SecretShape::MOST_KEYS + 16;
 
-    /// What a Secret tells; nothing, where that can't be ours.
+    /// Reads the annotation of a Secret. The result is empty if the operator cannot have written
+    /// it.
     #[must_use]
     pub fn of(secret: &Secret) -> Self {
         let told = secret.metadata.annotations.as_ref().and_then(|all| all.get(wire::TEMPLATE));
@@ -192,7 +197,7 @@ impl Written {
         read
     }
 
-    /// The annotation's value.
+    /// Returns the value of the annotation.
     #[must_use]
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("names are plain data")
@@ -206,7 +211,7 @@ impl fmt::Debug for Extra {
 }
 
 impl Extra {
-    /// Their names.
+    /// Returns the names of all entries.
     #[must_use]
     pub fn names(&self) -> Written {
         Written {
@@ -216,14 +221,15 @@ impl Extra {
         }
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.annotations.is_empty() && self.data.is_empty()
     }
 }
 
-/// What is kept of a value that a template has written: a tenant's megabyte is as long as a byte.
+/// Returns the digest that caches keep of a value written by a template, so that its size does not
+/// matter.
 #[must_use]
 pub fn digest(value: &[u8]) -> Vec<u8> {
     Sha256::digest(value).to_vec()
@@ -234,15 +240,17 @@ const DATA: &str = "spec.secretTemplate.data";
 const LABELS: &str = "spec.secretTemplate.labels";
 const ANNOTATIONS: &str = "spec.secretTemplate.annotations";
 
-/// Longest value of an annotation, in bytes: as much as is kept of one.
+/// Maximum length of an annotation's value, in bytes. Caches keep no longer ones.
 const LONGEST_ANNOTATION: usize = kept::LONGEST;
 
-/// A text of a template as a message quotes it: the status has a copy for every condition.
+/// Shortens a string from a template for a message, because the status has a copy of it in every
+/// condition.
 pub(super) fn quoted(text: &str) -> Cow<'_, str> {
     shortened(text, SecretTemplate::LONGEST_NAME)
 }
 
-/// Keys of a Secret's data (Kubernetes API, `Secret.data`), none of which may be ours.
+/// Checks that `key` is a valid data key of a Secret (Kubernetes API, `Secret.data`) and not
+/// reserved.
 fn data_key(key: &str) -> Result<(), String> {
     let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if key.is_empty()
@@ -258,7 +266,7 @@ fn data_key(key: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Literal labels or annotations: names as Kubernetes wants them, none of them ours.
+/// Checks that labels or annotations have valid names, and none reserved for the operator.
 fn metadata(
     field: &'static str,
     raw: Option<&BTreeMap<String, String>>,
@@ -278,8 +286,9 @@ fn metadata(
     entries.collect()
 }
 
-/// `[prefix/]name`: the prefix a DNS subdomain, the name 1 to 63 of `a-z A-Z 0-9 - _ .` that begins
-/// and ends with a letter or digit (Kubernetes, "Labels and Selectors").
+/// Returns true for `[prefix/]name`: the prefix is a DNS subdomain; the name has 1 to 63 characters
+/// of `a-z A-Z 0-9 - _ .` and begins and ends with a letter or digit (Kubernetes, "Labels and
+/// Selectors").
 fn is_qualified_name(key: &str) -> bool {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     let is_domain = |prefix: &str| {

@@ -118,7 +118,8 @@ fn the_annotation_tells_the_names_and_none_of_ours() {
     }
 }
 
-/// One that was too long would not be known again, and written in every pass.
+/// If the annotation exceeded its bound, it would be ignored when read, and written again in every
+/// reconciliation.
 // covers: 10.written
 #[test]
 fn the_most_that_a_template_may_ask_for_is_told_in_whole() {
@@ -132,7 +133,7 @@ fn the_most_that_a_template_may_ask_for_is_told_in_whole() {
     let names =
         shaped.extra(SecretValues { id: &id, secret: &secret, buckets: &[], gateway: &gateway }).unwrap().names();
     assert_eq!(names.data.len(), 32 + 7);
-    // What is left of the names' bound could be theirs as well.
+    // The rest of the bound on names could be used by the template too.
     assert!(names.text().len() + (SecretShape::LONGEST_NAMES - 96 * 42) < Written::LONGEST);
     let mut told = Secret::default();
     told.metadata.annotations = Some([(wire::TEMPLATE.to_owned(), names.text())].into());

@@ -1,4 +1,4 @@
-//! Secrets are read as they were written, and show nothing.
+//! Secrets are read back as written, and `Debug` shows no secret.
 
 use k8s_openapi::ByteString;
 use rstest::rstest;
@@ -12,7 +12,7 @@ use crate::quantity::Bytes;
 use crate::sharing::AccessMode;
 use crate::wire;
 
-/// A secret key as the operator makes them.
+/// A secret key in the format of the operator's keys.
 pub(super) const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
 
 fn record() -> BucketRecord {
@@ -42,7 +42,7 @@ fn a_record_is_read_as_it_was_written() {
     assert_eq!(BucketRecord::read(&secret), Ok(record()));
 }
 
-/// As an older version made it, or somebody edited it.
+/// Such records come from an older version, or from an edit by a user.
 // covers: 2.record.lowest
 #[test]
 fn a_record_without_a_note_of_the_lowest_generation_tells_of_all() {
@@ -130,14 +130,14 @@ fn a_consumer_secret_has_no_other_keys_than_those_that_are_named() {
         name: "photos-s3",
         shaped: Shaped::PLAIN,
     };
-    // The names of several buckets stand in the Secret of an access alone.
+    // Only the Secret of an access has the names of several buckets.
     let mut keys = ConsumerContent::KEYS.to_vec();
     keys.retain(|key| *key != "BUCKET_NAMES");
     keys.sort_unstable();
     assert_eq!(content.content().unwrap().data.into_keys().collect::<Vec<_>>(), keys);
 }
 
-/// Consents of an owner who writes as much as `sharing` takes: quotes take two bytes each.
+/// Returns the longest consents that `sharing` allows. In JSON a quote takes two bytes.
 fn long_consents() -> Vec<Consent> {
     let prefix = |rule: usize, number: usize| Prefix::parse(&format!("{rule}-{number}{}/", "\"".repeat(58))).unwrap();
     (0..8)
@@ -174,7 +174,7 @@ fn the_accesses_of_a_record_have_a_bound_and_each_consent_stands_there_once() {
     assert_eq!(read(&different).as_ref(), Ok(&different));
 }
 
-/// An entry that can't be read consents to nothing.
+/// An invalid entry grants no consent.
 // covers: 8.map
 #[rstest]
 #[case::another_of_the_same(r#"{"a": {"maxMode": "ReadOnly"}, "b": 0}"#, &["a", "b"])]

@@ -1,9 +1,9 @@
-//! Templates of values in a consumer Secret: literal text with fields in it (spec §10).
+//! Templates for values in a consumer Secret: literal text with fields (spec §10).
 
 use super::super::names::BucketName;
 use super::shape::{SecretShape, SecretValues, quoted};
 
-/// A template: literal text, and the fields that may stand in it.
+/// A template: literal text and fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ValueTemplate(Vec<Part>);
 
@@ -27,7 +27,7 @@ enum Field {
     CaBundle,
 }
 
-/// The text of every field, by its place in [`Field::ALL`].
+/// Value of each field, indexed by its position in [`Field::ALL`].
 pub(super) type Texts = [String; Field::ALL.len()];
 
 impl Field {
@@ -44,7 +44,7 @@ impl Field {
         (".CABundle", Self::CaBundle),
     ];
 
-    /// The field that stands between `{{` and `}}`.
+    /// Parses the text between `{{` and `}}`.
     fn parse(inner: &str) -> Result<Self, String> {
         let name = inner.trim_matches(' ');
         let known = Self::ALL.iter().find(|(known, _)| *known == name);
@@ -56,7 +56,7 @@ impl Field {
 }
 
 impl SecretValues<'_> {
-    /// The text of every field.
+    /// Returns the value of each field.
     pub(super) fn texts(&self) -> Texts {
         let Self { id, secret, buckets, gateway } = *self;
         let names: Vec<&str> = buckets.iter().map(BucketName::as_str).collect();
@@ -64,7 +64,7 @@ impl SecretValues<'_> {
         Field::ALL.map(|(_, field)| match field {
             Field::AccessKeyId => id.as_str().to_owned(),
             Field::SecretAccessKey => secret.expose().to_owned(),
-            // As BUCKET_NAME: only where there is one.
+            // Like BUCKET_NAME: empty unless there is exactly one bucket.
             Field::Bucket => {
                 if let [only] = names.as_slice() {
                     (*only).to_owned()
@@ -84,7 +84,7 @@ impl SecretValues<'_> {
 }
 
 impl ValueTemplate {
-    /// Reads a template. Positions in errors count bytes from 0.
+    /// Parses a template. Positions in errors count bytes from 0.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.len() > SecretShape::LONGEST_TEMPLATE {
             return Err(format!("{} bytes; {} are the most", text.len(), SecretShape::LONGEST_TEMPLATE));
@@ -102,7 +102,7 @@ impl ValueTemplate {
         Ok(Self(parts))
     }
 
-    /// The pieces of the rendered value.
+    /// Returns the pieces of the rendered value.
     pub(super) fn texts<'a>(&'a self, values: &'a Texts) -> impl Iterator<Item = &'a str> {
         self.0.iter().map(|part| match part {
             Part::Literal(text) => text.as_str(),

@@ -6,7 +6,7 @@ use super::secret::{DATA_LIMIT, SEALED, decoded_length};
 use crate::names;
 use crate::status::FieldError;
 
-/// The rules that no schema can say.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     if let Some(old) = old.filter(|old| old["immutable"] == Value::Bool(true)) {
         if object["immutable"] != Value::Bool(true) {
@@ -22,12 +22,12 @@ pub(super) fn check(object: &Value, old: Option<&Value>, out: &mut Vec<FieldErro
     let size = check_keys(object, "data", "binaryData", text, out)
         + check_keys(object, "binaryData", "data", decoded_length, out);
     if i64::try_from(size).unwrap_or(i64::MAX) > DATA_LIMIT {
-        // A server builds this path of no name.
+        // An API server reports an empty path here too.
         out.push(FieldError::too_long("[]", DATA_LIMIT));
     }
 }
 
-/// The rules for the keys of one of the two maps; returns how many bytes its values have.
+/// Validates the keys of one of the two maps, and returns the number of bytes in its values.
 fn check_keys(
     object: &Value,
     field: &str,

@@ -1,9 +1,9 @@
-//! CustomResourceDefinitions: the defaults of what clients write
+//! CustomResourceDefinitions: default values
 //! (`k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go`).
 
 use serde_json::{Value, json};
 
-/// Fills in names and conversion.
+/// Sets the defaults of names and conversion.
 pub(super) fn normalize(definition: &mut Value) {
     let spec = &mut definition["spec"];
     if !spec.is_object() {

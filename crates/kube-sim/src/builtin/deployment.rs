@@ -1,6 +1,6 @@
 //! Deployments (`ValidateDeployment`).
 //!
-//! Not modelled: the rules for the numbers of a rolling update.
+//! Not modelled: validation of the numbers of a rolling update.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::names;
 use crate::selector;
 use crate::status::FieldError;
 
-/// Where the template's spec stands.
+/// Path of the template's spec.
 const TEMPLATE: &str = "spec.template.spec";
 
-/// The defaults that depend on other fields.
+/// Sets defaults that depend on other fields.
 pub(super) fn normalize(deployment: &mut Value) {
     let spec = &mut deployment["spec"];
     pod::normalize_spec(&mut spec["template"]["spec"]);
@@ -26,7 +26,7 @@ pub(super) fn normalize(deployment: &mut Value) {
     }
 }
 
-/// The rules that no schema can say.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(deployment: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     let spec = &deployment["spec"];
     for field in ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"] {
@@ -53,7 +53,7 @@ pub(super) fn check(deployment: &Value, old: Option<&Value>, out: &mut Vec<Field
     }
 }
 
-/// A selector has to be there, to select something, and to select what the template makes.
+/// Checks that the selector is set, is not empty, and matches the labels of the template.
 fn check_selector(spec: &Value, out: &mut Vec<FieldError>) {
     let selector = &spec["selector"];
     if selector.is_null() {

@@ -6,7 +6,7 @@ use crate::meta;
 use crate::names;
 use crate::status::FieldError;
 
-/// The rules that no schema can say.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(event: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     match old {
         None => check_new(event, out),
@@ -14,7 +14,7 @@ pub(super) fn check(event: &Value, old: Option<&Value>, out: &mut Vec<FieldError
     }
 }
 
-/// The rules of the core group, which ask for little (`legacyValidateEvent`).
+/// Validation for the core group, which has few rules (`legacyValidateEvent`).
 pub(super) fn check_core(event: &Value, out: &mut Vec<FieldError>) {
     if event["eventTime"].as_str().is_some_and(|time| !time.is_empty()) {
         check_regarding(event, out);
@@ -31,8 +31,8 @@ pub(super) fn check_core(event: &Value, out: &mut Vec<FieldError>) {
 
 fn check_regarding(event: &Value, out: &mut Vec<FieldError>) {
     let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
-    // Events about cluster-wide objects live in `default`; that the namespaces of other events
-    // agree with their objects' isn't checked.
+    // Events about cluster-scoped objects are in `default`. For other events it is not checked that
+    // they are in the namespace of their object.
     if regarding.is_empty() && !matches!(meta::namespace(event), "default" | "kube-system") {
         out.push(FieldError::invalid("involvedObject.namespace", "", "does not match event.namespace"));
     }
@@ -51,7 +51,7 @@ fn check_new(event: &Value, out: &mut Vec<FieldError>) {
     check_texts(event, out);
 }
 
-/// What is asked of the texts of events of the new API, which are told by their time.
+/// Validates the strings of an event of the new API, recognized by its `eventTime`.
 fn check_texts(event: &Value, out: &mut Vec<FieldError>) {
     let text = |field: &str| event[field].as_str().unwrap_or_default();
     if text("eventTime").is_empty() {

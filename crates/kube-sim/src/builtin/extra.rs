@@ -1,9 +1,9 @@
-//! Kinds that are stored and acted on by nobody: those of charts and of `kubectl get all`. They are
-//! served where kubectl and its like are.
+//! Kinds that are stored but have no controller: those of charts and of `kubectl get all`. They are
+//! served only for kubectl and similar clients.
 //!
-//! Their content isn't checked here; that of policies and webhooks is admission's business. What
-//! kubectl merges item by item, the templates of pods, webhooks, and the conditions and variables
-//! of policies, has a schema; everything else is kept as it comes.
+//! Their content is not validated here; that of policies and webhooks is validated by admission.
+//! The lists that kubectl merges by item have schemas: pod templates, webhooks, and the conditions
+//! and variables of policies. All other fields are stored unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -14,30 +14,30 @@ use super::{ALL, kind, schemas};
 use crate::kind::{Family, Kind, Scope, SharedKind};
 use crate::schema::Schema;
 
-/// One of them: group, version, plural, kind, short names, categories, and what sort it is.
+/// Group, version, plural, kind, short names, categories and sort of a kind.
 type Row =
     (&'static str, &'static str, &'static str, &'static str, &'static [&'static str], &'static [&'static str], Sort);
 
-/// Where the objects of a kind live, and what there is to them.
+/// Scope of a kind, and the structure of its objects.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sort {
-    /// In a namespace, without a status.
+    /// Namespaced, without status.
     Plain,
-    /// In a namespace, with a status.
+    /// Namespaced, with status.
     Status,
-    /// In a namespace, with a status and `spec.template` of pods.
+    /// Namespaced, with status and a pod template in `spec.template`.
     Template,
-    /// The same, with the template in `spec.jobTemplate`.
+    /// Namespaced, with status and a pod template in `spec.jobTemplate`.
     Jobs,
-    /// In no namespace, without a status.
+    /// Cluster-scoped, without status.
     Wide,
-    /// In no namespace, with a status.
+    /// Cluster-scoped, with status.
     WideStatus,
-    /// The same, with conditions and variables that are merged by name.
+    /// Cluster-scoped, with status, and with conditions and variables that are merged by name.
     Policies,
-    /// In no namespace, with a list of webhooks that may only judge.
+    /// Cluster-scoped, with a list of validating webhooks.
     Validating,
-    /// The same, of webhooks that may change what is written.
+    /// Cluster-scoped, with a list of mutating webhooks.
     Mutating,
 }
 
@@ -45,7 +45,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &[&str] = &["api-extensions"];
 
-/// Names and categories are those of kube-apiserver 1.34.
+/// Names and categories as in kube-apiserver 1.34.
 #[rustfmt::skip]
 const ROWS: [Row; 30] = [
     ("", "v1", "endpoints", "Endpoints", &["ep"], &[], Sort::Plain),
@@ -80,10 +80,10 @@ const ROWS: [Row; 30] = [
     ("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", &[], &[], Sort::WideStatus),
 ];
 
-/// All of them. Read once in a process.
+/// Returns every such kind. They are built once per process.
 pub fn kinds() -> &'static [SharedKind] {
     static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(|| {
-        // Templates of pods are large, and the same wherever they stand.
+        // Schemas of pod templates are large, and equal for all kinds that have one.
         let mut schemas: BTreeMap<Sort, Arc<Schema>> = BTreeMap::new();
         let mut of_sort = |sort| schemas.entry(sort).or_insert_with(|| schema(sort).into()).clone();
         ROWS.iter().map(|row| Arc::new(of(row, of_sort(row.6)))).collect()
@@ -104,7 +104,8 @@ fn of((group, version, plural, name, short, categories, sort): &Row, schema: Arc
     }
 }
 
-/// Everything is kept; templates of pods are known, so that their lists are merged by key.
+/// Returns a schema that preserves all fields. It defines pod templates, so that their lists are
+/// merged by key.
 fn schema(sort: Sort) -> Schema {
     let template = schemas::resolved(&json!({"$ref": "PodTemplateSpec"}));
     let open = |properties: Value| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
@@ -127,13 +128,13 @@ fn schema(sort: Sort) -> Schema {
     schemas::open_schema(&spec)
 }
 
-/// What a server fills in of webhooks, besides `more`
+/// Returns the schema of webhooks with the server's defaults and the fields in `more`
 /// (`k8s.io/kubernetes/pkg/apis/admissionregistration/v1/defaults.go`).
 fn webhooks(open: &impl Fn(Value) -> Value, more: Value) -> Value {
     let selector = || json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "default": {}});
     let mut properties = more;
     for (name, schema) in [
-        // Keys have a value at any rate; an empty one is refused.
+        // Keys of a list must have a value. An empty one is rejected by validation.
         ("name", json!({"type": "string", "default": ""})),
         ("failurePolicy", json!({"type": "string", "default": "Fail"})),
         ("matchPolicy", json!({"type": "string", "default": "Equivalent"})),

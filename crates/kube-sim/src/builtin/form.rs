@@ -1,12 +1,12 @@
-//! The form in which a server writes objects of built-in kinds: what of them is there even when it
-//! is empty, and what is left out.
+//! Serialized form of built-in objects: fields that a server writes although they are empty, and
+//! fields that it omits.
 
 use serde_json::{Map, Value, json};
 
 use crate::kind::{Family, Kind};
 use crate::schema::{Additional, Schema};
 
-/// Whether [`fill_in_structs`] or [`omit_empty`] may change the object.
+/// Returns true if [`fill_in_structs`] or [`omit_empty`] may change the object.
 pub(crate) fn has_own_form(kind: &Kind, object: &Value) -> bool {
     match kind.family {
         Family::Lease | Family::Namespace | Family::Event | Family::CoreEvent => true,
@@ -16,8 +16,8 @@ pub(crate) fn has_own_form(kind: &Kind, object: &Value) -> bool {
     }
 }
 
-/// Puts in the structs and times that objects of a built-in kind have even when they are empty: no
-/// `omitempty` takes them away.
+/// Adds the structs and times that a server writes even if they are empty, because they have no
+/// `omitempty`.
 pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
     let structs: &[&str] = match kind.family {
         Family::Lease => &["spec"],
@@ -30,7 +30,7 @@ pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
         object[*name] = json!({});
     }
     if matches!(kind.family, Family::Event | Family::CoreEvent) {
-        // Times that are not pointers are written even if they are none.
+        // Times that are not pointers are written as null if they are not set.
         for name in ["eventTime", "deprecatedFirstTimestamp", "deprecatedLastTimestamp"] {
             let time = object[name].take();
             object[name] = time;
@@ -38,8 +38,8 @@ pub(crate) fn fill_in_structs(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Takes away what a server leaves out of what it writes: lists and maps without anything in them.
-/// The rules tell them from none.
+/// Removes empty lists and maps, which a server omits. Validation runs before, because it
+/// distinguishes empty from absent.
 pub(crate) fn omit_empty(kind: &Kind, object: &mut Value) {
     match kind.family {
         Family::Secret => {
@@ -57,7 +57,7 @@ pub(crate) fn omit_empty(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// A struct without fields stays: `emptyDir: {}` says something.
+/// Removes empty lists and maps, but no structs: `emptyDir: {}` has a meaning.
 fn omit_empty_fields(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(fields) => fields.retain(|name, field| {

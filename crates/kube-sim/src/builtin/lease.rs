@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::status::FieldError;
 
-/// The rules that no schema can say.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(lease: &Value, out: &mut Vec<FieldError>) {
     let spec = &lease["spec"];
     if let Some(seconds) = spec["leaseDurationSeconds"].as_i64().filter(|seconds| *seconds <= 0) {

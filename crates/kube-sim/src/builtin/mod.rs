@@ -1,9 +1,9 @@
-//! The built-in kinds: which are served, and the rules that aren't in a schema.
+//! Built-in kinds, and their rules that a schema cannot express.
 //!
-//! Served: Secrets, ConfigMaps, ServiceAccounts, Pods, Services, Deployments, Namespaces, Events
-//! (`events.k8s.io/v1`), Leases, and CustomResourceDefinitions for reading. Each rule follows the
-//! validation of the API server's own package for the kind
-//! (`k8s.io/kubernetes/pkg/apis/{core,apps,events,coordination}`), with its words.
+//! These are Secrets, ConfigMaps, ServiceAccounts, Pods, Services, Deployments, Namespaces, Events
+//! (`events.k8s.io/v1`), Leases, and CustomResourceDefinitions (read-only). Rules and messages
+//! follow the API server's validation of each kind
+//! (`k8s.io/kubernetes/pkg/apis/{core,apps,events,coordination}`).
 
 mod config_map;
 mod definition;
@@ -31,13 +31,13 @@ pub use extra::kinds as inert_kinds;
 pub(crate) use form::{fill_in_structs, has_own_form, omit_empty};
 pub(crate) use schemas::object_meta_schema;
 
-/// Every built-in kind. Read once in a process.
+/// Returns every built-in kind. They are built once per process.
 pub fn kinds() -> &'static [SharedKind] {
     static KINDS: LazyLock<Vec<SharedKind>> = LazyLock::new(|| [config(), workloads(), control()].concat());
     &KINDS
 }
 
-/// What others are told: Secrets, ConfigMaps and who they are.
+/// Returns the kinds for configuration and identity.
 fn config() -> Vec<SharedKind> {
     let secret = kind(Family::Secret, "", "secrets", "Secret", schemas::secret());
     let config_map = kind(Family::ConfigMap, "", "configmaps", "ConfigMap", schemas::workload("ConfigMap"));
@@ -50,7 +50,7 @@ fn config() -> Vec<SharedKind> {
     ])
 }
 
-/// What runs, and how it is reached.
+/// Returns the kinds for workloads and the access to them.
 fn workloads() -> Vec<SharedKind> {
     let pod = kind(Family::Pod, "", "pods", "Pod", schemas::workload("Pod"));
     let service = kind(Family::Service, "", "services", "Service", schemas::workload("Service"));
@@ -77,7 +77,7 @@ fn workloads() -> Vec<SharedKind> {
     ])
 }
 
-/// What a cluster itself is made of.
+/// Returns the kinds for the cluster itself.
 fn control() -> Vec<SharedKind> {
     let namespace = kind(Family::Namespace, "", "namespaces", "Namespace", schemas::namespace());
     let event = kind(Family::Event, "events.k8s.io", "events", "Event", schemas::event());
@@ -104,8 +104,8 @@ fn control() -> Vec<SharedKind> {
     ])
 }
 
-/// Events by the rules of the core group, of which an older API writes. Selected by are the fields
-/// of `k8s.io/kubernetes/pkg/registry/core/event/strategy.go`, under their names there.
+/// Returns the kind of Events in the core group, for clients of the older API. Its selectable
+/// fields have the names of `k8s.io/kubernetes/pkg/registry/core/event/strategy.go`.
 pub fn core_event() -> Kind {
     let stored = |label: &str| {
         let path = match label {
@@ -132,14 +132,14 @@ pub fn core_event() -> Kind {
     Kind { selectable: labels.map(stored).into(), ..event.called(&["ev"], &[]) }
 }
 
-/// The category of `kubectl get all`.
+/// Category of `kubectl get all`.
 const ALL: &[&str] = &["all"];
 
 fn shared<const N: usize>(kinds: [Kind; N]) -> Vec<SharedKind> {
     kinds.map(Arc::new).to_vec()
 }
 
-/// A kind of version `v1` that lives in namespaces.
+/// Returns a namespaced kind of version `v1`.
 fn kind(family: Family, group: &str, plural: &str, name: &str, schema: impl Into<Arc<Schema>>) -> Kind {
     Kind {
         group: group.to_owned(),
@@ -160,14 +160,14 @@ fn selectable(labels: &[&str]) -> Vec<SelectableField> {
     labels.iter().map(|label| SelectableField { label: (*label).to_owned(), path: path(label) }).collect()
 }
 
-/// Does to a decoded object what the kind's own defaults and conversions do.
+/// Applies the defaults and conversions of the kind to a decoded object.
 pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
     fill_in_structs(kind, object);
     match kind.family {
         Family::Secret => secret::normalize(object),
-        // A name that is generated comes too late for this; `prepare` looks after that.
+        // A generated name is not set yet; `prepare` handles that case.
         Family::Namespace if !meta::name(object).is_empty() => namespace::label(object),
-        // An empty text is none.
+        // An empty string counts as absent.
         Family::Event | Family::CoreEvent => {
             if let Some(fields) = object.as_object_mut() {
                 fields.retain(|_, field| field != "");
@@ -181,12 +181,12 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Sets what only the server sets, for a create (`old` absent) or an update.
+/// Sets the fields that only the server sets, for a create (`old` is `None`) or an update.
 pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
     match (kind.family, old) {
         (Family::Namespace, _) => namespace::prepare(object, old),
         (Family::Pod, None) => object["status"] = pod::first_status(object),
-        // What is there always in a status comes with the schema's defaults.
+        // The other fields of this status are defaults of the schema.
         (Family::Service, None) => object["status"] = json!({"loadBalancer": {}}),
         (Family::Deployment, None) => object["status"] = json!({}),
         (Family::Inert, None) if kind.status_subresource => {
@@ -198,7 +198,7 @@ pub(crate) fn prepare(kind: &Kind, object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// The rules of the kind that no schema can say.
+/// Checks the rules of the kind that a schema cannot express.
 pub(crate) fn check(kind: &Kind, object: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     match kind.family {
         Family::Secret => secret::check(object, old, out),

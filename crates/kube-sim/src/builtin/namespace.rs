@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::meta;
 
-/// Sets what only the server sets.
+/// Sets the fields that only the server sets.
 pub(super) fn prepare(object: &mut Value, old: Option<&Value>) {
     match old {
         None => {
@@ -19,7 +19,7 @@ pub(super) fn prepare(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Every namespace has its name as a label.
+/// Sets the label that contains the namespace's name.
 pub(super) fn label(namespace: &mut Value) {
     let name = meta::name(namespace).to_owned();
     let labels = meta::metadata_mut(namespace).entry("labels").or_insert_with(|| json!({}));

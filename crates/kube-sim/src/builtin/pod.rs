@@ -1,9 +1,9 @@
-//! Pods, and the templates of those that others make (`ValidatePodSpec`).
+//! Pods, and the pod templates of other kinds (`ValidatePodSpec`).
 //!
-//! Not modelled: what admission puts in (service accounts, tolerations, priorities), the canonical
-//! form of quantities, the rules for what is not named here (probes, security contexts, affinities,
-//! the sources of volumes), and a deletion that waits for a kubelet: nothing runs a pod, so one
-//! that no finalizer keeps is gone at once.
+//! Not modelled: the fields set by admission (service accounts, tolerations, priorities), the
+//! canonical form of quantities, and validation of probes, security contexts, affinities and volume
+//! sources. A deletion does not wait for a kubelet, because no pod runs: a pod without finalizers
+//! is removed immediately.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::kind::Kind;
 use crate::names;
 use crate::status::FieldError;
 
-/// The lists of containers, in the order in which they are checked.
+/// Lists of containers, in the order of validation.
 const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
-/// What a pod gets beyond what a template gets.
+/// Sets defaults that pods have in addition to those of templates.
 pub(super) fn normalize(pod: &mut Value) {
     let spec = &mut pod["spec"];
     normalize_spec(spec);
@@ -26,7 +26,7 @@ pub(super) fn normalize(pod: &mut Value) {
     each_container(spec, &LISTS[..2], |container| request_what_is_limited(&mut container["resources"]));
 }
 
-/// A limit without a request is a request.
+/// Sets requests to the limits for resources that have no request.
 fn request_what_is_limited(resources: &mut Value) {
     let Some(limits) = resources["limits"].as_object().filter(|limits| !limits.is_empty()).cloned() else { return };
     let requests = &mut resources["requests"];
@@ -40,10 +40,10 @@ fn request_what_is_limited(resources: &mut Value) {
     }
 }
 
-/// The defaults that depend on other fields.
+/// Sets defaults that depend on other fields.
 pub(super) fn normalize_spec(spec: &mut Value) {
     let Some(fields) = spec.as_object_mut() else { return };
-    // One is the old name of the other.
+    // `serviceAccount` is the old name of `serviceAccountName`.
     let account = ["serviceAccountName", "serviceAccount"].iter().find_map(|name| {
         fields.get(*name).filter(|account| account.as_str().is_some_and(|text| !text.is_empty())).cloned()
     });
@@ -69,19 +69,19 @@ pub(super) fn normalize_spec(spec: &mut Value) {
     });
 }
 
-/// The items of a list, none where there is no list.
+/// Iterates over a list, which may be absent.
 pub(super) fn items<'a>(holder: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> + use<'a> {
     holder.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// The containers in these lists.
+/// Calls `work` on each container in these lists.
 fn each_container(spec: &mut Value, lists: &[&str], mut work: impl FnMut(&mut Value)) {
     for list in lists {
         items(spec, list).for_each(&mut work);
     }
 }
 
-/// An image whose name may mean another one tomorrow is pulled each time.
+/// Returns the default pull policy: `Always` for images whose name may change its meaning.
 fn pull_policy(image: &str) -> &'static str {
     let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
     let tag = name.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(_, tag)| tag);
@@ -91,12 +91,12 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The status of a new pod.
+/// Returns the status of a new pod.
 pub(super) fn first_status(pod: &Value) -> Value {
     json!({"phase": "Pending", "qosClass": quality_of_service(&pod["spec"])})
 }
 
-/// `ComputePodQOS`: quantities are compared as they are written.
+/// Computes the QoS class (`ComputePodQOS`). Quantities are compared as strings.
 fn quality_of_service(spec: &Value) -> &'static str {
     let (mut guaranteed, mut best_effort) = (true, true);
     for container in LISTS[..2].iter().flat_map(|list| spec[*list].as_array().into_iter().flatten()) {
@@ -114,7 +114,7 @@ fn quality_of_service(spec: &Value) -> &'static str {
     }
 }
 
-/// The rules that no schema can say.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(kind: &Kind, pod: &Value, old: Option<&Value>, out: &mut Vec<FieldError>) {
     check_spec(&pod["spec"], "spec", out);
     if let Some(old) = old {
@@ -122,7 +122,7 @@ pub(super) fn check(kind: &Kind, pod: &Value, old: Option<&Value>, out: &mut Vec
     }
 }
 
-/// The rules for a pod's spec, wherever it stands.
+/// Validates a pod's spec at any path.
 pub(super) fn check_spec(spec: &Value, path: &str, out: &mut Vec<FieldError>) {
     let volumes = check_volumes(spec, &format!("{path}.volumes"), out);
     if spec["containers"].as_array().is_none_or(Vec::is_empty) {
@@ -145,7 +145,7 @@ pub(super) fn check_spec(spec: &Value, path: &str, out: &mut Vec<FieldError>) {
     }
 }
 
-/// Returns the names of the volumes.
+/// Validates volumes and returns their names.
 fn check_volumes<'a>(spec: &'a Value, path: &str, out: &mut Vec<FieldError>) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     for (index, volume) in spec["volumes"].as_array().into_iter().flatten().enumerate() {
@@ -159,7 +159,7 @@ fn check_volumes<'a>(spec: &'a Value, path: &str, out: &mut Vec<FieldError>) -> 
     seen
 }
 
-/// Volumes and containers have names that are labels, each once.
+/// Checks that the name of a volume or container is a DNS label and unique.
 fn check_name<'a>(item: &'a Value, path: &str, seen: &mut BTreeSet<&'a str>, out: &mut Vec<FieldError>) {
     let name = item["name"].as_str().unwrap_or_default();
     let path = format!("{path}.name");
@@ -228,7 +228,7 @@ fn check_mounts(container: &Value, path: &str, volumes: &BTreeSet<&str>, out: &m
     }
 }
 
-/// The protocols that a port may speak.
+/// Protocols allowed for ports.
 pub(super) const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
 pub(super) fn check_port_number(number: i64, path: &str, out: &mut Vec<FieldError>) {
@@ -237,7 +237,7 @@ pub(super) fn check_port_number(number: i64, path: &str, out: &mut Vec<FieldErro
     }
 }
 
-/// A text that has to be one of these.
+/// Checks that a string is one of the supported values.
 pub(super) fn one_of(value: &Value, supported: &[&str], path: &str, out: &mut Vec<FieldError>) {
     let text = value.as_str().unwrap_or_default();
     if text.is_empty() {
@@ -247,7 +247,8 @@ pub(super) fn one_of(value: &Value, supported: &[&str], path: &str, out: &mut Ve
     }
 }
 
-/// Of a pod's spec little can change (`ValidatePodUpdate`). A server shows what differs, too.
+/// Checks that only mutable fields of a pod's spec change (`ValidatePodUpdate`). An API server also
+/// prints the difference.
 fn check_update(kind: &Kind, pod: &Value, old: &Value, out: &mut Vec<FieldError>) {
     for list in &LISTS[..2] {
         let count = |pod: &Value| pod["spec"][*list].as_array().map_or(0, Vec::len);

@@ -1,9 +1,9 @@
-//! The schemas of the built-in kinds, in the notation of CustomResourceDefinitions.
+//! Schemas of the built-in kinds, in the notation of CustomResourceDefinitions.
 //!
-//! Those of few fields stand here. Those of workloads stand in `schemas.json`, in which types that
-//! several kinds share stand once. They have the fields of Kubernetes 1.33, the list types that
-//! server-side apply goes by, and as defaults what the API server fills in and what its types write
-//! even if it is empty.
+//! Those with few fields are in this file. Those of workloads are in `schemas.json`, where types
+//! used by several kinds occur once. They have the fields of Kubernetes 1.33 and the list types of
+//! server-side apply. Their defaults are those of the API server, and the fields that its types
+//! write even if they are empty.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::schema::Schema;
 use crate::schema::loader::own;
 
-/// The schema of `metadata`, the same for every kind.
+/// Returns the schema of `metadata`, which is the same for every kind.
 pub(crate) fn object_meta_schema() -> Arc<Schema> {
     static SCHEMA: LazyLock<Arc<Schema>> = LazyLock::new(|| own(object_meta()).into());
     SCHEMA.clone()
@@ -50,18 +50,18 @@ fn object_meta() -> Value {
     })
 }
 
-/// A schema of a built-in kind: the given fields beside type and metadata.
+/// Returns the schema of a built-in kind: the given fields, type and metadata.
 fn built_in_schema(properties: &Value) -> Schema {
     typed(own(json!({"type": "object", "properties": properties})))
 }
 
-/// The same of a kind that keeps what the schema doesn't name.
+/// Returns the schema of a built-in kind that preserves unknown fields.
 pub(super) fn open_schema(properties: &Value) -> Schema {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
     typed(own(open))
 }
 
-/// A schema with type and metadata.
+/// Adds type and metadata to a schema.
 fn typed(mut schema: Schema) -> Schema {
     for name in ["apiVersion", "kind"] {
         schema.properties.insert(name.to_owned(), own(json!({"type": "string"})).into());
@@ -141,18 +141,17 @@ pub(super) fn definition() -> Schema {
     }))
 }
 
-/// The types of `schemas.json` by name.
+/// Types of `schemas.json` by name.
 static TYPES: LazyLock<BTreeMap<String, Value>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("schemas.json")).expect("a file of this crate is JSON, which its tests read")
 });
 
-/// The schema of a kind that stands in `schemas.json`.
+/// Returns the schema of a kind in `schemas.json`.
 pub(super) fn workload(kind: &str) -> Schema {
     built_in_schema(&resolved(&json!({"$ref": kind}))["properties"])
 }
 
-/// A schema with the types that it names in their places. What stands beside a name goes before
-/// what the type says.
+/// Resolves the references in a schema. Keywords next to a reference override those of the type.
 pub(super) fn resolved(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::names;
 use crate::status::FieldError;
 
-/// All data of a Secret or ConfigMap together, in bytes.
+/// Maximum total size of the data of a Secret or ConfigMap, in bytes.
 pub(super) const DATA_LIMIT: i64 = 1024 * 1024;
 
-/// Why a sealed object's data can't change.
+/// Message for a change of an immutable object's data.
 pub(super) const SEALED: &str = "field is immutable when `immutable` is set";
 
-/// Texts become data, and no type becomes `Opaque`.
+/// Moves `stringData` into `data`, and sets the default type `Opaque`.
 pub(super) fn normalize(object: &mut Value) {
     use base64::Engine as _;
     let Some(fields) = object.as_object_mut() else { return };
@@ -60,7 +60,7 @@ pub(super) fn check(object: &Value, old: Option<&Value>, out: &mut Vec<FieldErro
     }
 }
 
-/// How many bytes a text in base64 stands for: three in four characters.
+/// Returns the number of bytes encoded by a base64 string: three for every four characters.
 pub(super) fn decoded_length(text: &Value) -> usize {
     text.as_str().map_or(0, |text| text.trim_end_matches('=').len() * 3 / 4)
 }

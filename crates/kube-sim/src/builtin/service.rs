@@ -1,6 +1,6 @@
 //! Services (`ValidateService`).
 //!
-//! Not modelled: allocation of cluster IPs, IP families and node ports, and the rules for them.
+//! Not modelled: allocation and validation of cluster IPs, IP families and node ports.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::pod::{PROTOCOLS, check_port_number, items, one_of};
 use crate::names;
 use crate::status::FieldError;
 
-/// The defaults that depend on other fields.
+/// Sets defaults that depend on other fields.
 pub(super) fn normalize(service: &mut Value) {
     let spec = &mut service["spec"];
     let text = |spec: &Value, field: &str| spec[field].as_str().unwrap_or_default().to_owned();
@@ -40,7 +40,7 @@ pub(super) fn normalize(service: &mut Value) {
     }
 }
 
-/// The rules that no schema can say.
+/// Checks the rules that a schema cannot express.
 pub(super) fn check(service: &Value, out: &mut Vec<FieldError>) {
     let spec = &service["spec"];
     let is_external = spec["type"] == "ExternalName";
@@ -96,7 +96,7 @@ fn check_port<'a>(
     one_of(&port["protocol"], &PROTOCOLS, &format!("{path}.protocol"), out);
 }
 
-/// No two ports have both number and protocol in common.
+/// Checks that no two ports have the same number and protocol.
 fn check_ports_differ(ports: &[Value], out: &mut Vec<FieldError>) {
     let key = |port: &Value| json!({"port": port["port"], "protocol": port["protocol"]});
     for (index, port) in ports.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The admin handle: hands of people and other programs in the cluster, without a client.
+//! Administrative access: changes by users and other programs in the cluster, without a client.
 //!
-//! [`Cluster::get`], [`Cluster::list`], [`Cluster::put`] and [`Cluster::delete`] are what harnesses
-//! and oracles need: an object by group, version, plural, namespace and name, as plain JSON, with
-//! the answers that the API server would give. The others go around its rules.
+//! [`Cluster::get`], [`Cluster::list`], [`Cluster::put`] and [`Cluster::delete`] are for test
+//! harnesses and oracles. They address an object by group, version, plural, namespace and name, use
+//! plain JSON, and give the answers of the API server. The other functions bypass its rules.
 
 use std::sync::Arc;
 
@@ -21,24 +21,24 @@ use crate::status::{self, Failure};
 use crate::store::{Place, Store};
 use crate::write;
 
-/// Field manager of what is done by hand.
+/// Field manager for changes by these functions.
 const MANAGER: &str = "somebody";
 
 fn options() -> WriteOptions {
     WriteOptions::of(MANAGER)
 }
 
-/// Of several groups with such a resource, the first.
+/// Returns the kind of a resource name. If several groups have it, the first is returned.
 fn kind(state: &Store, plural: &str) -> Option<SharedKind> {
     state.kinds().find(|kind| kind.plural == plural)
 }
 
-/// The served kind of a resource.
+/// Returns the kind of a resource, if it is served.
 fn served(state: &Store, resource: &GroupVersionResource) -> Result<SharedKind, Failure> {
     state.kind(&resource.group, &resource.version, &resource.resource).ok_or_else(status::no_such_resource)
 }
 
-/// The same, where the API can write it.
+/// Returns the kind of a resource, if it is served and writable through the API.
 fn writable(state: &Store, resource: &GroupVersionResource) -> Result<SharedKind, Failure> {
     served(state, resource).and_then(|kind| match kind.family {
         Family::Definition => Err(status::method_not_allowed()),
@@ -47,10 +47,10 @@ fn writable(state: &Store, resource: &GroupVersionResource) -> Result<SharedKind
 }
 
 impl Cluster {
-    /// A stored object. The namespace is empty for what lives in none.
+    /// Returns a stored object. The namespace is empty for cluster-scoped kinds.
     ///
     /// # Errors
-    /// 404 if there is none, or the resource isn't served.
+    /// 404 if the object does not exist, or the resource is not served.
     pub fn get(&self, resource: &GroupVersionResource, namespace: &str, name: &str) -> Result<Arc<Value>, Box<Status>> {
         let state = self.lock();
         let kind = served(&state, resource)?;
@@ -58,11 +58,11 @@ impl Cluster {
         found.map(|object| object.tree()).ok_or_else(|| status::not_found(&kind, name))
     }
 
-    /// The stored objects of a resource in order of namespace and name; of an empty namespace those
-    /// of all.
+    /// Returns the stored objects of a resource in order of namespace and name. An empty namespace
+    /// means all.
     ///
     /// # Errors
-    /// 404 if the resource isn't served.
+    /// 404 if the resource is not served.
     pub fn list(&self, resource: &GroupVersionResource, namespace: &str) -> Result<Vec<Arc<Value>>, Box<Status>> {
         let state = self.lock();
         let kind = served(&state, resource)?;
@@ -70,17 +70,19 @@ impl Cluster {
         Ok(inside.map(|(_, object)| object.tree()).collect())
     }
 
-    /// Makes an object or replaces the one of its name, its status included, whatever UID and
-    /// version the given one states. Where both its status and the rest change these are two
-    /// writes, as they are through the API. Type, namespace and name may be left out. Returns the
-    /// object as it is stored.
+    /// Creates an object, or replaces the one of this name, including its status. Returns the
+    /// stored object.
+    ///
+    /// UID and version in the given object are ignored. Type, namespace and name may be omitted. If
+    /// both the status and the rest change, these are two writes, as they are through the API.
     ///
     /// # Errors
-    /// What the API server answers to a PUT or POST with `fieldValidation=Strict`: 400 for what
-    /// doesn't decode, has unknown fields, or states another type, namespace or name; 404 without
-    /// its namespace or if the resource isn't served, 403 in a terminating namespace, 405 for
-    /// CustomResourceDefinitions, which [`Cluster::install_crd`] writes, 422 with every broken
-    /// rule. Nothing is written of an object that is refused; of one whose status is, all but that.
+    /// The answer of the API server to a PUT or POST with `fieldValidation=Strict`. 400 for an
+    /// object that cannot be decoded, has unknown fields, or has another type, namespace or name.
+    /// 404 if its namespace does not exist or the resource is not served. 403 in a terminating
+    /// namespace. 405 for CustomResourceDefinitions, which [`Cluster::install_crd`] writes. 422
+    /// with every violated rule. If the object is rejected, nothing is written. If only its status
+    /// is rejected, everything else is.
     pub fn put(
         &self,
         resource: &GroupVersionResource,
@@ -122,12 +124,14 @@ impl Cluster {
         Ok(written.object.tree())
     }
 
-    /// Deletes an object as the API server does: one with finalizers is marked and waits for them,
-    /// and what it owns is left to [`Cluster::collect_garbage`]. Returns its last state.
+    /// Deletes an object like the API server, and returns its last state.
+    ///
+    /// An object with finalizers is marked and waits for them. Dependants are left to
+    /// [`Cluster::collect_garbage`].
     ///
     /// # Errors
-    /// 404 if there is none, or the resource isn't served; 403 for a namespace of the system; 405
-    /// for CustomResourceDefinitions.
+    /// 404 if the object does not exist, or the resource is not served; 403 for a system namespace;
+    /// 405 for CustomResourceDefinitions.
     pub fn delete(
         &self,
         resource: &GroupVersionResource,
@@ -142,20 +146,20 @@ impl Cluster {
         }
     }
 
-    /// A stored object, of the first group that has a resource of this name.
+    /// Returns a stored object. If several groups have a resource of this name, the first is used.
     pub fn object(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let state = self.lock();
         let kind = kind(&state, plural)?;
         state.get(&kind, &Place::new(namespace, name)).map(|object| object.tree())
     }
 
-    /// Goes on as if there had been so many writes more: the versions between belong to nothing.
+    /// Advances the version by `writes`. The versions between belong to no object.
     pub fn pass_over_versions(&self, writes: u64) {
         self.lock().pass_over(writes);
     }
 
-    /// Makes an object, in its complete form and with its namespace. `false` if the API server
-    /// would refuse it.
+    /// Creates an object, given in complete form with its namespace. Returns `false` if the API
+    /// server would reject it.
     pub fn create(&self, object: Value) -> bool {
         let mut state = self.lock();
         let types = (object["apiVersion"].as_str().unwrap_or_default(), object["kind"].as_str().unwrap_or_default());
@@ -163,8 +167,8 @@ impl Cluster {
         write::create(&mut state, &kind, object, Ownership::Creator, &options()).is_ok()
     }
 
-    /// Changes an object but for its status. `false` if there is none, or the API server would
-    /// refuse the new one.
+    /// Changes an object except for its status. Returns `false` if it does not exist, or if the API
+    /// server would reject the result.
     pub fn change(&self, plural: &str, namespace: &str, name: &str, change: impl FnOnce(&mut Value)) -> bool {
         let mut state = self.lock();
         let Some(kind) = kind(&state, plural) else { return false };
@@ -176,15 +180,16 @@ impl Cluster {
         write::update(&mut state, &kind, &existing, object, Part::Main, &options()).is_ok()
     }
 
-    /// Removes an object at once, finalizers or not; its last state if there was one.
+    /// Removes an object immediately, even if it has finalizers. Returns its last state if it
+    /// existed.
     pub fn remove(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let mut state = self.lock();
         let kind = kind(&state, plural)?;
         state.remove(&kind, &Place::new(namespace, name)).map(|last| last.tree())
     }
 
-    /// Makes an object of this name anew, as it was but for its status: another UID, nobody's
-    /// finalizers and owners. `false` if there is none.
+    /// Replaces an object by a new one with the same name and content, except for the status. It
+    /// has another UID, and no finalizers or owners. Returns `false` if there is no such object.
     pub fn recreate(&self, plural: &str, namespace: &str, name: &str) -> bool {
         let Some(last) = self.remove(plural, namespace, name) else { return false };
         let mut object = (*last).clone();

@@ -1,4 +1,4 @@
-//! What is stored, for whoever looks on from beside the API.
+//! Access to stored objects without the API.
 
 use std::sync::Arc;
 
@@ -8,28 +8,29 @@ use super::Cluster;
 use crate::kind::Kind;
 use crate::store::{Place, Shared};
 
-/// One stored object, for oracles and tests.
+/// A stored object, for oracles and tests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredObject {
     /// API group, empty for the core group.
     pub group: String,
     /// Resource name, such as `secrets`.
     pub plural: String,
-    /// Empty for cluster-scoped kinds.
+    /// Namespace, empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The object's name.
+    /// Name of the object.
     pub name: String,
-    /// The whole object as stored.
+    /// The object as stored.
     pub object: Arc<Value>,
 }
 
 impl Cluster {
-    /// All stored objects in order of group, resource, namespace and name.
+    /// Returns all stored objects in order of group, resource, namespace and name.
     pub fn objects(&self) -> Vec<StoredObject> {
         self.lock().everything().map(|(kind, place, object)| stored(kind, place, object)).collect()
     }
 
-    /// The first objects of a resource in that order, so many at most; and how many there are.
+    /// Returns the first objects of a resource in the same order, at most `most`, and the total
+    /// number.
     pub fn first_objects(&self, plural: &str, most: usize) -> (Vec<StoredObject>, usize) {
         let state = self.lock();
         let mut count = 0;
@@ -43,7 +44,7 @@ impl Cluster {
         (first, count)
     }
 
-    /// The objects of a resource in a namespace which have a label with such a value.
+    /// Returns the objects of a resource in a namespace whose value of a label is wanted.
     pub fn labelled_objects(
         &self,
         plural: &str,
@@ -57,8 +58,8 @@ impl Cluster {
         labelled.map(|(kind, place, object)| stored(kind, place, object)).collect()
     }
 
-    /// Every state that an object of a resource had and that watches can still be told of, oldest
-    /// first: also of objects that are gone.
+    /// Returns every state of the resource's objects in the watch history, oldest first, including
+    /// those of removed objects.
     pub fn past_objects(&self, plural: &str) -> Vec<Arc<Value>> {
         self.lock().past(plural).map(|object| object.tree()).collect()
     }

@@ -1,7 +1,7 @@
-//! Keeping a cluster beyond the process: whoever keeps it is told of every change, and can put the
-//! cluster back where it stood.
+//! Persistence of a cluster: a keeper is notified of every change, and can restore the cluster's
+//! state.
 //!
-//! A cluster without a keeper pays nothing for this.
+//! A cluster without a keeper has no cost.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::namespace;
 use crate::store::{Place, Shared, Store};
 
 impl Cluster {
-    /// Tells this keeper of everything from now on, and before that of all that is there if it
-    /// `knows_nothing` yet.
+    /// Sends every change from now on to this keeper. If it `knows_nothing` yet, all current
+    /// objects are sent first.
     pub fn keep_with(&self, keeper: Arc<dyn Keeper>, knows_nothing: bool) {
-        // Nothing changes meanwhile.
+        // The lock prevents changes until the keeper is registered.
         let state = self.lock();
         if knows_nothing {
             all(&state).for_each(|kept| keeper.keep(kept));
@@ -28,20 +28,21 @@ impl Cluster {
         self.store.observers().keep(keeper);
     }
 
-    /// Everything that the cluster holds, which [`Cluster::restore`] takes.
+    /// Returns the complete state of the cluster, for [`Cluster::restore`].
     pub fn kept(&self) -> Vec<Kept> {
         let state = self.lock();
         all(&state).collect()
     }
 
-    /// Makes the cluster what it was when these were told of, in place of all that it holds: UIDs
-    /// and versions too. Its next version is higher than any before and than this one, and watches
-    /// of older ones get 410. The kinds that nobody
-    /// acts on are served from now on ([`Cluster::serve_inert_kinds`]). Objects of
-    /// kinds that nothing defines are left out, and returned.
+    /// Replaces the state of the cluster by the given one, including UIDs and versions.
+    ///
+    /// The next version is higher than all earlier ones and than `version`. Watches of older
+    /// versions get 410. The kinds without controllers are served from now on
+    /// ([`Cluster::serve_inert_kinds`]). Objects whose kind is not defined are left out and
+    /// returned.
     ///
     /// # Errors
-    /// In one sentence, for what can't be an object here; the cluster is as it was, then.
+    /// A sentence about an object that is invalid here. The cluster is unchanged then.
     pub fn restore(&self, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<Vec<Kept>, String> {
         let mut state = self.lock();
         let mut restored = state.emptied();
@@ -50,7 +51,7 @@ impl Cluster {
         Ok(left_out)
     }
 
-    /// Empties the cluster: it holds what a new one does, under versions and UIDs of its own.
+    /// Resets the cluster to the state of a new one, with new versions and UIDs.
     pub fn begin_anew(&self) {
         let mut state = self.lock();
         let mut new = state.emptied();
@@ -62,7 +63,7 @@ impl Cluster {
     }
 }
 
-/// Puts everything into an empty state; returns what has no place there.
+/// Loads everything into an empty state, and returns the objects whose kind is not defined.
 fn read_all(state: &mut Store, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<Vec<Kept>, String> {
     builtin::kinds().iter().chain(builtin::inert_kinds()).for_each(|kind| state.serve(kind.clone()));
     let mut later = Vec::new();
@@ -76,7 +77,7 @@ fn read_all(state: &mut Store, kept: impl IntoIterator<Item = Kept>, version: u6
             state.serve(kind);
             insert(state, &one, object)?;
         } else if !insert(state, &one, read(&one)?)? {
-            // Its definition may be still to come.
+            // Its definition may follow.
             later.push(one);
         }
     }
@@ -111,7 +112,7 @@ fn read(one: &Kept) -> Result<Value, String> {
     serde_json::from_slice(text).map_err(|error| format!("{} {} isn't JSON: {error}", one.plural, one.name))
 }
 
-/// Puts an object where it stood, if its kind is served.
+/// Inserts an object at its place. Returns `false` if its kind is not served.
 fn insert(state: &mut Store, one: &Kept, object: Value) -> Result<bool, String> {
     let Some(kind) = served(state, one) else { return Ok(false) };
     let place = Place::new(&one.namespace, &one.name);

@@ -1,4 +1,4 @@
-//! A cluster: what whoever has one can do with it.
+//! A simulated cluster, and the operations on it.
 
 mod admin;
 mod inventory;
@@ -49,8 +49,8 @@ impl std::fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// An empty cluster with the namespaces that every cluster has. UIDs and the ends of generated
-    /// names follow from `seed`.
+    /// Creates a cluster with the initial namespaces. UIDs and generated names are derived from
+    /// `seed`.
     pub fn new(clock: WallClock, seed: u64) -> Self {
         let mut state = Store::new(clock, seed);
         for kind in builtin::kinds() {
@@ -60,26 +60,25 @@ impl Cluster {
         Self { store: SharedStore::new(state) }
     }
 
-    /// A cluster of its own that stands as this one does, by another clock: nobody watches or
-    /// observes it yet.
+    /// Returns an independent copy with another clock, without watches and observers.
     pub fn copy(&self, clock: WallClock) -> Self {
         Self { store: SharedStore::new(self.lock().copy(clock)) }
     }
 
-    /// Serves a custom resource from now on. Called again for the same resource, it replaces the
-    /// definition; objects stay as they are.
+    /// Serves a custom resource from now on. A second call for the same resource replaces the
+    /// definition and leaves the objects unchanged.
     ///
     /// # Errors
-    /// The `422 Invalid` that an API server would give for the schema, with paths.
+    /// The `422 Invalid` of an API server for the schema, with paths.
     pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Box<Status>> {
         self.serve(&ReadDefinition::new(definition)?)
     }
 
-    /// Serves a custom resource from now on, as [`Cluster::install_crd`] does, of a definition that
+    /// Serves a custom resource from now on, like [`Cluster::install_crd`], with a definition that
     /// was read before.
     ///
     /// # Errors
-    /// Where the definition as an object is refused, as for its name.
+    /// The rejection of the definition as an object, for instance because of its name.
     pub fn serve(&self, definition: &ReadDefinition) -> Result<(), Box<Status>> {
         let mut state = self.lock();
         state.serve(definition.kind.clone());
@@ -100,109 +99,112 @@ impl Cluster {
         .map(|_| ())
     }
 
-    /// The API server as a tower service, for [`kube::Client::new`] and for layers that watch or
-    /// disturb requests.
+    /// Returns the API server as a tower service, for [`kube::Client::new`] and for layers that
+    /// observe or disturb requests.
     pub fn service(&self) -> ApiService {
         ApiService::new(self.store.clone())
     }
 
-    /// A client of this cluster. It starts a task, so it has to be made inside the runtime that it
-    /// will be used in.
+    /// Returns a client of this cluster. It spawns a task, so it must be created in the runtime in
+    /// which it is used.
     pub fn client(&self, default_namespace: &str) -> kube::Client {
         kube::Client::new(self.service(), default_namespace)
     }
 
-    /// Runs one pass of the owner-reference garbage collector and returns how many objects it
-    /// changed or removed. Repeated until it returns 0, everything that can go is gone.
+    /// Runs one pass of the owner-reference garbage collector, and returns the number of objects
+    /// changed or removed. Once it returns 0, everything that can be collected is gone.
     pub fn collect_garbage(&self) -> usize {
         gc::collect(&mut self.lock())
     }
 
-    /// Runs one step of the namespace controller: terminating namespaces are emptied, empty ones
-    /// removed. Returns how many objects it changed or removed.
+    /// Runs one step of the namespace controller: removes the objects of terminating namespaces,
+    /// and empty terminating namespaces. Returns the number of objects changed or removed.
     pub fn finalize_namespaces(&self) -> usize {
         namespace::finalize(&mut self.lock())
     }
 
-    /// Runs one step of the controllers of definitions: those that aren't established are, those
-    /// that are deleted are emptied, and empty ones served no more. Returns how many objects it
-    /// changed or removed.
+    /// Runs one step of the CRD controllers and returns the number of objects changed or removed.
+    ///
+    /// New definitions become established. The objects of deleted definitions are removed, and
+    /// their resources are no longer served once they have no objects.
     pub fn settle_definitions(&self) -> usize {
         definitions::settle(&mut self.lock())
     }
 
-    /// Runs one step of what fills new namespaces: each that isn't terminating gets a
-    /// ServiceAccount `default`, and a ConfigMap `kube-root-ca.crt` with this certificate in PEM,
-    /// unless that is empty. Returns how many objects it made or changed.
+    /// Runs one step of the controllers for new namespaces, and returns the number of objects
+    /// created or changed.
+    ///
+    /// Every namespace that is not terminating gets a ServiceAccount `default`, and a ConfigMap
+    /// `kube-root-ca.crt` with this certificate in PEM unless it is empty.
     pub fn furnish_namespaces(&self, ca_pem: &str) -> usize {
         furnish::namespaces(&mut self.lock(), ca_pem)
     }
 
-    /// Removes the Events that nothing has been added to for longer than this, by the cluster's
-    /// clock: a server keeps them for an hour. Returns how many.
+    /// Removes the Events that have not been updated for longer than `older_than`, by the cluster's
+    /// clock, and returns their number. An API server keeps them for an hour.
     pub fn expire_events(&self, older_than: SignedDuration) -> usize {
         furnish::expire_events(&mut self.lock(), older_than)
     }
 
-    /// Holds but so many objects as trees of JSON from now on, and all others as their text, which
-    /// takes a sixth of the memory and longer to read. Nothing else changes. Unless this was
-    /// called, all are trees.
+    /// Keeps at most this number of objects as JSON trees, and the others as text, which takes a
+    /// sixth of the memory and longer to read. Nothing else changes. By default, all objects are
+    /// trees.
     pub fn keep_compact(&self, most: usize) {
         self.lock().keep_compact(most);
     }
 
-    /// Forgets the history of all kinds: watches and continued lists from before get 410.
+    /// Discards the history of all kinds. Earlier watches and continued lists get 410.
     pub fn compact(&self) {
         self.lock().compact();
     }
 
-    /// Remembers so many changes of each kind, 10,000 unless this says otherwise: watches and
-    /// continued lists from before get 410. Each is a whole object.
+    /// Sets the number of changes to remember for each kind, 10,000 by default. Older watches and
+    /// continued lists get 410. Each change is a whole object.
     pub fn remember(&self, changes: usize) {
         self.lock().remember(changes);
     }
 
-    /// The version of the last write.
+    /// Returns the version of the last write.
     pub fn resource_version(&self) -> u64 {
         self.lock().version()
     }
 
-    /// Waits until something was written after this version.
+    /// Waits until there has been a write after this version.
     pub async fn written_after(&self, version: u64) {
         let written = self.lock().written();
         let mut written = std::pin::pin!(written.notified());
-        // From here on no change is missed.
+        // From here on no notification is missed.
         written.as_mut().enable();
         if self.resource_version() == version {
             written.await;
         }
     }
 
-    /// Tells an observer of everything from now on; of several the last one set.
+    /// Notifies this observer of everything from now on. It replaces an earlier observer.
     pub fn observe(&self, observer: Arc<dyn Observer>) {
         self.store.observers().observe(observer);
     }
 
-    /// What is stored, to be read. No request is answered meanwhile.
+    /// Returns read access to the stored objects. No request is answered while it is held.
     pub fn read(&self) -> impl Deref<Target = Tables> + '_ {
         Reading(self.lock())
     }
 
-    /// The time by the cluster's clock.
+    /// Returns the time by the cluster's clock.
     pub fn time(&self) -> Timestamp {
         self.lock().time()
     }
 
-    /// Answers a request that came by this way, whose body is complete.
+    /// Answers a complete request received through this entry point.
     ///
     /// # Errors
-    /// What is refused, as the status that says so.
+    /// The status of a request that fails.
     pub fn answer(&self, head: &Parts, body: &Bytes, way: Way) -> Result<Response<ApiBody>, Failure> {
         service::dispatch(&self.store, head, body, way)
     }
 
-    /// What is no resource. A server's own groups say so in a status, those of definitions and
-    /// unknown ones with a page.
+    /// Answers a request for something that is not a resource. In the server's own groups this is a
+    /// status; in groups of definitions and in unknown groups it is a page.
     ///
     /// # Errors
     /// That status.
@@ -210,14 +212,14 @@ impl Cluster {
         service::nowhere(&self.lock(), route)
     }
 
-    /// Has built-in objects checked by this from now on, whoever writes them: of several the last
-    /// one set.
+    /// Validates all writes of built-in objects with this admission from now on. It replaces an
+    /// earlier one.
     pub fn admit_with(&self, admission: Arc<dyn Admission>) {
         self.lock().admission = Some(admission);
     }
 
-    /// Serves from now on the kinds that are kept and that nobody acts on, too: those of RBAC,
-    /// workloads, admission, storage, networks.
+    /// Serves the kinds without controllers too from now on: those of RBAC, workloads, admission,
+    /// storage and networking.
     pub fn serve_inert_kinds(&self) {
         let mut store = self.lock();
         for kind in builtin::inert_kinds() {
@@ -227,14 +229,14 @@ impl Cluster {
         }
     }
 
-    /// Makes objects as the server makes those that a cluster starts with. One whose name is taken
-    /// is left as it is, and one whose kind isn't served left out.
+    /// Creates objects like a server creates those of a new cluster. Objects whose name is taken,
+    /// or whose kind is not served, are skipped.
     pub fn bootstrap(&self, objects: impl IntoIterator<Item = Value>) {
         let mut store = self.lock();
         for object in objects {
             let types = ["apiVersion", "kind"].map(|name| object[name].as_str().unwrap_or_default());
             if let Some(kind) = store.kind_named(types[0], types[1]) {
-                // One that is there already is somebody's.
+                // An existing object may have been changed by its owner, so it is left alone.
                 let _ = write::create(&mut store, &kind, object, Ownership::Creator, &WriteOptions::own());
             }
         }
@@ -245,7 +247,7 @@ impl Cluster {
     }
 }
 
-/// What is stored, under its lock.
+/// Read access to the stored objects, with their lock.
 struct Reading<'a>(MutexGuard<'a, Store>);
 
 impl Deref for Reading<'_> {

@@ -1,4 +1,4 @@
-//! The rules for metadata that all kinds share
+//! Validation of metadata, common to all kinds
 //! (`k8s.io/apimachinery/pkg/api/validation/objectmeta.go`).
 
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::field_error::FieldError;
 use crate::kind::{Family, Kind};
 use crate::names;
 
-/// All annotations of an object together, keys and values, in bytes.
+/// Maximum total size of an object's annotations, keys and values, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// The rules for the metadata of a new object.
+/// Validates the metadata of a new object.
 pub(crate) fn new_object(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
     check_name(kind, object, out);
     check_common(object, out);
@@ -26,7 +26,7 @@ fn check_name(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
         _ => names::dns_subdomain,
     };
     let prefix = text(object, "generateName");
-    // A prefix may end in what a name may not end in.
+    // A prefix may end in characters with which a name may not end.
     let stem = prefix.trim_end_matches(['-', '.']);
     if !prefix.is_empty() {
         let errors = rule(if stem.is_empty() { prefix } else { stem }).into_iter();
@@ -43,7 +43,7 @@ fn check_name(kind: &Kind, object: &Value, out: &mut Vec<FieldError>) {
     }
 }
 
-/// The rules for the metadata of an object that replaces `old`.
+/// Validates the metadata of an object that replaces `old`.
 pub(crate) fn update(object: &Value, old: &Value, out: &mut Vec<FieldError>) {
     if is_deleting(old) {
         let before = finalizers(old);

@@ -1,56 +1,57 @@
-//! Object metadata: read out of JSON, and written there.
+//! Access to an object's metadata in JSON.
 
 pub(crate) mod check;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// A text field of `metadata`; empty when absent.
+/// Returns a string field of `metadata`; empty if it is absent.
 pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// The name; empty when absent.
+/// Returns the name; empty if it is absent.
 pub fn name(object: &Value) -> &str {
     text(object, "name")
 }
 
-/// The namespace; empty when absent, as of cluster-scoped objects.
+/// Returns the namespace; empty if it is absent, as in cluster-scoped objects.
 pub fn namespace(object: &Value) -> &str {
     text(object, "namespace")
 }
 
-/// The UID; empty when absent.
+/// Returns the UID; empty if it is absent.
 pub fn uid(object: &Value) -> &str {
     text(object, "uid")
 }
 
-/// The object's resourceVersion; `None` when absent, empty or `"0"`, which a server takes for none.
+/// Returns the resourceVersion. `None` if it is absent, empty or `"0"`, which a server treats as
+/// absent.
 pub fn version(object: &Value) -> Option<&str> {
     Some(text(object, "resourceVersion")).filter(|version| !version.is_empty() && *version != "0")
 }
 
-/// Whether the object is marked for deletion.
+/// Returns true if the object has a deletion timestamp.
 pub fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// When the object was made, where that can be read.
+/// Returns the creation timestamp, if it is valid.
 pub(crate) fn created(object: &Value) -> Option<Timestamp> {
     text(object, "creationTimestamp").parse().ok()
 }
 
-/// The finalizers, in order.
+/// Returns the finalizers, in order.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The owner references, in order.
+/// Returns the owner references, in order.
 pub(crate) fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// `metadata` for writing; made if it isn't there.
+/// Returns `metadata` for writing, creating it if it is absent.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     let metadata = &mut object["metadata"];
     if !metadata.is_object() {
@@ -59,7 +60,7 @@ pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     metadata.as_object_mut().expect("it was just made an object")
 }
 
-/// Sets or, with `Null`, removes a field of `metadata`.
+/// Sets a field of `metadata`, or removes it if the value is `Null`.
 pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     let metadata = metadata_mut(object);
     if value.is_null() {
@@ -69,12 +70,12 @@ pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// Copies a field of `metadata`, its absence included.
+/// Copies a field of `metadata`. An absent field is removed from `to`.
 pub fn copy(from: &Value, to: &mut Value, field: &str) {
     set(to, field, from["metadata"][field].clone());
 }
 
-/// Empty lists and maps, and empty texts, are absent in what a server stores.
+/// Removes empty lists, maps and strings, which a server does not store.
 pub(crate) fn tidy(object: &mut Value) {
     let empty = |value: &Value| match value {
         Value::Null => true,
@@ -86,7 +87,7 @@ pub(crate) fn tidy(object: &mut Value) {
     metadata_mut(object).retain(|_, value| !empty(value));
 }
 
-/// The finalizer of a foreground deletion: dependants go first.
+/// Finalizer of a foreground deletion: dependants are removed first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of an orphaning deletion: dependants are let go first.
+/// Finalizer of an orphaning deletion: owner references of dependants are removed first.
 pub(crate) const ORPHAN: &str = "orphan";

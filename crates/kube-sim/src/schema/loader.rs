@@ -1,4 +1,4 @@
-//! Reading a schema, and refusing what a server refuses in one.
+//! Loading of schemas, with the validation of a server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::{Additional, Bounds, Holds, JsonType, Junctors, ListType, Pattern, Ru
 use crate::field_error::{FieldError, FieldErrorKind};
 use crate::validate;
 
-/// Reads the schema of a whole object: `apiVersion`, `kind` and, of this schema, `metadata` are the
-/// server's own.
+/// Loads the schema of an object. `apiVersion`, `kind` and `metadata` are replaced by the server's
+/// own schemas.
 ///
 /// # Errors
-/// Everything that a server refuses in a schema, with paths below `path`.
+/// All errors that a server reports for a schema, with paths below `path`.
 pub(crate) fn of_object(props: &JSONSchemaProps, metadata: Arc<Schema>, path: &str) -> Result<Schema, Vec<FieldError>> {
     let mut errors = Vec::new();
     let mut schema = Loader { errors: &mut errors }.node(props, path, Place::Structure);
@@ -33,7 +33,7 @@ pub(crate) fn of_object(props: &JSONSchemaProps, metadata: Arc<Schema>, path: &s
     Ok(schema)
 }
 
-/// Reads a schema that stands in this crate's own source.
+/// Loads a schema from this crate's source.
 pub(crate) fn own(json: Value) -> Schema {
     let props: JSONSchemaProps = serde_json::from_value(json).expect("a schema written in this crate parses");
     let mut errors = Vec::new();
@@ -42,8 +42,8 @@ pub(crate) fn own(json: Value) -> Schema {
     schema
 }
 
-/// Where a node stands: structure must be complete, value checks inside `anyOf` and its like
-/// repeat no types.
+/// Position of a node. In the structure types are required; value checks inside `anyOf` and similar
+/// keywords have none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Structure,
@@ -194,7 +194,7 @@ impl Loader<'_> {
         })
     }
 
-    /// Checks across the parts of one node, and its default against itself.
+    /// Checks the parts of a node against each other, and its default against the schema.
     fn check(&mut self, schema: &Schema, path: &str) {
         if schema.type_rule == TypeRule::Only(JsonType::Array) && schema.items.is_none() {
             self.errors.push(FieldError::required(&format!("{path}.items"), "must be specified"));

@@ -1,9 +1,8 @@
-//! Structural schemas: the tree that validation, defaulting, pruning, server-side apply and CEL
-//! walk.
+//! Structural schemas: the tree used by validation, defaulting, pruning, server-side apply and CEL.
 //!
-//! Read from a CustomResourceDefinition's `openAPIV3Schema`; built-in kinds are written in the same
-//! notation, so that one set of walkers serves all. What a server refuses in a schema is refused
-//! here too, as far as it can be told without CEL's type checker and cost estimate.
+//! They are loaded from the `openAPIV3Schema` of a CustomResourceDefinition. Those of built-in
+//! kinds use the same notation, so that the same code handles all kinds. Schemas that a server
+//! rejects are rejected here too, except for errors that need CEL's type checker or cost estimate.
 
 pub(crate) mod loader;
 mod rules;
@@ -46,7 +45,7 @@ impl JsonType {
         })
     }
 
-    /// As schemas name it.
+    /// Returns the name used in schemas.
     pub fn name(self) -> &'static str {
         match self {
             Self::Object => "object",
@@ -59,141 +58,141 @@ impl JsonType {
     }
 }
 
-/// What type of value a node takes.
+/// Types allowed for the value of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeRule {
-    /// Anything (`x-kubernetes-preserve-unknown-fields` without a type; branches of `anyOf`).
+    /// Any type (`x-kubernetes-preserve-unknown-fields` without a type; branches of `anyOf`).
     Any,
-    /// This type.
+    /// Only this type.
     Only(JsonType),
-    /// A whole number or a text (`x-kubernetes-int-or-string`).
+    /// An integer or a string (`x-kubernetes-int-or-string`).
     IntOrString,
 }
 
-/// How the items of a list are told apart, for merging and for the duplicate check.
+/// Identity of list items, for merging and for the check for duplicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListType {
-    /// Not at all: the list is one value.
+    /// Items have no identity: the list is a single value.
     Atomic,
-    /// By their values.
+    /// Items are identified by their value.
     Set,
-    /// By these fields.
+    /// Items are identified by these fields.
     Map(Vec<String>),
 }
 
-/// A pattern and its source text.
+/// A regular expression and its source.
 #[derive(Debug)]
 pub struct Pattern {
-    /// The source.
+    /// Source of the expression.
     pub text: String,
-    /// The pattern.
+    /// Compiled expression.
     pub regex: Regex,
 }
 
-/// What an object may hold beyond its named properties.
+/// Fields allowed in an object besides its named properties.
 #[derive(Debug)]
 pub enum Additional {
-    /// Nothing.
+    /// No other fields.
     None,
-    /// Anything.
+    /// Any fields.
     Any,
-    /// Values of this schema.
+    /// Fields with values of this schema.
     Schema(Box<Schema>),
 }
 
 /// Bounds on numbers, lengths and counts.
 #[derive(Debug, Default)]
 pub struct Bounds {
-    /// Least number.
+    /// Minimum of a number.
     pub minimum: Option<f64>,
-    /// Whether that is out already.
+    /// True if the minimum itself is excluded.
     pub exclusive_minimum: bool,
-    /// Greatest number.
+    /// Maximum of a number.
     pub maximum: Option<f64>,
-    /// Whether that is out already.
+    /// True if the maximum itself is excluded.
     pub exclusive_maximum: bool,
-    /// What numbers are whole multiples of.
+    /// Number of which the value must be a multiple.
     pub multiple_of: Option<f64>,
-    /// In characters.
+    /// Minimum length in characters.
     pub min_length: Option<i64>,
-    /// In characters.
+    /// Maximum length in characters.
     pub max_length: Option<i64>,
-    /// Fewest items.
+    /// Minimum number of items.
     pub min_items: Option<i64>,
-    /// Most items.
+    /// Maximum number of items.
     pub max_items: Option<i64>,
-    /// Fewest fields.
+    /// Minimum number of fields.
     pub min_properties: Option<i64>,
-    /// Most fields.
+    /// Maximum number of fields.
     pub max_properties: Option<i64>,
 }
 
 /// Nested value checks that add no structure.
 #[derive(Debug, Default)]
 pub struct Junctors {
-    /// All of these hold.
+    /// All of these must match.
     pub all_of: Vec<Schema>,
-    /// One of these holds at least.
+    /// At least one of these must match.
     pub any_of: Vec<Schema>,
-    /// Exactly one of these holds.
+    /// Exactly one of these must match.
     pub one_of: Vec<Schema>,
-    /// This one doesn't hold.
+    /// This one must not match.
     pub not: Option<Box<Schema>>,
 }
 
-/// One node of a schema.
+/// A node of a schema.
 #[derive(Debug)]
 pub struct Schema {
-    /// The type of the value.
+    /// Type of the value.
     pub type_rule: TypeRule,
-    /// Whether null is a value.
+    /// True if null is allowed.
     pub nullable: bool,
-    /// The format of a text or number.
+    /// Format of a string or number.
     pub format: Option<String>,
-    /// The named fields. Behind pointers: a map keeps room for several of what it holds, and nodes
-    /// are large.
+    /// Named fields. They are behind pointers, because a map reserves space for several entries and
+    /// nodes are large.
     pub properties: BTreeMap<String, Arc<Schema>>,
-    /// What it may hold beyond its named properties.
+    /// Fields allowed besides the named ones.
     pub additional: Additional,
-    /// The items of a list.
+    /// Items of a list.
     pub items: Option<Box<Schema>>,
-    /// The fields that have to be there.
+    /// Required fields.
     pub required: Vec<String>,
-    /// The only values, if there are any.
+    /// Allowed values; empty if all are allowed.
     pub allowed: Vec<Value>,
-    /// The pattern of a text.
+    /// Pattern of a string.
     pub pattern: Option<Pattern>,
     /// Bounds on the value.
     pub bounds: Bounds,
-    /// Nested checks.
+    /// Nested value checks.
     pub junctors: Junctors,
-    /// The value where none is given.
+    /// Default value.
     pub default: Option<Value>,
-    /// Whether unknown fields are kept.
+    /// True if unknown fields are preserved.
     pub preserve_unknown: bool,
-    /// Whether the value is a whole object with `apiVersion`, `kind` and `metadata`.
+    /// True if the value is an object with `apiVersion`, `kind` and `metadata`.
     pub embedded: bool,
-    /// How the items of a list are told apart.
+    /// Identity of list items.
     pub list_type: ListType,
-    /// Whether the map or struct changes hands as one field.
+    /// True if the map or struct has one owner as a whole.
     pub atomic_map: bool,
     pub(crate) rules: RuleSet,
     pub(crate) holds: Holds,
 }
 
-/// What there is in a node or anywhere below it: walks leave out what holds nothing for them.
+/// Features of a node and of all nodes below it. Walks skip nodes without the feature they need.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holds {
     /// CEL rules.
     pub(crate) rules: bool,
-    /// Defaults of what it may hold; its own is its holder's.
+    /// Defaults of nested values. The default of the node itself belongs to its parent.
     pub(crate) defaults: bool,
-    /// Lists that hold each item once.
+    /// Lists without duplicates.
     pub(crate) unique_items: bool,
 }
 
 impl Schema {
-    /// A node that takes anything and keeps it.
+    /// Returns a node that accepts and preserves any value.
     pub(crate) fn anything() -> Self {
         Self {
             type_rule: TypeRule::Any,
@@ -217,7 +216,7 @@ impl Schema {
         }
     }
 
-    /// The schema of a named field of an object, whether declared or additional.
+    /// Returns the schema of a field, whether named or additional.
     pub(crate) fn field(&self, name: &str) -> Option<&Schema> {
         self.properties.get(name).map(Arc::as_ref).or(match &self.additional {
             Additional::Schema(schema) => Some(schema.as_ref()),
@@ -225,7 +224,7 @@ impl Schema {
         })
     }
 
-    /// The schemas of all that such a value may hold.
+    /// Returns the schemas of all nested values.
     fn children(&self) -> impl Iterator<Item = &Schema> {
         let additional = match &self.additional {
             Additional::Schema(schema) => Some(schema.as_ref()),
@@ -242,14 +241,14 @@ impl Schema {
         }
     }
 
-    /// The item of `list` that has the same key fields as `item`, if this is a keyed list.
+    /// Returns the item of `list` with the same key fields as `item`, if this is a keyed list.
     pub(crate) fn matching_item<'a>(&self, item: &Value, list: Option<&'a Value>) -> Option<&'a Value> {
         let ListType::Map(keys) = &self.list_type else { return None };
         let key = self.item_key(keys, item);
         list?.as_array()?.iter().find(|other| self.item_key(keys, other) == key)
     }
 
-    /// The values of the key fields of a list item, defaults filled in.
+    /// Returns the values of the key fields of a list item, including defaults.
     pub(crate) fn item_key(&self, keys: &[String], item: &Value) -> Vec<Option<Value>> {
         let of = |key: &String| {
             let default = || self.items.as_ref()?.properties.get(key)?.default.clone();

@@ -1,5 +1,5 @@
-//! The CEL rules of one node of a schema (`x-kubernetes-validations`), compiled. What passed them
-//! is remembered.
+//! The compiled CEL rules of a schema node (`x-kubernetes-validations`), with a cache of values
+//! that passed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,24 +12,24 @@ use parking_lot::{Mutex, MutexGuard};
 use regex::Regex;
 use serde_json::Value;
 
-/// The compiled rules of one schema node.
+/// The compiled rules of a schema node.
 #[derive(Debug, Default)]
 pub(crate) struct RuleSet {
     compiled: Option<CompiledSchema>,
-    /// The only fields of the node's value that its rules name; `None` if they may look at all of
-    /// it.
+    /// Fields of the node's value that its rules refer to; `None` if they may read all of it.
     named: Option<BTreeSet<String>>,
     passed: Passed,
 }
 
-/// Most pairs that a node remembers; then it begins anew.
+/// Maximum number of cached pairs for a node. After that the cache is cleared.
 const REMEMBERED: usize = 1024;
 
-/// Pairs of a value and its old value that have passed the rules of a node, by a hash of both.
+/// Pairs of a value and its old value that have passed the rules of a node, keyed by a hash of
+/// both.
 ///
-/// A rule is a function of the two, takes long (it compiles its patterns each time), and sees the
-/// same objects again and again: in the writes of one cluster, and in clusters that share their
-/// definitions.
+/// A rule is a function of the two values. Evaluation takes long, because patterns are compiled
+/// each time, and the same objects recur: in the writes of one cluster, and in clusters that share
+/// their definitions.
 #[derive(Debug, Default)]
 struct Passed(Mutex<BTreeMap<u64, (Value, Option<Value>)>>);
 
@@ -52,23 +52,23 @@ impl Passed {
         pairs.insert(key, (value.clone(), old.cloned()));
     }
 
-    /// The map is whole whatever happened to a thread that held it.
+    /// Locks the map, which is consistent even if a thread panicked while holding the lock.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, (Value, Option<Value>)>> {
         self.0.lock()
     }
 }
 
 impl RuleSet {
-    /// Compiles the rules of this node (not those of its children).
+    /// Compiles the rules of this node, without those of its children.
     ///
     /// # Errors
-    /// Index and text of the first rule that doesn't compile, and why.
+    /// Index, source and error of the first rule that does not compile.
     pub(crate) fn compile(props: &JSONSchemaProps) -> Result<Self, (usize, String, String)> {
         let Some(rules) = props.x_kubernetes_validations.as_ref().filter(|rules| !rules.is_empty()) else {
             return Ok(Self::default());
         };
-        // The children's types and formats are needed to convert values, their rules are not:
-        // every node evaluates its own.
+        // The children's types and formats are needed to convert values. Their rules are not,
+        // because every node evaluates its own.
         let mut json = serde_json::to_value(props).expect("a schema is JSON");
         strip(&mut json, true);
         let compiled = compile_schema(&json);
@@ -82,13 +82,13 @@ impl RuleSet {
         Ok(Self { compiled: Some(compiled), named: named_fields(texts.flatten()), passed: Passed::default() })
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.compiled.is_none()
     }
 
-    /// Whether a value passes. On a thread of its own: what evaluation draws for its hash maps must
-    /// not depend on what was evaluated before, in other runs of the process.
+    /// Evaluates the rules on a value. This runs on a separate thread, because the random state of
+    /// the evaluator's hash maps must not depend on earlier evaluations in the same process.
     pub(crate) fn judge(&self, value: &Value, old: Option<&Value>) -> Result<(), ValidationErrors> {
         let Some(compiled) = &self.compiled else { return Ok(()) };
         let key = Passed::key(value, old);
@@ -101,8 +101,8 @@ impl RuleSet {
         Ok(())
     }
 
-    /// What the rules of a whole object see of it, as far as they look: a status that changes
-    /// doesn't have a rule of the spec evaluated again.
+    /// Returns the part of an object that its rules can see. A change of the status therefore does
+    /// not cause a rule on the spec to be evaluated again.
     pub(crate) fn visible(&self, object: &Value) -> Value {
         let looks_at = |name: &str| self.named.as_ref().is_none_or(|named| named.contains(name));
         let fields = object.as_object().into_iter().flatten();
@@ -114,15 +114,15 @@ impl RuleSet {
         seen
     }
 
-    /// Whether the rule with this text compares with the old value.
+    /// Returns true if the rule with this source uses the old value.
     pub(crate) fn is_transition(&self, rule: &str) -> bool {
         let results = self.compiled.iter().flat_map(|compiled| &compiled.validations);
         results.flatten().any(|result| result.rule.rule == rule && result.is_transition_rule)
     }
 }
 
-/// The fields that rules reach by `self.field` and `oldSelf.field`; `None` where one of them uses
-/// its value in any other way.
+/// Returns the fields that rules read by `self.field` and `oldSelf.field`; `None` if a rule uses
+/// the value in any other way.
 fn named_fields<'a>(texts: impl Iterator<Item = &'a str>) -> Option<BTreeSet<String>> {
     static USE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\b(?:self|oldSelf)\b(?:[.]([A-Za-z_][A-Za-z0-9_]*)(\s*[(])?)?").expect("a pattern of this crate")
@@ -138,7 +138,7 @@ fn named_fields<'a>(texts: impl Iterator<Item = &'a str>) -> Option<BTreeSet<Str
     Some(named)
 }
 
-/// Removes defaults everywhere and rules below the top node.
+/// Removes all defaults, and the rules below the top node.
 fn strip(schema: &mut Value, top: bool) {
     let Value::Object(fields) = schema else { return };
     fields.remove("default");

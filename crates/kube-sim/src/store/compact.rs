@@ -1,4 +1,4 @@
-//! Objects that nobody works on are held as their text: trees of JSON are six times as large.
+//! Compact storage of objects as text, because JSON trees are six times as large.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -7,12 +7,12 @@ use super::object::{Place, Shared, Thawed};
 use super::table::Table;
 use crate::kind::SharedKind;
 
-/// How many objects have trees, and which were written last.
+/// Number of objects that have trees, and the objects written last.
 #[derive(Debug)]
 pub(super) struct Compact {
-    /// Most objects that have one.
+    /// Maximum number of objects with trees.
     most: usize,
-    /// Those written last, oldest first. One that was written again stands there again.
+    /// Objects written last, oldest first. An object that is written again is added again.
     written: VecDeque<(SharedKind, Place)>,
     thawed: Thawed,
 }
@@ -22,28 +22,29 @@ impl Compact {
         Self { most, written: VecDeque::new(), thawed: Thawed::default() }
     }
 
-    /// The same for another state, which holds nothing yet.
+    /// Returns the same settings for an empty state.
     pub(super) fn anew(&self) -> Self {
         Self::new(self.most)
     }
 
-    /// An object as it is held where nobody works on it.
+    /// Returns an object in compact form.
     pub(super) fn frozen(&self, object: &Shared) -> Shared {
         object.frozen(&self.thawed)
     }
 
-    /// Notes a write; returns the place of an object that is to be frozen by now.
+    /// Records a write. Returns the place of an object that has to be frozen now.
     pub(super) fn wrote(&mut self, kind: SharedKind, place: Place) -> Option<(SharedKind, Place)> {
         self.written.push_back((kind, place));
         if self.written.len() > self.most { self.written.pop_front() } else { None }
     }
 
-    /// Whether so many were read since that it is worth a look at all of them.
+    /// Returns true if enough objects were read since the last time to justify a pass over all of
+    /// them.
     pub(super) fn is_due(&self) -> bool {
         self.thawed.load(Ordering::Relaxed) > self.most
     }
 
-    /// Freezes again what was frozen before.
+    /// Freezes the objects that were frozen before.
     pub(super) fn refreeze(&mut self, tables: &mut [Table]) {
         self.thawed.store(0, Ordering::Relaxed);
         for object in all(tables).filter(|object| object.is_thawed()) {
@@ -51,7 +52,7 @@ impl Compact {
         }
     }
 
-    /// Freezes everything.
+    /// Freezes all objects.
     pub(super) fn freeze_all(&mut self, tables: &mut [Table]) {
         self.written.clear();
         for object in all(tables) {
@@ -60,7 +61,7 @@ impl Compact {
     }
 }
 
-/// Every object that is held: as it is, and as the changes that are remembered have it.
+/// Iterates over every object: the current ones, and those in the change history.
 fn all(tables: &mut [Table]) -> impl Iterator<Item = &mut Shared> {
     tables.iter_mut().flat_map(|table| {
         let changes = table.history.iter_mut().flat_map(|change| change.old.iter_mut().chain([&mut change.new]));

@@ -1,8 +1,8 @@
-//! The store: objects, one version counter for all of them, and each kind's history.
+//! The store: objects, one version counter for all of them, and the change history of each kind.
 //!
-//! Like etcd under an API server: every write takes the next version, a watch reads the history
-//! from a version on, and old history is forgotten. Objects are immutable values behind `Arc`, so
-//! that lists, histories and watches share them.
+//! It works like etcd under an API server: every write gets the next version, a watch reads the
+//! history from a version on, and old history is discarded. Objects are immutable values behind
+//! `Arc`, shared by lists, histories and watches.
 
 mod compact;
 mod object;
@@ -30,28 +30,28 @@ pub(crate) use self::object::Change;
 pub use self::object::{Place, Shared};
 pub use self::tables::Tables;
 
-/// Where the server takes the time from, for `creationTimestamp` and its like. Waiting (of watches)
-/// goes by tokio's clock instead.
+/// Source of the server's time, for `creationTimestamp` and similar fields. Watches wait by tokio's
+/// clock instead.
 pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Everything that the simulated API server keeps.
+/// The complete state of the simulated API server.
 pub(crate) struct Store {
     tables: Tables,
     version: u64,
     clock: WallClock,
     seed: u64,
     drawn: u64,
-    /// Most changes of each kind that are remembered.
+    /// Maximum number of changes to remember for each kind.
     remembers: usize,
-    /// `None` = every object has its tree.
+    /// `None` if every object has its tree.
     compact: Option<Compact>,
-    /// Told of every change.
+    /// Listener for changes.
     pub(crate) log: Option<Arc<dyn ChangeLog>>,
-    /// Checks what no rule of this crate does.
+    /// Admission for checks beyond the rules of this crate.
     pub(crate) admission: Option<Arc<dyn Admission>>,
-    /// Who makes the changes now.
+    /// Author of the current changes.
     pub(crate) author: Option<Author>,
-    /// Tells who waits for any change.
+    /// Notifies waiters of any write.
     written: Arc<Notify>,
 }
 
@@ -80,8 +80,8 @@ impl Store {
         }
     }
 
-    /// A store of its own that stands as this one does: nobody watches or observes it yet. Objects
-    /// are shared.
+    /// Returns an independent store with the same state, without watches and observers. Objects are
+    /// shared.
     pub(crate) fn copy(&self, clock: WallClock) -> Self {
         let all = self.tables.all.iter().map(Table::copy).collect();
         Self {
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// Serves `kind` from now on; a second call for the same resource replaces its definition and
+    /// Serves `kind` from now on. A second call for the same resource replaces its definition and
     /// keeps its objects.
     pub(crate) fn serve(&mut self, kind: SharedKind) {
         let (forgotten, remembers) = (self.version, self.remembers);
@@ -105,8 +105,8 @@ impl Store {
         }
     }
 
-    /// Serves a resource no more. Its watches end, and what is left of its objects is gone: nobody
-    /// could read or delete it.
+    /// Stops serving a resource. Its watches end, and its remaining objects are removed, because no
+    /// client could read or delete them.
     pub(crate) fn withdraw(&mut self, kind: &Kind) {
         self.tables.revision += 1;
         let forgotten = self.version;
@@ -119,8 +119,8 @@ impl Store {
         left.iter().for_each(|(place, old)| self.note(kind, place, Some(old), None));
     }
 
-    /// Gives all objects of a kind its `apiVersion`: their definition has another storage version.
-    /// No watch is told, as nothing that it shows changes.
+    /// Sets the `apiVersion` of all objects of a kind, after its definition changed the storage
+    /// version. Watches are not notified, because their view of the objects does not change.
     pub(crate) fn restamp(&mut self, kind: &Kind) {
         let api_version = Value::from(kind.api_version());
         let mut stamped = Vec::new();
@@ -138,7 +138,7 @@ impl Store {
         }
     }
 
-    /// Remembers so many changes of each kind from now on.
+    /// Sets the number of changes to remember for each kind.
     pub(crate) fn remember(&mut self, changes: usize) {
         self.remembers = changes;
         for table in &mut self.tables.all {
@@ -147,7 +147,7 @@ impl Store {
         }
     }
 
-    /// The time by the cluster's clock.
+    /// Returns the time by the cluster's clock.
     pub(crate) fn time(&self) -> Timestamp {
         (self.clock)()
     }
@@ -156,19 +156,19 @@ impl Store {
         self.version
     }
 
-    /// Passes over so many versions.
+    /// Advances the version by `versions`.
     pub(crate) fn pass_over(&mut self, versions: u64) {
         self.version += versions;
     }
 
-    /// The current second as RFC 3339; a server's stamps have steps of one second.
+    /// Returns the current time as RFC 3339. A server's timestamps have a resolution of one second.
     pub(crate) fn now(&self) -> String {
         let whole = Timestamp::from_second((self.clock)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
         whole.to_string()
     }
 
-    /// The last version before the last `changes` changes of a kind; the oldest that is remembered
-    /// if there were fewer.
+    /// Returns the last version before the last `changes` changes of a kind, or the oldest version
+    /// in the history if there were fewer.
     pub(crate) fn version_before(&self, kind: &Kind, changes: u64) -> u64 {
         let table = self.table(kind);
         let Some(back) = usize::try_from(changes).ok().and_then(|back| back.checked_sub(1)) else {
@@ -177,7 +177,7 @@ impl Store {
         table.history.iter().rev().nth(back).map_or(table.forgotten, |change| change.version - 1)
     }
 
-    /// Writes an object under the next version, which it gets, and tells watches.
+    /// Writes an object at the next version, sets its resourceVersion, and notifies watches.
     pub(crate) fn put(&mut self, kind: &Kind, mut object: Value) -> Shared {
         self.version += 1;
         let version = self.version;
@@ -194,14 +194,14 @@ impl Store {
         object
     }
 
-    /// Notes that the object was just stored without all the defaults that reads show.
+    /// Records that the object was just stored without all the defaults shown by reads.
     pub(crate) fn complete_on_read(&mut self, kind: &Kind, place: Place) {
         self.tables.table_mut(kind).completed_on_read.insert(place.clone());
         let object = self.get(kind, &place);
         self.note(kind, &place, object, object);
     }
 
-    /// Removes an object and tells watches; its last state gets the next version.
+    /// Removes an object and notifies watches. Its last state gets the next version.
     pub(crate) fn remove(&mut self, kind: &Kind, place: &Place) -> Option<Shared> {
         let table = self.tables.table_mut(kind);
         let old = table.objects.remove(place)?;
@@ -217,18 +217,18 @@ impl Store {
         Some(new)
     }
 
-    /// Wakes at any change.
+    /// Returns a notification about any write.
     pub(crate) fn written(&self) -> Arc<Notify> {
         self.written.clone()
     }
 
-    /// Tells of a write.
+    /// Notifies waiters and the listener of a write.
     fn tell(&self, kind: &Kind, place: &Place, old: Option<&Shared>, new: Option<&Shared>) {
         self.written.notify_waiters();
         self.log(kind, place, (old, new), true);
     }
 
-    /// Tells of a change that isn't a write.
+    /// Notifies the listener of a change that is not a write.
     fn note(&self, kind: &Kind, place: &Place, old: Option<&Shared>, new: Option<&Shared>) {
         self.log(kind, place, (old, new), false);
     }
@@ -240,21 +240,21 @@ impl Store {
         log.changed(&Entry { kind, place, version, old, new, completed_on_read, author, is_write });
     }
 
-    /// Tells that everything is another.
+    /// Notifies the listener that the whole state was replaced.
     fn tell_all(&self) {
         let Some(log) = &self.log else { return };
         log.cleared();
         self.everything().for_each(|(kind, place, object)| self.note(kind, place, None, Some(object)));
     }
 
-    /// Holds but so many objects as trees from now on.
+    /// Keeps at most this number of objects as trees from now on.
     pub(crate) fn keep_compact(&mut self, most: usize) {
         let mut compact = Compact::new(most);
         compact.freeze_all(&mut self.tables.all);
         self.compact = Some(compact);
     }
 
-    /// Remembers a change, by what is small of its objects.
+    /// Adds a change to the history, with its objects in compact form.
     fn record(&mut self, kind: &Kind, change: Change) {
         let change = match &self.compact {
             None => change,
@@ -266,7 +266,7 @@ impl Store {
         self.tables.table_mut(kind).record(change);
     }
 
-    /// After a write: what was written long before is frozen.
+    /// Freezes the object written least recently, after a write.
     fn freeze_older(&mut self, kind: &Kind, place: &Place) {
         let written = self.table(kind).kind.clone();
         let Some(compact) = &mut self.compact else { return };
@@ -280,13 +280,13 @@ impl Store {
         }
     }
 
-    /// Goes on from this version, before which nothing can be told of.
+    /// Continues from this version, and discards the history before it.
     pub(crate) fn settle_at(&mut self, version: u64) {
         self.version = version;
         self.compact();
     }
 
-    /// Forgets all history: a watch or a continued list from before gets 410.
+    /// Discards the history. Earlier watches and continued lists get 410.
     pub(crate) fn compact(&mut self) {
         let version = self.version;
         for table in &mut self.tables.all {
@@ -295,7 +295,7 @@ impl Store {
         }
     }
 
-    /// The next value of the seeded sequence that names are drawn from.
+    /// Returns the next value of the seeded sequence from which names are generated.
     fn draw(&mut self, purpose: &str) -> [u8; 32] {
         self.drawn += 1;
         let mut hash = Sha256::new();
@@ -305,7 +305,7 @@ impl Store {
         hash.finalize().into()
     }
 
-    /// A fresh UID in the form of a random UUID.
+    /// Returns a new UID in the form of a random UUID.
     pub(crate) fn new_uid(&mut self) -> String {
         let mut bytes = self.draw("uid");
         bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -314,7 +314,7 @@ impl Store {
         format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
     }
 
-    /// Five characters for the end of a generated name, of the letters that a server uses.
+    /// Returns the five-character suffix of a generated name, from the server's alphabet.
     pub(crate) fn new_suffix(&mut self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let bytes = self.draw("suffix");

@@ -1,5 +1,4 @@
-//! What the store holds: objects that nobody changes any more, where they stand, and what became of
-//! them.
+//! Stored objects, which are immutable, their places, and their changes.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,49 +11,50 @@ use serde_json::Value;
 use crate::json::json_text;
 use crate::meta;
 
-/// Where an object of a kind is stored; orders a list.
+/// Key of an object among those of its kind. Lists are ordered by it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Empty for cluster-scoped kinds.
+    /// Namespace, empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The object's name.
+    /// Name of the object.
     pub name: String,
 }
 
 impl Place {
-    /// The place of this namespace, empty for cluster-scoped kinds, and name.
+    /// Returns the place with this namespace, empty for cluster-scoped kinds, and name.
     pub fn new(namespace: &str, name: &str) -> Self {
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// Where an object says that it stands.
+    /// Returns the place given by an object's metadata.
     pub fn of(object: &Value) -> Self {
         Self::new(meta::namespace(object), meta::name(object))
     }
 }
 
-/// A stored object, and its text once somebody has been told of it: the answer to a write, lists
-/// and watches share that.
+/// A stored object, with its serialized text once it is needed. The text is shared by the response
+/// to a write, by lists and by watches.
 ///
-/// Of a *frozen* one there is the text, which is a sixth as large as the tree, and what those ask
-/// for who look at every object. Its tree is made again when somebody reads more.
+/// A *frozen* object has only the text, which is a sixth as large as the tree, and the properties
+/// that are read from every object. Its tree is created again when other parts are read.
 #[derive(Clone, Debug)]
 pub struct Shared(Arc<Inner>);
 
-/// At least one of tree and text is there; of one without a tree the head as well.
+/// At least one of tree and text is set. Without a tree, the head is set too.
 #[derive(Debug, Default)]
 struct Inner {
     tree: OnceLock<Arc<Value>>,
     text: OnceLock<Bytes>,
     head: OnceLock<Arc<Head>>,
-    /// Counts the frozen ones whose tree was made again; `None` where it never was away.
+    /// Counts the frozen objects whose tree was created again; `None` if this object was never
+    /// frozen.
     thawed: Option<Thawed>,
 }
 
-/// How many frozen objects have a tree by now.
+/// Number of frozen objects that have a tree.
 pub(crate) type Thawed = Arc<AtomicUsize>;
 
-/// What is asked of every object.
+/// Properties that are read from every object.
 #[derive(Debug, PartialEq)]
 struct Head {
     deleting: bool,
@@ -83,7 +83,7 @@ impl Shared {
         Self(Arc::new(Inner { tree: Arc::new(object).into(), ..Inner::default() }))
     }
 
-    /// Whether they are the same state of the same object.
+    /// Returns true if both are the same state of the same object.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_text = || {
             let texts = self.0.text.get().zip(other.0.text.get());
@@ -92,7 +92,7 @@ impl Shared {
         Arc::ptr_eq(&self.0, &other.0) || same_text()
     }
 
-    /// The same, frozen.
+    /// Returns the object in frozen form.
     pub(crate) fn frozen(&self, thawed: &Thawed) -> Self {
         if !self.has_tree() {
             return self.clone();
@@ -106,17 +106,17 @@ impl Shared {
         }))
     }
 
-    /// Whether it has a tree, be it again.
+    /// Returns true if the object has a tree, whether or not it was frozen before.
     pub(crate) fn has_tree(&self) -> bool {
         self.0.tree.get().is_some()
     }
 
-    /// Whether it was frozen, and has a tree again.
+    /// Returns true if the object was frozen and has a tree again.
     pub(crate) fn is_thawed(&self) -> bool {
         self.0.thawed.is_some() && self.has_tree()
     }
 
-    /// The object by itself. Of one that is frozen a tree of the caller's own.
+    /// Returns the object's tree. For a frozen object, it is created for the caller only.
     pub fn tree(&self) -> Arc<Value> {
         self.0.tree.get().cloned().unwrap_or_else(|| self.parsed())
     }
@@ -126,33 +126,33 @@ impl Shared {
         Arc::new(text.expect("without a tree there is the text that was made of it"))
     }
 
-    /// The object as JSON, in no more room than it has bytes: what it is written into grows by
-    /// doubling, and this stays.
+    /// Returns the object as JSON. The copy has the exact size, because a buffer that grows by
+    /// doubling would waste memory for as long as the object is stored.
     pub(crate) fn json(&self) -> &Bytes {
         self.0.text.get_or_init(|| Bytes::copy_from_slice(&json_text(&**self)))
     }
 
-    /// As [`meta::is_deleting`].
+    /// See [`meta::is_deleting`].
     pub(crate) fn is_deleting(&self) -> bool {
         self.ask(meta::is_deleting, |head| head.deleting)
     }
 
-    /// As [`meta::uid`].
+    /// See [`meta::uid`].
     pub(crate) fn uid(&self) -> &str {
         self.ask(meta::uid, |head| &head.uid)
     }
 
-    /// As [`meta::owners`].
+    /// See [`meta::owners`].
     pub(crate) fn owners(&self) -> &[Value] {
         self.ask(meta::owners, |head| &head.owners)
     }
 
-    /// As [`meta::created`].
+    /// See [`meta::created`].
     pub(crate) fn created(&self) -> Option<Timestamp> {
         self.ask(meta::created, |head| head.created)
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         self.ask(
             |object| object["metadata"]["labels"].get(key)?.as_str(),
@@ -181,14 +181,14 @@ impl Deref for Shared {
     }
 }
 
-/// One write, as a watch sees it.
+/// A write in the history of a kind, from which watches derive events.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) version: u64,
     pub(crate) place: Place,
-    /// Absent for a create.
+    /// Object before the write; `None` for a create.
     pub(crate) old: Option<Shared>,
-    /// The object as written; for a removal its last state, under the new version.
+    /// Object as written. For a removal this is its last state, at the new version.
     pub(crate) new: Shared,
     pub(crate) removed: bool,
 }

@@ -1,4 +1,4 @@
-//! A state that takes the place of another: a cluster is restored, or begins anew.
+//! Replacement of a store's state, when a cluster is restored or reset.
 
 use super::Store;
 use super::compact::Compact;
@@ -8,7 +8,8 @@ use super::tables::Tables;
 use crate::kind::Kind;
 
 impl Store {
-    /// A state that serves and holds nothing, and goes on from this one's version and draws.
+    /// Returns an empty state that serves nothing, and continues the versions and generated names
+    /// of this one.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             tables: Tables { revision: self.tables.revision + 1, ..Tables::default() },
@@ -20,8 +21,8 @@ impl Store {
         }
     }
 
-    /// Holds and serves what another state does, which has gone on from this one. Whoever watches
-    /// finds that what they know is forgotten.
+    /// Replaces this state by `other`, which was derived from it. Watches find that their version
+    /// is no longer in the history.
     pub(crate) fn become_another(&mut self, other: Self) {
         self.compact = other.compact;
         let revision = other.tables.revision.max(self.tables.revision) + 1;
@@ -44,7 +45,7 @@ impl Store {
         self.written.notify_waiters();
     }
 
-    /// Puts an object where it stood, as it was; nobody is told.
+    /// Inserts an object at its place, unchanged and without notification.
     pub(crate) fn restore(&mut self, kind: &Kind, place: Place, object: Shared, completed_on_read: bool) {
         let object = self.compact.as_ref().map_or_else(|| object.clone(), |compact| compact.frozen(&object));
         let table = self.tables.table_mut(kind);

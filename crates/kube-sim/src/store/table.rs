@@ -1,4 +1,4 @@
-//! What the store holds of one kind: its objects, and what became of them lately.
+//! The stored objects of a kind, and its recent changes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -8,32 +8,33 @@ use tokio::sync::Notify;
 use super::object::{Change, Place, Shared};
 use crate::kind::SharedKind;
 
-/// How many changes of one kind are remembered, unless somebody says otherwise.
+/// Default number of changes to remember for each kind.
 pub(super) const HISTORY: usize = 10_000;
 
-/// All objects of one kind with their history.
+/// The objects of a kind with their history.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) kind: SharedKind,
-    /// Not of a kind whose definition is gone: running watches know it still.
+    /// False if the definition of the kind was removed. Running watches still refer to it.
     pub(super) served: bool,
     pub(super) objects: BTreeMap<Place, Shared>,
     pub(super) history: VecDeque<Change>,
-    /// Most of them that are remembered.
+    /// Maximum number of changes in the history.
     pub(super) remembers: usize,
-    /// Changes up to this version can't be told any more.
+    /// Version up to which changes are no longer in the history.
     pub(super) forgotten: u64,
-    /// Objects of which defaults are not stored but filled in by every read: those of a status that
-    /// a create dropped. The next write stores them, so it is one even if it changes nothing.
+    /// Objects with defaults that are not stored but added by every read: those of a status that a
+    /// create dropped. The next write stores them, so it counts as a change even if nothing else
+    /// differs.
     pub(super) completed_on_read: BTreeSet<Place>,
-    /// Tells watches of this kind that there is news, in the order in which they wait: tokio's
-    /// `watch` wakes in an order that it draws, and from what no seed of ours decides.
+    /// Notifies the watches of this kind of changes, in the order in which they wait. Tokio's
+    /// `watch` channel wakes receivers in a random order that a seed cannot control.
     pub(super) news: Arc<Notify>,
 }
 
 impl Table {
-    /// An empty table, of which nothing up to this version can be told, and that remembers so many
-    /// changes.
+    /// Creates an empty table whose history begins after `forgotten`, and that remembers
+    /// `remembers` changes.
     pub(super) fn new(kind: SharedKind, forgotten: u64, remembers: usize) -> Self {
         Self {
             kind,
@@ -47,7 +48,7 @@ impl Table {
         }
     }
 
-    /// Every object, by where it stands.
+    /// Iterates over every object, ordered by place.
     pub(super) fn everything(&self) -> impl Iterator<Item = (&SharedKind, &Place, &Shared)> {
         self.objects.iter().map(|(place, object)| (&self.kind, place, object))
     }
@@ -71,7 +72,7 @@ impl Table {
         self.news.notify_waiters();
     }
 
-    /// Forgets what is older than is to be remembered.
+    /// Removes the oldest changes in excess of the limit.
     pub(super) fn forget(&mut self) {
         while self.history.len() > self.remembers {
             let Some(oldest) = self.history.pop_front() else { return };

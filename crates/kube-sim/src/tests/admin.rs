@@ -1,4 +1,4 @@
-//! The admin handle: objects by group, version and plural, as plain JSON.
+//! Administrative access: objects by group, version and plural, as plain JSON.
 
 use kube::core::GroupVersionResource;
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn what_is_put_is_there_until_it_is_deleted() {
     assert_eq!((&made["kind"], &made["metadata"]["creationTimestamp"]), (&json!("ConfigMap"), &json!(NOW)));
     let changed = cluster.put(&config_maps(), "ns", "c", json!({"data": {"a": "2"}})).expect("replaced");
     assert_eq!((&changed["metadata"]["uid"], &changed["data"]), (&made["metadata"]["uid"], &json!({"a": "2"})));
-    // An old state may be put back.
+    // An object with an old version is accepted.
     let back = cluster.put(&config_maps(), "ns", "c", (*made).clone()).expect("replaced");
     assert_eq!(back["data"], json!({"a": "1"}));
     assert_eq!(cluster.get(&config_maps(), "ns", "c").expect("it is there"), back);

@@ -1,4 +1,4 @@
-//! Server-side apply: ownership, conflicts, force, and what is taken back.
+//! Server-side apply: ownership, conflicts, force, and removal of fields.
 
 use kube::ResourceExt as _;
 use kube::api::{Patch, PatchParams, PostParams};

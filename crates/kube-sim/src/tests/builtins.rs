@@ -1,4 +1,4 @@
-//! Secrets, Events, Leases and Namespaces: their own rules.
+//! Validation of Secrets, Events, Leases and Namespaces.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;

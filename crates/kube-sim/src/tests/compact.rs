@@ -1,5 +1,5 @@
-//! Objects that are held as their text. That answers stay the same is a test of `kube-front`, which
-//! asks for more of them.
+//! Objects stored as text. A test of `kube-front`, which reads more of them, checks that responses
+//! stay the same.
 
 use http::Request;
 use kube::client::Body;
@@ -14,7 +14,7 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 const MERGE: (&str, &str) = ("content-type", "application/merge-patch+json");
 const METADATA: (&str, &str) = ("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 
-/// Sends a request; the code of its answer.
+/// Sends a request and returns the status code of the response.
 async fn send(cluster: &Cluster, method: &str, path: &str, header: (&str, &str), body: &str) -> u16 {
     let request = Request::builder().method(method).uri(path).header(header.0, header.1);
     let request = request.body(Body::from(body.as_bytes().to_vec())).expect("a request");
@@ -31,12 +31,12 @@ async fn it_holds_but_so_many_trees() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("s{number}")}});
         assert_eq!(send(&cluster, "POST", SECRETS, JSON, &secret.to_string()).await, 201);
     }
-    // Those written last, and what each write has read: its namespace.
+    // These are the objects written last, and their namespace, which each write has read.
     let written = trees();
     assert!((3..=6).contains(&written), "{written} trees");
     let read = send(&cluster, "GET", SECRETS, METADATA, "").await;
     assert_eq!((read, trees()), (200, written), "a list leaves no trees behind");
-    // What was changed without effect leaves one, until there are too many.
+    // A write that changes nothing leaves a tree, until there are too many.
     for number in 0..10 {
         send(&cluster, "PATCH", &format!("{SECRETS}/s{number}"), MERGE, "{}").await;
     }

@@ -1,4 +1,4 @@
-//! kube-runtime's own `Controller`, with its finalizer helper, over the simulated API, under paused
+//! kube-runtime's `Controller` with its finalizer helper, on the simulated API and with paused
 //! time.
 
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ async fn reconcile(thing: Arc<DynamicObject>, context: Arc<Context>) -> Result<A
     finalizer(&things, "example.io/hold", thing, work).await.map_err(|error| Failed(error.to_string()))
 }
 
-/// Gives the thing a secret that it owns, and says so in its status.
+/// Creates a secret owned by the thing, and updates the thing's status.
 async fn provide(client: &Client, things: &Api<DynamicObject>, thing: &DynamicObject) -> Result<Action, kube::Error> {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret",
@@ -83,7 +83,7 @@ async fn a_controller_runs_its_objects_through_their_lives() {
         assert!(f.secrets().get_opt(name).await.expect("an answer").is_some());
     }
 
-    // A lost secret comes back, across many watch renewals.
+    // A deleted secret is created again, across many watch renewals.
     f.secrets().delete("b", &DeleteParams::default()).await.expect("deleted");
     tokio::time::sleep(Duration::from_secs(3000)).await;
     assert!(f.secrets().get_opt("b").await.expect("an answer").is_some());

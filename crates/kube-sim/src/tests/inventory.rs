@@ -1,4 +1,4 @@
-//! What is told of the store beside the API.
+//! Access to stored objects without the API.
 
 use kube::api::PostParams;
 use rstest::rstest;

@@ -1,4 +1,4 @@
-//! A cluster that outlives the process: what is kept of it makes it again.
+//! Persistence: a cluster is restored from its kept state.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Lists: selectors, pages, versions, metadata only; and deleting a collection.
+//! Lists: selectors, pages, versions, metadata only; and deletion of a collection.
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt as _;

@@ -1,5 +1,5 @@
-//! Answers that once differed from those of kube-apiserver 1.34 (`stowage-proof conformance`),
-//! with the answers of the latter.
+//! Regression tests for responses that differed from those of kube-apiserver 1.34 (`stowage-proof
+//! conformance`). The expected values are the API server's.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -16,7 +16,7 @@ const SECRETS: &str = "/api/v1/namespaces/ns/secrets";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/ns/leases";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/ns/events";
 
-/// Sends a request as it stands. `verb` is a method, or a content type of a PATCH.
+/// Sends a request. `verb` is a method, or the content type of a PATCH.
 async fn ask(f: &Fixture, verb: &str, uri: &str, body: Value) -> Value {
     let (method, content_type) = if verb.contains('/') { ("PATCH", verb) } else { (verb, "application/json") };
     let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
@@ -51,7 +51,7 @@ async fn who_brings_a_struct_along_owns_it_beside_its_fields() {
     let made = ask(&f, "POST", &format!("{THINGS}?fieldManager=x"), thing_of("a", json!({"owner": "ann"}))).await;
     assert_eq!(fields_of(&made, "x")["f:spec"]["."], json!({}));
     assert_eq!(fields_of(&made, "x")["f:spec"]["f:nested"], json!({".": {}, "f:days": {}, "f:mode": {}}));
-    // A Lease has a spec always, so nobody brings it along.
+    // A Lease always has a spec, so the field `spec` itself has no owner.
     let lease = json!({"metadata": {"name": "a"}, "spec": {"holderIdentity": "x"}});
     let lease = ask(&f, "POST", &format!("{LEASES}?fieldManager=x"), lease).await;
     assert_eq!(fields_of(&lease, "x"), &json!({"f:spec": {"f:holderIdentity": {}}}));
@@ -332,7 +332,7 @@ async fn a_write_that_moves_its_manager_behind_another_is_one() {
     f.make_namespace("ns").await;
     ask(&f, "POST", &format!("{THINGS}?fieldManager=x"), thing_of("a", json!({"owner": "ann"}))).await;
     let mut seen = Vec::new();
-    // Labels are not changed with the status, but said to be owned.
+    // A request to `status` does not change labels, but its manager becomes their owner.
     for (manager, after) in [("b", 1), ("c", 0), ("b", 1), ("b", 1)] {
         seconds.fetch_add(after, Ordering::Relaxed);
         let labels = json!({"metadata": {"labels": {manager: "v"}}});

@@ -1,5 +1,5 @@
-//! Tests of the API as a real `kube::Client` sees it. One file per topic; this one has the fixture:
-//! a cluster with two kinds of custom resources, and short ways to make requests.
+//! Tests of the API with a real `kube::Client`, one file per topic. This file has the fixture: a
+//! cluster with two kinds of custom resources, and helpers for requests.
 
 mod admin;
 mod apply;
@@ -33,13 +33,13 @@ use serde_json::{Value, json};
 use super::Cluster;
 use thing::definition;
 
-/// A cluster, a client of it and the namespace `ns`.
+/// A cluster with the namespace `ns`, and a client.
 pub(super) struct Fixture {
     pub(super) cluster: Cluster,
     pub(super) client: Client,
 }
 
-/// The second at which the clock of every test stands.
+/// Time of the clock in every test.
 pub(super) const NOW: &str = "2030-01-02T03:04:05Z";
 
 pub(super) fn parse(definition: Value) -> CustomResourceDefinition {
@@ -89,7 +89,7 @@ impl Fixture {
     }
 }
 
-/// A sound thing.
+/// Returns a valid thing.
 pub(super) fn thing(name: &str) -> DynamicObject {
     thing_with(name, json!({"owner": "ann"}))
 }
@@ -113,7 +113,7 @@ pub(super) fn secret_from(value: Value) -> Secret {
     serde_json::from_value(value).expect("a secret")
 }
 
-/// The `Status` that a request was refused with.
+/// Returns the `Status` of a rejected request.
 pub(super) fn refused<T: Debug>(result: Result<T, kube::Error>) -> Status {
     match result {
         Err(kube::Error::Api(status)) => *status,
@@ -121,7 +121,7 @@ pub(super) fn refused<T: Debug>(result: Result<T, kube::Error>) -> Status {
     }
 }
 
-/// The paths of a refusal's causes.
+/// Returns the fields in the causes of a rejection.
 pub(super) fn fields(status: &Status) -> Vec<String> {
     status.details.iter().flat_map(|details| &details.causes).map(|cause| cause.field.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! The life of an object: create, read, update, patch, status, delete.
+//! Lifecycle of an object: create, read, update, patch, status, delete.
 
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy};

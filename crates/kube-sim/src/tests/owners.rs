@@ -1,4 +1,4 @@
-//! The garbage collector's passes.
+//! Passes of the garbage collector.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A secret in `namespace` that names `owner` (kind, name, uid) as its owners.
+/// Creates a secret in `namespace` with these owners (kind, name, UID).
 async fn owned(f: &Fixture, namespace: &str, name: &str, owners: &[(&str, &str, &str)]) {
     let references: Vec<Value> = owners
         .iter()
@@ -109,7 +109,7 @@ async fn dependants_go_with_an_owner_that_a_finalizer_holds() {
     let mut held = thing("a");
     held.metadata.finalizers = Some(vec!["example.io/hold".into()]);
     let uid = f.things().create(&PostParams::default(), &held).await.expect("created").uid().expect("a uid");
-    // It comes after its owner in every order, and doesn't block it.
+    // The dependant comes after its owner in every order, and does not block it.
     let mut dependant = thing("b");
     let reference = json!([{"apiVersion": "example.io/v1", "kind": "Thing", "name": "a", "uid": uid}]);
     dependant.metadata.owner_references = Some(serde_json::from_value(reference).expect("references"));
@@ -122,7 +122,7 @@ async fn dependants_go_with_an_owner_that_a_finalizer_holds() {
     assert_eq!(f.things().get("a").await.expect("held").finalizers(), ["example.io/hold"]);
 }
 
-/// A thing with these owners among the things, and whether it holds them back.
+/// Creates a thing with these owners. The flag is `blockOwnerDeletion`.
 async fn owned_thing(f: &Fixture, name: &str, owners: &[(&DynamicObject, bool)], finalizers: &[&str]) -> DynamicObject {
     let mut sent = thing(name);
     let references = owners.iter().map(|(owner, blocks)| {

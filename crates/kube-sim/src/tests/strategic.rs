@@ -1,4 +1,4 @@
-//! Strategic merge patches of a Secret, with the answers of kube-apiserver 1.34.
+//! Strategic merge patches of a Secret, with the responses of kube-apiserver 1.34.
 
 use http::Request;
 use kube::client::Body;
@@ -8,8 +8,8 @@ use super::*;
 
 const SECRETS: &str = "/api/v1/namespaces/ns/secrets";
 
-/// The answer to a strategic merge patch of a Secret that has three finalizers, two labels and an
-/// owner.
+/// Returns the response to a strategic merge patch of a Secret that has three finalizers, two
+/// labels and an owner.
 async fn patched(patch: &Value) -> Value {
     let f = Fixture::new().await;
     let secret = secret_from(json!({"metadata": {

@@ -1,9 +1,8 @@
-//! The definition of `Thing`, a kind of custom resources for tests. The tests of `kube-front` have
-//! it from here too.
+//! Definition of `Thing`, a custom resource for tests. The tests of `kube-front` use it too.
 
 use serde_json::{Value, json};
 
-/// A definition with one of each thing that the tests need.
+/// Returns a definition with an example of every feature that the tests need.
 pub(super) fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -1,4 +1,5 @@
-//! Schemas and rules: what is refused, in which words; what is dropped, filled in, or forgiven.
+//! Schemas and rules: rejected values and the messages for them, dropped fields, defaults, and
+//! ratcheting.
 
 use http::Request;
 use kube::api::{Patch, PatchParams, PostParams, ValidationDirective};
@@ -13,7 +14,7 @@ async fn refusal(spec: Value) -> Status {
     refused(f.things().create(&PostParams::default(), &thing_with("x", spec)).await)
 }
 
-/// The part of the message that lists the errors.
+/// Returns the part of the message that lists the errors.
 fn errors(status: &Status) -> &str {
     assert_eq!(status.code, 422, "{status:?}");
     assert_eq!(status.reason, "Invalid");
@@ -213,7 +214,7 @@ async fn what_was_bad_before_and_is_unchanged_only_warns() {
         .create(&PostParams::default(), &thing_with("x", json!({"owner": "ann", "low": 9, "names": ["a"]})))
         .await
         .expect("created");
-    // A stricter definition comes: every one of these values breaks it now.
+    // The stricter definition makes each of these values invalid.
     let mut stricter = definition();
     let schema = &mut stricter["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     schema["properties"]["spec"]["properties"]["owner"]["pattern"] = "^b".into();

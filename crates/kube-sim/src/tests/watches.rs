@@ -1,4 +1,4 @@
-//! Watches: what is told, from where, in which order, and when they end.
+//! Watches: events, starting versions, order and end.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 
-/// An event in short: `A name@version`.
+/// Formats an event briefly: `A name@version`.
 fn short(event: &WatchEvent<DynamicObject>) -> String {
     let line = |letter: &str, object: &DynamicObject| format!("{letter} {}@{}", object.name_any(), version(object));
     match event {
@@ -30,7 +30,7 @@ async fn watch(f: &Fixture, params: &WatchParams, version: u64) -> Events {
     Box::pin(f.things().watch(params, &version.to_string()).await.expect("a stream"))
 }
 
-/// The next event; `-` if none comes within a second.
+/// Returns the next event, or `-` if there is none within a second.
 async fn next(events: &mut Events) -> String {
     match timeout(Duration::from_secs(1), events.next()).await {
         Ok(Some(event)) => short(&event.expect("an event")),
@@ -147,7 +147,7 @@ async fn a_watch_ends_in_time_with_bookmarks_on_the_way() {
     assert_eq!(started.elapsed().as_secs(), 210);
 }
 
-/// As on a server: 0 is as good as nothing.
+/// Like on a server, a timeout of 0 means the default.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_asked_to_end_at_once_lasts_as_long_as_others() {
     let f = Fixture::new().await;
@@ -187,8 +187,8 @@ async fn kubes_watcher_lists_again_after_410() {
         let applied = watcher::watcher(f.things(), config).default_backoff().applied_objects();
         let mut names = applied.map_ok(|object| object.name_any()).boxed();
         assert_eq!(names.next().await.expect("more").expect("a name"), "a");
-        // Nothing is told for a long time, while the history is forgotten: the version that the
-        // watch stands at is too old when it starts anew.
+        // There are no events for a long time, and the history is discarded. The version of the
+        // watch is therefore too old when it is restarted.
         let watching = tokio::spawn(async move {
             let mut seen = Vec::new();
             while let Some(name) = names.next().await {

@@ -1,4 +1,4 @@
-//! ConfigMaps, ServiceAccounts, Pods, Services and Deployments: defaults, rules, and lists that are
+//! ConfigMaps, ServiceAccounts, Pods, Services and Deployments: defaults, validation, and lists
 //! merged by key.
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -94,7 +94,7 @@ async fn unknown_fields_deep_in_a_pod(#[case] validation: Option<ValidationDirec
     let kind = ApiResource::erase::<Pod>(&());
     let pods: Api<DynamicObject> = Api::namespaced_with(f.client.clone(), "ns", &kind);
     let params = PatchParams { field_validation: validation, ..PatchParams::default() };
-    // kube has no field validation for creates; an apply of the stored pod asks for it.
+    // kube has no field validation for creates, so the stored pod is patched with the option.
     let made = pods.create(&PostParams::default(), &object).await.expect("created");
     let probe = &made.data["spec"]["containers"][0]["livenessProbe"];
     assert_eq!(probe["httpGet"], json!({"port": 1, "path": "/", "scheme": "HTTP"}));
@@ -167,7 +167,8 @@ async fn a_new_pod_is_pending_and_has_its_defaults() {
 #[tokio::test]
 async fn a_pod_that_breaks_a_rule_is_refused(#[case] spec: Value, #[case] expected: &[&str]) {
     let f = Fixture::new().await;
-    // The typed objects fill in what is missing; as it is sent, it is the server's to refuse.
+    // The typed objects set missing fields. The untyped object leaves them to the server's
+    // validation.
     let sent = object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}));
     let kind = ApiResource::erase::<Pod>(&());
     let pods: Api<DynamicObject> = Api::namespaced_with(f.client.clone(), "ns", &kind);
@@ -195,7 +196,7 @@ async fn of_a_pod_little_more_than_images_can_change() {
     assert_eq!(ran.status.and_then(|status| status.phase).as_deref(), Some("Running"));
 }
 
-/// Two appliers own a container and a port each, and each takes back its own alone.
+/// Two appliers own a container and a port each, and each removes only its own.
 #[tokio::test]
 async fn containers_ports_and_variables_are_merged_by_their_keys() {
     let f = Fixture::new().await;

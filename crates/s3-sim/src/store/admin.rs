@@ -1,6 +1,6 @@
-//! The admin handle: looks at and changes everything, for tests, oracles and faults.
+//! Administrative access: reads and changes everything, for tests, oracles and faults.
 //!
-//! Nothing here asks who may; changes that name something missing do nothing and say so.
+//! There is no access control. Changes of something missing do nothing, and report that.
 
 use std::collections::BTreeMap;
 
@@ -15,67 +15,68 @@ use crate::payload::Payload;
 use crate::state::{AccountKey, Bucket, Content, Object, Upload, Version, Versioning, upload_id};
 use crate::touched::Touched;
 
-/// A bucket as it was when asked.
+/// A snapshot of a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BucketSnapshot {
-    /// The account that owns it.
+    /// Account that owns the bucket.
     pub owner: String,
-    /// The region it is in.
+    /// Region of the bucket.
     pub region: String,
-    /// When it was created.
+    /// Creation time.
     pub created: Timestamp,
-    /// Its tags; `None` where it has no tag set.
+    /// Tags; `None` if there is no tag set.
     pub tags: Option<BTreeMap<String, String>>,
-    /// Its versioning state.
+    /// Versioning state.
     pub versioning: Versioning,
-    /// Keys whose newest version is an object.
+    /// Number of keys whose newest version is an object.
     pub objects: usize,
-    /// Versions that are objects, the newest included.
+    /// Number of versions that are objects, including the newest.
     pub versions: usize,
-    /// Versions that are delete markers.
+    /// Number of versions that are delete markers.
     pub delete_markers: usize,
-    /// Unfinished multipart uploads.
+    /// Number of unfinished multipart uploads.
     pub uploads: usize,
 }
 
-/// A version of a key as it was when asked.
+/// A snapshot of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionSnapshot {
-    /// Its id; `null` where it was made without versioning.
+    /// Id of the version; `null` if it was created without versioning.
     pub id: String,
-    /// Its data; `None` for a delete marker.
+    /// Data of the version; `None` for a delete marker.
     pub bytes: Option<Bytes>,
-    /// What keeps it from being removed.
+    /// Protection against removal.
     pub protection: Protection,
 }
 
 impl Store {
-    /// Gives an account a pair of keys; an account may have several, a key belongs to one.
+    /// Adds a key pair to an account. An account may have several key pairs; an access key belongs
+    /// to one account.
     pub fn add_account(&self, account: &str, access_key: &str, secret_key: &str) {
         let key = AccountKey { account: account.to_owned(), secret: SecretKey::from(secret_key) };
         self.shared.state().keys.insert(access_key.to_owned(), key);
     }
 
-    /// Withdraws a key: from now on it is unknown. Tells whether it was known.
+    /// Revokes an access key. Returns true if it was known.
     pub fn revoke_key(&self, access_key: &str) -> bool {
         self.shared.state().keys.remove(access_key).is_some()
     }
 
-    /// All buckets by name.
+    /// Returns all buckets by name.
     #[must_use]
     pub fn buckets(&self) -> BTreeMap<String, BucketSnapshot> {
         let state = self.shared.state();
         state.buckets.iter().map(|(name, bucket)| (name.clone(), snapshot(bucket))).collect()
     }
 
-    /// One bucket.
+    /// Returns a bucket.
     #[must_use]
     pub fn bucket(&self, name: &str) -> Option<BucketSnapshot> {
         self.shared.state().buckets.get(name).map(snapshot)
     }
 
-    /// The data of all live objects of a bucket by key; empty for a missing bucket. What a keeper
-    /// can't read is left out.
+    /// Returns the data of all current objects of a bucket by key; empty for a missing bucket.
+    /// Objects that a keeper cannot read are omitted.
     #[must_use]
     pub fn objects(&self, bucket: &str) -> BTreeMap<String, Bytes> {
         let state = self.shared.state();
@@ -85,7 +86,7 @@ impl Store {
         live.collect()
     }
 
-    /// All versions of all keys of a bucket, oldest first; empty for a missing bucket.
+    /// Returns all versions of all keys of a bucket, oldest first; empty for a missing bucket.
     #[must_use]
     pub fn versions(&self, bucket: &str) -> BTreeMap<String, Vec<VersionSnapshot>> {
         let version = |version: &Version| VersionSnapshot {
@@ -98,7 +99,7 @@ impl Store {
         keys.map(|(key, versions)| (key.clone(), versions.iter().map(version).collect())).collect()
     }
 
-    /// Makes an empty bucket, in place of one of that name if there is one; `false` then.
+    /// Creates an empty bucket. Returns `false` if it replaced a bucket of that name.
     pub fn put_bucket(&self, account: &str, name: &str) -> bool {
         let created = (self.shared.clock)();
         let bucket = Bucket::new(account, &self.shared.dialect.region, created);
@@ -113,12 +114,12 @@ impl Store {
         !existed
     }
 
-    /// Has a bucket let another account in, as its owner may by a policy.
+    /// Grants full access to a bucket to another account, as its owner can by a policy.
     pub fn let_in(&self, bucket: &str, account: &str) -> bool {
         self.change(bucket, Touch::Bucket, |bucket, _, _| bucket.guest = Some(account.to_owned())).is_some()
     }
 
-    /// Removes a bucket with all that is in it, locked or not.
+    /// Removes a bucket with all of its content, even if it is locked.
     pub fn remove_bucket(&self, name: &str) -> bool {
         let mut state = self.shared.state();
         let before = self.shared.before(&state, || vec![Touched::Bucket(name.to_owned())]);
@@ -127,7 +128,7 @@ impl Store {
         existed
     }
 
-    /// Replaces the tag set of a bucket; `None` takes it away.
+    /// Sets the tag set of a bucket, or removes it if `tags` is `None`.
     pub fn set_tags(&self, bucket: &str, tags: Option<BTreeMap<String, String>>) -> bool {
         self.change(bucket, Touch::Bucket, |bucket, _, _| bucket.tags = tags).is_some()
     }
@@ -137,7 +138,7 @@ impl Store {
         self.change(bucket, Touch::Bucket, |bucket, _, _| bucket.versioning = versioning).is_some()
     }
 
-    /// Writes an object as a client would; returns the id of the new version.
+    /// Writes an object like a client. Returns the id of the new version.
     pub fn put_object(&self, bucket: &str, key: &str, bytes: impl Into<Bytes>) -> Option<String> {
         let bytes = bytes.into();
         let data = match self.shared.home() {
@@ -151,13 +152,13 @@ impl Store {
         })
     }
 
-    /// Removes a key with all its versions, locked or not.
+    /// Removes a key with all its versions, even if they are locked.
     pub fn remove_object(&self, bucket: &str, key: &str) -> bool {
         self.change(bucket, Touch::Key(key), |bucket, _, _| bucket.keys.remove(key).is_some()).unwrap_or(false)
     }
 
-    /// Sets what protects the newest version of a key, and turns object lock on for its bucket
-    /// (which needs versioning: that is turned on too). `false` where there is no such object.
+    /// Sets the protection of the newest version of a key, and enables object lock and versioning,
+    /// which it requires, for the bucket. Returns `false` if there is no such object.
     pub fn protect(&self, bucket: &str, key: &str, protection: Protection) -> bool {
         let changed = self.change(bucket, Touch::Versions(key), |bucket, _, _| {
             let Ok(object) = bucket.object_mut(key, None) else { return false };
@@ -169,7 +170,7 @@ impl Store {
         changed.unwrap_or(false)
     }
 
-    /// Begins a multipart upload; returns its id.
+    /// Starts a multipart upload and returns its id.
     pub fn start_upload(&self, bucket: &str, key: &str) -> Option<String> {
         self.change(bucket, Touch::Uploads(key), |bucket, sequence, now| {
             let upload = Upload { initiated: now, template: Object::default(), parts: BTreeMap::new() };
@@ -197,11 +198,11 @@ impl Store {
     }
 }
 
-/// What of a bucket is changed.
+/// The part of a bucket that is changed.
 enum Touch<'a> {
     Bucket,
     Key(&'a str),
-    /// The bucket, too.
+    /// The versions of a key, and the bucket.
     Versions(&'a str),
     Uploads(&'a str),
 }

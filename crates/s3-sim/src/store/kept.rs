@@ -1,4 +1,4 @@
-//! A store that outlives the process: its keeper, and what it is made again of.
+//! Persistence of a store: its keeper, and restoring.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,27 +9,25 @@ use crate::record::{Whole, place, whole};
 use crate::restore::{Contents, Sources};
 
 impl Store {
-    /// From now on this keeper keeps what the store holds. Has to be said before it holds anything;
-    /// a keeper that is there stays.
+    /// Sets the keeper. It must be set before the store has any content, and cannot be replaced.
     pub fn keep_with(&self, keeper: Arc<dyn Keeper>) {
         self.shared.keep_with(keeper);
     }
 
-    /// Makes of documents that its keeper was told what they tell of, on top of what the store
-    /// holds.
+    /// Restores documents of the keeper into the store, in addition to its content.
     ///
     /// # Errors
-    /// In one sentence, for what is no such document; the store then holds a part of it.
+    /// A sentence about an invalid document. The store then contains a part of them.
     pub fn restore<'d>(&self, documents: impl IntoIterator<Item = &'d [u8]>) -> Result<(), String> {
         let journal = self.shared.journal().ok_or("nobody keeps this store")?;
         journal.restore(&mut self.shared.state(), documents)
     }
 
-    /// Reads everything that another store has told of, see [`Whole`]. A store with a keeper takes
-    /// blobs of that alone, one without none.
+    /// Reads the complete content of another store, see [`Whole`]. A store with a keeper accepts
+    /// only blobs in that keeper, and one without only bytes in memory.
     ///
     /// # Errors
-    /// In one sentence, for what is no such document, and for bytes that aren't there.
+    /// A sentence about an invalid document, or about missing bytes.
     pub fn read<'d>(
         &self,
         documents: impl IntoIterator<Item = &'d [u8]>,
@@ -38,7 +36,7 @@ impl Store {
         Contents::read(self.shared.home(), documents, sources)
     }
 
-    /// Holds this in place of all that it holds, accounts apart.
+    /// Replaces the content of the store, except its accounts.
     pub fn replace(&self, contents: Contents) {
         let contents = contents.into_state();
         let mut state = self.shared.state();
@@ -50,12 +48,12 @@ impl Store {
         }
     }
 
-    /// Takes everything out of the store, accounts apart.
+    /// Removes the content of the store, except its accounts.
     pub fn clear(&self) {
         self.replace(Contents::default());
     }
 
-    /// The blobs of its keeper that it refers to, with how many bytes each has at least.
+    /// Returns the referenced blobs of the keeper, each with its minimum length.
     pub fn blobs(&self) -> BTreeMap<u64, u64> {
         let mut all = BTreeMap::new();
         for piece in self.shared.state().pieces() {
@@ -65,8 +63,8 @@ impl Store {
         all
     }
 
-    /// Everything that the store holds, its accounts apart. Bytes that only memory holds are given
-    /// numbers from this one on.
+    /// Returns the complete content of the store, except its accounts. Bytes that are only in
+    /// memory are numbered from `first` on.
     pub fn whole(&self, first: u64) -> Whole {
         whole(&self.shared.state(), first)
     }

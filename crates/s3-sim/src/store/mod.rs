@@ -1,4 +1,4 @@
-//! A store: its faces, and the admin handle.
+//! A store: its interfaces for clients and administrators.
 
 mod admin;
 mod kept;
@@ -14,42 +14,42 @@ use super::shared::{Shared, WallClock};
 
 pub use self::admin::{BucketSnapshot, VersionSnapshot};
 
-/// A store. Clones are handles to the same one.
+/// A store. Clones are handles to the same store.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
 }
 
 impl Store {
-    /// An empty store without accounts.
+    /// Creates an empty store without accounts.
     #[must_use]
     pub fn new(clock: WallClock, dialect: Dialect) -> Self {
         Self { shared: Arc::new(Shared::new(clock, dialect)) }
     }
 
-    /// The reading of the protocol that this store follows.
+    /// Returns the interpretation of the protocol that this store follows.
     #[must_use]
     pub fn dialect(&self) -> &Dialect {
         &self.shared.dialect
     }
 
-    /// The protocol face: requests as they come off the wire, signed with a key of an account.
+    /// Returns the protocol interface, for HTTP requests signed with a key of an account.
     ///
-    /// Unknown keys answer `InvalidAccessKeyId`, wrong secrets `SignatureDoesNotMatch`, unsigned
-    /// requests and buckets of other accounts `AccessDenied`, all 403.
+    /// Unknown keys get `InvalidAccessKeyId`, wrong secrets `SignatureDoesNotMatch`, unsigned
+    /// requests and buckets of other accounts `AccessDenied`, all with status 403.
     #[must_use]
     pub fn http(&self) -> StoreService {
         StoreService::new(self.shared.clone())
     }
 
-    /// The in-process face for one account: what the request's credentials say does not matter.
+    /// Returns the in-process interface for one account. Credentials in requests are ignored.
     #[must_use]
     pub fn as_account(&self, account: &str) -> impl S3 + Clone + use<> {
         Face { shared: self.shared.clone(), identity: Identity::Account(account.to_owned()) }
     }
 
-    /// From now on the store can answer reads from the state before the last write. Each write
-    /// costs a copy of all but the data of objects.
+    /// Enables reads from the state before the last write. Each write then copies everything except
+    /// the data of objects.
     pub fn remember_past(&self) {
         self.shared.past().remember();
     }

@@ -1,4 +1,4 @@
-//! Who may do what: keys, signatures, accounts, and the two faces.
+//! Access control: keys, signatures, accounts, and the two interfaces.
 
 use http::{Method, Request, StatusCode};
 use s3s::dto::{HeadBucketInput, ListBucketsInput};

@@ -1,4 +1,4 @@
-//! The admin handle.
+//! Administrative access.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ async fn a_protected_object_cannot_be_removed_by_clients() {
     assert!(store.remove_bucket("photos"));
 }
 
-/// Equal calls give equal answers, ids included.
+/// Equal calls get equal responses, including ids.
 #[tokio::test(start_paused = true)]
 async fn two_stores_agree() {
     let run = async || {

@@ -76,7 +76,7 @@ async fn the_first_region_has_no_name() {
 #[tokio::test(start_paused = true)]
 async fn missing_buckets_are_missing() {
     let client = client(&store(), "acme");
-    // HEAD has no body to carry a code: the SDK makes one of the status.
+    // A HEAD response has no body for the error code, so the SDK derives it from the status.
     assert_eq!(refused(client.head_bucket().bucket("photos").send().await), code("NotFound", 404));
     let missing = code("NoSuchBucket", 404);
     assert_eq!(refused(client.delete_bucket().bucket("photos").send().await), missing);

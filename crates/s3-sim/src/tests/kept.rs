@@ -1,5 +1,5 @@
-//! A store that outlives the process: what its keeper was told makes it again, and blobs stay as
-//! long as something refers to them.
+//! Persistence: a store is restored from its keeper, and blobs are kept as long as they are
+//! referenced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,19 +13,19 @@ use parking_lot::Mutex;
 use super::super::{BlobReader, BlobWriter, Entry, Keeper, Sources, Versioning};
 use super::*;
 
-/// A keeper in memory. Clones are the same.
+/// A keeper in memory. Clones share their content.
 #[derive(Clone, Default)]
 struct Shelf(Arc<Mutex<Shelved>>);
 
 #[derive(Default)]
 struct Shelved {
-    /// By place.
+    /// Documents by place.
     documents: BTreeMap<Vec<u8>, Vec<u8>>,
     blobs: BTreeMap<u64, Bytes>,
     last: u64,
-    /// How many blobs are open.
+    /// Number of open blobs.
     open: usize,
-    /// Most that were open at once.
+    /// Maximum number of blobs that were open at once.
     most_open: usize,
 }
 
@@ -104,7 +104,7 @@ impl Drop for Read {
     }
 }
 
-/// A store with what is on the shelf, read document by document as after a start.
+/// Returns a store with the content of the shelf, read document by document as after a start.
 fn started(shelf: &Shelf) -> (Store, Client) {
     let store = store_with(Dialect { minimum_part_size: 3, ..Dialect::default() });
     store.keep_with(Arc::new(shelf.clone()));
@@ -116,7 +116,8 @@ fn started(shelf: &Shelf) -> (Store, Client) {
     (store, client)
 }
 
-/// A shelf, and a store on it with bucket `photos`, where `a` holds `shared`.
+/// Returns a shelf, and a client of a store on it with a bucket `photos`, where `a` contains
+/// `shared`.
 async fn with_an_object() -> (Shelf, Client) {
     let shelf = Shelf::default();
     let (store, client) = started(&shelf);
@@ -162,7 +163,7 @@ async fn what_versions_and_parts_share_stays_until_the_last_of_them_goes() {
     assert_eq!(shelf.0.lock().blobs.len(), 1);
 }
 
-/// An object may have 10,000 parts, and each of them is a blob.
+/// An object can have 10,000 parts, each of which is a blob.
 #[tokio::test]
 async fn an_object_of_many_parts_is_read_with_one_blob_open_at_a_time() {
     let (shelf, client) = with_an_object().await;
@@ -182,7 +183,7 @@ async fn an_object_of_many_parts_is_read_with_one_blob_open_at_a_time() {
     assert_eq!(shelf.0.lock().most_open, 1);
 }
 
-/// Whoever reads an object reads it to its end, whatever becomes of it meanwhile.
+/// A read in progress continues to the end of the object even if it is deleted meanwhile.
 #[tokio::test]
 async fn an_object_that_is_deleted_while_it_is_read_is_read_to_its_end() {
     let (_, client) = with_an_object().await;
@@ -193,7 +194,7 @@ async fn an_object_that_is_deleted_while_it_is_read_is_read_to_its_end() {
     assert_eq!(got.body.collect().await.expect("a body").into_bytes().len(), 1_000_000);
 }
 
-/// A snapshot that doesn't fit is told of before anything is changed.
+/// An invalid snapshot is rejected before anything is changed.
 #[tokio::test]
 async fn what_another_store_held_is_taken_whole_or_not_at_all() {
     let (other, _) = with_bucket();
@@ -225,7 +226,7 @@ async fn what_another_store_held_is_taken_whole_or_not_at_all() {
     assert_eq!(shelf.0.lock().blobs.len(), 1, "the one before is gone");
 }
 
-/// One place is within another where its bytes begin with those, and nowhere else.
+/// A place is inside another only if its key begins with the other's.
 #[tokio::test]
 async fn what_is_removed_takes_nothing_along_whose_name_begins_alike() {
     let (shelf, client) = with_an_object().await;
@@ -249,7 +250,7 @@ async fn what_is_removed_takes_nothing_along_whose_name_begins_alike() {
     drop(client);
 }
 
-/// Puts a blob on the shelf; returns its number.
+/// Adds a blob to the shelf and returns its number.
 fn shelved(shelf: &Shelf, text: &str) -> u64 {
     let mut writer = shelf.begin().expect("there is room");
     writer.write(text.as_bytes()).expect("there is room");

@@ -1,4 +1,4 @@
-//! Object lock over the protocol; the rules have tests of their own beside them.
+//! Object lock through the protocol. Its rules have unit tests next to the code.
 
 use aws_sdk_s3::primitives::DateTime;
 use aws_sdk_s3::types::{
@@ -11,7 +11,7 @@ use super::*;
 
 const START: i64 = 1_800_000_000;
 
-/// A bucket with object lock, its clock, and a version in it.
+/// Returns the clock, a client and a version in a bucket with object lock.
 async fn locked() -> (TestClock, Client, String) {
     let clock = TestClock::default();
     let store = Store::new(clock.clock(), Dialect::default());

@@ -1,4 +1,4 @@
-//! The store as the AWS SDK sees it, in process.
+//! Tests of the store with the AWS SDK, in process.
 
 mod access;
 mod admin;
@@ -19,7 +19,7 @@ use jiff::Timestamp;
 
 use super::{Dialect, InProcess, Store, WallClock};
 
-/// The time of a test: stands still until it is told to move.
+/// The clock of a test, which only moves when the test advances it.
 #[derive(Clone, Default)]
 struct TestClock(Arc<AtomicI64>);
 
@@ -37,7 +37,7 @@ impl TestClock {
     }
 }
 
-/// A store with the accounts `acme` and `rival`.
+/// Returns a store with the accounts `acme` and `rival`.
 fn store_with(dialect: Dialect) -> Store {
     let store = Store::new(TestClock::default().clock(), dialect);
     store.add_account("acme", "AKIAACME", "acme-secret");
@@ -49,13 +49,13 @@ fn store() -> Store {
     store_with(Dialect::default())
 }
 
-/// The SDK signing as an account of [`store`].
+/// Returns an SDK client that signs for an account of [`store`].
 fn client(store: &Store, account: &str) -> Client {
     let (key, secret) = (format!("AKIA{}", account.to_uppercase()), format!("{account}-secret"));
     InProcess::new(store.http()).client(&key, &secret, &store.dialect().region)
 }
 
-/// A store with a bucket `photos` of `acme`, and its owner's client.
+/// Returns a store with a bucket `photos` of `acme`, and a client of the owner.
 fn with_bucket() -> (Store, Client) {
     let store = store();
     store.put_bucket("acme", "photos");
@@ -67,7 +67,7 @@ fn body(text: &str) -> ByteStream {
     ByteStream::from(text.as_bytes().to_vec())
 }
 
-/// The error code and HTTP status of a refusal, as a client sees them.
+/// Returns the error code and HTTP status of a rejection.
 #[track_caller]
 fn refused<T: std::fmt::Debug, E>(result: Result<T, SdkError<E>>) -> (String, u16)
 where
@@ -78,7 +78,7 @@ where
     (error.code().unwrap_or_default().to_owned(), status)
 }
 
-/// What [`refused`] gives.
+/// Returns an expected result of [`refused`].
 fn code(code: &str, status: u16) -> (String, u16) {
     (code.to_owned(), status)
 }

@@ -263,7 +263,7 @@ async fn attributes_are_those_that_were_asked_for() {
     let found = ask().object_attributes(ObjectAttributes::ObjectSize).send().await.expect("an answer");
     assert_eq!((found.object_size(), found.e_tag()), (Some(4), None));
     let found = ask().object_attributes(ObjectAttributes::Etag).send().await.expect("an answer");
-    // Amazon S3 gives it without quotes here, which s3s doesn't know.
+    // Amazon S3 returns the entity tag without quotes here, which s3s does not support.
     let etag = found.e_tag().map(|etag| etag.trim_matches('"'));
     assert_eq!((found.object_size(), etag), (None, Some("1cb251ec0d568de6a929b520c4aed8d1")));
     let none = client.get_object_attributes().bucket("photos").key("b").object_attributes(ObjectAttributes::Etag);

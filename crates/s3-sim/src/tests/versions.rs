@@ -97,7 +97,7 @@ fn entries(page: &ListObjectVersionsOutput) -> Vec<(String, String)> {
     versions.chain(markers).map(entry).collect()
 }
 
-/// Lists page by page and deletes each page before asking for the next, as one empties a bucket.
+/// Lists page by page, and deletes each page before requesting the next, as when emptying a bucket.
 #[tokio::test(start_paused = true)]
 async fn a_bucket_can_be_emptied_page_by_page() {
     let store = store_with(Dialect { page_size: 2, ..Dialect::default() });

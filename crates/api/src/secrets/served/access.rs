@@ -1,4 +1,4 @@
-//! The Secrets of an access, as a gateway reads them (spec §8).
+//! The Secrets of an access, as read by the gateway (spec §8).
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::jiff::Timestamp;
@@ -9,37 +9,39 @@ use crate::secrets::bounded::{Bounded, LONGEST_ID, LONGEST_NAME, NotServed};
 use crate::secrets::key::SecretKey;
 use crate::wire;
 
-/// Longest text of the scopes of an access, in bytes: 64, each with a prefix and an endpoint.
+/// Maximum length of an access's serialized scopes, in bytes: 64 scopes, each with a prefix and an
+/// endpoint.
 const LONGEST_ACCESS_SCOPES: usize = 512 << 10;
 
-/// A key of an access, and what it asks to open: how far it may is for the record of its access,
-/// and for whose buckets they are.
+/// A key of an access, with the scopes that it requests. The record of its access and the owners of
+/// the buckets determine what it may open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedAccess {
-    /// The access key id.
+    /// Access key id.
     pub id: String,
-    /// The secret key.
+    /// Secret key.
     pub secret: SecretKey,
     /// UID of the access.
     pub uid: AccessUid,
-    /// The buckets, no two of one name.
+    /// Requested buckets, with distinct names.
     pub scopes: Box<[AccessScope]>,
-    /// At and after this time it is refused; `None` = until its Secret goes.
+    /// Time from which the key is refused; `None` means until its Secret is deleted.
     pub expires_at: Option<Timestamp>,
 }
 
 impl ServedAccess {
-    /// The name of the one Secret that may hold this access key id as a key of an access.
+    /// Returns the name of the only Secret that may contain this access key id as a key of an
+    /// access.
     #[must_use]
     pub fn secret_name(id: &str) -> String {
         format!("{}{}", wire::ACCESS_CREDENTIAL_PREFIX, id.to_ascii_lowercase())
     }
 
-    /// Reads a key of an access. A scope that can't be read opens nothing, and the others do.
+    /// Parses a key of an access. An invalid scope opens nothing, and does not affect the others.
     ///
     /// # Errors
-    /// When id, secret, access or the list of scopes is missing, damaged or longer than ours are,
-    /// or the name is not that of its id, or it is deleted already.
+    /// If id, secret key, access or list of scopes is missing, damaged or too long, if the name
+    /// does not match the id, or if the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;
@@ -59,23 +61,23 @@ impl ServedAccess {
     }
 }
 
-/// That an access is there, and of which namespace it is.
+/// Proof that an access exists, with its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedAccessRecord {
     /// Namespace and name of the access.
     pub access: AccessRef,
-    /// Its UID.
+    /// UID of the access.
     pub uid: AccessUid,
-    /// UID of its namespace.
+    /// UID of the access's namespace.
     pub namespace_uid: NamespaceUid,
 }
 
 impl ServedAccessRecord {
-    /// Reads the record of an access.
+    /// Parses the record of an access.
     ///
     /// # Errors
-    /// When it is damaged or longer than ours are, or under another name than its own, or it is
-    /// deleted already.
+    /// If it is damaged or too long, if the name does not match the content, or if the Secret is
+    /// being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         for key in ["access_namespace", "access_name", "access_uid", "namespace_uid"] {

@@ -1,5 +1,7 @@
-//! The internal Secrets as whoever serves tenants reads them (spec §2): a Secret counts whole or
-//! not at all, and what is kept of it has a bound. Nothing of its data is in an error.
+//! The internal Secrets, as read by the gateway (spec §2).
+//!
+//! A Secret is used as a whole or ignored, and the data kept of it is bounded. Errors contain no
+//! data of the Secret.
 
 mod access;
 
@@ -21,47 +23,48 @@ use crate::wire;
 
 pub use access::{ServedAccess, ServedAccessRecord};
 
-/// Longest text of `bucket_scopes`, in bytes.
+/// Maximum length of `bucket_scopes`, in bytes.
 const LONGEST_SCOPES: usize = 16 << 10;
-/// Most buckets of one key.
+/// Maximum number of buckets of one key.
 const MOST_SCOPES: usize = 64;
 
-/// A virtual credential: a key that tenants sign with, and what it is good for.
+/// A virtual credential: a key with which tenants sign requests, and the buckets that it opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedCredential {
-    /// The access key id.
+    /// Access key id.
     pub id: String,
-    /// The secret key.
+    /// Secret key.
     pub secret: SecretKey,
-    /// Namespace and name of the claim, as labels tell them: to be shown, they prove nothing.
+    /// Namespace and name of the claim, from labels. For display only, because labels prove
+    /// nothing.
     pub claim: Option<ClaimRef>,
     /// UID of the claim.
     pub uid: ClaimUid,
-    /// Generation of the credential, as its label tells it: which of a claim's is the newest.
+    /// Generation of the credential, from its label. It shows which credential of a claim is the
+    /// newest.
     pub generation: Option<u64>,
-    /// The buckets it reaches.
+    /// Buckets that the credential opens.
     pub scopes: Box<[Scope]>,
-    /// Where those are. `None` = an operator made it that noted no endpoint: wherever the backend
-    /// of the scope is.
+    /// Endpoint of the buckets. `None` if an operator that recorded no endpoint created the Secret;
+    /// then the endpoint of the scope's backend applies.
     pub endpoint: Option<Endpoint>,
-    /// How much may be stored. One that can't be read says nothing against reading, and everything
-    /// against writing.
+    /// Quota of the bucket. An invalid quota allows reading and refuses writing.
     pub quota: Result<Limits, NotServed>,
-    /// At and after this time it is refused; `None` = until its Secret goes.
+    /// Time from which the credential is refused; `None` means until its Secret is deleted.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A bucket that a credential reaches.
+/// A bucket that a credential opens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// The bucket's name, the same for the tenant and at the store.
+    /// Name of the bucket, the same for the tenant and in the store.
     pub bucket: BucketName,
-    /// The name of the S3Backend that has it.
+    /// Name of the bucket's S3Backend.
     pub backend: String,
 }
 
-/// An entry of `bucket_scopes`. Another word in it might narrow the scope: better no key than one
-/// that opens more than it says.
+/// An entry of `bucket_scopes`. An unknown field might restrict the scope, so it invalidates the
+/// key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawScope {
@@ -70,10 +73,11 @@ struct RawScope {
 }
 
 impl ServedCredential {
-    /// Longest access key id that any credential has, in bytes.
+    /// Maximum length of any credential's access key id, in bytes.
     pub const LONGEST_ID: usize = LONGEST_ID;
 
-    /// The name of the one Secret that may hold this access key id. It has lost the id's case.
+    /// Returns the name of the only Secret that may contain this access key id. The name is in
+    /// lower case, so it does not determine the id.
     #[must_use]
     pub fn secret_name(id: &str) -> String {
         let mut name = String::with_capacity(wire::CREDENTIAL_PREFIX.len() + id.len());
@@ -83,11 +87,11 @@ impl ServedCredential {
         name
     }
 
-    /// Reads a credential.
+    /// Parses a credential.
     ///
     /// # Errors
-    /// When anything but its quotas is missing, damaged or longer than ours are, or the name is not
-    /// that of its id, or it is deleted already.
+    /// If anything except the quota is missing, damaged or too long, if the name does not match the
+    /// id, or if the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;
@@ -110,13 +114,13 @@ impl ServedCredential {
         })
     }
 
-    /// Whether the time of this credential has come.
+    /// Returns true if the credential has expired at `now`.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
     }
 
-    /// The scope for a bucket. Of several for one name the first counts.
+    /// Returns the scope for a bucket. If there are several for the name, the first applies.
     #[must_use]
     pub fn scope(&self, bucket: &str) -> Option<&Scope> {
         self.scopes.iter().find(|scope| scope.bucket.as_str() == bucket)
@@ -140,26 +144,27 @@ fn scopes(text: &str) -> Result<Box<[Scope]>, NotServed> {
 /// Public read access to a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedBinding {
-    /// Namespace and name of the claim, as labels tell them: to be shown, they prove nothing.
+    /// Namespace and name of the claim, from labels. For display only, because labels prove
+    /// nothing.
     pub claim: Option<ClaimRef>,
-    /// UID of the claim that opened it.
+    /// UID of the claim that grants the access.
     pub uid: ClaimUid,
-    /// The name of the S3Backend that has the bucket.
+    /// Name of the bucket's S3Backend.
     pub backend: String,
     /// The bucket.
     pub bucket: BucketName,
-    /// Where it is; as in [`ServedCredential::endpoint`].
+    /// Endpoint of the bucket, as in [`ServedCredential::endpoint`].
     pub endpoint: Option<Endpoint>,
-    /// Requests per second that one source address may make; 0 = the gateway's default.
+    /// Requests per second allowed to one source address; 0 means the gateway's default.
     pub per_source_ip_rps: u32,
 }
 
 impl ServedBinding {
-    /// Reads a binding.
+    /// Parses a binding.
     ///
     /// # Errors
-    /// When anything is missing, damaged or longer than ours are, or it opens for more than
-    /// reading, or the name is not that of its claim, or it is deleted already.
+    /// If anything is missing, damaged or too long, if it allows more than reading, if the name
+    /// does not match the claim, or if the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         let uid = data.uid()?;
@@ -181,42 +186,43 @@ impl ServedBinding {
     }
 }
 
-/// Who holds a bucket, and since when: so much of a bucket record as whoever serves needs.
+/// The part of a bucket record that the gateway needs: the holder, and the time since which it
+/// holds the bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedRecord {
     /// Namespace and name of the claim.
     pub claim: ClaimRef,
     /// UID of the claim.
     pub uid: ClaimUid,
-    /// The name of the S3Backend.
+    /// Name of the S3Backend.
     pub backend: String,
-    /// Its endpoint when the record was made.
+    /// Endpoint of the S3Backend when the record was created.
     pub endpoint: Endpoint,
-    /// The bucket.
+    /// Name of the bucket.
     pub bucket: BucketName,
-    /// The bucket is the claim's, or may be: see [`BucketRecord::has_begun`].
+    /// True if the bucket belongs, or may belong, to the claim: see [`BucketRecord::has_begun`].
     pub has_begun: bool,
-    /// When the record was stored, as the API server has it: to the second.
+    /// Time at which the record was created, by the API server's clock, to the second.
     pub since: Option<Timestamp>,
-    /// The namespaces whose accesses open the bucket. Equal consents share their memory: a claim
-    /// has few rules, and there may be a thousand namespaces.
+    /// Namespaces whose accesses open the bucket. Equal consents share memory, because a claim has
+    /// few rules and there may be a thousand namespaces.
     pub accesses: BTreeMap<NamespaceUid, Arc<Consent>>,
-    /// What the bucket may hold, where it is open to accesses.
+    /// Quota of the bucket, if it is open to accesses.
     pub limits: Result<Limits, NotServed>,
 }
 
 impl ServedRecord {
-    /// What the accesses of a namespace may do; `None` = nothing, also once the claim is on its way
-    /// out.
+    /// Returns the consent for a namespace's accesses. `None` if there is none, or if the claim is
+    /// being deleted.
     #[must_use]
     pub fn consent(&self, namespace: &NamespaceUid) -> Option<&Consent> {
         self.accesses.get(namespace).map(Arc::as_ref)
     }
 
-    /// Reads a record. One on its way out holds its bucket until it is gone.
+    /// Parses a record. A record that is being deleted holds its bucket until it is gone.
     ///
     /// # Errors
-    /// When it is damaged or longer than ours are, or under another name than its own.
+    /// If it is damaged or too long, or the name does not match the content.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded(secret);
         for (key, longest) in [
@@ -244,7 +250,7 @@ impl ServedRecord {
     }
 }
 
-/// The same consents, each of them once in memory.
+/// Returns the accesses with one allocation for each distinct consent.
 fn shared(accesses: BTreeMap<NamespaceUid, Consent>) -> BTreeMap<NamespaceUid, Arc<Consent>> {
     let mut known: Vec<Arc<Consent>> = Vec::new();
     let mut share = |consent: Consent| {
@@ -257,8 +263,8 @@ fn shared(accesses: BTreeMap<NamespaceUid, Consent>) -> BTreeMap<NamespaceUid, A
     accesses.into_iter().map(|(namespace, consent)| (namespace, share(consent))).collect()
 }
 
-/// The claim that the labels of a Secret name. An annotation counts only as what its label was
-/// shortened from.
+/// Returns the claim named by the labels of a Secret. An annotation is used only if its label is
+/// the shortened form of it.
 fn claim(secret: &Secret) -> Option<ClaimRef> {
     let value = |key: &str| {
         let label = secret.metadata.labels.as_ref()?.get(key)?;

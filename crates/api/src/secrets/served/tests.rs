@@ -178,7 +178,7 @@ fn what_is_kept_of_a_record_has_a_bound(#[case] key: &str, #[case] why: NotServe
     assert_eq!(ServedRecord::read(&secret), Err(why));
 }
 
-/// As operators of before wrote them, and in whatever spelling.
+/// Operators of earlier versions wrote no endpoint. Any spelling is accepted.
 #[test]
 fn where_a_bucket_is_need_not_be_told() {
     let secrets = [credential(), binding()].map(|secret| without(secret, "endpoint"));
