@@ -36,7 +36,7 @@ bench *args:
     target/release/stowage-bench bench {{ args }}
 
 # Measure the gateway on one core, release build, beside a copy proxy, haproxy, nginx and a real store where they are found:
-# `just bench-gateway --cases get-small,idle`; `--against COMMAND` compares; `-o markdown` is docs/reference/performance.md.
+# `just bench-gateway --cases get-small,idle`; `--against COMMAND` compares; `-o markdown` prints the tables of docs/proof/performance.md in full.
 bench-gateway *args:
     cargo build --release --locked -p stowage-gateway -p stowage-bench --bins
     target/release/stowage-bench bench gateway {{ args }}

@@ -19,7 +19,7 @@ pub(crate) enum Form {
     Text,
     /// One document with the numbers of each round.
     Json,
-    /// The tables of docs/reference/performance.md, with the machine and what bars are met.
+    /// The tables of docs/proof/performance.md in full, with the machine and the bars that are met.
     Markdown,
 }
 
