@@ -441,6 +441,7 @@ async fn a_tenants_objects_take_no_more_than_their_share() {
         let (held, most_held) = taken(kind, least + MANY * kind.most_kept()).await;
         let each = held.saturating_sub(least) / MANY;
         let told = format!("{kind:?}: {} bytes each, {} KiB were at most", each, most_held / KIB);
+        println!("{told}");
         assert!(each <= kind.most_kept() && most_held <= MOST_AT_ONCE, "{told}");
     }
 }
