@@ -230,7 +230,8 @@ impl Modules {
         if has_folder || of.len() < 2 { of.to_vec() } else { of[..of.len() - 1].to_vec() }
     }
 
-    /// Resolves a path from a module. The path of an import may begin with the name of a crate.
+    /// Resolves a path from a module. The path of an import may begin with an imported item, such
+    /// as the enum in `use Enum::Variant`.
     fn find(&self, from: &[String], path: &[String], imported: bool) -> Found {
         self.find_within(from, path, imported, LONGEST_WAY)
     }
@@ -250,8 +251,8 @@ impl Modules {
                         return Found::Outside;
                     }
                     match self.named_within(&at, name, most) {
-                        // A name in code refers to an import, which is counted itself; only modules
-                        // are followed further.
+                        // An item at the start of a path in code was imported, and the import is
+                        // counted itself. Only modules are followed further.
                         Found::Item(..) if is_first && !imported => return Found::Outside,
                         Found::Module(module) => at = module,
                         found => return found,
