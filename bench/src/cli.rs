@@ -49,8 +49,9 @@ enum Command {
     /// of a claim and with that of an access. Every byte that the gateway sends to the store is
     /// recorded and parsed by a second parser: it must contain no key, version, header or source
     /// beyond what the sender's key opens. The store logs the operation that it understood, which
-    /// must be the gateway's. At the end nothing else in the store may have changed. Otherwise the
-    /// command fails and prints the first requests that went wrong. Starts the same as `s3-tests`.
+    /// must be the one that the gateway understood. At the end nothing else in the store may have
+    /// changed. Otherwise the command fails and prints the first requests that went wrong. Starts
+    /// the same as `s3-tests`.
     Heads(Box<HeadsArgs>),
     /// Play third-party operators on the simulator's API server and on a real one, and run the test
     /// fixtures that the guide shows.

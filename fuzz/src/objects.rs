@@ -100,7 +100,7 @@ fn same_in_what_is_kept(raw: &BucketClaim) {
     messages(&whole);
 }
 
-/// Checks that messages written to a status have their maximum length, whatever the status
+/// Checks that messages written to a status don't exceed their maximum length, whatever the status
 /// contained.
 fn messages(claim: &Claim) {
     let Some(now) = claim.status.conditions.first().map(|condition| condition.last_transition_time.clone()) else {

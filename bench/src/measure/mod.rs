@@ -1,5 +1,5 @@
 //! Measurements: of an `operator` on a real API server and a real store, or of a `gateway` in front
-//! of a store without cost and compared with the best possible proxy.
+//! of a null store and compared with the best possible proxy.
 //!
 //! Both find real stores with `stores`, and measure processes with `usage`. Results are `figures`,
 //! printed by a `table`.
@@ -36,10 +36,10 @@ enum What {
     Operator(Box<OperatorArgs>),
     /// Measure a gateway, or two in turns, beside a bare copy proxy, haproxy and nginx.
     ///
-    /// The gateway is a process on one core. Clients and a store without cost are on the others,
-    /// and check every byte of every response and upload. haproxy, nginx and a real store are
-    /// measured if they are found; otherwise they are left out and reported. Needs Linux. Progress
-    /// is written to stderr. The table is explained in docs/guide/bench.md.
+    /// The gateway is a process on one core. Clients and a null store, which does no work of its
+    /// own, are on the others, and check every byte of every response and upload. haproxy, nginx
+    /// and a real store are measured if they are found; otherwise they are left out and reported.
+    /// Needs Linux. Progress is written to stderr. The table is explained in docs/guide/bench.md.
     Gateway(Box<GatewayArgs>),
     /// Copy bytes between connections: the cost of a proxy that doesn't parse anything.
     #[command(hide = true)]

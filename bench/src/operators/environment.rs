@@ -156,8 +156,8 @@ impl ControlPlaneEnvironment {
     }
 }
 
-/// Returns free ports. All are bound until all are known, so that they differ. The simulator uses
-/// the same ones again after a restart.
+/// Returns addresses with free ports. All are bound until all are known, so that they differ. The
+/// simulator uses the same ones again after a restart.
 fn addresses() -> Result<[SocketAddr; 4]> {
     let held = (0..4).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     let held = held.collect::<Result<Vec<_>, _>>().context("no free port")?;

@@ -25,7 +25,7 @@ const LEASE: &str = "websites.example.org";
 /// The website that is checked in detail.
 const FIRST: &str = "site-0";
 
-/// A check of a play.
+/// A check.
 #[derive(Clone, Copy, Debug)]
 enum Check {
     Elected,
@@ -230,7 +230,7 @@ async fn reset(replicas: &mut Replicas, sites: &Sites, environment: &Environment
         simulator.reset().await?;
     }
     sites.furnish("third").await?;
-    // A replica ends when another one has created the Lease; as by a kubelet, it is started again.
+    // A replica ends when another one has created the Lease; it is restarted, as by a kubelet.
     let made = sites.make(environment, "after-reset", "third");
     tokio::pin!(made);
     loop {

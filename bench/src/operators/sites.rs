@@ -1,4 +1,4 @@
-//! Websites of a play: their creation, and their expected state.
+//! Websites: their creation, and their expected state.
 
 use anyhow::{Result, bail};
 use k8s_openapi::ByteString;
@@ -109,8 +109,8 @@ impl Sites {
         }
     }
 
-    /// Increments the harness' counter in the registry this often, beside the operator. Returns the
-    /// number of conflicts.
+    /// Increments the harness' counter in the registry `times` times, concurrently with the
+    /// operator. Returns the number of conflicts.
     pub(super) async fn count(&self, times: usize) -> Result<usize> {
         let mut conflicts = 0;
         for _ in 0..times {

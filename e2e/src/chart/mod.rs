@@ -97,7 +97,7 @@ async fn play(args: &ChartArgs) -> Result<()> {
     }
     print(&format!("{} values render; the API server takes {taken} objects, tried without effect", good.len()))?;
     let least = good.iter().find(|values| values.name == "least-values").context("there are no least values")?;
-    // The values that enable every feature.
+    // The values that let the operator serve every kind.
     let most = good.iter().find(|values| values.name == "obc-values").context("there are no values with obc")?;
     let objects = rendered(&helm, &args.chart, most).await?;
     let rights = checks::same_rights(&objects, &manifests(&args.manifests, &PARTS)?);

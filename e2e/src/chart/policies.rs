@@ -184,7 +184,8 @@ async fn edits(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a CustomResourceDefinition can't be deleted by accident, but can with the override.
+/// Checks that a CustomResourceDefinition can't be deleted by accident, but can with the annotation
+/// `broker.stowage.io/may-be-deleted`.
 async fn definitions(client: &Client) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let dry = DeleteParams { dry_run: true, ..DeleteParams::default() };

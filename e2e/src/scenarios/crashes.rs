@@ -256,7 +256,7 @@ async fn dies_or(
     if !setup.fault_proxy()?.has_met_one().await? {
         return Ok(Played::Through(calls));
     }
-    // The effect at which it crashes was the last one, so the crash may be detected late.
+    // All work was done before the crash was noticed, because the crash is at the last effect.
     crash.await;
     Ok(Played::Died)
 }

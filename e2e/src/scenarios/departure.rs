@@ -40,8 +40,8 @@ pub(super) async fn forced(environment: &Environment) -> Result<String> {
     Ok(seen)
 }
 
-/// A key that a finalizer keeps continues to open its bucket. The claim waits, and its status names
-/// the Secret.
+/// A key with another program's finalizer isn't deleted, and still opens its bucket. The claim
+/// waits, and its status names the Secret.
 pub(super) async fn kept(environment: &Environment) -> Result<String> {
     let setup = environment.setup("kept").await?;
     let mut operator = setup.start_operator(&[]).await?;
@@ -80,8 +80,8 @@ async fn set_finalizers(setup: &Setup<'_>, secret: &str, finalizers: Value) -> R
 /// kept.
 pub(super) async fn stripped(environment: &Environment) -> Result<String> {
     let setup = environment.setup("stripped").await?;
-    // The record is kept until no earlier call can reach the store any more, one deadline longer.
-    // The default deadline is 30 s.
+    // The record is kept for one deadline longer, until no earlier call can reach the store any
+    // more. The default deadline is 30 s.
     let mut operator = setup.start_operator(&["--upstream-timeout", "5"]).await?;
     let claim = setup.under(&mut operator, async {
         setup.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;

@@ -70,8 +70,8 @@ pub enum Scenario {
     ObjectTable,
     /// The Secrets of a claim with its finalizer stripped by hand are revoked.
     StrippedFinalizer,
-    /// A key that a finalizer keeps delays the deletion of its claim and bucket, and the claim's
-    /// status says so.
+    /// A key with another program's finalizer delays the deletion of its claim and bucket, and the
+    /// claim's status says so.
     KeptSecret,
     /// A namespace is deleted with the claims in it.
     NamespaceDeleted,

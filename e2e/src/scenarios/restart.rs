@@ -16,8 +16,9 @@ use super::whole::whole;
 
 const CLAIMS: usize = 20;
 
-/// Crashes the operator at the status of the first bound claim, where plans can be played. Killing
-/// it after watching for that from outside may be too late.
+/// Plan that crashes the operator once it has written the status of the first bound claim. It is
+/// used on clusters with a fault proxy, because an observer that waits for that status may kill the
+/// operator too late.
 pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
 pub(super) async fn play(environment: &Environment) -> Result<String> {

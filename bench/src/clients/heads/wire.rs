@@ -56,7 +56,7 @@ pub(super) struct Answer {
 }
 
 impl Caller {
-    /// Signs a request, like a client that interprets it as intended.
+    /// Signs a request as an honest client would, from its decoded path and query.
     ///
     /// # Errors
     /// Fails if a part of it is not allowed in a header.

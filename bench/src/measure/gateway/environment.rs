@@ -1,5 +1,5 @@
-//! Environment of the measurement: a simulated API server with the tenants' Secrets, and a store
-//! without cost.
+//! Environment of the measurement: a simulated API server with the tenants' Secrets, and a null
+//! store.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ impl Environment {
         put(&self.cluster, &backends, "", name, json!({"spec": spec}))
     }
 
-    /// Creates another tenant, at the store without cost.
+    /// Creates another tenant, at the null store.
     pub(super) fn further_tenant(&self) -> Result<Tenant> {
         self.tenant("null", &format!("http://{}", self.store.plain))
     }

@@ -1,5 +1,4 @@
-//! Measures a gateway in front of a store without cost, and compares it with the minimum cost of a
-//! proxy.
+//! Measures a gateway in front of a null store, and compares it with the minimum cost of a proxy.
 //!
 //! `args` is the command line. The `environment` is a simulated API server with the tenants'
 //! Secrets, and a `null_store`. `subjects` are measured, each as a process on a separate core

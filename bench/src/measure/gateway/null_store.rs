@@ -1,5 +1,5 @@
-//! A store without cost: it answers from a pattern as fast as it can, reads uploads to the end, and
-//! rejects an upload with a byte that differs from the pattern.
+//! A null store with negligible cost: it answers from a pattern as fast as it can, reads uploads to
+//! the end, and rejects an upload with a byte that differs from the pattern.
 //!
 //! An object's length is part of its key: `get-1024` has 1024 bytes. Signatures are not checked.
 

@@ -34,7 +34,7 @@ pub(crate) struct Mix {
     before: Vec<Write>,
     store: Vec<&'static str>,
     after: Vec<Write>,
-    /// Requests of similar frequency that the loop has no counterpart for.
+    /// Kinds of requests made for each claim that the loop has no counterpart for.
     pub(crate) left_out: Vec<String>,
 }
 

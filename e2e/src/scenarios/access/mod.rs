@@ -140,8 +140,8 @@ async fn told_to_the_owner(setup: &Setup<'_>) -> Result<()> {
     setup.environment.wait(&setup.claims(), PHOTOS, "telling of its accesses", told).await.map(|_| ())
 }
 
-/// Checks that an access with a key that then requests more than the owner consents to loses
-/// everything.
+/// Edits an access that has a key, so that it requests more than the owner consents to, and checks
+/// that it loses all buckets.
 async fn beyond_consent(setup: &Setup<'_>, callers: &mut [Caller]) -> Result<()> {
     let whole = json!({"spec": {"buckets": [{"claimRef": {"name": PHOTOS, "namespace": setup.tenant}}]}});
     let patched = accesses(setup, Place::Shared).patch("greedy", &PatchParams::default(), &Patch::Merge(whole)).await;

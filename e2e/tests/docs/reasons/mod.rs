@@ -60,7 +60,7 @@ const BEHIND: &str = "An ObjectBucketClaim has a phase and no conditions: why it
 pub struct Advice {
     /// Conditions that have it, with their status, besides `Stalled` and `Reconciling`.
     at: &'static [(&'static str, &'static str)],
-    /// What to check and to change.
+    /// Checks and changes to make.
     todo: &'static str,
     /// The point at which the operator continues.
     then: &'static str,

@@ -154,7 +154,7 @@ impl<'a> Pen<'a> {
         self.random.usize(least..=most)
     }
 
-    /// Returns one of these, which must not be empty.
+    /// Returns a random element of `of`, which must not be empty.
     pub(super) fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.random.usize(..of.len())]
     }
