@@ -10,7 +10,7 @@ use crate::clients::{self, ClientsArgs, Wanted};
 use crate::measure::BenchArgs;
 use crate::operators::{self, OperatorsArgs};
 
-/// Measures operators and gateways, and plays the clients, suites and operators of others.
+/// Measures operators and gateways, and plays third-party clients, test suites and operators.
 #[derive(Debug, Parser)]
 #[command(name = "stowage-bench", version, max_term_width = 100)]
 pub struct Cli {
@@ -20,54 +20,54 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure an operator, or two in turns: claims made and deleted at once, at rest, after a
-    /// restart, beside purges and a store that hangs. `bench gateway` measures gateways.
+    /// Measure an operator, or two in turns: claims created and deleted at once, at rest, after a
+    /// restart, beside purges and a hanging store. `bench gateway` measures gateways.
     ///
     /// Starts a control plane, from the programs that `run --cluster control-plane` finds, and a
-    /// store behind a proxy that counts; both end with the measurement. Needs Linux. Progress goes
-    /// to stderr. What is what in the table stands in docs/guide/bench.md.
+    /// store behind a counting proxy; both end with the measurement. Needs Linux. Progress is
+    /// written to stderr. The table is explained in docs/guide/bench.md.
     Bench(Box<BenchArgs>),
-    /// Play the clients of others through the gateway, each with a claim's Secret: every operation
-    /// that it has, over http and https.
+    /// Play third-party clients through the gateway, each with a claim's Secret: all their
+    /// operations, over http and https.
     ///
-    /// Starts what `bench` starts, and a gateway. Clients are installed into the user's cache
-    /// directory, once; one that can't be had on this machine is left out, and told. What is played
-    /// stands in docs/reference/clients.md. From the project's root.
+    /// Starts the same as `bench`, and a gateway. Clients are installed once, into the user's cache
+    /// directory; a client that can't be installed on this machine is left out and reported. The
+    /// operations are listed in docs/reference/clients.md. Run it in the project's root.
     Clients(Box<ClientsArgs>),
-    /// Play ceph/s3-tests through the gateway, with a claim's bucket where it would make one, and
-    /// compare with what each test is expected to do.
+    /// Play ceph/s3-tests through the gateway, with a claim's bucket where it would create one, and
+    /// compare the results with the expected ones.
     ///
-    /// Starts what `clients` starts; the store is versitygw, whose access log shows that what the
-    /// gateway refuses comes to no call. The suite is fetched into the user's cache directory,
-    /// once, at its pinned commit, from where it is developed or from the repository that
-    /// S3_TESTS_SOURCE names. What the lists mean stands in docs/reference/s3-tests.md. From the
-    /// project's root.
+    /// Starts the same as `clients`; the store is versitygw, and its access log shows that requests
+    /// refused by the gateway cause no call. The suite is fetched once, at its pinned commit, into
+    /// the user's cache directory, from its upstream repository or from the one in S3_TESTS_SOURCE.
+    /// The lists are explained in docs/reference/s3-tests.md. Run it in the project's root.
     S3Tests(Box<SuiteArgs>),
-    /// Send generated requests through the gateway, written in odd ways, and hold what the store
-    /// received of them against what their senders may do.
+    /// Send generated requests with unusual encodings through the gateway, and check what the store
+    /// receives against the rights of the senders.
     ///
     /// Heads, documents, sources of copies, forms, and headers by operation are sent with the key
     /// of a claim and with that of an access. Every byte that the gateway sends to the store is
-    /// kept and read by another reader: no key, version, header or source beyond what the sender's
-    /// key opens is among it. The store says which operation it understood, and that has to be the
-    /// gateway's own. At the end nothing of others has changed at the store. Fails otherwise, and
-    /// shows the first requests that went wrong. Starts what `s3-tests` starts.
+    /// recorded and parsed by a second parser: it must contain no key, version, header or source
+    /// beyond what the sender's key opens. The store logs the operation that it understood, which
+    /// must be the one that the gateway understood. At the end nothing else in the store may have
+    /// changed. Otherwise the command fails and prints the first requests that went wrong. Starts
+    /// the same as `s3-tests`.
     Heads(Box<HeadsArgs>),
-    /// Play operators of others on the simulator's API server and on a real one, and run the test
+    /// Play third-party operators on the simulator's API server and on a real one, and run the test
     /// fixtures that the guide shows.
     ///
-    /// Each operator is built into the user's cache directory, once, and started twice beside
-    /// `stowage-sim up` and on a control plane, from the programs that `run --cluster
-    /// control-plane` finds. What can't be had on this machine is left out, and told. From the
-    /// project's root.
+    /// Each operator is built once, into the user's cache directory, and two replicas of it are
+    /// started beside `stowage-sim up` and on a control plane, from the programs that `run
+    /// --cluster control-plane` finds. An operator that can't be built on this machine is left out
+    /// and reported. Run it in the project's root.
     Operators(Box<OperatorsArgs>),
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Wrong usage, or what failed.
+    /// Returns a usage error, or the error of the command.
     pub fn execute(self) -> Result<(), Failure> {
         let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().context("can't start");
         match self.command {

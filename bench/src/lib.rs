@@ -1,11 +1,10 @@
-//! What operators and gateways cost, and how they do with what others have written.
+//! Measurements of operators and gateways, and compatibility tests with third-party software.
 //!
-//! [`Cli`] reads what to do. `measure` measures an operator on a control plane and a real store, or
-//! a gateway before a store that costs nothing. `clients` are S3 clients of others, which work
-//! through the gateway, a suite of tests of S3, and generated requests that no client would write.
-//! `operators` are those of others, which work on the simulator's API server. `tls` makes the
-//! certificate of a gateway that serves https. Everything plays in a
-//! [testbed](stowage_testbed).
+//! [`Cli`] parses the command line. `measure` measures an operator on a control plane and a real
+//! store, or a gateway in front of a null store. `clients` plays third-party S3 clients through the
+//! gateway, a test suite of S3, and generated requests that no client would write. `operators`
+//! plays third-party operators on the simulator's API server. `tls` creates the certificate of a
+//! gateway that serves https. Everything runs in a [testbed](stowage_testbed).
 
 mod cli;
 mod clients;

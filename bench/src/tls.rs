@@ -1,4 +1,4 @@
-//! A certificate for this machine, of an authority that is made for it.
+//! A certificate for the loopback address, with a certificate authority generated for it.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 use stowage_testbed::gateway::Certificate;
 
-/// Makes an authority, and a certificate of it for `127.0.0.1`.
+/// Generates an authority, and a certificate signed by it for `127.0.0.1`.
 ///
 /// # Errors
-/// When there are no random numbers, or the directory can't be written.
+/// Fails if there are no random numbers, or if the directory can't be written.
 pub(crate) fn certificate(directory: &Path) -> Result<Certificate> {
     let failed = || "can't make a certificate";
     let mut authority = CertificateParams::new(Vec::new()).with_context(failed)?;
@@ -22,7 +22,7 @@ pub(crate) fn certificate(directory: &Path) -> Result<Certificate> {
     let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
     let mut server = CertificateParams::new(names).with_context(failed)?;
     server.distinguished_name.push(DnType::CommonName, "stowage-e2e");
-    // Strict readers look for it.
+    // Strict verifiers require it.
     server.use_authority_key_identifier_extension = true;
     let server = server.signed_by(&key, &authority).with_context(failed)?;
     let write = |name: &str, text: String| {

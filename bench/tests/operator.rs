@@ -1,7 +1,7 @@
 //! A small measurement of the operator, with every phase.
 //!
-//! Needs the programs of a control plane. Where one is missing it is ignored by name, with the
-//! reason before it, and counted as ignored.
+//! Needs the programs of a control plane. If one is missing, the test is listed as ignored, with
+//! the reason.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use stowage_testbed::control_plane::missing;
 
-/// Little of everything.
+/// Small numbers, to keep the test short.
 const ARGUMENTS: [&str; 20] = [
     "bench",
     "--store",
@@ -34,7 +34,7 @@ const ARGUMENTS: [&str; 20] = [
     "--operator-command",
 ];
 
-/// Numbers that tell that a phase took place, and the least that each can be.
+/// Values that show that a phase took place, each with its minimum.
 const EXPECTED: [(&str, &str, f64); 10] = [
     ("create", "claims/s", 0.1),
     ("create", "to Bound, p99", 0.1),

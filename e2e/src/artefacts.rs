@@ -1,4 +1,4 @@
-//! What is kept of a scenario that failed.
+//! Artefacts of failed scenarios.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use stowage_testbed::environment::own_cluster::OwnCluster;
 
 use crate::replay;
 
-/// Writes a folder of this name: operator's log, objects and events as YAML, and where the cluster
-/// is the harness' own the operator's calls by number, what replays them, the audit log and those
-/// of its processes and of the store. Returns the folder's path.
+/// Writes a folder of this name: the operator's log, and objects and events as YAML. For the
+/// harness' own cluster also the operator's calls by number, the command that replays them, the
+/// audit log, and the logs of processes and store. Returns the folder's path.
 pub(crate) async fn keep(environment: &Environment, directory: &Path, name: &str) -> Result<PathBuf> {
     let folder = directory.join(name);
     std::fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
@@ -58,8 +58,8 @@ fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Objects of a kind as they are shown. They are not read into the kind's type, which has no place
-/// for what some scenarios make.
+/// Returns all objects of a kind, for display. They stay JSON: some scenarios create objects that
+/// the Rust type of the kind can't represent.
 async fn all<K: Resource<DynamicType = ()>>(environment: &Environment, namespace: Option<&str>) -> Result<Vec<Value>> {
     let what = format!("can't list {} for the artefacts", K::plural(&()));
     let request = Request::new(K::url_path(&(), namespace)).list(&ListParams::default());
@@ -69,9 +69,10 @@ async fn all<K: Resource<DynamicType = ()>>(environment: &Environment, namespace
     Ok(objects.iter_mut().map(|object| document::<K>(object.take())).collect())
 }
 
-/// An object as it is shown: with its kind, without bookkeeping, and without what a Secret keeps.
+/// Returns an object for display: with its kind, without `managedFields`, and without a Secret's
+/// values.
 fn document<K: Resource<DynamicType = ()>>(mut object: Value) -> Value {
-    // Objects out of a list come without these.
+    // Objects of a list lack these fields.
     object["apiVersion"] = json!(K::api_version(&()));
     object["kind"] = json!(K::kind(&()));
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -83,7 +84,7 @@ fn document<K: Resource<DynamicType = ()>>(mut object: Value) -> Value {
     object
 }
 
-/// Puts lengths in place of a Secret's values.
+/// Replaces a Secret's values by their lengths.
 fn redact(secret: &mut Value) {
     for values in ["data", "stringData"] {
         for value in secret.get_mut(values).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())

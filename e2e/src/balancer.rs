@@ -1,5 +1,5 @@
-//! One address for several gateways, as a Service has it: a connection goes to one of those that
-//! are in turn, and stays there however long that one is listed.
+//! One address for several gateways, like a Service: each connection is forwarded to one of the
+//! listed gateways in turn, and stays there even after that gateway is removed from the list.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Serves as long as it is kept.
+/// A round-robin balancer that serves until it is dropped.
 pub(crate) struct Balancer {
     address: SocketAddr,
     turns: Arc<Mutex<Turns>>,
     _work: JoinSet<()>,
 }
 
-/// Whose turn it is.
+/// The list of gateways, with the position of the next one.
 #[derive(Default)]
 struct Turns {
     listed: Vec<SocketAddr>,
@@ -26,7 +26,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// Where the next connection goes; `None` when nobody is listed.
+    /// Returns the gateway for the next connection; `None` if the list is empty.
     fn next(&mut self) -> Option<SocketAddr> {
         let next = self.listed.get(self.taken.checked_rem(self.listed.len())?).copied();
         self.taken += 1;
@@ -35,7 +35,7 @@ impl Turns {
 }
 
 impl Balancer {
-    /// Starts one that lists nobody yet, and closes each connection.
+    /// Starts a balancer with an empty list, which closes each connection.
     pub(crate) async fn start() -> Result<Self> {
         let listener = TcpListener::bind(LOOPBACK).await.context("can't serve before the gateways")?;
         let address = listener.local_addr().context("can't serve before the gateways")?;
@@ -46,7 +46,7 @@ impl Balancer {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
                 let next = for_work.lock().next();
-                // Whoever is cut off tells of it.
+                // Errors are ignored: the client sees that its connection was closed.
                 connections.spawn(async move { drop(pass(client, next).await) });
                 while connections.try_join_next().is_some() {}
             }
@@ -54,12 +54,12 @@ impl Balancer {
         Ok(Self { address, turns, _work: work })
     }
 
-    /// The one address.
+    /// Returns the balancer's URL.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Has new connections go to these, in turns.
+    /// Replaces the list of gateways for new connections.
     pub(crate) fn list(&self, gateways: &[SocketAddr]) {
         self.turns.lock().listed = gateways.to_vec();
     }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Says its name to whoever connects.
+    /// Serves each connection by sending `name`.
     async fn says(name: &'static [u8]) -> SocketAddr {
         let listener = TcpListener::bind(LOOPBACK).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -94,7 +94,7 @@ mod tests {
     async fn heard(balancer: &Balancer) -> String {
         let mut text = String::new();
         let mut stream = TcpStream::connect(balancer.address).await.unwrap();
-        // A connection that is cut says as little as one that is closed.
+        // An error counts as no data: the connection may be reset instead of closed.
         let _ = stream.read_to_string(&mut text).await;
         text
     }

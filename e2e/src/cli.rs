@@ -25,9 +25,9 @@ use crate::report::LeftOut;
 use crate::run::{Place, Plan, Reached, TheirStore, run};
 use crate::scenarios::Scenario;
 
-/// The gateway's program, where its command isn't given.
+/// File name of the gateway's program, if its command isn't given.
 const GATEWAY: &str = "stowage-gateway";
-/// The image that `just image` makes.
+/// The image that `just image` builds.
 const OPERATOR_IMAGE: &str = "stowage-operator:dev";
 
 /// Plays scenarios with the Stowage operator on a real API server and a real S3 store.
@@ -40,79 +40,80 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Play the scenarios; everything they make is taken away again.
+    /// Play the scenarios, and remove everything they created.
     ///
-    /// On an existing cluster it needs the rights of an administrator, and no other Stowage
-    /// operator in the cluster; definitions that were there before are replaced by this version's
-    /// and stay. A control plane is started from the programs that are in KUBEBUILDER_ASSETS, in
-    /// the user's cache directory (`just control-plane` puts them there) or on the PATH, and ended
-    /// with the run; with --s3-endpoint its store is one that is there, not a simulated one. A kind
-    /// cluster is made by the programs kind, docker and kubectl of the images that `just image`
-    /// makes, from the project's root, and deleted with the run.
+    /// On an existing cluster this needs administrator rights, and there must be no other Stowage
+    /// operator in the cluster. CustomResourceDefinitions that exist already are replaced by those
+    /// of this version and are kept. A control plane is started from the programs in
+    /// KUBEBUILDER_ASSETS, in the user's cache directory (`just control-plane` puts them there) or
+    /// on the PATH, and ends with the run; with --s3-endpoint it uses an existing store instead of
+    /// a simulated one. A kind cluster is created with the programs kind, docker and kubectl from
+    /// the images that `just image` builds, and deleted after the run; start the program in the
+    /// project's root for that.
     Run(Box<RunArgs>),
-    /// Play the Helm chart: what it renders and refuses, and its life on an API server.
+    /// Test the Helm chart: the objects it renders, the values it rejects, and its life on an API
+    /// server.
     ///
-    /// Starts a control plane, from the programs that `run --cluster control-plane` finds. Needs
-    /// the program helm, from where `e2e/helm/build` puts it or from the PATH. From the project's
-    /// root.
+    /// Starts a control plane from the programs that `run --cluster control-plane` finds. Needs the
+    /// program helm, where `e2e/helm/build` puts it or on the PATH. Run it in the project's root.
     Chart(Box<ChartArgs>),
-    /// Play each trouble that an alert is for, and look which alerts fire.
+    /// Play the problem that each alert is for, and check which alerts fire.
     ///
-    /// Plays in the simulator, with the production operator and gateway, and has the chart's alerts
-    /// evaluated over what they serve at /metrics. Needs the program promtool, from where
-    /// `e2e/promtool/build` puts it or from the PATH. From the project's root.
+    /// Plays in the simulator with the production operator and gateway, and evaluates the chart's
+    /// alerts over the metrics they serve. Needs the program promtool, where `e2e/promtool/build`
+    /// puts it or on the PATH. Run it in the project's root.
     Alerts(Box<AlertsArgs>),
-    /// Run kubectl on a real API server and on the one of `stowage-sim up`, command by command, and
-    /// tell where exit code or output differ.
+    /// Run kubectl commands on a real API server and on that of `stowage-sim up`, and report
+    /// differences in exit code or output.
     ///
-    /// Starts a control plane, from the programs that `run --cluster control-plane` finds, kubectl
-    /// among them. From the project's root.
+    /// Starts a control plane from the programs that `run --cluster control-plane` finds, which
+    /// include kubectl. Run it in the project's root.
     Kubectl(Box<KubectlArgs>),
-    /// Play the commands on the pages of docs/guide and docs/operate, page by page, each page on a
-    /// simulator of its own, as `stowage-sim up` serves it.
+    /// Play the commands on the pages of docs/guide and docs/operate, each page on a separate
+    /// simulator, as served by `stowage-sim up`.
     ///
-    /// What is not played is told, with the reason. Needs bash, and the programs kubectl and helm,
-    /// from where `chart` and `kubectl` find them. From the project's root.
+    /// Skipped commands are reported with the reason. Needs bash, and the programs kubectl and
+    /// helm, found like those of the commands `kubectl` and `chart`. Run it in the project's root.
     Guide(Box<GuideArgs>),
 }
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// Scenarios to play; all that the stage has room for when none is named.
+    /// Scenarios to play; by default, all that can be played on this kind of cluster.
     #[arg(value_enum, value_name = "SCENARIO")]
     scenarios: Vec<Scenario>,
-    /// Where the scenarios run.
+    /// Kind of cluster to play on.
     #[arg(long, env = "STOWAGE_CLUSTER", value_name = "STAGE")]
     cluster: ClusterKind,
-    /// How many scenarios run at once, on as many clusters; by default, the number of CPUs. On an
-    /// existing cluster they run one after the other.
+    /// Number of scenarios to play at the same time, each on a separate cluster; by default, the
+    /// number of CPUs. On an existing cluster scenarios are played one after the other.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
-    /// The operator under test: program and arguments that come before `run`, separated by spaces.
-    /// On kind the image of one, which the Docker engine has; by default stowage-operator:dev.
+    /// Operator under test: program and arguments that come before `run`, separated by spaces. With
+    /// kind, its image, which the Docker engine must have; by default stowage-operator:dev.
     #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", required_if_eq_any([("cluster", "control-plane"), ("cluster", "existing")]), value_parser = words)]
     operator_command: Option<Words>,
-    /// The gateway on a control plane: program and arguments that come before `run`, separated by
-    /// spaces; by default stowage-gateway from beside the operator's program.
+    /// Gateway on a control plane: program and arguments that come before `run`, separated by
+    /// spaces; by default, stowage-gateway in the directory of the operator's program.
     #[arg(long, env = "STOWAGE_GATEWAY_COMMAND", value_name = "COMMAND", value_parser = words)]
     gateway_command: Option<Words>,
-    /// How long to wait for each thing that should happen, in seconds.
+    /// Seconds to wait for each expected event.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// Form of the report on stdout.
+    /// Format of the report on stdout.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
-    /// Where to put a folder for each scenario that fails: logs, objects, events, without any
-    /// Secret's values.
+    /// Directory for artefacts: one folder per failed scenario with logs, objects and events,
+    /// without any Secret's values.
     #[arg(long, env = "STOWAGE_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
-    /// Faults that the calls of the scenario's operator meet, in the words of
-    /// `stowage-proof replay`, such as 's3:CreateBucket@1 lost-answer; #17 crash(before)'. For one
-    /// scenario, in a cluster of its own.
+    /// Faults for the calls of the scenario's operator, in the syntax of `stowage-proof replay`,
+    /// such as 's3:CreateBucket@1 lost-answer; #17 crash(before)'. Requires exactly one scenario,
+    /// and a cluster that is started for the run.
     #[arg(long, env = "STOWAGE_PLAN", value_name = "PLAN", default_value = "", hide_default_value = true, value_parser = playable)]
     plan: Faults,
-    /// Have the operator of the crash scenarios die at every point of each effect: before, after
-    /// it, after its answer. Otherwise it dies at one of them, which takes turns.
+    /// In crash scenarios, crash the operator at every point of each effect: before it, after it,
+    /// and after its answer. By default it crashes at one of them in rotation.
     #[arg(long, env = "STOWAGE_THOROUGH")]
     thorough: bool,
     #[command(flatten, next_help_heading = "A kind cluster")]
@@ -121,28 +122,27 @@ struct RunArgs {
     existing: ExistingArgs,
 }
 
-/// What counts only for `--cluster kind`.
+/// Options of `--cluster kind` only.
 #[derive(Debug, Args)]
 struct KindArgs {
-    /// Image of the nodes, and with it the version of Kubernetes; kind's own default by default.
+    /// Image of the nodes, which determines the version of Kubernetes; by default, kind's own.
     #[arg(long, env = "KIND_NODE_IMAGE", value_name = "IMAGE")]
     node_image: Option<String>,
-    /// Image of the gateway; the Docker engine has to have it.
+    /// Image of the gateway; the Docker engine must have it.
     #[arg(long, env = "STOWAGE_GATEWAY_IMAGE", value_name = "IMAGE", default_value = "stowage-gateway:dev")]
     gateway_image: String,
-    /// Image of the simulator, from which store and fault proxy run; the Docker engine has to have
-    /// it.
+    /// Image of the simulator, for store and fault proxy; the Docker engine must have it.
     #[arg(long, env = "STOWAGE_SIM_IMAGE", value_name = "IMAGE", default_value = "stowage-sim:dev")]
     sim_image: String,
-    /// The project's directory of manifests.
+    /// Directory of the project's manifests.
     #[arg(long, env = "STOWAGE_MANIFESTS", value_name = "DIR", default_value = "kind-config")]
     manifests: PathBuf,
-    /// Leave the clusters when all is done, to look around.
+    /// Keep the clusters after the run, for inspection.
     #[arg(long, env = "STOWAGE_KEEP")]
     keep: bool,
 }
 
-/// What there has to be for `--cluster existing`; the store can be given to a control plane too.
+/// Options of `--cluster existing`; those of the store are also for a control plane.
 #[derive(Debug, Args)]
 struct ExistingArgs {
     /// Kubeconfig file of an existing cluster, for the scenarios and for the operator.
@@ -166,15 +166,15 @@ struct ExistingArgs {
     /// Access key id of the store's administrator.
     #[arg(long, env = "STOWAGE_S3_ACCESS_KEY", value_name = "ID", required_if_eq("cluster", "existing"))]
     s3_access_key: Option<String>,
-    /// File that holds the administrator's secret key; blanks around it are dropped.
+    /// File with the administrator's secret key; surrounding whitespace is ignored.
     #[arg(long, env = "STOWAGE_S3_SECRET_KEY_FILE", value_name = "FILE")]
     s3_secret_key_file: Option<PathBuf>,
-    /// The secret key itself. Better given by the environment, where other users don't see it.
+    /// The secret key itself. Prefer the environment variable: other users can see arguments.
     #[arg(long, env = "STOWAGE_S3_SECRET_KEY", value_name = "KEY", hide_env_values = true)]
     s3_secret_key: Option<String>,
 }
 
-/// A plan whose faults can all happen between real servers.
+/// Parses a plan, and checks that all its faults can happen between real servers.
 fn playable(text: &str) -> anyhow::Result<Faults> {
     let plan: Faults = text.parse()?;
     fault_proxy::check(&plan)?;
@@ -190,10 +190,10 @@ fn missing(flag: &str) -> Failure {
 }
 
 impl Cli {
-    /// Does what the command line says.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Wrong usage, or what failed.
+    /// Returns a usage error, or the error of the command.
     pub fn execute(self) -> Result<(), Failure> {
         let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().context("can't start");
         match self.command {
@@ -218,7 +218,7 @@ impl RunArgs {
         let programs = || Programs::find().map_err(anyhow::Error::from);
         let place = match self.cluster {
             ClusterKind::ControlPlane if self.existing.s3_endpoint.is_some() => Place::Existing {
-                // First: what is wrong with the command line is told whatever this machine has.
+                // First, so that a usage error doesn't depend on the programs of this machine.
                 store: self.existing.store()?,
                 cluster: Reached::Started(programs()?),
                 command: command?,
@@ -249,8 +249,8 @@ impl RunArgs {
         })
     }
 
-    /// The cluster whose scenarios have room here: beside a store that is there, even a control
-    /// plane is but a cluster.
+    /// Returns the kind of cluster that decides which scenarios can be played. A control plane with
+    /// an existing store counts as an existing cluster.
     fn room(&self) -> ClusterKind {
         match self.cluster {
             ClusterKind::ControlPlane if self.existing.s3_endpoint.is_some() => ClusterKind::Existing,
@@ -258,8 +258,8 @@ impl RunArgs {
         }
     }
 
-    /// The scenarios to play, and those that are left out because nobody named them and they can't
-    /// be played here. One that was named and that the cluster has no room for is wrong usage.
+    /// Returns the scenarios to play, and those left out because they can't be played here. Naming
+    /// a scenario that this kind of cluster can't play is a usage error.
     fn chosen(&self) -> Result<(Vec<Scenario>, Vec<LeftOut>), Failure> {
         if self.scenarios.is_empty() {
             let (mut played, mut left_out) = (Vec::new(), Vec::new());
@@ -279,8 +279,8 @@ impl RunArgs {
         Ok((self.scenarios.clone(), Vec::new()))
     }
 
-    /// Faults that are given are for one scenario with an operator, where there is a way for them
-    /// to happen.
+    /// Checks that `--plan` is given only for one scenario with an operator, on a cluster with a
+    /// fault proxy.
     fn check_faults(&self, scenarios: &[Scenario]) -> Result<(), Failure> {
         if self.plan.is_empty() {
             return Ok(());
@@ -295,7 +295,7 @@ impl RunArgs {
     }
 }
 
-/// The gateway that was built with the operator of this command.
+/// Returns the gateway's program in the directory of the operator's program.
 fn beside(operator: &[String]) -> Vec<String> {
     let program = operator.first().map(PathBuf::from).unwrap_or_default();
     vec![program.with_file_name(GATEWAY).display().to_string()]

@@ -1,16 +1,16 @@
-//! The kinds of cluster, by which a scenario tells whether it can be played.
+//! Kinds of cluster, by which a scenario decides if it can be played.
 
 use clap::ValueEnum;
 
-/// Where scenarios can run.
+/// Kind of cluster that scenarios are played on.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ClusterKind {
-    /// Clusters that kind makes for this, with the operator's image, simulated stores and fault
-    /// proxies as pods.
+    /// kind clusters created for the run, with the operator's image, and with simulated stores and
+    /// fault proxies as pods.
     Kind,
-    /// Control planes of etcd, kube-apiserver and kube-controller-manager, started for this, with
-    /// simulated stores.
+    /// Control planes of etcd, kube-apiserver and kube-controller-manager, started for the run,
+    /// with simulated stores.
     ControlPlane,
-    /// A cluster that is there already, with a store that is there.
+    /// An existing cluster with an existing store.
     Existing,
 }

@@ -1,12 +1,12 @@
 //! Scenarios for the Stowage operator on a real API server and a real S3 store.
 //!
-//! [`Cli`] reads what to do, `run` does it. `scenarios` play in an environment of the
-//! [testbed](stowage_testbed), of a kind that `cluster_kind` names. A `tenant` uses what a scenario
-//! made for it, where two gateways serve it through a `balancer`. `report` tells what came of a
-//! run, `artefacts` keeps what explains a failure, and `replay` names the command that plays the
-//! same in the simulator. `chart` plays the Helm chart, `alerts` the troubles that alerts are for,
-//! `kubectl` compares API servers by its commands, also with a `simulator` in this process. `guide`
-//! plays the commands of the documentation.
+//! [`Cli`] parses the command line, and `run` plays `scenarios` in an environment of the
+//! [testbed](stowage_testbed), on a kind of cluster from `cluster_kind`. A `tenant` uses the
+//! objects of a scenario, through a `balancer` if two gateways serve it. `report` is the result of
+//! a run, `artefacts` keeps data that explains a failure, and `replay` names the command that plays
+//! the same in the simulator. `chart` tests the Helm chart, `alerts` plays the problems that alerts
+//! are for, and `kubectl` compares API servers by its commands, one of them from a `simulator` in
+//! this process. `guide` plays the commands of the documentation.
 
 mod alerts;
 mod artefacts;

@@ -4,10 +4,10 @@ use stowage_proof::explorer::{Schedule, run};
 use stowage_testbed::fault_proxy::Play;
 use stowage_world::effects::{EffectPattern, Line, Plan};
 
-/// With this seed a schedule is replayed: here nothing is drawn from it.
+/// Seed of a replayed schedule. No random numbers are used, so any seed will do.
 const SEED: u64 = 1;
 
-/// The command that plays a plan in the simulator, or that there is none.
+/// Returns the command that plays a plan in the simulator, or a message that none does.
 pub(crate) fn command(play: &Play) -> String {
     let scenario = play.like.and_then(|name| format!("{name} {SEED}").parse::<Schedule>().ok());
     let Some(scenario) = scenario else {
@@ -20,7 +20,8 @@ pub(crate) fn command(play: &Play) -> String {
     format!("stowage-proof replay '{}'", Schedule { plan, ..scenario })
 }
 
-/// Patterns of the simulator count also the calls before faults may begin.
+/// Adds the calls before the point at which faults may begin: the simulator's patterns count those
+/// too.
 fn count_from_first_call(plan: &mut Plan, scenario: &Schedule) {
     let undisturbed = run(scenario);
     let lines = undisturbed.history.trace.lines();
@@ -46,8 +47,8 @@ mod tests {
         assert_eq!((schedule.scenario.name, schedule.plan), ("create", plan));
     }
 
-    /// A rotation patches record, consumer Secret and old key; in the simulator the record was
-    /// patched before.
+    /// A rotation patches record, consumer Secret and old key. In the simulator the record was
+    /// patched once before that.
     #[test]
     fn what_counts_from_here_is_counted_from_the_first_call_there() {
         let plan: Plan = "kube:patch secrets@3 crash(before); s3:CreateBucket lost-answer".parse().unwrap();

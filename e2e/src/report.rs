@@ -1,4 +1,4 @@
-//! What came of a run (spec §5).
+//! The report of a run (spec §5).
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 /// The document that `-o json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// What the scenarios ran on: `kind`, `control-plane` or `existing`.
+    /// Kind of cluster: `kind`, `control-plane` or `existing`.
     pub stage: String,
-    /// In the order in which they ran.
+    /// Results, in the order in which the scenarios were chosen.
     pub scenarios: Vec<ScenarioReport>,
-    /// What was not played, as nobody asked for it by name.
+    /// Scenarios that can't be played here and were not named on the command line.
     pub left_out: Vec<LeftOut>,
 }
 
@@ -20,27 +20,27 @@ pub struct RunReport {
 pub struct LeftOut {
     /// Its name.
     pub name: String,
-    /// What is missing.
+    /// The reason.
     pub why: &'static str,
 }
 
-/// What came of one scenario.
+/// Result of one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScenarioReport {
     /// Its name.
     pub name: String,
-    /// Whether all of its checks held.
+    /// True if all of its checks passed.
     pub ok: bool,
-    /// How long it took, cleaning up included.
+    /// Duration in seconds, clean-up included.
     pub seconds: f64,
-    /// The disturbance that was part of it; empty when there was none.
+    /// The plan of faults that was part of it; empty if there was none.
     pub plan: String,
-    /// What was found out, or the first check that failed.
+    /// A summary, or the first check that failed.
     pub message: String,
 }
 
 impl RunReport {
-    /// How many scenarios failed.
+    /// Returns the number of failed scenarios.
     pub fn failed(&self) -> usize {
         self.scenarios.iter().filter(|scenario| !scenario.ok).count()
     }

@@ -1,4 +1,4 @@
-//! Plays the chosen scenarios where they are to play, and tells as they end.
+//! Plays the chosen scenarios on their clusters, and prints results as they end.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -24,44 +24,44 @@ use stowage_world::effects::Plan as Faults;
 use crate::report::{LeftOut, RunReport, ScenarioReport};
 use crate::scenarios::Scenario;
 
-/// What to do.
+/// Settings of a run.
 pub(crate) struct Plan {
     pub(crate) scenarios: Vec<Scenario>,
-    /// What is not played, and why.
+    /// Scenarios that are not played, with the reason.
     pub(crate) left_out: Vec<LeftOut>,
     pub(crate) place: Place,
-    /// For each thing waited for.
+    /// Longest time to wait for each expected event.
     pub(crate) patience: Duration,
     pub(crate) output: Output,
-    /// Where folders of failed scenarios go.
+    /// Directory for the artefacts of failed scenarios.
     pub(crate) artifacts: Option<PathBuf>,
-    /// What the operator's calls meet, in a cluster of the harness' own.
+    /// Faults for the operator's calls, on a cluster of the harness' own.
     pub(crate) faults: Faults,
-    /// Whether the operator crashes at every point of each effect, and not at one of them.
+    /// True if the operator is to crash at every point of each effect; false for one of them.
     pub(crate) thorough: bool,
 }
 
-/// Where scenarios are played.
+/// Clusters and stores for scenarios.
 pub(crate) enum Place {
-    /// With a store that is there, one after the other. Operators are processes of this command.
+    /// An existing store, with scenarios played one after the other. Operators are child processes.
     Existing { cluster: Reached, store: TheirStore, command: Vec<String> },
-    /// On so many control planes that are started for this, one after the other on each, with
-    /// operators and gateways by their commands. Operators can't share one: each looks after all
-    /// claims.
+    /// `jobs` control planes that are started for the run, each playing scenarios one after the
+    /// other, with operators and gateways by these commands. Operators can't share a control plane,
+    /// because each serves all claims.
     ControlPlane { programs: Programs, command: Vec<String>, gateway: Vec<String>, jobs: usize },
-    /// The same on so many kind clusters that are made for this.
+    /// `jobs` kind clusters that are created for the run.
     Kind { settings: kind::Settings, jobs: usize },
 }
 
-/// The cluster beside a store that is there.
+/// The cluster beside an existing store.
 pub(crate) enum Reached {
-    /// One that is there as well.
+    /// An existing cluster.
     There { kubeconfig: PathBuf, context: Option<String> },
-    /// A control plane that is started for this from these programs.
+    /// A control plane that is started for the run from these programs.
     Started(Programs),
 }
 
-/// A store that is there.
+/// An existing store.
 pub(crate) struct TheirStore {
     pub(crate) endpoint: String,
     pub(crate) region: String,
@@ -78,11 +78,11 @@ impl Place {
     }
 }
 
-/// Plays the scenarios until all have ended, or a signal tells to stop; what they made is taken
-/// away.
+/// Plays the scenarios until all have ended or a signal interrupts them, and removes the objects
+/// that they created.
 ///
 /// # Errors
-/// When one of them fails, or can't be begun, or the run is interrupted.
+/// Fails if a scenario fails or can't be started, or if the run is interrupted.
 pub(crate) async fn run(plan: Plan) -> Result<()> {
     let ledger = Ledger::new(&plan);
     match &plan.place {
@@ -105,8 +105,8 @@ pub(crate) async fn run(plan: Plan) -> Result<()> {
     }
 }
 
-/// Makes sure that there is a cluster for the store, which ends with this where it was started for
-/// it.
+/// Plays the scenarios on a cluster for the existing store. A control plane that is started for it
+/// ends when this returns.
 async fn beside_store(
     plan: &Plan,
     cluster: &Reached,
@@ -132,15 +132,15 @@ async fn beside_store(
 async fn on_existing(plan: &Plan, mut environment: Environment, ledger: &Ledger<'_>) -> Result<()> {
     environment.store.probe().await?;
     let new_definitions = definitions::install(&environment).await?;
-    // Whatever comes of it, the environment is left as it was.
+    // In any case, the environment is restored before the result is returned.
     let played = unless_interrupted(play(plan, &mut environment, ledger)).await;
     let cleaned = environment.clean_up().await;
     let uninstalled = definitions::uninstall(&environment, &new_definitions).await;
     played.and(cleaned).and(uninstalled)
 }
 
-/// One worker. Its cluster ends with the environment that holds it, also when this future is
-/// dropped.
+/// Runs one worker. The environment owns the worker's cluster, so the cluster is removed even if
+/// this future is dropped.
 async fn on_own_cluster(plan: &Plan, ledger: &Ledger<'_>, job: usize) -> Result<()> {
     let name = format!("{}-{job}", prefix());
     let (own_cluster, launcher) = match &plan.place {
@@ -169,7 +169,7 @@ async fn play(plan: &Plan, environment: &mut Environment, ledger: &Ledger<'_>) -
     Ok(())
 }
 
-/// What is to be played, and what came of it, for all workers.
+/// Queue of scenarios and list of results, shared by all workers.
 struct Ledger<'a> {
     plan: &'a Plan,
     next: Cell<usize>,
@@ -181,7 +181,7 @@ impl<'a> Ledger<'a> {
         Self { plan, next: Cell::new(0), outcomes: RefCell::default() }
     }
 
-    /// The next scenario that nobody has begun.
+    /// Takes the next scenario of the queue.
     fn next(&self) -> Option<(usize, Scenario)> {
         let index = self.next.get();
         let scenario = *self.plan.scenarios.get(index)?;
@@ -198,7 +198,7 @@ impl<'a> Ledger<'a> {
         Ok(())
     }
 
-    /// In the order in which the scenarios were chosen.
+    /// Returns the results in the order in which the scenarios were chosen.
     fn report(&self) -> RunReport {
         let mut outcomes = self.outcomes.borrow().clone();
         outcomes.sort_by_key(|(index, _)| *index);
@@ -258,7 +258,7 @@ async fn own_environment(
     })
 }
 
-/// Short enough for bucket names, which hold it; unlike that of any other run.
+/// Returns a prefix for this run: unique, and short, because it is part of bucket names.
 fn prefix() -> String {
     let moment = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     format!("e2e-{:x}", moment & 0xff_ffff_ffff)

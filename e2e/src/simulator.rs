@@ -1,4 +1,4 @@
-//! The simulator as `stowage-sim up` serves it, in this process.
+//! The simulator in this process, as `stowage-sim up` serves it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use stowage_sim::up::{Authorization, Listen, Options, Up};
 
-/// Starts it without an operator. Workloads are told to be ready if asked for, though nothing runs.
+/// Starts it without an operator. If requested, it reports workloads as ready, though nothing runs.
 pub(crate) async fn start(folder: &Path, workloads_ready: bool) -> Result<Up> {
     begin(Options { workloads_ready, ..bare(folder) }).await
 }
 
-/// Starts it with all that it has: its operator, if asked for, ObjectBucketClaims, and workloads
-/// that are told to be ready.
+/// Starts it with all features: an operator if requested, ObjectBucketClaims, and workloads that
+/// are reported as ready.
 pub(crate) async fn start_whole(folder: &Path, operator: bool) -> Result<Up> {
     begin(Options { operator, obc: true, workloads_ready: true, ..bare(folder) }).await
 }
@@ -21,7 +21,7 @@ async fn begin(options: Options) -> Result<Up> {
     Up::start(options).await.map_err(|error| anyhow!(error))
 }
 
-/// At free ports, with its kubeconfig below this folder. Roles are judged.
+/// Returns options for free ports and for a kubeconfig below this folder, with RBAC enforced.
 fn bare(folder: &Path) -> Options {
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     Options {

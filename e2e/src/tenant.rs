@@ -1,4 +1,4 @@
-//! A tenant: somebody who has been given a connection Secret, and nothing else.
+//! A tenant that has a connection Secret, and nothing else.
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::core::v1::Secret;
@@ -6,46 +6,46 @@ use stowage_testbed::objects::text;
 use stowage_testbed::store::{Key, Store, StoreError};
 use thiserror::Error;
 
-/// How many objects a tenant keeps.
+/// Number of objects that a tenant writes.
 const OBJECTS: usize = 10;
 
-/// Why a tenant could not use its bucket.
+/// Reason why a tenant could not use its bucket.
 #[derive(Debug, Error)]
 pub(crate) enum UseError {
-    /// The gateway did not do what was asked.
+    /// A request failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What was put is not to be found.
+    /// An object that was put is not listed.
     #[error("bucket {0} shows nothing of what was put into it")]
     Lost(String),
 }
 
 impl UseError {
-    /// Whether the gateway does not know the tenant's key, or no longer.
+    /// True if the gateway doesn't know the tenant's key.
     pub(crate) fn is_unknown_key(&self) -> bool {
         matches!(self, Self::Store(error) if error.is("InvalidAccessKeyId"))
     }
 }
 
-/// A tenant's client for the gateway, as its connection Secret describes it.
+/// A tenant's client of the gateway, configured by its connection Secret.
 pub(crate) struct Tenant {
-    /// The id of the key that it uses.
+    /// Id of its key.
     pub(crate) key_id: String,
     bucket: String,
     store: Store,
 }
 
 impl Tenant {
-    /// The tenant who has read this Secret. Makes no request.
+    /// Creates the client for this Secret. Sends no request.
     pub(crate) fn of(secret: &Secret) -> Result<Self> {
         let key = Key { id: text(secret, "AWS_ACCESS_KEY_ID"), secret: text(secret, "AWS_SECRET_ACCESS_KEY") };
         let key_id = key.id.clone();
-        // Without retries: a request that has to be made twice has failed.
+        // Without retries, so that a request that would have to be repeated is a failure.
         let store = Store::without_retries(&text(secret, "AWS_ENDPOINT_URL"), &text(secret, "AWS_REGION"), &key)?;
         Ok(Self { key_id, bucket: text(secret, "BUCKET_NAME"), store })
     }
 
-    /// Puts an object, and finds some in the bucket.
+    /// Puts an object, and checks that the bucket lists objects.
     pub(crate) async fn use_bucket(&self, use_number: usize) -> Result<(), UseError> {
         self.store.put(&self.bucket, use_number % OBJECTS).await?;
         if self.store.keys(&self.bucket).await?.is_empty() {
@@ -54,7 +54,8 @@ impl Tenant {
         Ok(())
     }
 
-    /// Tries what no tenant may: another bucket, and buckets themselves.
+    /// Checks that requests that are denied to every tenant fail: to another bucket, and to create
+    /// and delete buckets.
     pub(crate) async fn is_kept_out_of(&self, other: &str) -> Result<()> {
         let tries = [
             ("list another's bucket", self.store.keys(other).await.map(|_| ())),
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
     use stowage_testbed::simulated::{REGION, Simulated};
 
-    /// A tenant of this store, whose key has this id and this secret.
+    /// Returns a tenant of this store with this key.
     fn tenant(simulated: &Simulated, id: &str, secret: &str) -> Tenant {
         let endpoint = simulated.endpoint();
         let fields = [

@@ -1,11 +1,10 @@
-//! Real S3 servers, in containers that are started for this: the simulated store is compared with
-//! them, and claims are bound on one.
+//! Real S3 servers in containers started by the tests. The simulated store is compared with them,
+//! and claims are bound on one.
 //!
-//! Needs a Docker engine that has the image of the server or can pull it, and for the claims the
-//! programs of a control plane. Where one of these is missing, what needs it is ignored by name,
-//! with the reason before it, and counted as ignored. Images come from the usual registry unless
-//! `STOWAGE_MINIO_IMAGE` and `STOWAGE_VERSITYGW_IMAGE` name others; an entry point has to take the
-//! same arguments.
+//! Needs a Docker engine that has the server's image or can pull it, and for claims the programs of
+//! a control plane. If one of these is missing, the tests that need it are listed as ignored, with
+//! the reason. Images are pulled from the default registry unless `STOWAGE_MINIO_IMAGE` and
+//! `STOWAGE_VERSITYGW_IMAGE` name others, which must accept the same arguments.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -27,21 +26,21 @@ use tokio::process::Command;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// Compared of each server, which takes seconds; `stowage-proof conformance` compares as many as it
-/// is told.
+/// Number of operations compared for each server, which takes seconds. `stowage-proof conformance`
+/// has an option for more.
 const OPERATIONS: u64 = 1_000;
-/// What one key can and can't do to a bucket, on a store that is not ours.
+/// Scenarios that exercise a bucket with one key, for a store that isn't the simulated one.
 const SCENARIOS: [&str; 4] = ["bind-and-delete", "adoption", "forced-deletion", "refused-deletion"];
-/// From the start of a container until its server answers.
+/// Time limit from the start of a container until its server answers.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest that the pull of an image may take: some hundred megabytes.
+/// Time limit for pulling an image of some hundred megabytes.
 const PULL: Duration = Duration::from_secs(180);
 
 const ACCESS_KEY: &str = "STOWAGEADMIN";
 const SECRET_KEY: &str = "stowage-admin-secret";
 const REGION: &str = "us-east-1";
 
-/// A test of one server.
+/// A test on one server.
 struct Case {
     name: &'static str,
     server: &'static Server,
@@ -88,8 +87,8 @@ fn trial(case: &'static Case, missing: Option<&String>) -> Trial {
     }
 }
 
-/// Reasons why no container of MinIO and none of versitygw can be started; `None` where one can.
-/// The image of a server whose tests are filtered out is neither looked for nor pulled.
+/// Returns the reasons why no container of MinIO and of versitygw can be started; `None` if it can.
+/// An image is neither looked up nor pulled if all its server's tests are filtered out.
 async fn missing(arguments: &Arguments) -> [Option<String>; 2] {
     let of = async |server: &Server| {
         let is_asked_for = |case: &Case| case.server.variable == server.variable && is_selected(arguments, case.name);
@@ -99,26 +98,26 @@ async fn missing(arguments: &Arguments) -> [Option<String>; 2] {
     [minio, versitygw]
 }
 
-/// True for a test that the filters of the command line leave in.
+/// True for a test that the filters of the command line select.
 fn is_selected(arguments: &Arguments, name: &str) -> bool {
     let is_named = |filter: &String| if arguments.exact { filter == name } else { name.contains(filter.as_str()) };
     arguments.filter.as_ref().is_none_or(is_named) && !arguments.skip.iter().any(is_named)
 }
 
-/// An error in one line: it stands before the name of a test.
+/// Formats an error as one line, to be printed before the name of a test.
 fn one_line(error: &dyn Display) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A store that runs in a container.
 struct Server {
-    /// Names another image.
+    /// Environment variable that names another image.
     variable: &'static str,
     image: (&'static str, &'static str),
     port: u16,
     environment: [(&'static str, &'static str); 2],
     arguments: &'static [&'static str],
-    /// Directories that are to be there.
+    /// Directories that must exist in the container.
     directories: &'static [&'static str],
 }
 
@@ -136,32 +135,31 @@ const VERSITYGW: Server = Server {
     image: ("versity/versitygw", "v1.8.0"),
     port: 7070,
     environment: [("ROOT_ACCESS_KEY", ACCESS_KEY), ("ROOT_SECRET_KEY", SECRET_KEY)],
-    // Without a directory of accounts it answers other access keys than its own in words of its
-    // own.
+    // Without a directory of accounts, its errors for unknown access keys are not those of S3.
     arguments: &["--port", ":7070", "--iam-dir", "/accounts", "posix", "--versioning-dir", "/versions", "/data"],
     directories: &["/accounts", "/data", "/versions"],
 };
 
-/// A server that answers. Its container ends with it.
+/// A server that answers. Dropping it removes its container.
 struct Started {
     _container: ContainerAsync<GenericImage>,
     url: Uri,
 }
 
 impl Server {
-    /// Name and tag of the image.
+    /// Returns name and tag of the image.
     fn image(&self) -> (String, String) {
         let (name, tag) = self.image;
         let Ok(other) = std::env::var(self.variable) else { return (name.to_owned(), tag.to_owned()) };
         match other.rsplit_once(':') {
-            // What follows the colon of a registry's port is no tag.
+            // A colon before a slash separates a registry's port, not a tag.
             Some((name, tag)) if !tag.contains('/') => (name.to_owned(), tag.to_owned()),
             _ => (other, "latest".to_owned()),
         }
     }
 
-    /// Reason why no container can be started; `None` where one can. Pulls the image if the engine
-    /// doesn't have it: an engine without a registry is found out only by asking for something.
+    /// Returns the reason why no container can be started; `None` if one can. Pulls the image if
+    /// the engine doesn't have it, because only a pull shows that an engine can't reach a registry.
     async fn missing(&self) -> Option<String> {
         let engine = match docker_client_instance().await {
             Ok(engine) => engine,
@@ -205,7 +203,7 @@ impl Server {
 }
 
 impl Started {
-    /// Waits for the server, which announces itself to nobody.
+    /// Polls the server until it answers.
     async fn answers(&self) -> Result<(), String> {
         let start = Instant::now();
         loop {
@@ -254,7 +252,7 @@ fn compare(server: &Server) -> Result<(), String> {
     })
 }
 
-/// Has the operator keep claims on a real store, on a control plane.
+/// Runs scenarios with the operator on a real store and a control plane.
 fn claims_on(server: &Server) -> Result<(), String> {
     let operator = built_operator()?;
     block_on(async {
@@ -272,7 +270,7 @@ fn claims_on(server: &Server) -> Result<(), String> {
     })
 }
 
-/// The operator's binary, which `cargo test --workspace` puts beside this package's.
+/// Returns the operator's binary, which `cargo test --workspace` puts beside this package's.
 fn built_operator() -> Result<PathBuf, String> {
     let operator = Path::new(env!("CARGO_BIN_EXE_stowage-e2e")).with_file_name("stowage-operator");
     if operator.is_file() {

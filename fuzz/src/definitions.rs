@@ -1,12 +1,12 @@
-//! What the definitions demand of a text, read out of the definitions: the very rules that the API
-//! server applies.
+//! Validation rules of the CustomResourceDefinitions, extracted from the definitions, so that
+//! targets use exactly the rules that the API server applies.
 
 use regex::Regex;
 use serde_json::Value;
 use stowage_api::{bucket_claim_crd, s3_backend_crd};
 
-/// Rules on a text. Of a rule in CEL those calls count that are made here: `matches` and
-/// `contains`, each with or without a `!`.
+/// Rules for a text. Of a rule in CEL, only the calls of `matches` and `contains` are evaluated,
+/// each with or without a `!`.
 pub(crate) struct Rules {
     calls: Vec<Call>,
 }
@@ -17,12 +17,12 @@ struct Call {
 }
 
 impl Rules {
-    /// The rules on the field of a claim's spec.
+    /// Returns the rules for a field of a claim's spec.
     pub(crate) fn of_claim(field: &str) -> Self {
         Self::of(&serde_json::to_value(bucket_claim_crd()), field)
     }
 
-    /// The rules on the field of a backend's spec.
+    /// Returns the rules for a field of a backend's spec.
     pub(crate) fn of_backend(field: &str) -> Self {
         Self::of(&serde_json::to_value(s3_backend_crd()), field)
     }
@@ -37,7 +37,7 @@ impl Rules {
         Self { calls }
     }
 
-    /// Whether a text keeps all of them.
+    /// True if a text satisfies all rules.
     pub(crate) fn allow(&self, text: &str) -> bool {
         self.calls.iter().all(|call| call.pattern.is_match(text) == call.expected)
     }

@@ -1,18 +1,19 @@
-//! How much memory a thread holds, by what is allocated: a length says nothing of a capacity.
+//! Memory held by a thread, measured by its allocations, because a length doesn't show a capacity.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which also counts.
+/// The system's allocator with a counter.
 struct Counting;
 
 thread_local! {
-    /// What was given out less what came back. What another thread frees is not seen.
+    /// Bytes allocated minus bytes freed by this thread. Deallocations on another thread are not
+    /// counted.
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
 fn count(change: impl FnOnce(usize) -> usize) {
-    // A thread that ends has nothing to count in any more.
+    // During a thread's end the counter no longer exists.
     let _ = HELD.try_with(|held| held.set(change(held.get())));
 }
 
@@ -33,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What is made, and how many bytes it holds.
+/// Calls `make`, and returns its result with the number of bytes that it holds.
 pub(crate) fn held<T>(make: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     let made = make();

@@ -1,12 +1,13 @@
-//! What Stowage reads from outside, with what must hold of any input.
+//! Fuzz targets for everything that Stowage parses from outside, with the properties that must be
+//! true for any input.
 //!
-//! A [`Target`] takes any bytes and panics where a promise is broken: not only that nothing
-//! panics, but that what is accepted is what the definitions accept, that what is printed is read
-//! back, that what is kept has its bound, and that an answer says no more than stands in it. What
-//! is expected is worked out in another way than the code under test does it.
+//! A [`Target`] accepts any bytes and panics if a property is violated. It checks more than the
+//! absence of panics: exactly the inputs that the definitions accept are accepted, printed values
+//! are parsed as the same, memory is bounded, and results contain no more than their input.
+//! Expected results are computed in another way than in the code under test.
 //!
-//! `fuzz/run` plays the targets with a fuzzer that sees which code an input reaches; the tests play
-//! the corpus, and a few thousand inputs made of it. `docs/guide/fuzzing.md` tells how.
+//! `fuzz/run` plays the targets with a coverage-guided fuzzer. The tests play the corpus, and a few
+//! thousand inputs derived from it. `docs/guide/fuzzing.md` explains how.
 
 #![warn(clippy::too_many_lines)]
 
@@ -22,7 +23,7 @@ mod secrets;
 mod store;
 mod templates;
 
-/// Something that reads what comes from outside.
+/// A parser of external input.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its name; its corpus is `fuzz/corpus/NAME`, its dictionary `fuzz/dictionaries/NAME`.
@@ -50,7 +51,7 @@ pub const TARGETS: [Target; 14] = [
 ];
 
 impl Target {
-    /// The target of this name.
+    /// Returns the target with this name.
     pub fn named(name: &str) -> Option<Self> {
         TARGETS.into_iter().find(|target| target.name == name)
     }

@@ -1,4 +1,4 @@
-//! The fuzzer, for the target that `STOWAGE_FUZZ_TARGET` names: see `fuzz/run`.
+//! The fuzzer, for the target in `STOWAGE_FUZZ_TARGET`: see `fuzz/run`.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Names of buckets and endpoints, and the names that are derived.
+//! Names of buckets and endpoints, and names derived from them.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use stowage_api::{AccessKeyId, AnonymousBinding, BucketName, ClaimUid, Endpoint,
 
 use super::definitions::Rules;
 
-/// A regular expression that is written here.
+/// Compiles a regular expression of this crate.
 pub(crate) fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("it is a regular expression")
 }
@@ -19,7 +19,7 @@ static RECORD: LazyLock<Regex> = LazyLock::new(|| pattern("^br-[0-9a-f]{40}$"));
 static KEY_ID: LazyLock<Regex> = LazyLock::new(|| pattern("^AKIA[A-Z2-7]{16}$"));
 static LABEL: LazyLock<Regex> = LazyLock::new(|| pattern("^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"));
 
-/// Reads a text as each kind of name.
+/// Parses a text as each kind of name.
 pub(crate) fn play(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     bucket(text);
@@ -28,7 +28,7 @@ pub(crate) fn play(input: &[u8]) {
     cut(text);
 }
 
-/// A bucket's name is what the definition lets in, no more and no less.
+/// Checks that exactly the bucket names that the definition allows are accepted.
 fn bucket(text: &str) {
     let parsed = BucketName::parse(text);
     let allowed = (3..=63).contains(&text.chars().count()) && BUCKET.allow(text);
@@ -39,8 +39,8 @@ fn bucket(text: &str) {
     }
 }
 
-/// An endpoint has one spelling, which is read as itself and holds nothing but scheme, host and
-/// port.
+/// Checks that an endpoint has one canonical form, which is parsed as itself and has only scheme,
+/// host and port.
 fn endpoint(text: &str) {
     let Ok(endpoint) = Endpoint::parse(text) else { return };
     let told = endpoint.as_str();
@@ -56,7 +56,7 @@ fn endpoint(text: &str) {
     assert!(RECORD.is_match(RecordName::of(&endpoint, &bucket).as_str()));
 }
 
-/// What follows from a UID is the name of a Secret, whatever stands in the UID.
+/// Checks that names derived from any UID are valid names of Secrets.
 fn derived(text: &str) {
     let uid = ClaimUid::new(text);
     for generation in [1, text.len() as u64, u64::MAX] {
@@ -69,7 +69,8 @@ fn derived(text: &str) {
     assert_eq!(Role::of_internal(&AnonymousBinding::name(&uid)), Some(Role::AnonymousBinding));
 }
 
-/// What has to fit somewhere fits, stays whole where it did anyway, and is not cut twice.
+/// Checks that values are cut to their maximum length, that shorter ones stay unchanged, and that
+/// cutting is idempotent.
 fn cut(text: &str) {
     let label = wire::label_value(text);
     let tag = wire::tag_value(text);

@@ -1,4 +1,4 @@
-//! Claims and backends as the API server tells them, and what is kept of them in memory.
+//! Claims and backends as the API server sends them, and their copies in memory.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,20 +8,20 @@ use stowage_api::{Backend, BucketClaim, Claim, LONGEST_MESSAGE, NameTemplate, S3
 
 use super::held::held;
 
-/// What may be kept of a claim but for its conditions (spec §3.5).
+/// Maximum size of a claim in memory without its conditions (spec §3.5).
 const MOST: usize = 16 << 10;
-/// The conditions that may be kept of a status.
+/// Maximum size of the conditions of a status in memory.
 const MOST_CONDITIONS: usize = 64 << 10;
-/// Longest that a name, a UID or a version is, on any API server.
+/// Maximum length of a name, a UID or a version on any API server.
 const LONGEST_NAME: usize = 253;
-/// Longest spec that is measured: the API server refuses one that is longer than its definition
-/// allows.
+/// Maximum length of a spec that is measured: the API server rejects one that exceeds the limits of
+/// its definition.
 const LONGEST_SPEC: usize = 4 << 10;
 
 /// Labels of a namespace.
 static LABELS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| [("tier".to_owned(), "gold".to_owned())].into());
 
-/// Reads JSON as both kinds.
+/// Parses JSON as both kinds.
 pub(crate) fn play(input: &[u8]) {
     if let Ok(raw) = serde_json::from_slice::<BucketClaim>(input) {
         claim(&BucketClaim { metadata: possible(&raw.metadata), ..raw });
@@ -31,8 +31,8 @@ pub(crate) fn play(input: &[u8]) {
     }
 }
 
-/// Metadata as an API server can store it: short names, no blank in the name of an annotation or
-/// finalizer.
+/// Returns metadata that an API server can store: with short names, and without blanks in the names
+/// of annotations and finalizers.
 fn possible(of: &ObjectMeta) -> ObjectMeta {
     let short = |text: &Option<String>| {
         text.as_ref().map(|text| text[..text.floor_char_boundary(text.len().min(LONGEST_NAME))].to_owned())
@@ -58,7 +58,8 @@ fn claim(raw: &BucketClaim) {
     same_in_what_is_kept(raw);
     let grown = grown(raw);
     same_in_what_is_kept(&grown);
-    // What the definition bounds is kept whole, so a spec that no server stores is not measured.
+    // Fields with limits in the definition are copied completely, so a spec that no API server
+    // stores is not measured.
     let length = serde_json::to_vec(&raw.spec).map_or(0, |spec| spec.len());
     if length <= LONGEST_SPEC {
         for raw in [raw, &grown] {
@@ -70,14 +71,15 @@ fn claim(raw: &BucketClaim) {
     }
 }
 
-/// What is written is read as the same, unless there is a word that is not known.
+/// Checks that a serialized claim is parsed as the same. Claims with unknown values are skipped,
+/// because they can't be serialized.
 fn written_as_read(raw: &BucketClaim) {
     let Ok(written) = serde_json::to_value(raw) else { return };
     let read: BucketClaim = serde_json::from_value(written.clone()).expect("it is read as it was written");
     assert_eq!(serde_json::to_value(&read).ok(), Some(written));
 }
 
-/// The operator decides by the copy what it would decide by the original.
+/// Checks that the operator's decisions about the copy and about the original are the same.
 fn same_in_what_is_kept(raw: &BucketClaim) {
     let copy = kept::claim(raw);
     assert_eq!(kept::claim(&copy), copy, "a copy of a copy");
@@ -98,7 +100,8 @@ fn same_in_what_is_kept(raw: &BucketClaim) {
     messages(&whole);
 }
 
-/// What is written into a status fits, whatever stood there.
+/// Checks that messages written to a status don't exceed their maximum length, whatever the status
+/// contained.
 fn messages(claim: &Claim) {
     let Some(now) = claim.status.conditions.first().map(|condition| condition.last_transition_time.clone()) else {
         return;
@@ -108,7 +111,7 @@ fn messages(claim: &Claim) {
     assert!(ours.iter().all(|condition| condition.message.len() <= LONGEST_MESSAGE));
 }
 
-/// The same claim, filled to the brim with what it has already.
+/// Returns the claim with its existing fields extended.
 fn grown(raw: &BucketClaim) -> BucketClaim {
     let mut grown = raw.clone();
     let metadata = &mut grown.metadata;
@@ -139,8 +142,8 @@ fn grown(raw: &BucketClaim) -> BucketClaim {
     grown
 }
 
-/// A backend that can be read has an endpoint and a template that can, and lets in by name whom it
-/// names.
+/// Checks that a backend that can be parsed has a valid endpoint and a valid template, and allows
+/// the namespaces that it names.
 fn backend(raw: &S3Backend) {
     let copy = kept::backend(raw);
     assert_eq!(kept::backend(&copy), copy, "a copy of a copy");

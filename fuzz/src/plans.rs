@@ -1,8 +1,8 @@
-//! Plans of faults, as they are typed.
+//! Plans of faults, as a user types them.
 
 use faults::{Plan, Trace};
 
-/// Reads a plan. What was read is written in one way, which is read as the same.
+/// Parses a plan. Checks that a plan has one textual form, which is parsed as the same plan.
 pub(crate) fn play(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     match text.parse::<Plan>() {
@@ -12,7 +12,7 @@ pub(crate) fn play(input: &[u8]) {
             assert_eq!(plan.is_empty(), told.is_empty());
             let (lasting, once) = plan.clone().lasting_and_once();
             assert_eq!(lasting.entries.len() + once.entries.len(), plan.entries.len(), "{told}");
-            // Of a run without calls nothing is met but what is of the whole run.
+            // A run without calls meets only faults of the whole run.
             let unmet = Trace::default().unmet(&plan);
             assert!(unmet.entries.iter().all(|entry| plan.entries.contains(entry)), "{told}");
         }

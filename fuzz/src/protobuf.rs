@@ -1,7 +1,7 @@
-//! What typed Go clients write to the simulated Kubernetes API: objects in protobuf.
+//! Objects in protobuf, as typed Go clients send them to the simulated Kubernetes API.
 //!
-//! The first line of an input is a kind, the rest the message of an object of it, as bytes. It is
-//! created, as a dry run.
+//! The first line of an input is a kind, and the rest an object of that kind as an encoded message.
+//! It is created with a dry run.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
-/// Kinds: the word of an input, `apiVersion`, `kind`, and where they are created.
+/// Kinds: the name in an input, `apiVersion`, `kind`, and the path for creation.
 const KINDS: [(&str, &str, &str, &str); 8] = [
     ("map", "v1", "ConfigMap", "/api/v1/namespaces/default/configmaps"),
     ("secret", "v1", "Secret", "/api/v1/namespaces/default/secrets"),
@@ -33,15 +33,15 @@ const KINDS: [(&str, &str, &str, &str); 8] = [
     ),
 ];
 
-/// What the server writes into an object itself.
+/// Metadata that the server sets.
 const STAMPS: [&str; 5] = ["uid", "creationTimestamp", "generation", "managedFields", "resourceVersion"];
 
 thread_local! {
     static SERVER: RefCell<Option<(Runtime, Front)>> = const { RefCell::new(None) };
 }
 
-/// Creates the object of the input. It is taken or refused by a client's error, and one that is
-/// taken is the same when it is created of the JSON that it was answered with.
+/// Creates the object of the input. It must be accepted or rejected with a client error. An
+/// accepted object must stay the same when it is created from the JSON of the response.
 pub(crate) fn play(input: &[u8]) {
     let Some(end) = input.iter().position(|byte| *byte == b'\n') else { return };
     let (word, message) = (&input[..end], &input[end + 1..]);
@@ -72,13 +72,13 @@ fn server_of_its_own() -> (Runtime, Front) {
     (runtime, front)
 }
 
-/// `k8s\0` and a `runtime.Unknown` with this type and message.
+/// Encodes `k8s\0` and a `runtime.Unknown` with this type and message.
 fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     let types = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
     [b"k8s\0".to_vec(), field(1, &types), field(2, message)].concat()
 }
 
-/// A field of bytes.
+/// Encodes a length-delimited field.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut field = vec![number << 3 | 2];
     let mut length = content.len();
@@ -99,8 +99,8 @@ async fn create(front: &Front, path: &str, media_type: &str, body: Vec<u8>) -> (
     (head.status, serde_json::from_slice(&text).expect("an answer is JSON"))
 }
 
-/// Without what the server writes in, and with the name that was made up in the place of what it
-/// was made up of.
+/// Removes metadata that the server sets, and `generateName`, which the first response has resolved
+/// to a name.
 fn unstamped(mut object: Value) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.retain(|name, _| !STAMPS.contains(&name.as_str()));

@@ -13,14 +13,14 @@ const SUFFIXES: [&str; 12] = ["k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "T
 static QUANTITY: LazyLock<Regex> =
     LazyLock::new(|| pattern("^([0-9]+)(?:[.]([0-9]+))?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$"));
 
-/// The pattern that the definition has for them.
+/// The definition's pattern of quantities.
 static DEFINED: LazyLock<Regex> = LazyLock::new(|| {
     let definition = serde_json::to_string(&bucket_claim_crd()).expect("a definition is plain data");
     let (_, rule) = definition.split_once("string(self.soft).matches('").expect("there is a rule on it");
     pattern(rule.split_once("')").expect("the call is closed").0)
 });
 
-/// Reads a text as the definition does, and as long multiplication says.
+/// Compares a parsed quantity with the definition's pattern, and with a long multiplication.
 pub(crate) fn play(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     assert_eq!(QUANTITY.is_match(text), DEFINED.is_match(text), "{text:?}");
@@ -37,14 +37,14 @@ pub(crate) fn play(input: &[u8]) {
     in_a_claim(text, bytes);
 }
 
-/// A value of JSON is read and written as it was, or refused.
+/// Checks that a JSON value is parsed and serialized as itself, or rejected.
 fn in_json(text: &str) {
     let Ok(quantity) = serde_json::from_str::<Quantity>(text) else { return };
     let value: Value = serde_json::from_str(text).expect("a quantity is JSON");
     assert_eq!(serde_json::to_value(&quantity).ok(), Some(value), "{text:?}");
 }
 
-/// In a claim it is what it is by itself, and the field is named where it is none.
+/// Checks that a claim's quota has the same value, and that an error names the field.
 fn in_a_claim(text: &str, bytes: Option<Bytes>) {
     let raw =
         json!({"metadata": {"name": "photos"}, "spec": {"backendRef": {"name": "main"}, "quota": {"hard": text}}});
@@ -55,8 +55,8 @@ fn in_a_claim(text: &str, bytes: Option<Bytes>) {
     }
 }
 
-/// The number of bytes: digits times the factor, the digits behind the point taken off again,
-/// rounded up.
+/// Computes the number of bytes: digits times the factor, without the digits after the decimal
+/// point, rounded up.
 fn meant(text: &str) -> Option<u64> {
     let captures = QUANTITY.captures(text)?;
     let group = |number| captures.get(number).map_or("", |group: regex::Match<'_>| group.as_str());
@@ -76,7 +76,7 @@ fn meant(text: &str) -> Option<u64> {
     u64::try_from(bytes).ok().filter(|bytes| *bytes <= 7 << 60)
 }
 
-/// Decimal digits, first one first, times a small number.
+/// Multiplies decimal digits, most significant first, by a small number.
 fn times(digits: &[u8], factor: u64) -> Vec<u8> {
     let mut product = Vec::with_capacity(digits.len() + 4);
     let mut carried = 0;

@@ -1,5 +1,5 @@
-//! Secrets of ours. A line of the input, `field=value`, is a field of a Secret's data; `name` is
-//! the Secret's name, and `key` a secret key.
+//! Internal Secrets. A line `field=value` of an input is a field of a Secret's data, except that
+//! `name` is the Secret's name and `key` a secret key.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,11 @@ use stowage_api::{
 
 const NAMESPACE: &str = "stowage-system";
 
-/// The key where the input gives none that the operator could have made.
+/// The key for inputs without one that the operator could have generated.
 const KEY: &str = "s3cr3t-of-a-test-0123456789-abcdefghijkl";
 
-/// Reads a record, and writes what follows from it: all of that is read back as it was.
+/// Parses a record, writes the Secrets derived from it, and checks that all of them are parsed as
+/// the same.
 pub(crate) fn play(input: &[u8]) {
     let mut data: BTreeMap<String, ByteString> = input.split(|byte| *byte == b'\n').filter_map(field).collect();
     let mut taken = |name: &str| data.remove(name).and_then(|value| String::from_utf8(value.0).ok());
@@ -51,14 +52,14 @@ fn text<'a>(secret: &'a Secret, field: &str) -> Option<&'a str> {
     str::from_utf8(&secret.data.as_ref()?.get(field)?.0).ok()
 }
 
-/// The name that a record of this endpoint and bucket has.
+/// Returns the name of the record for this endpoint and bucket.
 fn derived(secret: &Secret) -> Option<String> {
     let endpoint = Endpoint::parse(text(secret, "endpoint")?).ok()?;
     let bucket = BucketName::parse(text(secret, "bucket_name")?).ok()?;
     Some(RecordName::of(&endpoint, &bucket).to_string())
 }
 
-/// What is written comes back from the API server as JSON.
+/// Parses a record after a round trip through JSON, as by the API server.
 fn read(content: &SecretContent) -> Result<BucketRecord, stowage_api::DamagedSecret> {
     BucketRecord::read(&stored(content))
 }
@@ -71,7 +72,7 @@ fn stored(content: &SecretContent) -> Secret {
     stored
 }
 
-/// A key is read from a Secret that is its own alone, and shown nowhere.
+/// Checks that a key is parsed only from its own Secret, and never printed.
 fn credential(secret: &Secret) {
     let uid = ClaimUid::new(text(secret, "claim_uid").unwrap_or_default());
     let generation = text(secret, "generation").and_then(|text| text.parse().ok()).unwrap_or(1);
@@ -84,7 +85,7 @@ fn credential(secret: &Secret) {
     assert_eq!(format!("{credential:?}"), format!("{other:?}"));
 }
 
-/// What a claim asks for by this quota.
+/// Returns the desired state of a claim with this quota.
 fn desired(quota: &str) -> Option<Desired> {
     let quota = if quota.is_empty() { json!({}) } else { json!({"soft": quota, "hard": quota}) };
     let raw = json!({"metadata": {"name": "photos"}, "spec": {"backendRef": {"name": "main"}, "quota": quota}});
@@ -92,7 +93,7 @@ fn desired(quota: &str) -> Option<Desired> {
     Claim::parse(&raw).desired.ok()
 }
 
-/// A credential is read back with its key, by its own claim and generation alone.
+/// Checks that a credential is parsed with its key, but only for its own claim and generation.
 fn minted(facts: &CredentialFacts, key: &SecretKey) -> Credential {
     let content = facts.content(NAMESPACE, Some(key));
     let secret = stored(&content);
@@ -104,7 +105,7 @@ fn minted(facts: &CredentialFacts, key: &SecretKey) -> Credential {
     credential
 }
 
-/// The consumer Secret holds what the gateway will know the tenant by.
+/// Checks that the consumer Secret has the key by which the gateway knows the tenant.
 fn published(facts: &CredentialFacts, credential: &Credential) {
     let gateway = Gateway {
         endpoint: Endpoint::parse("http://gateway.example").expect("a URL"),
@@ -125,7 +126,7 @@ fn published(facts: &CredentialFacts, credential: &Credential) {
     assert_eq!((owner.uid.as_str(), owner.controller), (facts.uid.as_str(), Some(true)));
 }
 
-/// A binding is its own claim's alone.
+/// Checks that a binding is valid only for its own claim.
 fn bound(record: &BucketRecord) {
     let binding = AnonymousBinding {
         claim: record.claim.clone(),
@@ -142,7 +143,8 @@ fn bound(record: &BucketRecord) {
     labelled(&content, Role::AnonymousBinding, record);
 }
 
-/// Labels fit, say what they are of, and what had to be cut for them stands whole beside them.
+/// Checks that labels are valid and name the right owner, and that annotations have the full values
+/// of labels that were cut.
 fn labelled(content: &SecretContent, role: Role, record: &BucketRecord) {
     assert_eq!(Role::of_internal(&content.name), Some(role));
     let values = [

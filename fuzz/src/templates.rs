@@ -1,5 +1,5 @@
-//! Templates of bucket names: the first line of the input. The next two are the namespace and the
-//! name of a claim. And the whole of it as a template of a Secret's value.
+//! Templates of bucket names: the first line of an input, with the namespace and the name of a
+//! claim in the next two lines. The whole input is also played as a template of a Secret's value.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ static TEMPLATE: LazyLock<Rules> = LazyLock::new(|| Rules::of_backend("bucketNam
 static VALUE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)\{\{(.*?)\}\}"));
 static FIELD: LazyLock<Regex> = LazyLock::new(|| pattern(r"\{\{ *\.(Namespace|Name|Hash) *\}\}"));
 
-/// Reads a template as the definition does, and renders it.
+/// Compares a parsed template with the definition's rules, and renders it.
 pub(crate) fn play(input: &[u8]) {
     let Ok(text) = str::from_utf8(input) else { return };
     value(text);
@@ -43,8 +43,8 @@ pub(crate) fn play(input: &[u8]) {
     }
 }
 
-/// A template of a Secret's value is taken where nothing but fields stands between braces, and
-/// gives what it says (spec §10).
+/// Checks that a template of a Secret's value is accepted exactly if all its braces enclose fields,
+/// and that it is rendered as specified (spec §10).
 fn value(text: &str) {
     let template = SecretTemplate {
         data: Some(BTreeMap::from([("key".to_owned(), text.to_owned())])),
@@ -86,7 +86,7 @@ fn value(text: &str) {
     assert_eq!(String::from_utf8_lossy(&extra.data["key"]), expected);
 }
 
-/// The template with its fields filled in, as the contract words it.
+/// Renders a template as the contract specifies.
 fn rendered(template: &str, namespace: &str, name: &str) -> String {
     let field = |captures: &Captures<'_>| match &captures[1] {
         "Namespace" => namespace.to_owned(),
@@ -96,7 +96,7 @@ fn rendered(template: &str, namespace: &str, name: &str) -> String {
     FIELD.replace_all(template, field).into_owned()
 }
 
-/// What an error speaks of stands where it says.
+/// Checks that an error's position is that of the text it is about.
 fn points_at_it(template: &str, error: &InvalidTemplate) {
     let stands = |at: usize, what: &str| template.get(at..).is_some_and(|rest| rest.starts_with(what));
     let is_there = match error {

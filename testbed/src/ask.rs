@@ -1,22 +1,22 @@
 //! A request before it is signed.
 
-/// A request. Secrets may be among its headers, so it is not printed.
+/// An unsigned request. It has no `Debug`, because its headers may contain secrets.
 #[derive(Clone)]
 pub struct Ask {
-    /// Its method.
+    /// The HTTP method.
     pub method: &'static str,
-    /// Path and query as they go out.
+    /// Path and query, as sent on the wire.
     pub target: String,
-    /// The host that it names; who is asked when absent.
+    /// The value of the `Host` header; by default the host that is connected to.
     pub host: Option<String>,
-    /// Further headers, their names in lower case.
+    /// Further headers, with names in lower case.
     pub headers: Vec<(&'static str, String)>,
-    /// Its body.
+    /// The request body.
     pub body: Vec<u8>,
 }
 
 impl Ask {
-    /// One without a body.
+    /// Creates a request without a body.
     pub fn new(method: &'static str, target: String) -> Self {
         Self { method, target, host: None, headers: Vec::new(), body: Vec::new() }
     }

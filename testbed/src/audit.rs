@@ -1,4 +1,4 @@
-//! The API server's audit log: who asked for what, and what was answered.
+//! The API server's audit log: each request with its user and the status of its response.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,21 +11,21 @@ use serde::Deserialize;
 
 use crate::tools::in_node;
 
-/// What authorisation notes.
+/// The annotation in which the authorizer records its decision.
 const DECISION: &str = "authorization.k8s.io/decision";
 
-/// A log that is being written. It is read from where a scenario begins.
+/// An audit log that the API server is still writing, read from the start of a scenario.
 pub struct AuditLog {
     place: Place,
     begin: u64,
 }
 
-/// Where a log is written.
+/// Location of an audit log.
 #[derive(Debug)]
 pub enum Place {
-    /// Into this file.
+    /// A file of this machine.
     File(PathBuf),
-    /// Into this file of a kind cluster's node.
+    /// A file inside the node of a kind cluster.
     Node { node: String, file: &'static str },
 }
 
@@ -39,20 +39,20 @@ pub struct Request {
     pub object_ref: Object,
     #[serde(default)]
     pub response_status: Status,
-    /// What admission and authorisation noted.
+    /// Annotations of admission and authorization.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
-    /// When the answer had been sent.
+    /// Time at which the response was complete.
     pub stage_timestamp: Timestamp,
 }
 
-/// Who asked.
+/// The user that made a request.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Username {
     pub username: String,
 }
 
-/// What a request was about; all fields are empty where it was about no object.
+/// The object of a request; all fields are empty for a request without one.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Object {
@@ -62,7 +62,7 @@ pub struct Object {
     pub name: String,
 }
 
-/// What was answered.
+/// The status of a response.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -70,24 +70,24 @@ pub struct Status {
 }
 
 impl Request {
-    /// The resource with its subresource.
+    /// Returns the resource, with its subresource if there is one.
     pub fn target(&self) -> String {
         let Object { resource, subresource, .. } = &self.object_ref;
         if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") }
     }
 
-    /// Whether it was to change something.
+    /// True if the verb is one that changes something.
     pub fn writes(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch")
     }
 
-    /// Whether the user had no right to ask it. A refusal for another reason, as by a namespace
-    /// that ends, is none.
+    /// True if the authorizer denied the request. A refusal for another reason doesn't count, for
+    /// example by admission in a terminating namespace.
     pub fn forbidden(&self) -> bool {
         self.annotations.get(DECISION).is_some_and(|decision| decision == "forbid")
     }
 
-    /// Whether it was carried out.
+    /// True if the response has a 2xx status.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.response_status.code)
     }
@@ -105,7 +105,7 @@ impl Place {
         length.with_context(|| self.cannot_be_read())
     }
 
-    /// All of it from this byte on.
+    /// Reads the log from this byte offset to its end.
     async fn from(&self, begin: u64) -> Result<String> {
         let read = match self {
             Self::File(path) => {
@@ -117,7 +117,7 @@ impl Place {
                 };
                 read().map_err(Error::from)
             }
-            // It counts from one.
+            // `tail -c +N` counts bytes from one.
             Self::Node { node, file } => in_node(node, &["tail", "-c", &format!("+{}", begin + 1), file]).await,
         };
         read.with_context(|| self.cannot_be_read())
@@ -132,25 +132,26 @@ impl Place {
 }
 
 impl AuditLog {
-    /// The log that is written there.
+    /// Creates a reader of the log at this place.
     pub fn new(place: Place) -> Self {
         Self { place, begin: 0 }
     }
 
-    /// From now on only what comes later is read.
+    /// Skips all that has been written so far.
     pub async fn begin_here(&mut self) -> Result<()> {
         self.begin = self.place.length().await?;
         Ok(())
     }
 
-    /// What was written since then, in lines.
+    /// Returns the lines written since the last [`begin_here`](Self::begin_here).
     pub async fn text(&self) -> Result<String> {
         self.place.from(self.begin).await
     }
 
-    /// The requests of one user since then.
+    /// Returns the requests of one user since the last [`begin_here`](Self::begin_here).
     pub async fn requests(&self, user: &str) -> Result<Vec<Request>> {
-        // The last line may be in the middle of being written; no other is ever not whole.
+        // Skips lines that don't parse: the API server may be in the middle of writing the last
+        // one.
         let text = self.text().await?;
         let requests = text.lines().filter_map(|line| serde_json::from_str(line).ok());
         Ok(requests.filter(|request: &Request| request.user.username == user).collect())
@@ -163,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines as a server wrote them, shortened.
+    /// Lines as an API server wrote them, shortened. The last one is incomplete.
     const LINES: &str = r#"
 {"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"patch","user":{"username":"operator","groups":["stowage:operators"]},"annotations":{"authorization.k8s.io/decision":"allow"},"objectRef":{"resource":"bucketclaims","namespace":"acme","name":"photos","apiGroup":"broker.stowage.io","subresource":"status"},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"2026-11-21T12:00:00.100000Z","stageTimestamp":"2026-11-21T12:00:00.200000Z"}
 {"kind":"Event","level":"Metadata","stage":"ResponseComplete","verb":"get","user":{"username":"admin"},"annotations":{"authorization.k8s.io/decision":"forbid"},"objectRef":{"resource":"secrets","namespace":"acme","name":"photos-s3","apiVersion":"v1"},"responseStatus":{"code":404},"requestReceivedTimestamp":"2026-11-21T12:00:00.300000Z","stageTimestamp":"2026-11-21T12:00:00.400000Z"}

@@ -1,4 +1,4 @@
-//! How a program of the harness reports to whoever started it, and how that ends it.
+//! Output of the harness' programs, and their end on a signal.
 
 use std::io::Write;
 
@@ -6,32 +6,32 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How the report is written to stdout.
+/// Format of the report on stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// One line per scenario, as it ends.
     Text,
-    /// One document when all have ended; the lines go to stderr.
+    /// One document at the end of the run; progress lines are written to stderr.
     Json,
 }
 
 /// Writes a line to stdout.
 ///
 /// # Errors
-/// When that is closed.
+/// Fails if stdout is closed.
 pub fn print(line: &str) -> Result<()> {
     writeln!(std::io::stdout(), "{line}").context("can't write to stdout")
 }
 
-/// Writes a line of progress to stderr. Nobody has to listen.
+/// Writes a progress line to stderr. Errors are ignored: nobody has to read it.
 pub fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Drops the work when a signal asks to end.
+/// Runs `work` until it completes or the process receives SIGINT, SIGTERM or SIGHUP, which drop it.
 ///
 /// # Errors
-/// Those of the work, or the signal's name.
+/// Returns the error of `work`, or an error that names the signal.
 pub async fn unless_interrupted<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let listen = |kind| signal(kind).context("can't wait for signals");
     let mut interrupt = listen(SignalKind::interrupt())?;

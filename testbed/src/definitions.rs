@@ -1,4 +1,4 @@
-//! The project's CustomResourceDefinitions on a server.
+//! Installation of the project's CustomResourceDefinitions in a cluster.
 
 use anyhow::{Context as _, Result, bail};
 use http::{Request, header};
@@ -12,7 +12,7 @@ use stowage_operator::api;
 
 use crate::environment::Environment;
 
-/// Puts the definitions into the cluster. Returns the names of those that weren't there before.
+/// Applies the definitions to the cluster. Returns the names of those that didn't exist before.
 pub async fn install(environment: &Environment) -> Result<Vec<String>> {
     let mut new = Vec::new();
     for definition in api::crds() {
@@ -27,7 +27,7 @@ pub async fn install(environment: &Environment) -> Result<Vec<String>> {
     Ok(new)
 }
 
-/// Takes the definitions of these names away, and with them all their objects.
+/// Deletes the definitions with these names, and with them all their objects.
 pub async fn uninstall(environment: &Environment, names: &[String]) -> Result<()> {
     for name in names {
         let deleted = definitions(environment).delete(name, &DeleteParams::default()).await;
@@ -36,21 +36,22 @@ pub async fn uninstall(environment: &Environment, names: &[String]) -> Result<()
     Ok(())
 }
 
-/// The definitions of a cluster.
+/// Returns the API of a cluster's definitions.
 pub fn definitions(environment: &Environment) -> Api<CustomResourceDefinition> {
     Api::all(environment.client.clone())
 }
 
-/// Waits until a definition is served.
+/// Waits until a definition is established.
 ///
 /// # Errors
-/// When it isn't in time.
+/// Fails if that takes longer than the environment's patience.
 pub async fn established(environment: &Environment, name: &str) -> Result<()> {
     let established = conditions::is_crd_established();
     environment.wait(&definitions(environment), name, "established", established).await.map(|_| ())
 }
 
-/// Server-side apply by hand, because the client doesn't show headers. Returns the warnings.
+/// Applies a definition server-side and returns the API server's warnings. The request is built by
+/// hand, because the client doesn't expose response headers.
 pub async fn apply(environment: &Environment, definition: &CustomResourceDefinition) -> Result<Vec<String>> {
     let name = definition.name_any();
     let failed = || format!("can't apply {name}");

@@ -1,29 +1,29 @@
-//! Why something failed: how that is told, and what decides about it.
+//! Errors of the harness' commands, and their messages.
 
 use std::error::Error as StdError;
 
 use kube::core::Status;
 use thiserror::Error;
 
-/// Why a command did not do what it was to do.
+/// Error of a command.
 #[derive(Debug, Error)]
 pub enum Failure {
-    /// The command line asks for what can't be.
+    /// The command line is invalid.
     #[error(transparent)]
     Usage(#[from] clap::Error),
-    /// It was begun, and came to nothing. Displayed as one sentence.
+    /// The command was started and failed. Displayed as one sentence.
     #[error("{}", sentence(.0))]
     Run(#[from] anyhow::Error),
 }
 
-/// An error in one sentence: what was to be done, and what came in its way, down to the first
-/// cause.
+/// Formats an error and its causes as one sentence: the failed operation first, its first cause
+/// last.
 pub fn sentence(error: &anyhow::Error) -> String {
     let mut told = String::new();
     for cause in error.chain() {
         let refusal = refusal_in(cause);
         let text = refusal.map_or_else(|| cause.to_string(), |status| status.message.clone());
-        // Many an error repeats its own causes.
+        // Many errors repeat their causes.
         if !told.contains(&text) {
             told = if told.is_empty() { text } else { format!("{told}: {text}") };
         }
@@ -34,7 +34,7 @@ pub fn sentence(error: &anyhow::Error) -> String {
     told
 }
 
-/// What the API server answered, where it refused what was asked.
+/// Returns the API server's response, if the error is one.
 fn refusal_in<'a>(cause: &'a (dyn StdError + 'static)) -> Option<&'a Status> {
     match cause.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => Some(status),
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// Repeats its cause, as errors often do.
+    /// An error that repeats its cause, as many do.
     #[derive(Debug, Error)]
     #[error("no luck: {0}")]
     struct Repeats(#[source] std::fmt::Error);

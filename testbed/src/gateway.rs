@@ -1,5 +1,5 @@
-//! The gateway that a scenario's tenants go through: the production one, as a process of its own,
-//! in this process with a proxy before the store, or as it is installed.
+//! The gateway of a scenario's tenants: the production gateway, as a child process, in this process
+//! with a proxy in front of the store, or as it is installed in a cluster.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -35,22 +35,22 @@ use crate::simulated::REGION;
 use crate::store::{Key, Store};
 use crate::users::User;
 
-/// Between two looks at whether a gateway has read its credentials, which it announces to nobody.
+/// Interval between checks that a gateway has read its credentials.
 const LOOK: Duration = Duration::from_millis(10);
-/// Any free port, for this machine alone.
+/// Any free port on the loopback address.
 pub const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A gateway for the tenants of a scenario.
 pub enum Gateway {
-    /// A process of this machine.
+    /// A child process.
     Process(Spawned),
-    /// It serves as long as it is kept.
+    /// In this process, serving until it is dropped.
     Here(Here),
-    /// One in a pod, at this URL.
+    /// In a pod, at this URL.
     There(String),
 }
 
-/// The files of a server's certificate, and of who trusts it, in PEM.
+/// Paths of a server's certificate, its key and its certificate authority, in PEM.
 pub struct Certificate {
     /// The authority that signed it.
     pub authority: PathBuf,
@@ -60,7 +60,7 @@ pub struct Certificate {
     pub key: PathBuf,
 }
 
-/// A gateway as a process, killed when dropped.
+/// A gateway as a child process, killed when dropped.
 pub struct Spawned {
     process: Process,
     listen: SocketAddr,
@@ -72,12 +72,12 @@ pub struct Here {
     url: String,
     proxy: Proxy,
     _to_store: Server,
-    /// Watches and server end with this.
+    /// Watches and server, which end when this is dropped.
     _work: JoinSet<()>,
 }
 
 impl Gateway {
-    /// Where tenants reach it.
+    /// Returns its URL for tenants.
     pub fn url(&self) -> String {
         match self {
             Self::Process(process) => process.url.clone(),
@@ -86,7 +86,7 @@ impl Gateway {
         }
     }
 
-    /// Where a connection to it goes, if it is a process.
+    /// Returns the address that it listens on, if it is a process.
     pub fn address(&self) -> Result<SocketAddr> {
         match self {
             Self::Process(process) => Ok(process.listen),
@@ -94,7 +94,7 @@ impl Gateway {
         }
     }
 
-    /// What happens to its calls to the store.
+    /// Returns the proxy in front of its store.
     pub fn proxy(&self) -> Result<&Proxy> {
         match self {
             Self::Here(here) => Ok(&here.proxy),
@@ -102,10 +102,11 @@ impl Gateway {
         }
     }
 
-    /// Ends it, where it doesn't stay.
+    /// Ends a gateway process. An installed gateway keeps running.
     ///
     /// # Errors
-    /// When a process takes more than 10 s after SIGTERM, or ends with another code than 0.
+    /// Fails if a process takes more than 10 s after SIGTERM, or ends with an exit code other than
+    /// 0.
     pub async fn end(self) -> Result<()> {
         match self {
             Self::Process(process) => process.terminate().await,
@@ -115,10 +116,10 @@ impl Gateway {
 }
 
 impl Spawned {
-    /// Starts this program, with arguments that come before `run`, and waits until it knows the
-    /// credentials in this namespace. It asks the API server as the gateway's user; what it says
-    /// goes to `log`. With a certificate it serves https. Told to end, it takes connections for
-    /// `drain` seconds yet.
+    /// Starts the gateway and waits until it has read the credentials in `namespace`. `command` is
+    /// the program with the arguments that come before `run`. It connects to the API server as the
+    /// gateway's user, and its output is written to `log`. With a certificate it serves https.
+    /// After SIGTERM it keeps accepting connections for `drain` seconds.
     pub async fn start(
         command: &[String],
         kubeconfig: &Path,
@@ -146,7 +147,7 @@ impl Spawned {
         Ok(Self { process, listen, url })
     }
 
-    /// Where tenants reach it.
+    /// Returns its URL for tenants.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -154,15 +155,15 @@ impl Spawned {
     /// Ends it.
     ///
     /// # Errors
-    /// When it takes more than 10 s after SIGTERM, or ends with another code than 0.
+    /// Fails if it takes more than 10 s after SIGTERM, or ends with an exit code other than 0.
     pub async fn terminate(self) -> Result<()> {
         self.process.terminate().await
     }
 }
 
 impl Here {
-    /// Starts one for the credentials in this namespace, whose calls to whichever store come to
-    /// this one, through a proxy.
+    /// Starts a gateway for the credentials in `namespace`. All its store calls are sent through a
+    /// proxy to `store`, whatever endpoint they name.
     pub async fn start(client: Client, namespace: &str, store: &str, patience: Duration) -> Result<Self> {
         let proxy = Proxy::new(Plan::default())?;
         let upstream = Upstream::s3(&store.parse().with_context(|| store.to_owned())?)?;
@@ -198,14 +199,14 @@ impl Here {
         let mut work = JoinSet::new();
         work.spawn(async move { match follows.await {} });
         work.spawn(async move { match counting.keep_quotas(counts).await {} });
-        // Tenants see what has become of it.
+        // An error of the server is not handled here: the tenants' requests will fail.
         work.spawn(async move { drop(serves.await) });
         knows_its_keys(&url, patience).await?;
         Ok(Self { url, proxy, _to_store: to_store, _work: work })
     }
 }
 
-/// All stores are behind this proxy. Requests keep the host that they were signed for.
+/// Connects to a proxy instead of any store. Requests keep the host that they were signed for.
 struct ThroughProxy(Authority);
 
 impl Connect for ThroughProxy {
@@ -214,7 +215,8 @@ impl Connect for ThroughProxy {
         Ok(BoxCloneSyncService::new(service_fn(move |mut request: Request<Body>| {
             let mut parts = std::mem::take(request.uri_mut()).into_parts();
             (parts.scheme, parts.authority) = (Some(Scheme::HTTP), Some(proxy.clone()));
-            // In a box, as the compiler can't see through the service that it is `Send`.
+            // Boxed, because the compiler can't prove through the service that the future is
+            // `Send`.
             let answer: BoxFuture<'static, Result<Response<Body>, BoxError>> = match Uri::from_parts(parts) {
                 Ok(uri) => {
                     *request.uri_mut() = uri;
@@ -231,14 +233,14 @@ fn url_of(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// A port that was free when asked for.
+/// Returns a port that was free at the time of the call.
 pub fn free_port() -> Result<SocketAddr> {
     let listener = std::net::TcpListener::bind(LOOPBACK).context("no free port")?;
     listener.local_addr().context("no free port")
 }
 
-/// Waits until a gateway has read its credentials: it tells who has none of them so, and nobody
-/// anything before.
+/// Waits until a gateway has read its credentials: from then on it answers an unknown access key
+/// with InvalidAccessKeyId, and before that it answers no request so.
 pub async fn knows_its_keys(url: &str, patience: Duration) -> Result<()> {
     let nobody = Key { id: "NOBODY".to_owned(), secret: "guessed".to_owned() };
     let gateway = Store::of_whoever_answers(url, REGION, &nobody)?;

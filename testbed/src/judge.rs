@@ -1,5 +1,5 @@
-//! What holds in every scenario, judged from outside: by what the operator asked of the API server
-//! and the store.
+//! Invariants of every scenario, checked from outside by the operator's requests to API server and
+//! store.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use stowage_world::serve::S3Request;
 
 use crate::audit::Request;
 
-/// What an operator may change, and how (spec §2, §3.8): never whole claims, backends or
-/// namespaces. Of a backend it notes that it serves it.
+/// The operator's allowed writes (spec §2, §3.8): never whole claims, backends or namespaces. On a
+/// backend it may record that it serves it.
 const MAY: [(&str, &[&str]); 14] = [
     ("bucketclaims", &["patch", "update"]),
     ("bucketclaims/status", &["patch", "update"]),
@@ -29,17 +29,19 @@ const MAY: [(&str, &[&str]); 14] = [
     ("leases", &["create", "patch", "update"]),
 ];
 
-/// What it makes of ObjectBucketClaims, and takes away with them (spec §9); the names begin so.
+/// Resources that the operator also creates and deletes for ObjectBucketClaims (spec §9), with
+/// names of this prefix.
 const OF_OTHERS: [&str; 2] = ["bucketclaims", "bucketaccesses"];
 const OF_OTHERS_NAMES: &str = "obc-";
 
-/// What a gateway writes: what it counts for quotas, and that it is there (spec §6).
+/// Resources that a gateway writes: its counts for quotas, and its presence (spec §6).
 const COUNTS: [&str; 2] = ["configmaps", "leases"];
 
-/// Operations of S3 that destroy something.
+/// S3 operations that destroy something.
 const DESTROYS: [&str; 4] = ["DeleteBucket", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"];
 
-/// The operator changes what is its own to change, and asks nothing that it has no right to.
+/// Fails if the operator wrote anything that it may not change, or sent a request that it has no
+/// right to.
 pub fn requests(asked: &[Request]) -> Result<()> {
     for request in asked {
         let (target, verb) = (request.target(), request.verb.as_str());
@@ -51,13 +53,13 @@ pub fn requests(asked: &[Request]) -> Result<()> {
     Ok(())
 }
 
-/// Whether it makes or takes away what does the work for an ObjectBucketClaim.
+/// True if the request creates or deletes an object that does the work for an ObjectBucketClaim.
 fn makes_for_others(request: &Request) -> bool {
     let is_it = OF_OTHERS.contains(&request.target().as_str()) && ["create", "delete"].contains(&request.verb.as_str());
     is_it && request.object_ref.name.starts_with(OF_OTHERS_NAMES)
 }
 
-/// The gateway only reads but for what it counts, and asks nothing that it has no right to.
+/// Fails if the gateway wrote anything but its counts, or sent a request that it has no right to.
 pub fn reader(asked: &[Request]) -> Result<()> {
     for request in asked {
         let (target, verb) = (request.target(), request.verb.as_str());
@@ -68,11 +70,12 @@ pub fn reader(asked: &[Request]) -> Result<()> {
     Ok(())
 }
 
-/// The operator asks nothing that the API server can't make sense of. By what was answered: of a
-/// caller that was killed the audit log tells 500 or 504.
+/// Fails if the operator sent a request that the API server could not make sense of. This uses the
+/// responses that the proxy saw, because the audit log records 500 or 504 for a caller that was
+/// killed.
 pub fn answers(calls: &[Line]) -> Result<()> {
-    // What comes of conflicts, deletions and a namespace that ends is part of life; these never
-    // are.
+    // Conflicts, deletions and terminating namespaces are part of normal operation; these codes
+    // never are.
     let senseless =
         |line: &&Line| matches!(line.call, Call::Kube(_)) && matches!(line.world, Some(400 | 405 | 406 | 415 | 500));
     match calls.iter().find(senseless) {
@@ -85,14 +88,14 @@ fn place(request: &Request) -> String {
     format!("{}/{}", request.object_ref.namespace, request.object_ref.name)
 }
 
-/// Whether this is a change of the store by this user that had success.
+/// True if the request is a successful change of the store by this user.
 pub fn changes(request: &S3Request, user: &str) -> bool {
     let reads = ["Get", "Head", "List"].iter().any(|reads| request.operation.name().starts_with(reads));
     request.who.as_deref() == Some(user) && !reads && request.status.is_some_and(|status| status < 300)
 }
 
-/// The operator creates a bucket when its record is stored, and destroys only what is in buckets
-/// that it created.
+/// Fails if the operator created a bucket before its record was stored, or destroyed anything in a
+/// bucket that it did not create.
 pub fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) -> Result<()> {
     let endpoint = Endpoint::parse(endpoint)?;
     let mut created = BTreeSet::new();
@@ -111,11 +114,11 @@ pub fn store(endpoint: &str, changes: &[S3Request], asked: &[Request]) -> Result
 
 fn recorded_before(change: &S3Request, record: &RecordName, asked: &[Request]) -> Result<()> {
     let recorded = asked.iter().any(|request| {
-        // Of a create whose caller was killed the audit log tells 504, though it was stored: a
-        // later write shows that.
+        // The audit log shows 504 for a create with a killed caller, although the object was
+        // stored. A later write proves that it was.
         ["create", "patch", "update"].contains(&request.verb.as_str())
             && request.target() == "secrets"
-            // A POST has no name in its path, but its answer does.
+            // The path of a POST has no name, but its response does.
             && request.object_ref.name == record.as_str()
             && request.succeeded()
             && request.stage_timestamp <= change.at

@@ -1,13 +1,14 @@
-//! Where end-to-end scenarios and measurements play: control planes, stores, operators, gateways,
-//! and the faults between them.
+//! Environments for end-to-end scenarios and measurements: control planes, stores, operators,
+//! gateways, and the faults between them.
 //!
 //! An [environment](environment::Environment) is a cluster, a store, and a way to start operators.
-//! It is there already, or the harness' own: processes of a [`control_plane`] and a [`simulated`]
-//! store, or a [`kind`] cluster with everything in it. An own cluster is judged from outside
-//! (`judge`) by its logs (`audit` and the store's), and a [`fault_proxy`] stands between it and
-//! the operator. [`operator`] and [`gateway`] run as a [`process`], or as they are installed, with
-//! the [`rights`] of their [`users`]. [`request`] writes requests to S3 byte by byte, signed by
-//! [`sigv4`], and [`store`] asks by Amazon's SDK. [`tools`] and [`script`] run programs of others.
+//! It exists already, or the harness starts it: a [`control_plane`] of processes and a
+//! [`simulated`] store, or a [`kind`] cluster with everything in it. The harness checks scenarios
+//! in its own cluster from outside (`judge`) by the logs (`audit`, and the store's). A
+//! [`fault_proxy`] is between that cluster and the operator. [`operator`] and [`gateway`] run as a
+//! [`process`], or as they are installed, with the [`rights`] of their [`users`]. [`request`]
+//! writes S3 requests byte by byte, signed by [`sigv4`]; [`store`] uses the AWS SDK. [`tools`] and
+//! [`script`] run third-party programs.
 
 mod ask;
 mod audit;

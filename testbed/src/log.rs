@@ -1,21 +1,21 @@
-//! What the operators of a scenario have logged, however they run.
+//! Log of a scenario's operators, whether they run as processes or pods.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Lines of the log that a failure's message repeats.
+/// Number of log lines that an error message repeats.
 const TAIL: usize = 5;
-/// Lines of the log that are kept; the oldest go first.
+/// Maximum number of lines kept; the oldest are dropped first.
 const KEPT_LINES: usize = 50_000;
 
-/// What a scenario's operators wrote to stderr.
+/// Lines that a scenario's operators wrote to stderr.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<VecDeque<String>>>);
 
 impl Log {
-    /// Appends a line; the oldest goes where too many are kept.
+    /// Appends a line, and drops the oldest one if the log is full.
     pub fn push(&self, line: String) {
         let mut lines = self.0.lock();
         if lines.len() == KEPT_LINES {
@@ -24,18 +24,18 @@ impl Log {
         lines.push_back(line);
     }
 
-    /// All lines that were kept, oldest first.
+    /// Returns all kept lines, oldest first.
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().iter().cloned().collect()
     }
 
-    /// The last lines, oldest first.
+    /// Returns the last lines, oldest first.
     pub fn tail(&self) -> Vec<String> {
         let lines = self.0.lock();
         lines.iter().skip(lines.len().saturating_sub(TAIL)).cloned().collect()
     }
 
-    /// Forgets all lines.
+    /// Removes all lines.
     pub fn clear(&self) {
         self.0.lock().clear();
     }

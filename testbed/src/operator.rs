@@ -13,36 +13,36 @@ use crate::kind::{Deployed, Deployment};
 use crate::log::Log;
 use crate::process::Process;
 
-/// How long a command may take that only tells something.
+/// Time limit for a subcommand that only prints something.
 const ANSWER: Duration = Duration::from_secs(60);
 
 /// A running operator.
 pub enum Operator {
-    /// A process of this machine.
+    /// A child process.
     Process(Process),
     /// A pod in a kind cluster.
     Deployed(Deployed),
 }
 
-/// How operators are started.
+/// Starts operators.
 pub enum Launcher {
-    /// As processes of this machine.
+    /// Starts them as child processes.
     Process {
         /// Program, and arguments that come before `run`.
         command: Vec<String>,
-        /// How the operator finds the cluster.
+        /// Path of the operator's kubeconfig.
         kubeconfig: PathBuf,
-        /// The kubeconfig's context; its current one where absent.
+        /// Context of the kubeconfig; by default its current one.
         context: Option<String>,
     },
-    /// As it is installed in a cluster.
+    /// Starts the Deployment that is installed in a cluster.
     Deployment(Deployment),
 }
 
 impl Launcher {
-    /// Starts an operator with this namespace for its own, and further arguments; its last log
-    /// lines go to `log`. `under` is what comes before the command of a process, such as what gives
-    /// it another clock.
+    /// Starts an operator with this operator namespace and further arguments, with its output
+    /// written to `log`. `under` is put before the command of a process, for example to give it
+    /// another clock.
     pub async fn start(&self, under: &[String], namespace: &str, further: &[&str], log: &Log) -> Result<Operator> {
         let further = further.iter().map(|argument| (*argument).to_owned());
         match self {
@@ -52,7 +52,8 @@ impl Launcher {
                 if let Some(context) = context {
                     arguments.extend(["--context", context]);
                 }
-                // The installed one's is what its pod's probes and scrapers know.
+                // Only for processes: an installed operator's address is fixed by its probes and
+                // scrapers.
                 arguments.extend(["--admin-address", "127.0.0.1:0"]);
                 let arguments = arguments.into_iter().map(str::to_owned).chain(further);
                 let launch = under.iter().chain(command).cloned().chain(arguments).collect();
@@ -66,8 +67,8 @@ impl Launcher {
         }
     }
 
-    /// Runs the operator's program as a command: its words, and what tells it of the cluster.
-    /// Returns its exit code and what it printed.
+    /// Runs a subcommand of the operator's program, with the arguments that select cluster and
+    /// namespace. Returns its exit code and output.
     pub async fn ask(&self, namespace: &str, words: &[&str]) -> Result<(Option<i32>, String)> {
         let Self::Process { command, kubeconfig, context } = self else {
             return Err(anyhow!("an operator that is installed is asked nothing"));
@@ -85,8 +86,7 @@ impl Launcher {
         Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
     }
 
-    /// Ends an operator that was not ended by the scenario that started it, and that does not end
-    /// by being dropped.
+    /// Ends an operator that the scenario did not end, and that doesn't end when it is dropped.
     pub async fn stop(&self) -> Result<()> {
         match self {
             Self::Process { .. } => Ok(()),
@@ -96,7 +96,7 @@ impl Launcher {
 }
 
 impl Operator {
-    /// Resolves when the process ends by itself, with what it said last.
+    /// Resolves when the process ends by itself, with the last lines of its log.
     pub async fn ended(&mut self) -> Error {
         match self {
             Self::Process(process) => process.ended().await,
@@ -107,7 +107,7 @@ impl Operator {
     /// Sends SIGTERM and waits for the end.
     ///
     /// # Errors
-    /// When it takes more than 10 s or ends with another code than 0.
+    /// Fails if that takes more than 10 s, or if the exit code is not 0.
     pub async fn terminate(self) -> Result<()> {
         match self {
             Self::Process(process) => process.terminate().await,
@@ -115,12 +115,12 @@ impl Operator {
         }
     }
 
-    /// Ends it with SIGKILL, as a crashing node would.
+    /// Kills it with SIGKILL, as a crashing node would.
     pub async fn kill(mut self) -> Result<()> {
         self.die().await
     }
 
-    /// The same to one that is to [start again](Self::start_again).
+    /// Kills it with SIGKILL; [`start_again`](Self::start_again) can start it again.
     pub async fn die(&mut self) -> Result<()> {
         match self {
             Self::Process(process) => process.die().await,
@@ -128,7 +128,7 @@ impl Operator {
         }
     }
 
-    /// Starts it again, after its death.
+    /// Starts it again after [`die`](Self::die).
     pub async fn start_again(&mut self) -> Result<()> {
         match self {
             Self::Process(process) => process.start_again(),
@@ -136,7 +136,7 @@ impl Operator {
         }
     }
 
-    /// Stops it where it is, as a node that hangs would; it goes on with [`resume`](Self::resume).
+    /// Suspends its process, as a hanging node would, until [`resume`](Self::resume).
     pub async fn pause(&self) -> Result<()> {
         match self {
             Self::Process(process) => process.signal(Signal::STOP),
@@ -144,7 +144,7 @@ impl Operator {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes its process after [`pause`](Self::pause).
     pub async fn resume(&self) -> Result<()> {
         match self {
             Self::Process(process) => process.signal(Signal::CONT),

@@ -11,14 +11,13 @@ use tokio::time::timeout;
 
 use crate::log::Log;
 
-/// How long a terminated operator or gateway may take (spec §5).
+/// Time that operator and gateway may take to end after SIGTERM (spec §5).
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// A process, in a process group of its own. Killed when dropped, with all that its command
-/// started.
+/// A child process in its own process group. Dropping it kills the whole group.
 pub struct Process {
     child: Child,
-    /// What it is, in words.
+    /// Its role in messages, such as "operator".
     role: &'static str,
     /// Program and arguments.
     launch: Vec<String>,
@@ -26,13 +25,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts this program with these arguments, as an operator or what `role` says; its last log
-    /// lines go to `log`.
+    /// Starts a program with these arguments. `role` names it in messages, and its last log lines
+    /// are written to `log`.
     pub fn start(role: &'static str, launch: Vec<String>, log: &Log) -> Result<Self> {
         Ok(Self { child: spawn(role, &launch, log)?, role, launch, log: log.clone() })
     }
 
-    /// Resolves when the process ends by itself, with what it said last.
+    /// Resolves when the process ends by itself, with the last lines of its log.
     pub async fn ended(&mut self) -> Error {
         let how = describe(self.child.wait().await);
         anyhow!("the {} ended ({how}): {}", self.role, self.log.tail().join(" | "))
@@ -41,7 +40,7 @@ impl Process {
     /// Sends SIGTERM and waits for the end.
     ///
     /// # Errors
-    /// When it takes more than 10 s or ends with another code than 0.
+    /// Fails if that takes more than 10 s, or if the exit code is not 0.
     pub async fn terminate(mut self) -> Result<()> {
         let id = self.id().with_context(|| format!("the {} had ended before it was told to", self.role))?;
         kill_process(id, Signal::TERM).with_context(|| format!("can't send SIGTERM to the {}", self.role))?;
@@ -52,27 +51,27 @@ impl Process {
         }
     }
 
-    /// Ends it with SIGKILL, as a crashing node would.
+    /// Kills it with SIGKILL, as a crashing node would.
     pub async fn die(&mut self) -> Result<()> {
         let id = self.id().with_context(|| format!("the {} had ended before it was killed", self.role))?;
         kill_process_group(id, Signal::KILL).with_context(|| format!("can't kill the {}", self.role))?;
         self.child.wait().await.map(|_| ()).with_context(|| format!("can't wait for the {}", self.role))
     }
 
-    /// Starts it again, after its death.
+    /// Starts it again after it ended.
     pub fn start_again(&mut self) -> Result<()> {
         self.child = spawn(self.role, &self.launch, &self.log)?;
         Ok(())
     }
 
-    /// Sends it this signal, and all that its command started.
+    /// Sends this signal to the whole process group.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let id = self.id().with_context(|| format!("the {} has ended", self.role))?;
         kill_process_group(id, signal).with_context(|| format!("can't send {signal:?} to the {}", self.role))
     }
 
-    /// Sends SIGTERM and waits for the end, however it ends; one that takes too long is killed. It
-    /// can be [started again](Self::start_again).
+    /// Sends SIGTERM and waits for the end, with any exit code. A process that takes more than 10 s
+    /// is killed. It can be [started again](Self::start_again).
     pub async fn end(&mut self) -> Result<()> {
         let id = self.id().with_context(|| format!("the {} had ended before it was told to", self.role))?;
         kill_process(id, Signal::TERM).with_context(|| format!("can't send SIGTERM to the {}", self.role))?;
@@ -82,18 +81,18 @@ impl Process {
         }
     }
 
-    /// The number of its group, in which is all that its command started.
+    /// Returns its process group id.
     pub fn group(&self) -> Result<i32> {
         self.id().map(|id| id.as_raw_nonzero().get()).with_context(|| format!("the {} has ended", self.role))
     }
 
-    /// The id of the process, as long as it was not waited for.
+    /// Returns the process id, until the process has been waited for.
     fn id(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
     }
 }
 
-/// Starts a process in a group of its own; what it writes to stderr goes to `log`.
+/// Starts a process in its own process group, with its stderr written to `log`.
 fn spawn(role: &str, launch: &[String], log: &Log) -> Result<Child> {
     let (program, arguments) = launch.split_first().with_context(|| format!("the {role}'s command is empty"))?;
     let mut child = Command::new(program)
@@ -121,8 +120,8 @@ fn spawn(role: &str, launch: &[String], log: &Log) -> Result<Child> {
 impl Drop for Process {
     fn drop(&mut self) {
         if let Some(id) = self.id() {
-            // The process itself is killed and waited for by tokio; a group that is gone already
-            // needs nothing.
+            // Tokio kills and reaps the process itself. An error means that the group no longer
+            // exists.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }

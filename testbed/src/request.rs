@@ -1,5 +1,5 @@
-//! Requests as they are written, byte by byte, to a store or a gateway: no library on the way
-//! tidies a path, follows a redirect or tries again.
+//! Requests to a store or a gateway, written byte by byte, so that no library normalizes a path,
+//! follows a redirect or retries.
 
 use std::time::Duration;
 
@@ -14,63 +14,64 @@ pub use crate::ask::Ask;
 use crate::sigv4::Signer;
 use crate::store::Key;
 
-/// For one request and its answer.
+/// Time limit for one request and its response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The most that is read of an answer.
+/// Maximum number of bytes read of a response.
 const LONGEST: u64 = 1 << 20;
 
-/// Where a signature stands.
+/// Place of the signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
     /// In the headers.
     Headers,
-    /// In the query: the URL is presigned.
+    /// In the query, as in a presigned URL.
     Query,
-    /// Not in the request, but for a form in its policy.
+    /// In the policy of a form; the request itself is not signed.
     Form,
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
-    /// Its status.
+    /// Its status code.
     pub status: u16,
     /// Status line and headers.
     head: String,
-    /// Its body, without chunks.
+    /// Its body, with chunks joined.
     pub body: String,
 }
 
 impl Answer {
-    /// Whether it did what it was asked to: an error may also come under status 200.
+    /// True if the request succeeded: S3 may also send an error with status 200.
     pub fn is_done(&self) -> bool {
         (200..300).contains(&self.status) && self.code().is_none()
     }
 
-    /// The code of the error that it tells.
+    /// Returns the S3 error code, if the body is an error.
     pub fn code(&self) -> Option<&str> {
         self.body.contains("<Error>").then(|| self.element("Code")).flatten()
     }
 
-    /// The first element of this name in the body, without elements of its own.
+    /// Returns the content of the body's first element of this name, which must not contain
+    /// elements.
     pub fn element(&self, name: &str) -> Option<&str> {
         self.elements(name).into_iter().next()
     }
 
-    /// All elements of this name.
+    /// Returns the contents of all elements of this name.
     pub fn elements(&self, name: &str) -> Vec<&str> {
         let (begin, end) = (format!("<{name}>"), format!("</{name}>"));
         self.body.split(&begin).skip(1).filter_map(|rest| Some(rest.split_once(&end)?.0)).collect()
     }
 
-    /// The header of this name, which is in lower case.
+    /// Returns the header with this name, in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut fields = self.head.lines().filter_map(|line| line.split_once(':'));
         fields.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 }
 
-/// Who has a key, and whom it is for.
+/// A client with a key, an endpoint and a region.
 pub struct Asker {
     key: Key,
     region: String,
@@ -79,10 +80,10 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Somebody with this key for what is at this endpoint, without TLS. Makes no request.
+    /// Creates a client of this endpoint, without TLS. Sends no request.
     ///
     /// # Errors
-    /// When that is no URL with a host and a port.
+    /// Fails if the endpoint is not an `http` URL with a host and a port.
     pub fn new(endpoint: &str, region: &str, key: Key) -> Result<Self> {
         let uri: Uri = endpoint.parse().with_context(|| format!("{endpoint} is no URL"))?;
         let authority = uri.authority().filter(|it| it.port().is_some()).map(ToString::to_string);
@@ -91,12 +92,12 @@ impl Asker {
         Ok(Self { key, region: region.to_owned(), host })
     }
 
-    /// Who is asked, as a `Host` header has it.
+    /// Returns host and port, as in the `Host` header.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// How it signs now.
+    /// Returns a signer with the current time.
     pub fn signer(&self) -> Signer<'_> {
         Signer { key: &self.key, region: &self.region, now: Timestamp::now() }
     }
@@ -104,7 +105,7 @@ impl Asker {
     /// Signs a request and sends it.
     ///
     /// # Errors
-    /// When there is no answer, or one that is none.
+    /// Fails if there is no response in time, or if it is malformed.
     pub async fn ask(&self, ask: Ask, signed: Signed) -> Result<Answer> {
         let what = format!("{} {}", ask.method, ask.target);
         let ask = match signed {
@@ -126,7 +127,8 @@ impl Asker {
             request.push_str(&format!("content-length: {}\r\n", ask.body.len()));
         }
         request.push_str("\r\n");
-        // In one piece: who refuses by the head has then read the body as well, and can close.
+        // Sent at once, so that a server that refuses by the head has received the body too, and
+        // can close the connection.
         let request = [request.as_bytes(), &ask.body].concat();
         let mut connection = TcpStream::connect(&self.host).await?;
         connection.write_all(&request).await?;

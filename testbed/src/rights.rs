@@ -1,4 +1,4 @@
-//! What tenants, the operator and the gateway may do.
+//! RBAC rights of tenants, operator and gateway.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::users::{TENANTS, User};
 
 const TENANT: &str = "stowage-e2e-tenant";
 
-/// What is installed with rights of its own.
+/// A component that is installed with its own rights.
 struct Installed {
-    /// The name of its roles.
+    /// Name of its roles.
     role: &'static str,
-    /// Its rights as it is installed with them.
+    /// The manifest of its rights.
     manifest: &'static str,
     user: User,
 }
@@ -40,15 +40,16 @@ const INSTALLED: [Installed; 2] = [
     },
 ];
 
-/// The rights of both where gateways tell each other how much buckets hold: here in the operator's
-/// namespace, as no process is given another one.
+/// Rights of operator and gateway in the usage namespace, in which gateways exchange the usage of
+/// buckets. The harness uses the operator's namespace for that, as it configures no other one.
 const USAGE: &str = include_str!("../../kind-config/usage/rbac.yaml");
-/// The rights of an operator that serves one namespace alone.
+/// Rights of an operator that serves only one namespace.
 const ALONE: &str = include_str!("../../kind-config/namespaced/rbac.yaml");
-/// Their name in the whole cluster here, beside those of an operator that serves all of it.
+/// Name of those rights' cluster-wide part here, beside those of an operator that serves all
+/// namespaces.
 const ALONE_NAME: &str = "stowage-e2e-alone";
 
-/// Gives tenants the rights of spec §3.8, and those that users of a namespace usually have on
+/// Grants tenants the rights of spec §3.8, and those that users of a namespace usually have on
 /// Secrets, ConfigMaps and ObjectBucketClaims.
 pub async fn of_tenants(client: &Client) -> Result<()> {
     let role: ClusterRole = from_json(json!({
@@ -64,7 +65,7 @@ pub async fn of_tenants(client: &Client) -> Result<()> {
     grant(Api::all(client.clone()), &binding).await
 }
 
-/// Gives operator and gateway the rights that they have in the whole cluster, and no others.
+/// Grants operator and gateway exactly their cluster-wide rights.
 pub async fn of_installed(client: &Client) -> Result<()> {
     for installed in &INSTALLED {
         let Installed { role, user, .. } = installed;
@@ -75,7 +76,7 @@ pub async fn of_installed(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Gives them the rights that they have in the operator's namespace.
+/// Grants operator and gateway their rights in the operator's namespace.
 pub async fn of_installed_in(client: &Client, namespace: &str) -> Result<()> {
     for installed in &INSTALLED {
         let Installed { role, user, .. } = installed;
@@ -90,8 +91,8 @@ pub async fn of_installed_in(client: &Client, namespace: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes the operator's rights in the whole cluster from it, and gives it those of one that serves
-/// the namespace `tenant` alone and keeps what it has to remember in `system`.
+/// Replaces the operator's cluster-wide rights by those of an operator that serves only the
+/// namespace `tenant` and stores its Secrets in `system`.
 pub async fn narrow(client: &Client, system: &str, tenant: &str) -> Result<()> {
     let Installed { role: name, user, .. } = &INSTALLED[0];
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
@@ -114,7 +115,7 @@ pub async fn narrow(client: &Client, system: &str, tenant: &str) -> Result<()> {
     until_narrow(client, user.name(), tenant).await
 }
 
-/// Puts a role into its namespace, over one that is there, and binds it to this user.
+/// Applies a role in its namespace, replacing an existing one, and binds it to this user.
 async fn put_role(client: &Client, role: &DynamicObject, user: &str) -> Result<()> {
     let (name, namespace) = (role.name_any(), role.namespace().context("a Role of rbac.yaml has no namespace")?);
     let ours = PatchParams::apply("stowage-e2e").force();
@@ -127,7 +128,7 @@ async fn put_role(client: &Client, role: &DynamicObject, user: &str) -> Result<(
     bindings.patch(&name, &ours, &Patch::Apply(binding)).await.context("can't grant rights").map(drop)
 }
 
-/// Waits until the API server goes by the rights of [`narrow`]: it hears of them by watches.
+/// Waits until the API server enforces the rights of [`narrow`], which it learns of by watches.
 async fn until_narrow(client: &Client, user: &str, tenant: &str) -> Result<()> {
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let may = async |namespace: &str| -> Result<bool> {
@@ -147,7 +148,7 @@ async fn until_narrow(client: &Client, user: &str, tenant: &str) -> Result<()> {
     Ok(())
 }
 
-/// Takes back what [`narrow`] did, but for what goes with the namespaces.
+/// Reverts [`narrow`], except for objects that are deleted with their namespaces.
 pub async fn widen(client: &Client) -> Result<()> {
     let Installed { role: name, user, .. } = &INSTALLED[0];
     let now = DeleteParams::default();
@@ -160,7 +161,7 @@ pub async fn widen(client: &Client) -> Result<()> {
 }
 
 impl Installed {
-    /// The object of this kind among the manifests.
+    /// Returns the object of this kind in the manifest.
     fn object<K: DeserializeOwned + Resource<DynamicType = ()>>(&self) -> Result<K> {
         let documents = stowage_world::parse("rbac.yaml", self.manifest)?;
         let kind = K::kind(&());
@@ -169,7 +170,7 @@ impl Installed {
         object.try_parse().context("rbac.yaml")
     }
 
-    /// Its Role in the usage namespace, without that namespace.
+    /// Returns its Role for the usage namespace, with the namespace removed.
     fn usage(&self) -> Result<Role> {
         let name = format!("{}-usage", self.role);
         let documents = stowage_world::parse("usage/rbac.yaml", USAGE)?;
@@ -184,7 +185,7 @@ impl Installed {
     }
 }
 
-/// A binding with the name of its role.
+/// Returns a binding with the same name as its role.
 fn binding(role: &str, kind: &str, subject: &str, name: &str) -> Value {
     json!({
         "metadata": {"name": role},

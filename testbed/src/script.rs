@@ -1,4 +1,4 @@
-//! A client's scripts: run in a process group of their own, for so long, and no longer.
+//! Scripts of clients, run in their own process group with a time limit.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,31 +12,31 @@ use tokio::time::timeout;
 
 use crate::tools::Group;
 
-/// The most that is kept of what a script writes, in bytes; the rest is read and forgotten.
+/// Maximum number of bytes kept of a script's output; the rest is read and dropped.
 const KEPT: u64 = 1 << 20;
 
-/// What is run.
+/// A script to run.
 pub struct Script<'a> {
-    /// The program, by its path.
+    /// Path of the program.
     pub program: &'a Path,
-    /// Where it runs.
+    /// Working directory.
     pub directory: &'a Path,
-    /// All that its environment holds; `None`: what this process has.
+    /// Its complete environment; `None` inherits that of this process.
     pub environment: Option<&'a [(String, String)]>,
 }
 
-/// What came of it.
+/// Result of a script.
 pub struct Done {
-    /// How it ended.
+    /// Its exit status.
     pub status: ExitStatus,
-    /// What it wrote to stdout.
+    /// Its output on stdout.
     pub stdout: String,
-    /// What it wrote to stderr.
+    /// Its output on stderr.
     pub stderr: String,
 }
 
 impl Done {
-    /// What it said last: where nothing else does, the way that it ended.
+    /// Returns the last line of stderr, or the exit status if there is none.
     pub fn last_words(&self) -> String {
         let last = self.stderr.lines().rev().find(|line| !line.trim().is_empty());
         last.map_or_else(|| self.status.to_string(), |line| line.trim().to_owned())
@@ -44,11 +44,11 @@ impl Done {
 }
 
 impl Script<'_> {
-    /// Runs it to its end; when this is dropped, or the time is over, it is killed with all that it
-    /// started.
+    /// Runs it to its end. It is killed with everything it started when this future is dropped, or
+    /// when the time is over.
     ///
     /// # Errors
-    /// When it can't be started or read, or takes longer.
+    /// Fails if it can't be started, its output can't be read, or it takes longer than `patience`.
     pub async fn run(&self, arguments: &[impl AsRef<OsStr>], patience: Duration) -> Result<Done> {
         let failed = || self.program.display().to_string();
         let mut command = Command::new(self.program);
@@ -71,7 +71,7 @@ impl Script<'_> {
     }
 }
 
-/// The first of what is read, after all was.
+/// Reads to the end and returns the first [`KEPT`] bytes as text.
 async fn text(mut from: impl AsyncRead + Unpin) -> std::io::Result<String> {
     let mut kept = Vec::new();
     (&mut from).take(KEPT).read_to_end(&mut kept).await?;

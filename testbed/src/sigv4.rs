@@ -1,9 +1,9 @@
-//! Signature Version 4 by Amazon's own crate, with nothing of the gateway's: an agreement of the
-//! two is then no mistake that both make.
+//! Signature Version 4 by Amazon's crate, without any code of the gateway, so that client and
+//! gateway can't share a mistake.
 //!
-//! The crate signs requests in their headers, and computes every key and signature. Two things it
-//! can't do are written by hand. Presigned URLs: the crate reads a query as UTF-8 text, and the
-//! queries here may hold any bytes. Policies of forms, which it doesn't know.
+//! The crate signs requests in their headers, and computes every key and signature. This module
+//! implements two things that it can't do. Presigned URLs: the crate requires a UTF-8 query, and
+//! queries here may hold any bytes. Policies of forms, which the crate doesn't support.
 //!
 //! Sources: "Authenticating Requests: Using Query Parameters" and "Browser-Based Uploads Using
 //! POST" in Amazon S3's API reference.
@@ -28,26 +28,26 @@ use crate::store::Key;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
-/// How long a presigned URL and the policy of a form are good for.
+/// Lifetime of a presigned URL and of a form's policy.
 const GOOD_FOR: SignedDuration = SignedDuration::from_mins(5);
-/// What stands between the parts of a form.
+/// Boundary between the parts of a form.
 const BOUNDARY: &str = "stowage-e2e-form";
 
-/// Who signs, for which region, and when.
+/// Key, region and time of a signature.
 pub struct Signer<'a> {
     /// The key.
     pub key: &'a Key,
-    /// The region that the signature is for.
+    /// The region in the signature's scope.
     pub region: &'a str,
     /// The time of the signature.
     pub now: Timestamp,
 }
 
 impl Signer<'_> {
-    /// Signs a request to this host in its headers, body and all.
+    /// Signs a request to this host in its headers, including the body.
     ///
     /// # Errors
-    /// When a header or the target can't be one.
+    /// Fails if a header or the target is invalid.
     pub fn in_headers(&self, mut ask: Ask, host: &str) -> Result<Ask> {
         let failed = "a request can't be signed";
         let identity = Credentials::new(&self.key.id, &self.key.secret, None, None, "testbed").into();
@@ -63,8 +63,7 @@ impl Signer<'_> {
         Ok(ask)
     }
 
-    /// Signs a request to this host in its query, as who gives a URL away does: nothing is said of
-    /// the body.
+    /// Signs a request to this host in its query, like a presigned URL: the body is not signed.
     pub fn in_query(&self, ask: Ask, host: &str) -> Ask {
         self.presigned(ask, host, GOOD_FOR)
     }
@@ -86,7 +85,7 @@ impl Signer<'_> {
         ask
     }
 
-    /// An upload by a form whose policy allows every key of the bucket.
+    /// Creates an upload by a form with a policy that allows every key of the bucket.
     pub fn form(&self, bucket: &str, key: &str, filename: &str, file: &str) -> Ask {
         let expiration = self.now + GOOD_FOR;
         let policy = json!({
@@ -116,14 +115,14 @@ impl Signer<'_> {
         Ask { headers: vec![content_type], body: body.into_bytes(), ..Ask::new("POST", format!("/{bucket}")) }
     }
 
-    /// The policy of a form as the form has it, and its signature.
+    /// Returns a form's policy in Base64, and its signature.
     pub fn policy(&self, policy: &[u8]) -> (String, String) {
         let policy = base64(policy);
         let signature = calculate_signature(self.signing_key(), policy.as_bytes());
         (policy, signature)
     }
 
-    /// The time, as signed requests have it.
+    /// Returns the time in the format of `x-amz-date`.
     pub fn stamp(&self) -> String {
         self.now.strftime("%Y%m%dT%H%M%SZ").to_string()
     }
@@ -132,7 +131,7 @@ impl Signer<'_> {
         format!("{}/{}/s3/aws4_request", self.now.strftime("%Y%m%d"), self.region)
     }
 
-    /// The key's id, and for what it signs.
+    /// Returns the credential: key id and scope.
     pub fn credential(&self) -> String {
         format!("{}/{}", self.key.id, self.scope())
     }
@@ -145,7 +144,7 @@ impl Signer<'_> {
         generate_signing_key(&self.key.secret, self.time(), self.region, "s3")
     }
 
-    /// The signature of a request whose body isn't signed.
+    /// Returns the signature of a request with an unsigned body.
     fn signature(&self, ask: &Ask, host: &str) -> String {
         let (path, query) = ask.target.split_once('?').unwrap_or((&ask.target, ""));
         let headers = signed_headers(ask, host);
@@ -159,7 +158,7 @@ impl Signer<'_> {
     }
 }
 
-/// How S3 has requests signed: paths as they are, and the hash of the body in a header.
+/// Returns the settings for S3: paths are not normalized, and a header has the hash of the body.
 fn settings() -> SigningSettings {
     let mut settings = SigningSettings::default();
     settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -188,7 +187,7 @@ fn add_parameter(target: &mut String, name: &str, value: &str) {
     target.push_str(&format!("{before}{name}={}", encoded(value.as_bytes(), "")));
 }
 
-/// Percent-encodes all but unreserved characters and those that are named.
+/// Percent-encodes all bytes but unreserved characters and those in `besides`.
 pub fn encoded(text: &[u8], besides: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || besides.as_bytes().contains(&byte);
@@ -196,7 +195,7 @@ pub fn encoded(text: &[u8], besides: &str) -> String {
     text.iter().map(one).collect()
 }
 
-/// What a percent-encoded text stands for.
+/// Decodes a percent-encoded text.
 fn decoded(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     let mut bytes = Vec::new();
@@ -216,12 +215,12 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The SHA-256 of bytes in Base64, as the header `x-amz-checksum-sha256` has it.
+/// Returns the SHA-256 of `bytes` in Base64, as in the header `x-amz-checksum-sha256`.
 pub fn checksum(bytes: &[u8]) -> String {
     base64(digest(&SHA256, bytes).as_ref())
 }
 
-/// Base64, as Kubernetes writes bytes.
+/// Encodes bytes in Base64, by Kubernetes' `ByteString`.
 fn base64(bytes: &[u8]) -> String {
     let written = serde_json::to_value(ByteString(bytes.to_vec()));
     written.ok().and_then(|text| Some(text.as_str()?.to_owned())).unwrap_or_default()
@@ -231,7 +230,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The key and the time of the examples in Amazon's documents.
+    /// The key of the examples in Amazon's documents.
     fn example() -> Key {
         Key { id: "AKIAIOSFODNN7EXAMPLE".to_owned(), secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned() }
     }
@@ -263,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A request of that document whose path has to be encoded: "PUT Object".
+    /// "PUT Object" of the same document, with a path that has to be encoded.
     #[test]
     fn a_path_is_signed_as_what_it_stands_for() {
         let headers = vec![

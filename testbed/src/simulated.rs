@@ -1,4 +1,4 @@
-//! The simulator's store, served over HTTP by this process; its log tells what it was asked.
+//! The simulator's store, served over HTTP by this process, with a log of its requests.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ const ACCOUNT: &str = "stowage-e2e";
 /// The region of the store.
 pub const REGION: &str = "us-east-1";
 
-/// Any free port, for this machine alone.
+/// Any free port on the loopback address.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A store that is served as long as this lives.
+/// A store that is served until this is dropped.
 pub struct Simulated {
     requests: RequestLog,
     server: Server,
-    /// The key of the harness. All keys belong to one account, and tell who asks.
+    /// The harness' key. All keys belong to one account; the log shows which one signed a request.
     pub admin: Key,
     /// The operator's key.
     pub operator: Key,
@@ -31,7 +31,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Starts with an empty store.
+    /// Starts an empty store.
     pub async fn start() -> Result<Self> {
         let store = Store::new(Arc::new(Timestamp::now), Dialect::default());
         let (admin, operator, gateway) = (random_key("ADMIN")?, random_key("OPERATOR")?, random_key("GATEWAY")?);
@@ -44,12 +44,12 @@ impl Simulated {
         Ok(Self { requests, server, admin, operator, gateway })
     }
 
-    /// The store's URL.
+    /// Returns the store's URL.
     pub fn endpoint(&self) -> String {
         self.server.url()
     }
 
-    /// The requests that the store has answered, from the one with this number on.
+    /// Returns the requests that the store has answered, from the one with this number on.
     pub fn requests(&self, first: usize) -> Result<Vec<S3Request>> {
         match self.requests.forgotten() {
             0 => Ok(self.requests.requests().into_iter().skip(first).collect()),

@@ -1,4 +1,4 @@
-//! The S3 store, looked at past the operator.
+//! A client of the S3 store that bypasses the operator.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -24,26 +24,26 @@ pub struct Key {
     pub secret: String,
 }
 
-/// What a store did not do.
+/// Error of a store operation.
 #[derive(Debug, Error)]
 #[error("{what}: {told}")]
 pub struct StoreError {
-    /// What was asked for.
+    /// The operation that failed.
     what: String,
-    /// The code of its answer, if it gave one.
+    /// The S3 error code, if the store sent one.
     code: Option<String>,
-    /// The SDK's error with all that is behind it.
+    /// The SDK's error with all its causes.
     told: String,
 }
 
 impl StoreError {
-    /// Whether this was its answer's code.
+    /// True if the S3 error code is `code`.
     pub fn is(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
     }
 }
 
-/// A store, or a gateway to one, as the holder of a key sees it.
+/// A store, or a gateway to one, accessed with one key.
 pub struct Store {
     /// Its region.
     pub region: String,
@@ -51,17 +51,18 @@ pub struct Store {
 }
 
 impl Store {
-    /// Makes no call.
+    /// Creates a client with the SDK's standard retries. Sends no request.
     pub fn new(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
         Self::connect(endpoint, region, key, RetryConfig::standard(), trust(endpoint))
     }
 
-    /// The same for somebody who takes the first answer.
+    /// Creates a client that doesn't retry.
     pub fn without_retries(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
         Self::connect(endpoint, region, key, RetryConfig::disabled(), trust(endpoint))
     }
 
-    /// The same, whatever certificate is shown: for a key that is nobody's.
+    /// Creates a client that doesn't retry and accepts any certificate, for a key that is not
+    /// secret.
     pub fn of_whoever_answers(endpoint: &str, region: &str, key: &Key) -> Result<Self> {
         Self::connect(endpoint, region, key, RetryConfig::disabled(), Trust::Anything)
     }
@@ -87,13 +88,13 @@ impl Store {
         answer.map(|_| ()).map_err(failed("the store doesn't answer"))
     }
 
-    /// The tags of a bucket; `None` when there is no such bucket.
+    /// Returns the tags of a bucket; `None` if it doesn't exist.
     pub async fn tags(&self, bucket: &str) -> Result<Option<BTreeMap<String, String>>, StoreError> {
         match self.client.get_bucket_tagging().bucket(bucket).send().await {
             Ok(answer) => Ok(Some(answer.tag_set.into_iter().map(|tag| (tag.key, tag.value)).collect())),
             Err(error) => match error.code() {
                 Some("NoSuchBucket") => Ok(None),
-                // MinIO says so of a bucket that isn't there, too.
+                // MinIO sends this code for a bucket that doesn't exist, too.
                 Some("NoSuchTagSet") => Ok(self.is_there(bucket).await?.then(BTreeMap::new)),
                 _ => Err(failed(format!("can't read the tags of bucket {bucket}"))(error)),
             },
@@ -108,7 +109,7 @@ impl Store {
         }
     }
 
-    /// Puts a small object whose key tells this number.
+    /// Puts a small object, with this number in its key.
     pub async fn put(&self, bucket: &str, number: usize) -> Result<(), StoreError> {
         self.put_object(bucket, &format!("objects/{number:05}")).await
     }
@@ -120,13 +121,13 @@ impl Store {
         answer.map(|_| ()).map_err(failed(format!("can't put into bucket {bucket}")))
     }
 
-    /// Makes a bucket, as somebody does who knows nothing of claims.
+    /// Creates a bucket that belongs to no claim.
     pub async fn make(&self, bucket: &str) -> Result<(), StoreError> {
         let answer = self.client.create_bucket().bucket(bucket).send().await;
         answer.map(|_| ()).map_err(failed(format!("can't make bucket {bucket}")))
     }
 
-    /// Gives a bucket these tags and no others.
+    /// Replaces the tags of a bucket.
     pub async fn tag(&self, bucket: &str, tags: &[(&str, &str)]) -> Result<()> {
         let tags = tags.iter().map(|(key, value)| Tag::builder().key(*key).value(*value).build());
         let tagging = Tagging::builder().set_tag_set(Some(tags.collect::<Result<_, _>>()?)).build()?;
@@ -134,14 +135,14 @@ impl Store {
         Ok(answer.map(|_| ()).map_err(failed(format!("can't tag bucket {bucket}")))?)
     }
 
-    /// The keys of the objects in a bucket, if they are no more than fit on a page.
+    /// Returns the keys of a bucket's objects, on the first page of the listing only.
     pub async fn keys(&self, bucket: &str) -> Result<Vec<String>, StoreError> {
         let answer = self.client.list_objects_v2().bucket(bucket).send().await;
         let answer = answer.map_err(failed(format!("can't list bucket {bucket}")))?;
         Ok(answer.contents.unwrap_or_default().into_iter().filter_map(|object| object.key).collect())
     }
 
-    /// Has a bucket keep all versions from now on.
+    /// Enables versioning of a bucket.
     pub async fn keep_versions(&self, bucket: &str) -> Result<(), StoreError> {
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         let put = self.client.put_bucket_versioning().bucket(bucket).versioning_configuration(enabled);
@@ -149,14 +150,14 @@ impl Store {
         answer.map(|_| ()).map_err(failed(format!("can't version bucket {bucket}")))
     }
 
-    /// Begins a multipart upload that nobody will end.
+    /// Begins a multipart upload that is never completed.
     pub async fn begin_upload(&self, bucket: &str) -> Result<(), StoreError> {
         let answer = self.client.create_multipart_upload().bucket(bucket).key("unfinished").send().await;
         answer.map(|_| ()).map_err(failed(format!("can't upload to bucket {bucket}")))
     }
 
-    /// Makes one of the calls that an operator makes for a claim. Whether there is a bucket, and
-    /// whether it has tags, is of no account.
+    /// Makes one of the calls that an operator makes for a claim. An error response, for example
+    /// for a missing bucket or missing tags, counts as success.
     pub async fn call(&self, operation: &str, bucket: &str) -> Result<(), StoreError> {
         let (client, what) = (&self.client, format!("{operation} {bucket}"));
         let tags = || {
@@ -207,21 +208,21 @@ impl Store {
         }
     }
 
-    /// Deletes a bucket, which has to be empty.
+    /// Deletes an empty bucket.
     pub async fn remove_empty(&self, bucket: &str) -> Result<(), StoreError> {
         let answer = self.client.delete_bucket().bucket(bucket).send().await;
         answer.map(|_| ()).map_err(failed(format!("can't delete bucket {bucket}")))
     }
 
-    /// The names of the buckets that begin like this.
+    /// Returns the names of the buckets with this prefix.
     async fn names(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let answer = self.client.list_buckets().send().await;
         let buckets = answer.map_err(failed("can't list the buckets"))?.buckets.unwrap_or_default();
         Ok(buckets.into_iter().filter_map(|bucket| bucket.name).filter(|name| name.starts_with(prefix)).collect())
     }
 
-    /// The buckets whose names begin like this: their tags, and how many objects are in them, if
-    /// these are no more than fit on a page.
+    /// Returns the buckets with this prefix: their tags, and their number of objects, as far as
+    /// these fit on one page.
     pub async fn buckets(&self, prefix: &str) -> Result<BTreeMap<String, BucketSnapshot>, StoreError> {
         let mut buckets = BTreeMap::new();
         for name in self.names(prefix).await? {
@@ -234,7 +235,7 @@ impl Store {
         Ok(buckets)
     }
 
-    /// Deletes the buckets whose names begin like this.
+    /// Deletes the buckets with this prefix.
     pub async fn remove_all(&self, prefix: &str) -> Result<(), StoreError> {
         for name in self.names(prefix).await? {
             self.remove(&name).await?;
@@ -243,12 +244,13 @@ impl Store {
     }
 }
 
-/// Without TLS there is nobody to trust, and a machine may have no authorities at all.
+/// Without TLS no certificate is checked. Loading the system's authorities could fail, as a machine
+/// may have none.
 fn trust(endpoint: &str) -> Trust {
     if endpoint.starts_with("https:") { Trust::System } else { Trust::Anything }
 }
 
-/// An error that is an answer is none.
+/// Maps an error response to success: only a call without a response fails.
 fn answered<E>(error: SdkError<E, HttpResponse>, what: String) -> Result<(), StoreError>
 where
     SdkError<E, HttpResponse>: ProvideErrorMetadata + StdError,
@@ -256,7 +258,7 @@ where
     if error.raw_response().is_some() { Ok(()) } else { Err(failed(what)(error)) }
 }
 
-/// What becomes of an error of the SDK, where `what` was to be done.
+/// Returns a converter of the SDK's errors; `what` describes the failed operation.
 fn failed<E: ProvideErrorMetadata + StdError>(what: impl Into<String>) -> impl FnOnce(E) -> StoreError {
     let what = what.into();
     move |error| StoreError {

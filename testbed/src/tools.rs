@@ -1,5 +1,5 @@
-//! Programs of others: `kind`, `docker` and `kubectl`, that make a kind cluster, `helm`, and
-//! `promtool`; and those that were built beside this one.
+//! Third-party programs: `kind`, `docker` and `kubectl` for a kind cluster, `helm`, and `promtool`.
+//! Also finds programs that were built together with this one.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,16 +9,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-/// Lines of what a program wrote to stderr that a failure repeats.
+/// Number of stderr lines that an error message repeats.
 const TAIL: usize = 5;
 
-/// Runs a program to its end and gives what it wrote to stdout. It is in a process group of its
-/// own, so that Ctrl-C in a terminal reaches only the harness, which ends it by dropping this.
+/// Runs a program to its end and returns its stdout. It has its own process group, so that Ctrl-C
+/// in a terminal reaches only the harness, which ends the program by dropping this future.
 pub async fn run(program: &str, arguments: &[&str]) -> Result<String> {
     feed(program, arguments, None).await
 }
 
-/// The same, with this for its stdin.
+/// Like [`run`], with this text on stdin.
 pub async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String> {
     let child = Command::new(program)
         .args(arguments)
@@ -53,14 +53,14 @@ pub async fn feed(program: &str, arguments: &[&str], stdin: Option<&str>) -> Res
     Err(anyhow!("{program} {first} failed ({}): {}", status, last.join(" | ")))
 }
 
-/// A process in a group of its own, which is killed and waited for when this is dropped: what it
-/// has begun, it is not to go on with while somebody takes it away.
+/// A process in its own process group. Dropping it kills the group and waits for the process, so
+/// that it changes nothing while its results are cleaned up.
 pub struct Group(pub Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
         let Some(id) = self.0.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
-        // One that is gone already needs nothing.
+        // An error means that the group no longer exists.
         let _ = kill_process_group(id, Signal::KILL);
         while matches!(self.0.try_wait(), Ok(None)) {
             std::thread::yield_now();
@@ -68,10 +68,11 @@ impl Drop for Group {
     }
 }
 
-/// A program of this version where `e2e/PROGRAM/build` puts it, or any on the `PATH`.
+/// Returns the path of a program of this version where `e2e/PROGRAM/build` puts it, or of any on
+/// the `PATH`.
 ///
 /// # Errors
-/// It is in neither place.
+/// Fails if it is in neither place.
 pub fn built(program: &str, version: &str) -> Result<String> {
     let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty());
     let cache = given("XDG_CACHE_HOME").map(PathBuf::from);
@@ -84,10 +85,10 @@ pub fn built(program: &str, version: &str) -> Result<String> {
     Ok(found.display().to_string())
 }
 
-/// A program that was built with this one.
+/// Returns the path of a program in the directory of the current executable.
 ///
 /// # Errors
-/// It was not.
+/// Fails if it doesn't exist.
 pub fn beside(name: &str) -> Result<Vec<String>> {
     let this = std::env::current_exe().context("this program can't be found")?;
     let program = this.parent().unwrap_or(Path::new(".")).join(name);
@@ -97,7 +98,7 @@ pub fn beside(name: &str) -> Result<Vec<String>> {
     Ok(vec![program.display().to_string()])
 }
 
-/// Runs a program in a node.
+/// Runs a program in a node of a kind cluster.
 pub async fn in_node(node: &str, arguments: &[&str]) -> Result<String> {
     run("docker", &[&["exec", node], arguments].concat()).await
 }

@@ -1,15 +1,15 @@
-//! Who talks to the API server: each has a name in the audit log of their own.
+//! Users of the API server, each with a separate name in the audit log.
 
-/// A client of the API server.
+/// A user of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// The harness, when it prepares, looks and cleans up.
+    /// The harness, for preparation, checks and clean-up.
     Admin,
     /// The operator under test.
     Operator,
     /// The gateway.
     Gateway,
-    /// Those who make claims and use their Secrets.
+    /// Tenants, who create claims and use their Secrets.
     Tenant,
     /// The controller manager.
     ControllerManager,
@@ -19,7 +19,7 @@ impl User {
     /// Every user.
     pub const ALL: [Self; 5] = [Self::Admin, Self::Operator, Self::Gateway, Self::Tenant, Self::ControllerManager];
 
-    /// The name in the audit log, and that of the context in the kubeconfig.
+    /// Returns the name in the audit log, which is also that of the kubeconfig's context.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -30,8 +30,8 @@ impl User {
         }
     }
 
-    /// Operator, gateway and tenants have the rights that spec §3.8 gives them and those that they
-    /// are installed with; all others may do everything.
+    /// Returns the user's group. Operator, gateway and tenants have the rights of spec §3.8 and of
+    /// their manifests; all others may do everything.
     pub const fn group(self) -> &'static str {
         match self {
             Self::Operator => OPERATORS,
@@ -42,9 +42,9 @@ impl User {
     }
 }
 
-/// The group of the operator. Its rights are the user's own.
+/// The operator's group. Rights are bound to the user, not to this group.
 const OPERATORS: &str = "stowage:operators";
-/// The same of the gateway.
+/// The gateway's group. Rights are bound to the user, not to this group.
 const GATEWAYS: &str = "stowage:gateways";
 /// The group of all tenants.
 pub const TENANTS: &str = "stowage:tenants";

@@ -1,4 +1,4 @@
-//! A command line in words.
+//! Command lines as lists of words.
 
 use anyhow::ensure;
 
@@ -6,7 +6,7 @@ use anyhow::ensure;
 #[derive(Clone, Debug)]
 pub struct Words(pub Vec<String>);
 
-/// Reads one; words are separated by spaces.
+/// Splits a command line at whitespace. There is no quoting.
 pub fn words(text: &str) -> anyhow::Result<Words> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     ensure!(!words.is_empty(), "a program is needed");

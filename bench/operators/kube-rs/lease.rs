@@ -1,4 +1,4 @@
-//! Leader election as small as it can be: one Lease, replaced at the version that was read.
+//! Minimal leader election: one Lease, replaced at the version that was read.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, ObjectMeta, PostParams};
 use tokio::time::{Instant, sleep};
 
-/// How long a leader is one without renewing, how long it tries to, and how often.
+/// Lease duration, deadline for renewals, and interval of attempts.
 const DURATION: Duration = Duration::from_secs(8);
 const DEADLINE: Duration = Duration::from_secs(6);
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Who wants to lead by which Lease.
+/// A candidate, and the Lease to hold.
 pub struct Election {
     pub leases: Api<Lease>,
     pub name: &'static str,
@@ -21,8 +21,8 @@ pub struct Election {
 }
 
 impl Election {
-    /// Resolves once this one leads. Others are given their time by this machine's clock, from when
-    /// their Lease was seen to change.
+    /// Resolves once this candidate leads. Another holder's Lease counts as expired by this
+    /// machine's clock, from when it was last seen to change.
     pub async fn won(&self) {
         let mut seen: Option<(Option<String>, Instant)> = None;
         loop {
@@ -47,7 +47,7 @@ impl Election {
         }
     }
 
-    /// Resolves once this one leads no more, because it couldn't say in time that it does.
+    /// Resolves once this candidate is no longer the leader, because it could not renew in time.
     pub async fn lost(&self) {
         let mut renewed = Instant::now();
         while renewed.elapsed() < DEADLINE {
@@ -63,7 +63,7 @@ impl Election {
         }
     }
 
-    /// Gives it up, so that the next one need not wait.
+    /// Releases the Lease, so that the next candidate need not wait.
     pub async fn release(&self) {
         if let Ok(Some(mut lease)) = self.leases.get_opt(self.name).await
             && holder(&lease) == self.identity
@@ -73,7 +73,7 @@ impl Election {
         }
     }
 
-    /// Writes that this one leads: a new Lease, or in place of this one.
+    /// Writes a Lease with this candidate as holder: a new one, or the given one replaced.
     async fn write(&self, lease: Option<Lease>) -> Option<Lease> {
         let now = MicroTime(Timestamp::now());
         let Some(mut lease) = lease else {

@@ -1,6 +1,6 @@
-//! The operator of `../controller-runtime`, as it is written with kube-rs: a controller on a
-//! filtered stream with a store, what it owns by server-side apply, watched Secrets, a finalizer,
-//! events, and a small leader election.
+//! The operator of `../controller-runtime`, written with kube-rs: a controller on a filtered stream
+//! with a store, owned objects by server-side apply, watched Secrets, a finalizer, events, and a
+//! small leader election.
 
 mod lease;
 mod website;
@@ -69,8 +69,8 @@ async fn control(context: Websites) {
         let shows = move |it: &Website| it.metadata.namespace == namespace && it.spec.secret_name == name;
         store.state_filter(shows).into_iter().map(|it| ObjectRef::from_obj(&*it))
     };
-    // Anew after a 410, the stream tells of objects before the store has them, and what isn't there
-    // is not reconciled.
+    // After a 410 the stream emits objects before the store has them, and an object that isn't in
+    // the store is not reconciled. The debounce covers that time.
     let settings = controller::Config::default().concurrency(4).debounce(Duration::from_millis(100));
     Controller::for_stream(stream, reader)
         .with_config(settings)
@@ -87,8 +87,9 @@ async fn control(context: Websites) {
         .await;
 }
 
-/// The wait after an error of a watch. All watches of a controller share one, and by default each
-/// error of each of them doubles it: after a restart of the server they would be back in minutes.
+/// The wait after an error of a watch. All watches of a controller share one backoff, and with the
+/// default one each error of any of them doubles it: after a restart of the server they would take
+/// minutes to reconnect.
 struct Pause;
 
 impl Iterator for Pause {

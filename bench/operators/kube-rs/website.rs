@@ -1,4 +1,4 @@
-//! What a website is: its definition is in `../websites.yaml`.
+//! The type of a website; its CustomResourceDefinition is in `../websites.yaml`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub struct WebsiteSpec {
     pub title: String,
-    /// The Secret whose field `motto` stands on the page.
+    /// The Secret with the field `motto` to show on the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
     pub backend: String,
@@ -26,7 +26,7 @@ pub struct WebsiteSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct WebsiteStatus {
     pub observed_generation: Option<i64>,
-    /// What stands on the page.
+    /// Content of the page.
     pub page: Option<String>,
     pub conditions: Vec<Condition>,
 }

@@ -1,4 +1,4 @@
-//! What is done about a website.
+//! Reconciliation of a website.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use tokio::time::sleep;
 
 use crate::website::Website;
 
-/// Who it is to the API server, as a manager of fields and a reporter of events.
+/// Name of the field manager and the event reporter.
 pub const OWNER: &str = "example.org/websites";
 const FINALIZER: &str = "example.org/registered";
-/// The ConfigMap that has a line for each website.
+/// The ConfigMap with a line for each website.
 const REGISTRY: &str = "websites";
 
 #[derive(Debug, Error)]
@@ -33,14 +33,14 @@ pub enum Failed {
     Missing(&'static str),
 }
 
-/// What it needs.
+/// Context of a reconciliation.
 pub struct Websites {
     pub client: Client,
     pub recorder: Recorder,
     pub namespace: String,
 }
 
-/// BucketClaims of ours, as kube-rs is told of a kind that it has no type for.
+/// Stowage's BucketClaims, as a dynamic kind without a Rust type.
 pub fn bucket_claims() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("broker.stowage.io", "v1alpha1", "BucketClaim"))
 }
@@ -66,8 +66,8 @@ impl Websites {
         self.tell(api, website, page, is_ready(&bucket)).await
     }
 
-    /// Has the registry tell this title of a website, or nothing of it. Others write there, so
-    /// conflicts are tried again.
+    /// Writes a website's title to the registry, or removes it. The registry has other writers, so
+    /// conflicts are retried.
     async fn register(&self, website: &Website, namespace: &str, title: Option<&String>) -> Result<(), Failed> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
         let line = format!("{namespace}.{}", website.name_any());
@@ -98,7 +98,8 @@ impl Websites {
         }
     }
 
-    /// What is to stand on the page. A Secret that is not there yet wakes the website by its watch.
+    /// Returns the content of the page. If the Secret is missing, its watch will trigger the
+    /// website's reconciliation once it exists.
     async fn page(&self, website: &Website, namespace: &str) -> Result<String, Failed> {
         let title = &website.spec.title;
         let Some(name) = &website.spec.secret_name else { return Ok(title.clone()) };
@@ -107,7 +108,7 @@ impl Websites {
         Ok(data.map_or_else(|| title.clone(), |motto| format!("{title}: {}", String::from_utf8_lossy(&motto.0))))
     }
 
-    /// Makes what a website owns as it is to be, and gives its BucketClaim.
+    /// Applies the objects that a website owns, and returns its BucketClaim.
     async fn apply(&self, website: &Website, namespace: &str, page: &str) -> Result<DynamicObject, Failed> {
         let force = PatchParams::apply(OWNER).force();
         let owner = website.controller_owner_ref(&()).ok_or(Failed::Missing("a UID"))?;
@@ -129,7 +130,7 @@ impl Websites {
         Ok(api.patch(&name, &force, &Patch::Apply(claim)).await?)
     }
 
-    /// Has status and events say how it stands.
+    /// Updates the status, and publishes an event if it changed.
     async fn tell(&self, api: &Api<Website>, website: &Website, page: String, ready: bool) -> Result<(), Failed> {
         let before = website.status.clone().unwrap_or_default();
         let known = before.conditions.iter().find(|it| it.type_ == "Ready");
@@ -164,7 +165,7 @@ impl Websites {
                 note: Some("the page is published".to_owned()),
                 secondary: None,
             };
-            // Of the website at any version, so that one that is told again is counted.
+            // Without the version, so that a repeated event is counted as the same one.
             let website = ObjectReference { resource_version: None, ..website.object_ref(&()) };
             self.recorder.publish(&event, &website).await?;
         }

@@ -1,4 +1,4 @@
-//! The command line of the matrix.
+//! The command line of `clients`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,52 +18,54 @@ use crate::measure::stores::Program;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientsArgs {
-    /// Tell which clients there are, and do nothing.
+    /// List the clients and exit.
     #[arg(long)]
     list: bool,
-    /// Play these clients only, separated by commas.
+    /// Names of clients to play, separated by commas; by default, all.
     #[arg(long, env = "STOWAGE_ONLY", value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// What they call, separated by commas: the gateway over http or https, or the store itself.
+    /// Endpoints that they call, separated by commas: the gateway over http or https, or the store
+    /// itself.
     #[arg(long, env = "STOWAGE_OVER", value_name = "WAYS", value_enum, value_delimiter = ',', default_values_t = [Over::Http, Over::Https])]
     over: Vec<Over>,
-    /// The project's directory of clients.
+    /// Directory of the project's clients.
     #[arg(long, env = "STOWAGE_CLIENTS", value_name = "DIR", default_value = "bench/clients")]
     clients: PathBuf,
-    /// Size of the object that is uploaded in parts, in MiB.
+    /// Size of the object for multipart uploads, in MiB.
     #[arg(long, env = "STOWAGE_MULTIPART_SIZE", value_name = "MIB", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=4096))]
     multipart_size: u64,
     #[command(flatten)]
     means: MeansArgs,
-    /// How long a client may take for all that it does over one way, in seconds.
+    /// Time limit for all operations of a client over one endpoint, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=36_000))]
     timeout: u64,
-    /// What is written to stdout: a table, or one document.
+    /// Format of stdout: a table, or one JSON document.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
-/// With what clients are played.
+/// Programs with which clients are played.
 #[derive(Debug, Args)]
 pub(super) struct MeansArgs {
-    /// The store: a program of versitygw or MinIO, `simulated`, or `auto`, which is versitygw or
-    /// MinIO from the PATH, else the simulated one.
+    /// Store: a program of versitygw or MinIO, `simulated`, or `auto`, which is versitygw or MinIO
+    /// on the PATH, else the simulated one.
     #[arg(long, env = "STOWAGE_STORE", value_name = "PROGRAM", default_value = "auto")]
     store: String,
-    /// The operator: program and arguments that come before `run`, separated by spaces; by default
-    /// stowage-operator from beside this program.
+    /// Operator: program and arguments that come before `run`, separated by spaces; by default,
+    /// stowage-operator in the directory of this program.
     #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", value_parser = words)]
     operator_command: Option<Words>,
-    /// The gateway: the same; by default stowage-gateway from beside this program.
+    /// Gateway: program and arguments that come before `run`, separated by spaces; by default,
+    /// stowage-gateway in the directory of this program.
     #[arg(long, env = "STOWAGE_GATEWAY_COMMAND", value_name = "COMMAND", value_parser = words)]
     gateway_command: Option<Words>,
 }
 
 impl MeansArgs {
-    /// What is found on this machine.
+    /// Finds the programs on this machine.
     ///
     /// # Errors
-    /// When something is missing.
+    /// Fails if one is missing.
     pub(super) fn means(self) -> anyhow::Result<Means> {
         Ok(Means {
             store: Program::find(&self.store, std::env::var_os("PATH").as_deref())?,
@@ -74,19 +76,19 @@ impl MeansArgs {
     }
 }
 
-/// What a command line asks for.
+/// Action of the command line.
 pub(crate) enum Wanted {
-    /// To be told of these.
+    /// List these clients.
     List(Vec<Client>),
-    /// To play them.
+    /// Play them.
     Play(Box<Settings>),
 }
 
 impl ClientsArgs {
-    /// What the command line asks for.
+    /// Validates the command line.
     ///
     /// # Errors
-    /// A client that nobody knows, or what is missing on this machine.
+    /// Fails for an unknown client, or if a program is missing on this machine.
     pub(crate) fn wanted(self) -> Result<Wanted, Failure> {
         let clients = chosen(catalogue::read(&self.clients)?, &self.only)?;
         if self.list {
@@ -107,7 +109,7 @@ impl ClientsArgs {
     }
 }
 
-/// Those of the clients that were named, in their order; all of them where none was.
+/// Returns the named clients in their order; all if none is named.
 fn chosen(clients: Vec<Client>, only: &[String]) -> anyhow::Result<Vec<Client>> {
     if let Some(unknown) = only.iter().find(|name| !clients.iter().any(|client| client.name == **name)) {
         let known: Vec<&str> = clients.iter().map(|client| client.name.as_str()).collect();
@@ -116,10 +118,10 @@ fn chosen(clients: Vec<Client>, only: &[String]) -> anyhow::Result<Vec<Client>> 
     Ok(clients.into_iter().filter(|client| only.is_empty() || only.contains(&client.name)).collect())
 }
 
-/// Where installations are kept: below the user's cache directory.
+/// Returns the directory of installations, below the user's cache directory.
 ///
 /// # Errors
-/// When there is none.
+/// Fails if the environment names no cache directory.
 pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     let of_user = given("XDG_CACHE_HOME").or_else(|| given("HOME").map(|home| home.join(".cache")));

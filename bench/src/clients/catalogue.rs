@@ -1,5 +1,4 @@
-//! The clients that there are, and their installations. `operators` keeps operators of others the
-//! same way.
+//! The clients and their installations. `operators` installs third-party operators in the same way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +9,10 @@ use sha2::{Digest as _, Sha256};
 use stowage_testbed::console::tell;
 use stowage_testbed::script::Script;
 
-/// How long an installation may take: some are compiled.
+/// Time limit for an installation; some are compiled.
 const INSTALLATION: Duration = Duration::from_secs(30 * 60);
-/// What a client's directory has to hold: its version, what installs it, what plays it.
+/// Files that a client's directory must have: its version, the installer, and the script that plays
+/// it.
 const FILES: [&str; 3] = ["version", "install", "run"];
 
 /// A client: a directory with the scripts that install and play it.
@@ -23,10 +23,10 @@ pub(crate) struct Client {
     directory: PathBuf,
 }
 
-/// The clients of a directory, by name.
+/// Reads the clients of a directory, sorted by name.
 ///
 /// # Errors
-/// When it can't be read.
+/// Fails if it can't be read.
 pub(crate) fn read(directory: &Path) -> Result<Vec<Client>> {
     let directory = std::path::absolute(directory).with_context(|| directory.display().to_string())?;
     let entries = fs::read_dir(&directory);
@@ -42,10 +42,10 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Client>> {
     Ok(clients)
 }
 
-/// What a directory has of a client.
+/// Reads the client in this directory.
 ///
 /// # Errors
-/// When it can't be read.
+/// Fails if it can't be read.
 pub(super) fn one(directory: &Path) -> Result<Client> {
     let path = std::path::absolute(directory).with_context(|| directory.display().to_string())?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -58,19 +58,20 @@ impl Client {
         Self { name: name.to_owned(), version: version.to_owned(), directory: directory.to_owned() }
     }
 
-    /// What plays it.
+    /// Returns the path of the script that plays it.
     pub(crate) fn program(&self) -> PathBuf {
         self.directory.join("run")
     }
 
-    /// Where it is installed, which is done once for each version of all that its directory holds.
+    /// Returns the directory of its installation. Installs it first if the content of its directory
+    /// has changed since.
     ///
     /// # Errors
-    /// When it can't be had here, in the words of its script.
+    /// Fails if it can't be installed here, with the message of its script.
     pub(crate) async fn installed(&self, cache: &Path) -> Result<PathBuf> {
         let home = cache.join(format!("{}-{}", self.name, self.digest()?));
-        // An environment of Python knows its own place, so it can't be made elsewhere and moved.
-        // One that was cut short is told by the mark that is not there.
+        // A Python environment contains its own path, so it can't be created elsewhere and moved.
+        // An interrupted installation is recognized by its missing mark.
         let mark = cache.join(format!("{}-{}.is-installed", self.name, self.digest()?));
         if mark.exists() {
             return Ok(home);
@@ -86,7 +87,7 @@ impl Client {
         Ok(home)
     }
 
-    /// Tells contents of its directory from others, and what of `common` its installation names.
+    /// Returns a digest of its directory, and of the parts of `common` that its installer names.
     fn digest(&self) -> Result<String> {
         let install = fs::read_to_string(self.directory.join("install"));
         let install = install.with_context(|| self.directory.display().to_string())?;
@@ -106,7 +107,7 @@ impl Client {
     }
 }
 
-/// The files of a directory, in order; those of directories in it are none of them.
+/// Returns the files of a directory, sorted, without those of subdirectories.
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(entries(directory)?.into_iter().filter(|path| path.is_file()).collect())
 }

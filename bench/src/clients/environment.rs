@@ -1,4 +1,4 @@
-//! What clients are played on: a control plane, a store, operator and gateway, as processes.
+//! The environment of clients: a control plane, a store, operator and gateway, as processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,12 +28,12 @@ use super::means::{Means, Over};
 use crate::measure::stores::Serving;
 use crate::tls;
 
-/// For each thing that is waited for.
+/// Longest time to wait for each expected event.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// What every name begins with. Nobody else is there.
+/// Prefix of every name. It needn't be unique, because the environment is not shared.
 const PREFIX: &str = "e2e";
 
-/// Control plane and store, and how they are reached.
+/// Control plane and store, with their endpoints.
 pub(super) struct Cluster {
     environment: Environment,
     over: Over,
@@ -43,10 +43,10 @@ pub(super) struct Cluster {
     gateway: Vec<String>,
 }
 
-/// Operator and gateway, and what is there for them.
+/// Operator and gateway, with their objects.
 pub(super) struct Installation<'a> {
     cluster: &'a Cluster,
-    /// Not there where clients ask the store itself.
+    /// `None` if clients call the store itself.
     running: Option<Running<'a>>,
 }
 
@@ -54,15 +54,15 @@ struct Running<'a> {
     setup: Setup<'a>,
     operator: Operator,
     gateway: Spawned,
-    /// The authority of the gateway's certificate.
+    /// Certificate authority of the gateway.
     authority: Option<PathBuf>,
 }
 
-/// What a client is given.
+/// Credentials of a client.
 pub(super) struct Access {
     /// The fields of a claim's Secret.
     pub(super) fields: BTreeMap<String, String>,
-    /// The authority that it is to believe.
+    /// Certificate authority that it has to trust.
     pub(super) authority: Option<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ impl Cluster {
         Self::start_behind(means, serving, over, endpoint).await
     }
 
-    /// The same where operator and gateway reach the store at this endpoint.
+    /// Starts a control plane for this store, which operator and gateway reach at this endpoint.
     pub(super) async fn start_behind(means: &Means, serving: Serving, over: Over, endpoint: String) -> Result<Self> {
         let plane = ControlPlane::start(&means.programs, PATIENCE).await?;
         let launcher = Launcher::Process {
@@ -102,7 +102,7 @@ impl Cluster {
         Ok(Self { environment, over, directory, plane, _serving: serving, gateway })
     }
 
-    /// Starts operator and gateway there, where clients go through them.
+    /// Starts operator and gateway there, unless clients call the store itself.
     pub(super) async fn installation(&self) -> Result<Installation<'_>> {
         let running = match self.over {
             Over::Http => Some(self.running(None).await?),
@@ -124,8 +124,8 @@ impl Cluster {
 }
 
 impl Installation<'_> {
-    /// What the client of this name is given: a claim's Secret, or the store's own key and a bucket
-    /// there.
+    /// Returns the credentials of the client with this name: a claim's Secret, or the store's own
+    /// key with a new bucket.
     pub(super) async fn access(&mut self, client: &str) -> Result<Access> {
         match &mut self.running {
             Some(running) => running.claim(client, json!({})).await,
@@ -133,26 +133,28 @@ impl Installation<'_> {
         }
     }
 
-    /// The bucket and key of a claim of this name, with these further fields of its spec.
+    /// Creates a claim with this name and with these further fields of its spec. Returns its bucket
+    /// and key.
     ///
     /// # Errors
-    /// When it doesn't come to be bound, or there is no operator.
+    /// Fails if it isn't bound in time, or if there is no operator.
     pub(super) async fn claim(&mut self, name: &str, further: Value) -> Result<Access> {
         self.running()?.claim(name, further).await
     }
 
-    /// The key of an access of this name: its entries are claims, each with a mode and a prefix.
+    /// Creates an access with this name and returns its key. Its entries are claims, each with a
+    /// mode and a prefix.
     ///
     /// # Errors
-    /// When it doesn't come to be open, or there is no operator.
+    /// Fails if it isn't open in time, or if there is no operator.
     pub(super) async fn share(&mut self, name: &str, entries: &[(&str, &str, Option<&str>)]) -> Result<Access> {
         self.running()?.share(name, entries).await
     }
 
-    /// Ends it in good order.
+    /// Terminates operator and gateway.
     ///
     /// # Errors
-    /// When operator or gateway don't end as they should.
+    /// Fails if one of them ends with an error or too late.
     pub(super) async fn end(self) -> Result<()> {
         let Some(running) = self.running else { return Ok(()) };
         running.operator.terminate().await?;
@@ -216,7 +218,7 @@ impl Running<'_> {
     }
 }
 
-/// An access's key opens all of its entries.
+/// True if an access's key opens all of its entries.
 fn is_open(access: Option<&BucketAccess>) -> bool {
     let status = access.and_then(|access| access.status.as_ref());
     let is_it = |status: &BucketAccessStatus| {

@@ -1,10 +1,10 @@
-//! With what clients are played, and what they call.
+//! Programs with which clients are played, and the endpoints that they call.
 
 use stowage_testbed::control_plane::Programs;
 
 use crate::measure::stores::Program;
 
-/// With what clients are played.
+/// Programs with which clients are played.
 pub(crate) struct Means {
     pub(super) store: Program,
     pub(super) programs: Programs,
@@ -12,20 +12,21 @@ pub(crate) struct Means {
     pub(super) gateway: Vec<String>,
 }
 
-/// What a client calls.
+/// Endpoint that a client calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Over {
-    /// The gateway.
+    /// The gateway over http.
     Http,
-    /// The gateway, with a certificate of an authority that is made for this.
+    /// The gateway over https, with a certificate authority created for the run.
     Https,
-    /// The store itself with its administrator's key, to see what is not the gateway's doing.
+    /// The store itself, with its administrator's key, to see problems that the gateway doesn't
+    /// cause.
     Store,
 }
 
 impl Over {
-    /// Its name in tables.
+    /// Returns its name in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Http => "http",

@@ -1,10 +1,10 @@
-//! Clients of S3 that others have written, through the gateway with a claim's Secret.
+//! Third-party S3 clients, through the gateway with a claim's Secret.
 //!
 //! `args` is the command line. A client is a directory (`catalogue`) with a script that installs it
-//! and one that does every operation of the matrix. They are played (`play`) in an `environment`: a
-//! control plane, a store, operator and gateway, each client with a claim of its own. `means` names
-//! the programs, `table` tells what came of it. `suite` plays tests of S3 that others have written
-//! in the same environment, and `heads` requests that nobody would write.
+//! and one that performs every operation of the matrix. They are played (`play`) in an
+//! `environment`: a control plane, a store, operator and gateway, with a separate claim for each
+//! client. `means` lists the programs, and `table` shows the results. `suite` plays a third-party
+//! test suite of S3 in the same environment, and `heads` sends requests that no client would write.
 
 mod args;
 pub(crate) mod catalogue;
@@ -28,24 +28,24 @@ use self::means::{Means, Over};
 use self::play::Play;
 use self::table::{LeftOut, Report};
 
-/// What to play, and how.
+/// Settings of a run.
 pub(crate) struct Settings {
     clients: Vec<Client>,
     over: Vec<Over>,
-    /// Where installations are kept.
+    /// Directory of installations.
     cache: PathBuf,
     means: Means,
-    /// The size of the object that is uploaded in parts.
+    /// Size of the object for multipart uploads.
     multipart: u64,
-    /// How long each client may take for all that it does.
+    /// Time limit for all operations of a client.
     patience: Duration,
     output: Output,
 }
 
-/// Plays the matrix until all is done, or a signal tells to stop, and tells what came of it.
+/// Plays the matrix until it is complete or a signal interrupts it, and prints the results.
 ///
 /// # Errors
-/// When an operation fails, or something can't be begun, or a signal comes.
+/// Fails if an operation fails, if something can't be started, or on a signal.
 pub(crate) async fn run(settings: Settings) -> Result<()> {
     let report = unless_interrupted(play_all(&settings)).await?;
     match settings.output {
@@ -58,10 +58,10 @@ pub(crate) async fn run(settings: Settings) -> Result<()> {
     }
 }
 
-/// Tells which clients there are.
+/// Prints the list of clients.
 ///
 /// # Errors
-/// When stdout can't be written.
+/// Fails if stdout can't be written.
 pub(crate) fn list(clients: &[Client]) -> Result<()> {
     clients.iter().try_for_each(|client| print(&format!("{:<16} {}", client.name, client.version)))
 }

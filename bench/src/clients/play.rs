@@ -1,4 +1,4 @@
-//! One client, over one way: its script is given a claim's Secret, and says what came of each
+//! One client over one endpoint: its script gets a claim's Secret, and reports the result of each
 //! operation.
 
 use std::path::Path;
@@ -12,10 +12,10 @@ use super::environment::Access;
 use super::means::Over;
 use super::table::{OPERATIONS, Outcome, Row};
 
-/// What is played.
+/// A client and an endpoint to play.
 pub(super) struct Play<'a> {
     pub(super) client: &'a Client,
-    /// Where it is installed.
+    /// Directory of its installation.
     pub(super) home: &'a Path,
     pub(super) over: Over,
     pub(super) multipart: u64,
@@ -23,10 +23,10 @@ pub(super) struct Play<'a> {
 }
 
 impl Play<'_> {
-    /// Has the client do everything, and tells what came of each operation.
+    /// Runs the client's script, and returns the result of each operation.
     ///
     /// # Errors
-    /// When its directory can't be made.
+    /// Fails if its working directory can't be created.
     pub(super) async fn run(&self, access: &Access) -> Result<Vec<Row>> {
         let directory = tempfile::Builder::new().prefix("stowage-client-").tempdir();
         let directory = directory.context("can't make a temporary directory")?;
@@ -49,8 +49,8 @@ impl Play<'_> {
     }
 }
 
-/// What a script finds in its environment: the Secret's fields, where its client is installed, and
-/// nothing of whoever runs this.
+/// Returns the environment of a script: the Secret's fields, the directory of its client's
+/// installation, and no variables of the current process except for `PATH`.
 pub(super) fn environment(access: &Access, home: &Path, directory: &Path) -> Vec<(String, String)> {
     let (directory, home) = (directory.display().to_string(), home.display().to_string());
     let path = std::env::var("PATH").unwrap_or_default();
@@ -60,9 +60,9 @@ pub(super) fn environment(access: &Access, home: &Path, directory: &Path) -> Vec
         ("TMPDIR", &directory),
         ("LANG", "C.UTF-8"),
         ("CLIENT_HOME", &home),
-        // Nobody there would answer, and some clients ask all the same.
+        // Some clients would otherwise call the metadata service, which doesn't exist here.
         ("AWS_EC2_METADATA_DISABLED", "true"),
-        // The scripts stand in the tree, which is not to be written to.
+        // The scripts are in the source tree, which must not be written to.
         ("PYTHONDONTWRITEBYTECODE", "1"),
     ];
     let authority = access.authority.as_ref().map(|path| path.display().to_string());
@@ -74,7 +74,7 @@ pub(super) fn environment(access: &Access, home: &Path, directory: &Path) -> Vec
     access.fields.clone().into_iter().chain(further).collect()
 }
 
-/// What a script says of each operation; one that it says nothing of has failed.
+/// Parses a script's results; an operation without a result has failed.
 fn outcomes(done: Result<&Done, String>) -> Vec<(&'static str, Outcome)> {
     let silent = match done {
         Ok(done) if done.status.success() => "the script says nothing of it".to_owned(),

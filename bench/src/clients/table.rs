@@ -1,24 +1,24 @@
-//! What came of the matrix.
+//! Results of the matrix.
 
 use serde::Serialize;
 
 use super::means::Over;
 
-/// The operations of the matrix, as scripts call them.
+/// The operations of the matrix, by their names in scripts.
 pub(super) const OPERATIONS: [&str; 10] =
     ["put", "get", "range", "list", "multipart", "copy", "delete-many", "presigned-put", "presigned-get", "form"];
 
-/// What came of an operation.
+/// Result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "result", content = "why")]
 pub(super) enum Outcome {
     Ok,
-    /// The client has no such thing, as it says.
+    /// The client doesn't have the operation, with its explanation.
     None(String),
     Failed(String),
 }
 
-/// One operation of a client over one way.
+/// Result of one operation of a client over one endpoint.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     pub(super) client: String,
@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) outcome: Outcome,
 }
 
-/// A client that can't be had on this machine.
+/// A client that can't be installed on this machine.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct LeftOut {
     pub(super) client: String,
@@ -44,7 +44,7 @@ pub(super) struct Report {
 }
 
 impl Row {
-    /// How it goes, in a line.
+    /// Returns the result as a line.
     pub(super) fn line(&self) -> String {
         let Self { client, operation, over, outcome, .. } = self;
         let outcome = match outcome {
@@ -57,13 +57,13 @@ impl Row {
 }
 
 impl Report {
-    /// How many operations failed.
+    /// Returns the number of failed operations.
     pub(super) fn failed(&self) -> usize {
         self.rows.iter().filter(|row| matches!(row.outcome, Outcome::Failed(_))).count()
     }
 
-    /// A line for each client and way, a column for each operation, and below it what failed, what
-    /// clients don't have, and which were left out.
+    /// Returns a table with a line for each client and endpoint and a column for each operation,
+    /// followed by failures, operations that clients don't have, and clients that were left out.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{:<16} {:<9} {:<5}", "client", "version", "over");
         OPERATIONS.iter().for_each(|operation| text.push_str(&format!(" {operation}")));

@@ -1,16 +1,16 @@
-//! Programs that were built with this one.
+//! Programs that were built together with this one.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-/// Where a program may have been built.
+/// Returns the directories in which a program may have been built.
 pub(super) fn places() -> Vec<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|program| program.parent().map(Path::to_owned));
     beside.into_iter().chain([PathBuf::from("target/release")]).collect()
 }
 
-/// The program of this package, which `flag` names another for.
+/// Returns the path of a program of this project; `flag` is the option for another one.
 pub(super) fn built(name: &str, flag: &str, places: &[PathBuf]) -> Result<PathBuf> {
     let found = places.iter().map(|place| place.join(name)).find(|program| program.is_file());
     found.with_context(|| {

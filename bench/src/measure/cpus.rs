@@ -1,29 +1,31 @@
-//! Which processors the measured program has, and which the rest.
+//! Assignment of processors to the measured program and to the rest.
 
 use std::fmt;
 
 use anyhow::{Context as _, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The processors of this machine that this process may use, shared out.
+/// The processors that this process may use, divided into those of the measured program and the
+/// rest.
 #[derive(Clone)]
 pub(crate) struct Cpus {
     all: Vec<usize>,
 }
 
 impl Cpus {
-    /// As this process finds them.
+    /// Reads the CPU affinity of this process.
     pub(crate) fn found() -> Result<Self> {
         let set = sched_getaffinity(None).context("can't read which processors there are")?;
         Ok(Self { all: (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect() })
     }
 
-    /// Whether what is measured has a core of its own.
+    /// True if the measured program has its own core.
     pub(crate) fn are_shared_out(&self) -> bool {
         self.all.len() > 1
     }
 
-    /// The first is that of the measured program; the others are for clients and store.
+    /// Returns the processors of the measured program: the first one. The others are for clients
+    /// and store.
     fn subject(&self) -> &[usize] {
         self.all.get(..1).filter(|_| self.are_shared_out()).unwrap_or(&self.all)
     }
@@ -32,20 +34,19 @@ impl Cpus {
         self.all.get(1..).filter(|_| self.are_shared_out()).unwrap_or(&self.all)
     }
 
-    /// Of how many processors clients and store have the time.
+    /// Returns the number of processors of clients and store.
     pub(crate) fn others_count(&self) -> usize {
         self.others().len()
     }
 
-    /// Leaves the measured program's core to it. Threads that are started from now on do so as
-    /// well.
+    /// Keeps this thread, and threads that it starts from now on, off the measured program's core.
     pub(crate) fn stay_off_the_subjects(&self) -> Result<()> {
         pin(self.others())
     }
 
     /// Starts the measured program on its core.
     pub(crate) fn of_subject<T>(&self, start: impl FnOnce() -> Result<T>) -> Result<T> {
-        // A child has what the thread has that starts it.
+        // A child process inherits the affinity of the thread that starts it.
         pin(self.subject())?;
         let started = start();
         pin(self.others())?;

@@ -1,4 +1,4 @@
-//! What was measured, as numbers with names; percentiles, medians and comparisons of them. Pure.
+//! Measured values with names; percentiles, medians and comparisons of them. No I/O.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use serde::Serialize;
 
 /// The parts of a measurement.
 pub(crate) trait Part: Copy + Ord + Serialize + 'static {
-    /// In the order in which they are measured and told.
+    /// Returns all parts, in the order in which they are measured and reported.
     fn all() -> &'static [Self];
 
-    /// What it is called on the command line and in tables.
+    /// Returns the name on the command line and in tables.
     fn name(self) -> &'static str;
 }
 
-/// What a number counts.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Unit {
     #[serde(rename = "1/s")]
@@ -41,7 +41,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// A value with as many digits as tell something.
+    /// Formats a value with its significant digits.
     pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::Count => format!("{value:.0}"),
@@ -59,7 +59,7 @@ impl Unit {
     }
 }
 
-/// One number.
+/// A measured value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figure<P> {
     pub(crate) phase: P,
@@ -68,7 +68,7 @@ pub(crate) struct Figure<P> {
     pub(crate) value: f64,
 }
 
-/// Numbers in the order in which they are shown.
+/// Values in the order in which they are shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Figures<P>(Vec<Figure<P>>);
@@ -84,7 +84,7 @@ impl<P: Part> Figures<P> {
         self.0.push(Figure { phase, name: name.into(), unit, value });
     }
 
-    /// The median, the 95th and the 99th percentile, and the last one.
+    /// Adds the median, the 95th and 99th percentile, and the maximum.
     pub(crate) fn add_times(&mut self, phase: P, what: &str, times: &[Duration]) {
         let mut times = times.to_vec();
         times.sort_unstable();
@@ -108,7 +108,7 @@ impl<P: Part> Figures<P> {
     }
 }
 
-/// The smallest time that so many hundredths of all, which are sorted, don't exceed.
+/// Returns the smallest of the sorted times that `hundredth` percent of all times don't exceed.
 pub(crate) fn percentile(sorted: &[Duration], hundredth: usize) -> Option<Duration> {
     let rank = (sorted.len() * hundredth).div_ceil(100);
     sorted.get(rank.max(1) - 1).copied()
@@ -118,7 +118,7 @@ pub(crate) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
-/// The middle of some numbers; of an even count, the mean of the two in the middle.
+/// Returns the median of some values; for an even count, the mean of the two in the middle.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -129,7 +129,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The median of each number over the rounds that have it.
+/// Returns the median of each value over the rounds that have it.
 pub(crate) fn medians<P: Part>(rounds: &[Figures<P>]) -> Figures<P> {
     let mut result: Vec<Figure<P>> = Vec::new();
     for figure in rounds.iter().flat_map(Figures::iter) {
@@ -139,7 +139,7 @@ pub(crate) fn medians<P: Part>(rounds: &[Figures<P>]) -> Figures<P> {
         let values = rounds.iter().filter_map(|round| round.get(figure.phase, &figure.name)).collect();
         result.push(Figure { value: median(values), ..figure.clone() });
     }
-    // A number that only a later round has stands with the others of its phase.
+    // A value that only a later round has is sorted to the others of its phase.
     result.sort_by_key(|figure| figure.phase);
     Figures(result)
 }

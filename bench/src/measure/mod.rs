@@ -1,8 +1,8 @@
-//! Measures: an `operator` on a real API server and a real store, or a `gateway` before a store
-//! that costs nothing, and beside what a proxy can be at best.
+//! Measurements: of an `operator` on a real API server and a real store, or of a `gateway` in front
+//! of a null store and compared with the best possible proxy.
 //!
-//! Both find real stores (`stores`) and read what processes take of the machine (`usage`) in one
-//! way. What comes of a measurement are `figures`, told by a `table`.
+//! Both find real stores with `stores`, and measure processes with `usage`. Results are `figures`,
+//! printed by a `table`.
 
 mod built;
 mod cpus;
@@ -20,7 +20,7 @@ use stowage_testbed::failure::Failure;
 use self::gateway::{CopyArgs, GatewayArgs};
 use self::operator::OperatorArgs;
 
-/// What is measured; an operator where nothing is said.
+/// Subject of the measurement; by default, an operator.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
@@ -32,25 +32,25 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Measure an operator, or two in turns: what `bench` does without a word.
+    /// Measure an operator, or two in turns; the default of `bench`.
     Operator(Box<OperatorArgs>),
     /// Measure a gateway, or two in turns, beside a bare copy proxy, haproxy and nginx.
     ///
-    /// The gateway is a process on one core. Clients and a store that costs nothing are on the
-    /// others, and check every byte of every answer and upload. haproxy, nginx and a real store are
-    /// measured where they are found, and left out by name otherwise. Needs Linux. Progress goes to
-    /// stderr. What is what in the table stands in docs/guide/bench.md.
+    /// The gateway is a process on one core. Clients and a null store, which does no work of its
+    /// own, are on the others, and check every byte of every response and upload. haproxy, nginx
+    /// and a real store are measured if they are found; otherwise they are left out and reported.
+    /// Needs Linux. Progress is written to stderr. The table is explained in docs/guide/bench.md.
     Gateway(Box<GatewayArgs>),
-    /// Copy bytes between connections: what a proxy costs that looks at nothing.
+    /// Copy bytes between connections: the cost of a proxy that doesn't parse anything.
     #[command(hide = true)]
     Copy(CopyArgs),
 }
 
 impl BenchArgs {
-    /// Does what the command line says.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Wrong usage, or what failed.
+    /// Returns a usage error, or the error of the command.
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().context("can't start");
         match self.what {
@@ -64,7 +64,7 @@ impl BenchArgs {
             }
             Some(What::Gateway(args)) => {
                 let settings = args.settings()?;
-                // Before there is any thread: all are to be where the gateway is not.
+                // Before any thread is started, so that all of them stay off the gateway's core.
                 settings.stay_off_its_core()?;
                 Ok(runtime()?.block_on(gateway::run(settings))?)
             }

@@ -1,5 +1,5 @@
-//! The store that claims are bound on: a real server, found on this machine and started for the
-//! measurement, or the simulator's over a socket.
+//! Stores for claims: a real server, found on this machine and started for the measurement, or the
+//! simulator's store over a socket.
 
 use std::ffi::OsStr;
 use std::net::TcpListener;
@@ -15,13 +15,13 @@ use tokio::time::{Instant, sleep};
 
 use super::cpus::Cpus;
 
-/// Between two looks at whether a store answers, which it announces to nobody.
+/// Interval between checks that a store answers.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// For the server's users, for old versions of objects, for objects.
+/// Directories for the server's users, for noncurrent versions of objects, and for objects.
 const DIRECTORIES: [&str; 3] = ["accounts", "versions", "data"];
 
-/// What is started.
+/// A store to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     Versitygw(PathBuf),
@@ -30,26 +30,26 @@ pub(crate) enum Program {
     Simulated,
 }
 
-/// A store that serves as long as this lives.
+/// A store that serves until this is dropped.
 pub(crate) struct Serving {
     pub(crate) endpoint: String,
-    /// The key of operator and harness.
+    /// Key of operator and harness.
     pub(crate) key: Key,
-    /// Ended before its directory goes.
+    /// Killed before its directory is removed.
     process: Option<Process>,
     directory: Option<TempDir>,
     _simulated: Option<Simulated>,
 }
 
 impl Serving {
-    /// The process group of the server, where it is none of this process.
+    /// Returns the process group of the server, unless the store is in this process.
     pub(crate) fn group(&self) -> Option<i32> {
         self.process.as_ref().map(Process::group)
     }
 }
 
 impl Program {
-    /// The one that is asked for: `auto`, `simulated`, or a program's name or path.
+    /// Finds a store: `auto`, `simulated`, or the name or path of a program.
     pub(crate) fn find(asked: &str, path: Option<&OsStr>) -> Result<Self> {
         let on_path = |name: &str| {
             path.into_iter().flat_map(std::env::split_paths).map(|it| it.join(name)).find(|it| it.is_file())
@@ -76,7 +76,7 @@ impl Program {
         }
     }
 
-    /// What a program is, by its name.
+    /// Returns the kind of a program, by its name.
     fn named(program: PathBuf) -> Result<Self> {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match name.as_str() {
@@ -94,7 +94,7 @@ impl Program {
         }
     }
 
-    /// Starts it; a real one on the core of what is measured, where that has one.
+    /// Starts it; a real server on the core of the measured program, if that has a separate one.
     pub(crate) async fn start(&self, patience: Duration, cpus: Option<&Cpus>) -> Result<Serving> {
         match self {
             Self::Simulated => {
@@ -114,11 +114,11 @@ impl Program {
 }
 
 impl Program {
-    /// Starts a store that writes a line for each request that it has answered, before the answer
-    /// is sent, and tells where.
+    /// Starts a store with an access log, and returns the path of the log. It has a line for each
+    /// request, written before the response is sent.
     ///
     /// # Errors
-    /// When it isn't versitygw, or doesn't start.
+    /// Fails if the store isn't versitygw, or doesn't start.
     pub(crate) async fn start_with_log(&self, patience: Duration) -> Result<(Serving, PathBuf)> {
         let Self::Versitygw(program) = self else {
             bail!("this needs the access log of versitygw: it is on no PATH, or --store names another store");
@@ -140,22 +140,22 @@ fn versitygw_with_log(address: &str, directory: &Path) -> Vec<String> {
     ["--access-log".to_owned(), log].into_iter().chain(versitygw(address, directory)).collect()
 }
 
-/// The arguments of versitygw. It changes its directory, and without a word it ends each connection
-/// after one answer.
+/// Returns the arguments of versitygw. It changes its working directory, so paths are absolute. By
+/// default it closes each connection after one response, hence `--keep-alive`.
 fn versitygw(address: &str, directory: &Path) -> Vec<String> {
     let [accounts, versions, data] = DIRECTORIES.map(|name| directory.join(name).display().to_string());
     let words = ["--port", address, "--quiet", "--keep-alive", "--iam-dir", &accounts];
     words.into_iter().chain(["posix", "--versioning-dir", &versions, &data]).map(str::to_owned).collect()
 }
 
-/// The arguments of MinIO.
+/// Returns the arguments of MinIO.
 fn minio(address: &str, directory: &Path) -> Vec<String> {
     let [_, _, data] = DIRECTORIES.map(|name| directory.join(name).display().to_string());
     let words = ["server", "--quiet", "--address", address, "--console-address", "127.0.0.1:0", &data];
     words.map(str::to_owned).to_vec()
 }
 
-/// Starts a server with this key in its environment, in a directory of its own, and waits until it
+/// Starts a server with this key in its environment, in a new directory, and waits until it
 /// answers.
 async fn serve(
     name: &'static str,
@@ -172,11 +172,11 @@ async fn serve(
     for needed in DIRECTORIES {
         std::fs::create_dir(directory.path().join(needed)).context("can't make the store's directories")?;
     }
-    // Free now; its holder has to let go before the server takes it.
+    // The listener is dropped here, because the server has to bind the port.
     let port = TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr()).context("no free port")?;
     let program = std::path::absolute(program).with_context(|| program.display().to_string())?;
     let environment = variables.iter().zip([&key.id, &key.secret]).map(|(name, value)| format!("{name}={value}"));
-    // `env` becomes what it starts.
+    // `env` replaces itself by the program it starts, so the process id is the server's.
     let launch =
         environment.chain([program.display().to_string()]).chain(arguments(&port.to_string(), directory.path()));
     let start = || Process::start(name, Path::new("env"), launch, directory.path());

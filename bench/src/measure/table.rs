@@ -1,4 +1,4 @@
-//! The table and the document that tell what was measured. Pure.
+//! The table and the JSON document of a measurement. No I/O.
 
 use std::fmt::Write as _;
 
@@ -8,48 +8,48 @@ use std::fmt::Display;
 
 use super::figures::{Figure, Figures, Part, Unit, medians};
 
-/// All that was measured.
+/// Results of a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report<A, P> {
-    /// What was measured, which a table begins with.
+    /// Description of the run, at the beginning of the table.
     #[serde(flatten)]
     pub(crate) about: A,
     pub(crate) columns: Vec<Column<P>>,
-    /// What the reader of the numbers has to know.
+    /// Notes that are required to interpret the values.
     pub(crate) notes: Vec<String>,
 }
 
-/// One command, or something beside it.
+/// Results of one command, or of something it is compared with.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Column<P> {
     pub(crate) name: String,
     pub(crate) command: String,
-    /// Of each number the median over the rounds.
+    /// Median of each value over the rounds.
     pub(crate) figures: Figures<P>,
     pub(crate) rounds: Vec<Figures<P>>,
-    /// Whether it is one of those that are compared.
+    /// True for a measured command, which is compared with a second one.
     #[serde(skip)]
     is_subject: bool,
 }
 
 impl<P: Part> Column<P> {
-    /// What is measured.
+    /// Creates the column of a measured command.
     pub(crate) fn new(name: &str, command: String, rounds: Vec<Figures<P>>) -> Self {
         Self { name: name.to_owned(), command, figures: medians(&rounds), rounds, is_subject: true }
     }
 
-    /// What is measured only to say what can be had at all.
+    /// Creates a column that only shows what is possible.
     pub(crate) fn beside(name: &str, command: String, rounds: Vec<Figures<P>>) -> Self {
         Self { is_subject: false, ..Self::new(name, command, rounds) }
     }
 }
 
-/// Cells of one line: its title, then one for each column.
+/// Cells of one line: its title, then one per column.
 type Line = Vec<String>;
 
 impl<A: Display, P: Part> Report<A, P> {
-    /// One line for each number, one column for each command; of two commands, how the first
-    /// compares.
+    /// Returns a table with a line for each value and a column for each command. For two commands
+    /// it also has their ratio.
     pub(crate) fn table(&self) -> String {
         let mut text = format!("{}\n", self.about);
         for column in &self.columns {
@@ -69,7 +69,7 @@ impl<A: Display, P: Part> Report<A, P> {
         text
     }
 
-    /// The same in Markdown.
+    /// Returns the table in Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!("{}.\n\n", self.about);
         for column in &self.columns {
@@ -80,7 +80,7 @@ impl<A: Display, P: Part> Report<A, P> {
         let rule = head.iter().map(|_| "---|").collect::<String>();
         let _ = writeln!(text, "\n| {} |\n|{rule}", head.join(" | "));
         for line in lines {
-            // The line of a phase has no numbers.
+            // The heading of a phase has no values.
             let title = if line.len() == 1 { format!("**{}**", line.concat()) } else { line.join(" | ") };
             let _ = writeln!(text, "| {} |", title.trim_start());
         }
@@ -118,7 +118,7 @@ impl<A: Display, P: Part> Report<A, P> {
         lines
     }
 
-    /// The numbers of a phase that any column has, in the order of the first that has them.
+    /// Returns the values of a phase in any column, in the order of the first column that has them.
     fn rows(&self, phase: P) -> Vec<(String, Unit)> {
         let mut rows: Vec<(String, Unit)> = Vec::new();
         let figures = self.columns.iter().flat_map(|column| column.figures.iter());
@@ -130,7 +130,7 @@ impl<A: Display, P: Part> Report<A, P> {
         rows
     }
 
-    /// The two commands, where two were measured.
+    /// Returns the two commands, if two were measured.
     fn compared(&self) -> Option<(&Column<P>, &Column<P>)> {
         let mut commands = self.columns.iter().filter(|column| column.is_subject);
         commands.next().zip(commands.next())
@@ -148,7 +148,7 @@ fn ratio(first: Option<f64>, second: Option<f64>) -> String {
     }
 }
 
-/// A line whose first cell is to the left and all others to the right.
+/// Formats a line with its first cell left-aligned and all others right-aligned.
 fn aligned(line: &Line, widths: &[usize]) -> String {
     let cells = line.iter().zip(widths).enumerate();
     let text = cells.fold(String::new(), |mut text, (at, (cell, width))| {

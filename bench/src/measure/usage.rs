@@ -1,30 +1,30 @@
-//! What processes take of the machine, as Linux tells it.
+//! Processor time and memory of processes, by Linux' `/proc`.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Clock ticks in a second. Linux tells users of this many whatever its own clock does
-/// (`USER_HZ`).
+/// Clock ticks per second in `/proc`. Linux always reports this rate to user space (`USER_HZ`),
+/// independently of its internal clock.
 const TICKS: u64 = 100;
 
-/// What the processes of one group have taken, and take.
+/// Processor time and memory of the processes in one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) cpu: Duration,
-    /// In bytes. Of several processes the sum, which is an upper bound.
+    /// In bytes. For several processes it is the sum, which is an upper bound.
     pub(crate) peak: u64,
     pub(crate) resident: u64,
 }
 
 impl Usage {
-    /// Of the processes in this group, which is named after the first of them.
+    /// Reads the usage of the processes in this group.
     pub(crate) fn of_group(group: i32) -> Result<Self> {
         let mut usage = Self::default();
         let mut found = false;
         for entry in std::fs::read_dir("/proc").context("a measurement needs Linux: can't read /proc")? {
             let path = entry.context("can't read /proc")?.path();
-            // Processes come and go while they are looked at; other entries are none.
+            // A process may end at any time, and other entries are not processes.
             let Ok(stat) = std::fs::read_to_string(path.join("stat")) else { continue };
             let Some((of, cpu)) = processor_time(&stat) else { continue };
             if of != group {
@@ -38,7 +38,7 @@ impl Usage {
         Ok(usage)
     }
 
-    /// Of this process alone.
+    /// Reads the usage of this process.
     pub(crate) fn of_this_process() -> Result<Self> {
         let read = |file: &str| std::fs::read_to_string(format!("/proc/self/{file}"));
         let stat = read("stat").context("a measurement needs Linux: can't read /proc")?;
@@ -55,15 +55,15 @@ impl Usage {
     }
 }
 
-/// The group of a process, and the time of the processors that it has had.
+/// Returns a process' group and its processor time.
 fn processor_time(stat: &str) -> Option<(i32, Duration)> {
-    // A program's name, in parentheses, may have anything in it.
+    // A program's name, in parentheses, may contain anything.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
     Some((fields.get(2)?.parse().ok()?, Duration::from_millis(ticks * 1_000 / TICKS)))
 }
 
-/// A line of a process' status that tells kilobytes, in bytes; 0 where there is none.
+/// Returns a value in kilobytes from a process' status, in bytes; 0 if it is missing.
 fn memory(status: &str, field: &str) -> u64 {
     let told = status.lines().find_map(|line| line.strip_prefix(field));
     let kilobytes = told.and_then(|told| told.trim().trim_end_matches("kB").trim().parse::<u64>().ok());

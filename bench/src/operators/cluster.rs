@@ -1,4 +1,4 @@
-//! A cluster as whoever looks at it from outside does: objects of all kinds, as JSON.
+//! A cluster as seen from outside: objects of all kinds, as JSON.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 use stowage_testbed::failure::sentence;
 use tokio::time::{Instant, sleep};
 
-/// Who the harness is, as a manager of fields.
+/// The harness' name as a field manager.
 const MANAGER: &str = "stowage-e2e";
-/// For each thing that is waited for.
+/// Longest time to wait for each expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The kinds that a play has to do with.
+/// Kinds of objects in the checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Website,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Secret,
     Namespace,
     Lease,
-    /// Of the core group.
+    /// The core group's kind.
     CoreEvent,
     Event,
     Definition,
@@ -49,11 +49,11 @@ impl Kind {
     }
 }
 
-/// What an object is called: its kind, its namespace (none for those outside of any), its name.
+/// Kind, namespace (empty for a cluster-scoped object) and name of an object.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a>(pub(super) Kind, pub(super) &'a str, pub(super) &'a str);
 
-/// An API server, as its administrator.
+/// An API server, with the administrator's rights.
 #[derive(Clone)]
 pub(super) struct Cluster(pub(super) Client);
 
@@ -71,19 +71,19 @@ impl Cluster {
         found.map(json).transpose()
     }
 
-    /// Those of a kind that a field selector selects.
+    /// Lists the objects of a kind that match a field selector.
     pub(super) async fn list(&self, kind: Kind, namespace: &str, fields: &str) -> Result<Vec<Value>> {
         let params = ListParams::default().fields(fields);
         let found = self.api(kind, namespace).list(&params).await.with_context(|| format!("can't list {kind:?}"))?;
         found.items.into_iter().map(json).collect()
     }
 
-    /// Applies this, without its kind, by server-side apply.
+    /// Applies this object, which has no kind, server-side.
     pub(super) async fn apply(&self, place: Place<'_>, content: Value) -> Result<()> {
         self.patch(place, content, false).await
     }
 
-    /// The same to its status.
+    /// Applies this status server-side.
     pub(super) async fn apply_status(&self, place: Place<'_>, content: Value) -> Result<()> {
         self.patch(place, content, true).await
     }
@@ -109,9 +109,8 @@ impl Cluster {
         done.map(drop).with_context(|| format!("can't delete {place:?}"))
     }
 
-    /// Counts one further in a field of a ConfigMap, as all do who write to what others write to:
-    /// what was read is written at its version, and read again after a conflict. Says how many
-    /// conflicts that took.
+    /// Increments a field of a ConfigMap like other concurrent writers: reads it, writes it with
+    /// the version that was read, and retries after a conflict. Returns the number of conflicts.
     pub(super) async fn count(&self, namespace: &str, name: &str, field: &str) -> Result<usize> {
         let api = self.api(Kind::ConfigMap, namespace);
         let failed = || format!("can't count in {name}");
@@ -139,10 +138,10 @@ fn json(object: DynamicObject) -> Result<Value> {
     serde_json::to_value(object).context("an object is no JSON")
 }
 
-/// Looks until there is what is waited for. An error is looked past: the server may be starting.
+/// Polls until `look` returns a value. Errors are retried, because the server may be starting.
 ///
 /// # Errors
-/// Nothing came of it in time: what was waited for, and what was seen last.
+/// Fails after a time limit, with a description of the expected event and the last error.
 pub(super) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Result<Option<T>>) -> Result<T> {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Where an operator is played: the simulator as a process, or a real control plane.
+//! Environment of an operator: the simulator as a process, or a real control plane.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use tempfile::TempDir;
 
 use super::cluster::{Cluster, Kind, Place, until};
 
-/// For a control plane to be ready.
+/// Time limit for the start of a control plane.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where an operator is played.
+/// Environment of an operator.
 pub(super) enum Environment {
     Simulator(Box<SimulatorEnvironment>),
     ControlPlane(Box<ControlPlaneEnvironment>),
 }
 
-/// `stowage-sim up`, with our operator at work, and all that it holds in a directory.
+/// `stowage-sim up` with Stowage's operator running, and with its data in a directory.
 pub(super) struct SimulatorEnvironment {
     process: Process,
     program: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct SimulatorEnvironment {
     log: Log,
 }
 
-/// A control plane. Nobody there makes buckets.
+/// A control plane, without an operator that creates buckets.
 pub(super) struct ControlPlaneEnvironment {
     plane: ControlPlane,
     cluster: Cluster,
@@ -58,7 +58,7 @@ impl Environment {
         }
     }
 
-    /// A kubeconfig of its administrator.
+    /// Returns the path of a kubeconfig of its administrator.
     pub(super) fn kubeconfig(&self) -> Result<PathBuf> {
         match self {
             Self::Simulator(it) => Ok(it.kubeconfig()),
@@ -66,7 +66,7 @@ impl Environment {
         }
     }
 
-    /// What it said last.
+    /// Returns the last lines of its log.
     pub(super) fn log(&self) -> Vec<String> {
         match self {
             Self::Simulator(it) => it.log.tail(),
@@ -74,8 +74,8 @@ impl Environment {
         }
     }
 
-    /// Sees to it that a BucketClaim is ready. The simulator's operator does it. A control plane
-    /// has none, so there it is told.
+    /// Makes a BucketClaim ready. In the simulator, the operator does that. On a control plane this
+    /// writes the claim's status.
     pub(super) async fn bind(&self, claim: Place<'_>) -> Result<()> {
         let Self::ControlPlane(it) = self else { return Ok(()) };
         let there = async || it.cluster.get(claim).await;
@@ -89,7 +89,7 @@ impl Environment {
 }
 
 impl SimulatorEnvironment {
-    /// Starts it with what a file defines.
+    /// Starts it with a file's definitions.
     pub(super) async fn start(program: &Path, definition: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("stowage-operators-").tempdir();
         let folder = folder.context("can't make a temporary directory")?;
@@ -115,13 +115,13 @@ impl SimulatorEnvironment {
         self.folder.path().join("kubeconfig")
     }
 
-    /// Ends it in good order, and starts it again on what it kept.
+    /// Terminates it, and starts it again with its data.
     pub(super) async fn restart(&mut self) -> Result<()> {
         self.process.end().await?;
         self.process.start_again()
     }
 
-    /// Has it hold what it began with.
+    /// Resets it to its initial state.
     pub(super) async fn reset(&self) -> Result<()> {
         let simulator = format!("STOWAGE_SIM={}", self.admin);
         tools::run("env", &[&simulator, &self.program.display().to_string(), "reset"]).await.map(drop)
@@ -129,7 +129,7 @@ impl SimulatorEnvironment {
 }
 
 impl ControlPlaneEnvironment {
-    /// Starts it with our definitions, and with those of a file.
+    /// Starts it with Stowage's definitions, and with those of a file.
     pub(super) async fn start(programs: &Programs, definition: &Path) -> Result<Self> {
         let plane = ControlPlane::start(programs, PATIENCE).await?;
         let cluster = Cluster(plane.client(User::Admin).await?);
@@ -156,8 +156,8 @@ impl ControlPlaneEnvironment {
     }
 }
 
-/// Free ports, all of which were held until all were known. The simulator comes back at the same
-/// ones.
+/// Returns addresses with free ports. All are bound until all are known, so that they differ. The
+/// simulator uses the same ones again after a restart.
 fn addresses() -> Result<[SocketAddr; 4]> {
     let held = (0..4).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     let held = held.collect::<Result<Vec<_>, _>>().context("no free port")?;
@@ -168,13 +168,13 @@ fn addresses() -> Result<[SocketAddr; 4]> {
     Ok(addresses)
 }
 
-/// A client by a kubeconfig, of a server that answers.
+/// Creates a client from a kubeconfig, and checks that the server answers.
 async fn client(kubeconfig: &Path) -> Result<Client> {
     let file = Kubeconfig::read_from(kubeconfig)?;
     let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(config)?;
     client.apiserver_version().await?;
-    // The definition is served once all that was given is applied.
+    // A definition is served once everything that was given is applied.
     Cluster(client.clone()).list(Kind::Website, "", "").await?;
     Ok(client)
 }

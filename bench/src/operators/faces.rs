@@ -1,5 +1,5 @@
-//! What an operator left, with all masked that no two servers have alike; and the two faces of its
-//! events.
+//! The objects that an operator left, with all values masked that can't be equal on two servers;
+//! and a comparison of its events in both API groups.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::cluster::{Kind, Place, until};
 use super::sites::Sites;
 
-/// Who the operators are, as managers of fields and reporters of events.
+/// The operators' name as a field manager and event reporter.
 const OWNER: &str = "example.org/websites";
 
 static UID: LazyLock<Regex> =
@@ -19,7 +19,8 @@ static UID: LazyLock<Regex> =
 static TIME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$").expect("it is a pattern"));
 
-/// The events about a website, by name: as the core group has them, and as `events.k8s.io` does.
+/// Returns the events about a website, by name: each as in the core group, and as in
+/// `events.k8s.io`.
 async fn events(sites: &Sites, name: &str) -> Result<BTreeMap<String, (Value, Value)>> {
     let website = sites.cluster.get(sites.website(name)).await?;
     let uid = website.as_ref().and_then(|it| it["metadata"]["uid"].as_str()).context("the website is gone")?;
@@ -35,7 +36,7 @@ async fn events(sites: &Sites, name: &str) -> Result<BTreeMap<String, (Value, Va
     Ok(both)
 }
 
-/// Waits for the event of the first page, and compares the faces of all that there are.
+/// Waits for the event about the published page, and compares all events in both API groups.
 pub(super) async fn of_events(sites: &Sites, name: &str) -> Result<()> {
     let published = async || {
         let events = events(sites, name).await?;
@@ -72,12 +73,14 @@ pub(super) async fn of_events(sites: &Sites, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What stands somewhere: an empty source or name is as none, and is left out of one face.
+/// Returns the value at this place. An empty source or name counts as missing, because one of the
+/// API groups omits it.
 fn present<'a>(event: &'a Value, pointer: &str) -> Option<&'a Value> {
     event.pointer(pointer).filter(|it| !it.is_null() && **it != json!({}) && **it != json!(""))
 }
 
-/// Waits until each event about a website was told a second time, and is one object still.
+/// Waits until each event about a website was reported twice, and checks that it is still one
+/// object.
 pub(super) async fn counted(sites: &Sites, name: &str) -> Result<()> {
     let counted = async || {
         let events = events(sites, name).await?;
@@ -94,8 +97,8 @@ pub(super) async fn counted(sites: &Sites, name: &str) -> Result<()> {
     until("each event is counted", counted).await
 }
 
-/// What there is of a website: itself, its page, what its operator has of its BucketClaim, its
-/// events with both faces. Masked.
+/// Returns the objects of a website, masked: itself, its page, the operator's part of its
+/// BucketClaim, and its events in both API groups.
 pub(super) async fn of_website(sites: &Sites, name: &str) -> Result<Vec<Value>> {
     let page = format!("{name}-page");
     let mut seen = Vec::new();
@@ -103,7 +106,7 @@ pub(super) async fn of_website(sites: &Sites, name: &str) -> Result<Vec<Value>> 
         let mut object = sites.cluster.get(place).await?.with_context(|| format!("{place:?} is gone"))?;
         own(&mut object);
         if matches!(place.0, Kind::BucketClaim) {
-            // The rest is ours, and on a control plane nobody is there to write it.
+            // The rest is written by Stowage's operator, which a control plane doesn't have.
             let (spec, metadata) = (object["spec"]["backendRef"].take(), object["metadata"].take());
             object =
                 json!({"backendRef": spec, "owners": metadata["ownerReferences"], "fields": metadata["managedFields"]});
@@ -114,11 +117,11 @@ pub(super) async fn of_website(sites: &Sites, name: &str) -> Result<Vec<Value>> 
     told.sort_by_key(|(core, _)| core["reason"].as_str().unwrap_or_default().to_owned());
     for (core, other) in told {
         for mut event in [core, other] {
-            // Chance, and how often something was told depends on who was faster.
+            // Random names, and counts that depend on timing.
             event["metadata"]["name"] = "NAME".into();
             event["metadata"]["generateName"].take();
             if event["source"]["component"].is_string() || event["deprecatedSource"]["component"].is_string() {
-                // By the core group: the simulator notes its fields under their other names.
+                // Through the core group: the simulator records its fields by their other names.
                 event["metadata"]["managedFields"].take();
             }
             for count in ["/count", "/deprecatedCount", "/series/count"] {
@@ -133,14 +136,14 @@ pub(super) async fn of_website(sites: &Sites, name: &str) -> Result<Vec<Value>> 
     Ok(seen)
 }
 
-/// Leaves of who wrote what the operator's part, in an order of its own.
+/// Removes the managed fields of other writers, and sorts the rest.
 fn own(object: &mut Value) {
     let Some(managed) = object["metadata"]["managedFields"].as_array_mut() else { return };
     managed.retain(|it| it["manager"] != "stowage-e2e" && it["manager"] != "stowage-operator");
     managed.sort_by_key(|it| format!("{}{}{}", it["manager"], it["operation"], it["subresource"]));
 }
 
-/// Masks what is drawn or read off a clock.
+/// Masks random values and times.
 fn mask(value: &mut Value) {
     match value {
         Value::String(text) if TIME.is_match(text) => *text = "TIME".to_owned(),
@@ -152,7 +155,7 @@ fn mask(value: &mut Value) {
                     field = "VERSION".into();
                 }
                 mask(&mut field);
-                // Who owns a reference to an owner owns a field that is named by the owner's UID.
+                // The name of a field in an owner reference contains the owner's UID.
                 fields.insert(UID.replace_all(&name, "UID").into_owned(), field);
             }
         }
@@ -160,7 +163,7 @@ fn mask(value: &mut Value) {
     }
 }
 
-/// Where two grounds differ in what an operator left there.
+/// Returns the differences between the objects that an operator left in two environments.
 pub(super) fn differences(simulated: &[Value], real: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     compare("", &Value::from(simulated.to_vec()), &Value::from(real.to_vec()), &mut found);

@@ -1,4 +1,4 @@
-//! What the guide shows for the tests of others is run as it stands there.
+//! Runs the test fixtures that the guide shows, with exactly the text of the page.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use stowage_testbed::console::{print, tell};
 use stowage_testbed::script::{Done, Script};
 use tempfile::TempDir;
 
-/// How long a fixture's tests may take: Go's are compiled.
+/// Time limit for a fixture's tests; those in Go are compiled.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// Of the operators, the one whose Go modules the Go fixture's tests need too.
+/// The operator with the Go modules that the Go fixture's tests need too.
 const GO_MODULES: &str = "controller-runtime";
-/// Lines of a failure that are told.
+/// Number of output lines of a failure that are printed.
 const TAIL: usize = 20;
 
-/// A fixture, and what runs tests with it.
+/// A fixture, and the commands that run tests with it.
 struct Fixture {
     name: &'static str,
     /// The language of its block in the guide.
     language: &'static str,
-    /// The file that it is in a project of tests.
+    /// Its file name in a test project.
     file: &'static str,
-    /// The tests that are asked of it, in `fixtures`.
+    /// Its tests, in `fixtures`.
     tests: &'static str,
-    /// Fails where the tests can't be run on this machine.
+    /// A command that fails if the tests can't be run on this machine.
     possible: &'static [&'static str],
     run: &'static [&'static str],
 }
@@ -48,10 +48,11 @@ const FIXTURES: [Fixture; 2] = [
     },
 ];
 
-/// Runs the tests of each fixture with the text of this page, and says how many failed.
+/// Runs the tests of each fixture with the text of this page, and returns the number of failed
+/// ones.
 ///
 /// # Errors
-/// When the page has no such fixture, or nothing can be begun.
+/// Fails if the page lacks a fixture, or if a project can't be created.
 pub(super) async fn run(guide: &Path, operators: &Path, simulator: &Path) -> Result<usize> {
     let page = std::fs::read_to_string(guide).with_context(|| guide.display().to_string())?;
     let mut failed = 0;
@@ -85,8 +86,7 @@ pub(super) async fn run(guide: &Path, operators: &Path, simulator: &Path) -> Res
 }
 
 impl Fixture {
-    /// A project of tests with the fixture as it stands on the page, and the simulator to be found
-    /// in `bin`.
+    /// Creates a test project with the fixture from the page, and with the simulator in `bin`.
     fn project(&self, page: &str, operators: &Path, simulator: &Path) -> Result<TempDir> {
         let project = tempfile::Builder::new().prefix("stowage-fixture-").tempdir();
         let project = project.context("can't make a temporary directory")?;
@@ -110,7 +110,7 @@ impl Fixture {
     }
 }
 
-/// Runs this in a project, where `stowage-sim` is found.
+/// Runs a command in a project, with `stowage-sim` on the PATH.
 async fn shell(project: &Path, words: &[&str]) -> Result<Done> {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("PATH={}:{path}", project.join("bin").display());
@@ -120,7 +120,7 @@ async fn shell(project: &Path, words: &[&str]) -> Result<Done> {
     script.run(&arguments, PATIENCE).await
 }
 
-/// The only block of code in a language that a page has.
+/// Returns the only block of code in a language on a page.
 fn block<'a>(page: &'a str, language: &str) -> Option<&'a str> {
     let mut blocks = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
     let (_, only) = blocks.find(|(named, _)| *named == language)?;
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// There it is a doc test.
+    /// The README's code is a doc test.
     #[test]
     fn what_the_guide_shows_in_rust_stands_in_the_readme_of_kube_sim() {
         let shown = block(GUIDE, "rust").unwrap();

@@ -1,10 +1,10 @@
-//! Operators of others on the API server of `stowage-sim up` and on a real one: the same checks on
-//! both, so that a difference is the simulator's.
+//! Third-party operators on the API server of `stowage-sim up` and on a real one, with the same
+//! checks on both, so that a difference is the simulator's.
 //!
 //! An operator is a directory of `bench/operators` in the form of a client's
-//! (`clients::catalogue`). It is started twice (`replicas`) in an `environment`, and looked at from
-//! outside by a `cluster`'s API: `play` has the checks, in their order. `faces` compares what it
-//! left in both environments. `fixtures` runs what the guide shows for tests.
+//! (`clients::catalogue`). It is started twice (`replicas`) in an `environment`, and observed from
+//! outside by a `cluster`'s API. `play` runs the checks in order. `faces` compares the objects that
+//! it left in both environments. `fixtures` runs the test fixtures that the guide shows.
 
 mod cluster;
 mod environment;
@@ -30,29 +30,29 @@ use crate::clients::cache;
 use crate::clients::catalogue::{self, Client as Operator};
 use stowage_testbed::tools::beside;
 
-/// What websites are, for all operators.
+/// The CustomResourceDefinition of websites, for all operators.
 const DEFINITION: &str = "websites.yaml";
 
 #[derive(Debug, Args)]
 pub(crate) struct OperatorsArgs {
-    /// Play these operators only, separated by commas.
+    /// Names of operators to play, separated by commas; by default, all.
     #[arg(long, env = "STOWAGE_ONLY", value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// The project's directory of operators.
+    /// Directory of the project's operators.
     #[arg(long, env = "STOWAGE_OPERATORS", value_name = "DIR", default_value = "bench/operators")]
     operators: PathBuf,
-    /// The page whose fixtures are run.
+    /// Page with the fixtures to run.
     #[arg(long, env = "STOWAGE_GUIDE", value_name = "FILE", default_value = "docs/guide/simulator.md")]
     guide: PathBuf,
-    /// The simulator; by default stowage-sim from beside this program.
+    /// Path of the simulator; by default, stowage-sim in the directory of this program.
     #[arg(long, env = "STOWAGE_SIMULATOR", value_name = "PROGRAM")]
     simulator: Option<PathBuf>,
 }
 
-/// Plays all, and tells what came of it.
+/// Plays all operators, and prints the results.
 ///
 /// # Errors
-/// How much failed, or what can't be begun.
+/// Fails with the number of failed checks, or if something can't be started.
 pub(crate) async fn run(args: OperatorsArgs) -> Result<()> {
     unless_interrupted(play_all(&args)).await
 }
@@ -70,7 +70,8 @@ async fn play_all(args: &OperatorsArgs) -> Result<()> {
             Err(why) => print(&format!("left out {}: {}", operator.name, sentence(&why)))?,
         }
     }
-    // Most of the time each waits, for a Lease to run out or for a garbage collector.
+    // Concurrently, because each one spends most of its time waiting for a Lease to expire or for
+    // the garbage collector.
     let plays = installed.iter().map(|(operator, home)| on_both(operator, home, &args.operators, &simulator));
     let mut failed: usize = try_join_all(plays).await?.into_iter().sum();
     failed += fixtures::run(&args.guide, &args.operators, &simulator).await?;
@@ -78,7 +79,7 @@ async fn play_all(args: &OperatorsArgs) -> Result<()> {
     Ok(())
 }
 
-/// Those of the operators that were named; all of them where none was.
+/// Returns the named operators; all if none is named.
 fn chosen(operators: Vec<Operator>, only: &[String]) -> Result<Vec<Operator>> {
     if let Some(unknown) = only.iter().find(|name| !operators.iter().any(|it| it.name == **name)) {
         let known: Vec<&str> = operators.iter().map(|it| it.name.as_str()).collect();
@@ -87,17 +88,17 @@ fn chosen(operators: Vec<Operator>, only: &[String]) -> Result<Vec<Operator>> {
     Ok(operators.into_iter().filter(|it| only.is_empty() || only.contains(&it.name)).collect())
 }
 
-/// What came of an operator in an environment.
+/// Result of an operator in an environment.
 enum Outcome {
-    /// There is no such environment here.
+    /// This environment is not available here.
     LeftOut,
-    /// A check failed, which was told.
+    /// A check failed, and was reported.
     Failed,
-    /// What it left there, masked.
+    /// All checks passed; these are the objects that it left, masked.
     Left(Vec<Value>),
 }
 
-/// Plays an operator on both grounds at once, and says how many checks failed.
+/// Plays an operator in both environments at once, and returns the number of failed checks.
 async fn on_both(operator: &Operator, home: &Path, operators: &Path, simulator: &Path) -> Result<usize> {
     let definition = operators.join(DEFINITION);
     let simulated = on_simulator(operator, home, &definition, simulator);

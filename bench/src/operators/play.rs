@@ -1,4 +1,4 @@
-//! What is looked at, in this order: one check begins where the one before ended.
+//! The checks, in order: each one begins in the state in which the one before ended.
 
 use std::path::Path;
 
@@ -16,16 +16,16 @@ use super::replicas::Replicas;
 use super::sites::Sites;
 use crate::clients::catalogue::Client as Operator;
 
-/// Websites that are made at once.
+/// Number of websites created at once.
 const WEBSITES: usize = 6;
-/// How often the harness counts in the registry meanwhile.
+/// Number of times that the harness writes to the registry meanwhile.
 const TIMES: usize = 40;
-/// The name of the Lease.
+/// Name of the Lease.
 const LEASE: &str = "websites.example.org";
-/// The website that is looked at more closely.
+/// The website that is checked in detail.
 const FIRST: &str = "site-0";
 
-/// A check of a play.
+/// A check.
 #[derive(Clone, Copy, Debug)]
 enum Check {
     Elected,
@@ -44,7 +44,7 @@ enum Check {
 }
 
 impl Check {
-    /// All, in their order.
+    /// All checks, in order.
     const ALL: [Self; 13] = [
         Self::Elected,
         Self::Reconciled,
@@ -61,7 +61,7 @@ impl Check {
         Self::Release,
     ];
 
-    /// What it is about, as the report tells it.
+    /// Describes the check in the report.
     fn words(self) -> &'static str {
         match self {
             Self::Elected => "one of two replicas holds the Lease",
@@ -99,11 +99,11 @@ impl Play {
         Ok(Self { environment, sites, replicas, faces: Vec::new() })
     }
 
-    /// Does every check that this environment has room for, and gives what the operator left,
-    /// masked.
+    /// Runs every check that is possible in this environment, and returns the objects that the
+    /// operator left, masked.
     ///
     /// # Errors
-    /// The first check that fails.
+    /// Returns the first check that failed.
     pub(super) async fn all(&mut self, name: &str) -> Result<Vec<Value>> {
         for check in Check::ALL {
             if matches!((check, &self.environment), (Check::Restart | Check::Reset, Environment::ControlPlane(_))) {
@@ -120,14 +120,14 @@ impl Play {
         Ok(std::mem::take(&mut self.faces))
     }
 
-    /// What operator and server said last.
+    /// Returns the last lines of the logs of operator and server.
     pub(super) fn last_words(&self) -> Vec<String> {
         let mut words = self.replicas.as_ref().map(Replicas::last_words).unwrap_or_default();
         words.extend(self.environment.log());
         words
     }
 
-    /// Does a check, and says what else there is to tell of it.
+    /// Runs a check, and returns further details for the report.
     async fn one(&mut self, check: Check) -> Result<String> {
         let Some(replicas) = &mut self.replicas else { bail!("the operator has ended") };
         let (sites, environment) = (&self.sites, &mut self.environment);
@@ -180,7 +180,7 @@ fn names() -> Vec<String> {
     (0..WEBSITES).map(|number| format!("site-{number}")).collect()
 }
 
-/// Whom the Lease names.
+/// Returns the holder of the Lease.
 async fn holder(sites: &Sites) -> Result<String> {
     let lease = sites.cluster.get(Place(Kind::Lease, &sites.system, LEASE)).await?;
     let Some(lease) = lease else { bail!("there is no Lease {LEASE}") };
@@ -223,13 +223,14 @@ async fn restart(replicas: &mut Replicas, sites: &Sites, environment: &mut Envir
     Ok(())
 }
 
-/// Takes everything away, and begins again: also the Lease is gone, and either replica may lead.
+/// Resets the simulator and begins again. The Lease is deleted too, and either replica may become
+/// the leader.
 async fn reset(replicas: &mut Replicas, sites: &Sites, environment: &Environment) -> Result<()> {
     if let Environment::Simulator(simulator) = environment {
         simulator.reset().await?;
     }
     sites.furnish("third").await?;
-    // A replica whose Lease somebody else made ends, and its kubelet starts it again.
+    // A replica ends when another one has created the Lease; it is restarted, as by a kubelet.
     let made = sites.make(environment, "after-reset", "third");
     tokio::pin!(made);
     loop {

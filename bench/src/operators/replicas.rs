@@ -1,4 +1,4 @@
-//! Two processes of an operator, of which one leads.
+//! Two processes of an operator, one of which is the leader.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use stowage_testbed::process::Process;
 use super::cluster::until;
 use crate::clients::catalogue::Client as Operator;
 
-/// What an operator logs, alone or at the end of a line, once it can be told to end.
+/// Last word of a log line, once a replica handles signals.
 const STARTED: &str = "started";
-/// And once it leads.
+/// Last word of a log line, once a replica is the leader.
 const ELECTED: &str = "elected";
 
 /// Two processes of an operator.
@@ -24,7 +24,7 @@ struct Replica {
 }
 
 impl Replica {
-    /// Whether it has logged this since it started.
+    /// True if it has logged this word since it started.
     fn says(&self, word: &str) -> bool {
         self.log.lines().iter().any(|line| line.trim_end().rsplit([' ', ']', '"']).next() == Some(word))
     }
@@ -53,8 +53,8 @@ impl Replicas {
         Ok(Self([one("first")?, one("second")?]))
     }
 
-    /// The one that leads, once exactly one does and both have started. Who ends meanwhile is
-    /// started again.
+    /// Waits until both have started and exactly one is the leader, and returns its index. Restarts
+    /// a replica that ends meanwhile.
     pub(super) async fn leader(&mut self) -> Result<usize> {
         let leader = async || {
             self.tend()?;
@@ -65,8 +65,8 @@ impl Replicas {
         until("one of two replicas leads", leader).await
     }
 
-    /// Kills the one that leads, and waits until the other does and the work is done. Only then the
-    /// killed one is started again.
+    /// Kills the leader, and waits until the other replica leads and `work` is done. The killed one
+    /// is restarted only after that.
     pub(super) async fn hand_over(&mut self, work: impl AsyncFnOnce() -> Result<()>) -> Result<()> {
         let leader = self.leader().await?;
         let other = 1 - leader;
@@ -77,7 +77,7 @@ impl Replicas {
         self.0[leader].start_again()
     }
 
-    /// Starts again what has ended, as a kubelet would.
+    /// Restarts processes that have ended, as a kubelet would.
     pub(super) fn tend(&mut self) -> Result<()> {
         for replica in &mut self.0 {
             if replica.process.ended().now_or_never().is_some() {
@@ -87,7 +87,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// Ends the one that waits, and then the one that leads, both in good order.
+    /// Terminates the standby, and then the leader.
     pub(super) async fn end(mut self) -> Result<()> {
         let leader = self.leader().await?;
         let [first, second] = self.0;
@@ -96,7 +96,7 @@ impl Replicas {
         leading.process.terminate().await.context("the replica that leads")
     }
 
-    /// What they said last.
+    /// Returns the last lines of their logs.
     pub(super) fn last_words(&self) -> Vec<String> {
         self.0.iter().flat_map(|replica| replica.log.tail()).collect()
     }

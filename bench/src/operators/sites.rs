@@ -1,4 +1,4 @@
-//! Websites of a play: how they are made, and how they are to look.
+//! Websites: their creation, and their expected state.
 
 use anyhow::{Result, bail};
 use k8s_openapi::ByteString;
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, Kind, Place, until};
 use super::environment::Environment;
 
-/// Keeps a website until it is off the registry.
+/// Keeps a website until its line is removed from the registry.
 const FINALIZER: &str = "example.org/registered";
-/// The Secret that stands on every page.
+/// The Secret with the motto on every page.
 const MOTTO: &str = "motto";
-/// The ConfigMap that has a line for each website.
+/// The ConfigMap with a line for each website.
 pub(super) const REGISTRY: &str = "websites";
-/// What the harness counts in it.
+/// The harness' counter in that ConfigMap.
 const COUNT: &str = "harness";
 
 /// The websites of an operator.
 pub(super) struct Sites {
     pub(super) cluster: Cluster,
-    /// Where websites are.
+    /// Namespace of the websites.
     pub(super) namespace: String,
-    /// Where registry and Lease are.
+    /// Namespace of registry and Lease.
     pub(super) system: String,
 }
 
@@ -43,7 +43,7 @@ impl Sites {
         Place(Kind::ConfigMap, &self.system, REGISTRY)
     }
 
-    /// Makes the namespaces, and the Secret with this motto.
+    /// Creates the namespaces, and the Secret with this motto.
     pub(super) async fn furnish(&self, motto: &str) -> Result<()> {
         for name in [&self.system, &self.namespace] {
             let place = Place(Kind::Namespace, "", name);
@@ -58,7 +58,7 @@ impl Sites {
         until("the Secret is written", async || self.cluster.apply(secret, content.clone()).await.map(Some)).await
     }
 
-    /// Makes a website, and sees to it that it is as it is to be.
+    /// Creates a website, makes its BucketClaim ready, and waits until it is reconciled.
     pub(super) async fn make(&self, environment: &Environment, name: &str, motto: &str) -> Result<()> {
         let spec = json!({"spec": {"title": format!("About {name}"), "secretName": MOTTO}});
         self.cluster.apply(self.website(name), spec).await?;
@@ -72,10 +72,10 @@ impl Sites {
         until(&format!("website {name} shows {page:?}"), async || self.unlike(name, &page).await).await
     }
 
-    /// `Some` where a website is as it is to be.
+    /// Returns `Some` if a website is in its expected state.
     ///
     /// # Errors
-    /// What it lacks.
+    /// Names what is missing.
     async fn unlike(&self, name: &str, page: &str) -> Result<Option<()>> {
         let Some(website) = self.cluster.get(self.website(name)).await? else { bail!("it is not there") };
         let config = self.cluster.get(Place(Kind::ConfigMap, &self.namespace, &format!("{name}-page"))).await?;
@@ -88,7 +88,7 @@ impl Sites {
         let claim = self.cluster.get(self.claim(name)).await?;
         let owners = |it: &Option<Value>| {
             let mut owners = it.as_ref()?["metadata"]["ownerReferences"].clone();
-            // Whether an owner waits for what it owns is each library's own choice.
+            // Libraries differ in this field.
             for owner in owners.as_array_mut()?.iter_mut().filter_map(Value::as_object_mut) {
                 owner.remove("blockOwnerDeletion");
             }
@@ -109,7 +109,8 @@ impl Sites {
         }
     }
 
-    /// Counts this often in the registry, beside the operator. Says how many conflicts that took.
+    /// Increments the harness' counter in the registry `times` times, concurrently with the
+    /// operator. Returns the number of conflicts.
     pub(super) async fn count(&self, times: usize) -> Result<usize> {
         let mut conflicts = 0;
         for _ in 0..times {
@@ -118,12 +119,12 @@ impl Sites {
         Ok(conflicts)
     }
 
-    /// What the registry has: a line for each website, and what was counted.
+    /// Returns the content of the registry: a line for each website, and the counter.
     pub(super) async fn registered(&self) -> Result<Value> {
         Ok(self.cluster.get(self.registry()).await?.map(|it| it["data"].clone()).unwrap_or_default())
     }
 
-    /// What it has to have for these websites after counting this often.
+    /// Returns the expected content for these websites and this counter.
     pub(super) fn expected(&self, names: &[String], times: usize) -> Value {
         let mut lines = json!({COUNT: times.to_string()});
         for name in names {
@@ -132,7 +133,7 @@ impl Sites {
         lines
     }
 
-    /// Deletes a website, and waits until all that it had is gone.
+    /// Deletes a website, and waits until its objects and its line in the registry are gone.
     pub(super) async fn remove(&self, name: &str, params: DeleteParams) -> Result<()> {
         self.cluster.delete(self.website(name), params).await?;
         let page = format!("{name}-page");
@@ -147,7 +148,7 @@ impl Sites {
         }
     }
 
-    /// Deletes the namespace of websites, and waits until it is gone, with all that there is in it.
+    /// Deletes the namespace of websites, and waits until it is gone.
     pub(super) async fn clear(&self) -> Result<()> {
         let place = Place(Kind::Namespace, "", &self.namespace);
         self.cluster.delete(place, DeleteParams::background()).await?;

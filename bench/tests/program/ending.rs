@@ -1,5 +1,5 @@
-//! However a measurement ends, it leaves no process and no file behind. The programs that it starts
-//! are stand-ins here, of which none is ever ready.
+//! A measurement leaves no process and no file behind, however it ends. The programs that it starts
+//! are stubs here, and none of them becomes ready.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-/// Tells its process id, and stays.
+/// A stub that writes its process id and keeps running.
 const STAYS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nexec sleep 600\n";
-/// Far longer than any of it takes.
+/// Far longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The id of a stand-in, once it runs.
+/// Waits for a stub and returns its process id.
 fn pid(file: &Path) -> Pid {
     let start = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! A small measurement of a gateway, with every case that needs no program of this machine: that
-//! each tells its numbers, and that a gateway which answers wrongly is no measurement.
+//! A small measurement of a gateway, with every case that needs no further program: each case has
+//! its values, and a program that is no gateway is reported as an error.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,11 +7,11 @@ use std::process::{Command, Output};
 use rstest::rstest;
 use serde_json::Value;
 
-/// Little of everything.
+/// Small numbers, to keep the test short.
 const LITTLE: &str = "bench gateway --rounds 1 --seconds 1 --large 4 --keys 20 --streams 20 --revocations 3 \
                       --connections 4 -o json --gateway-command";
 
-/// Numbers that tell that a case took place, and the least that each can be.
+/// Values that show that a case took place, each with its minimum.
 const EXPECTED: [(&str, &str, f64); 16] = [
     ("idle", "memory", 1.0),
     ("slow-get", "memory", 1.0),
@@ -62,7 +62,7 @@ fn a_gateway_is_measured_in_every_case() {
     assert!(named("copy proxy") && named("direct"), "{report:#}");
 }
 
-/// Whatever doesn't tell that it knows no key.
+/// Programs that don't answer like a gateway.
 #[rstest]
 #[case("/bin/false", "did not read its credentials")]
 #[case("/nowhere/gateway", "can't start")]

@@ -1,4 +1,4 @@
-//! The built binary: its command line, how it ends, and a gateway measured by it.
+//! Tests of the built binary: its command line, how it ends, and a measurement of a gateway.
 
 mod command_line;
 mod ending;

@@ -1,4 +1,4 @@
-//! Where a scene plays: a simulated world with operator, gateway, and a tenant who uses them.
+//! Environment of a scene: a simulated world with operator, gateway, and a tenant that uses them.
 
 use std::time::Duration;
 
@@ -20,24 +20,24 @@ use super::scrapes::{INTERVAL, Scrapes, Target};
 
 pub(super) const OPERATOR: Target = Target { job: "stowage-operator", pod: "stowage-operator-1" };
 pub(super) const GATEWAY: Target = Target { job: "stowage-gateway-metrics", pod: "stowage-gateway-1" };
-/// The namespace of the tenant.
+/// The tenant's namespace.
 pub(super) const TENANT: &str = "team-a";
-/// The endpoint's region in a world.
+/// Region of the store in a world.
 const REGION: &str = "us-east-1";
 
-/// A world that is scraped.
+/// A world with Prometheus scraping it.
 pub(super) struct Environment {
     pub(super) world: World,
     pub(super) operator: Operator,
     pub(super) scrapes: Scrapes,
-    /// Whether Prometheus reaches the operator.
+    /// True if Prometheus can scrape the operator.
     pub(super) operator_answers: bool,
-    /// Whether it reaches the gateway.
+    /// True if Prometheus can scrape the gateway.
     pub(super) gateway_answers: bool,
 }
 
 impl Environment {
-    /// A world with one backend, its operator just started.
+    /// Creates a world with one backend and an operator that has just started.
     pub(super) async fn new(options: Options) -> Self {
         let mut world = World::new(options);
         world.apply(&world.kube(), BASE).await;
@@ -45,29 +45,29 @@ impl Environment {
         Self { world, operator, scrapes: Scrapes::default(), operator_answers: true, gateway_answers: true }
     }
 
-    /// Lets minutes go by, in which Prometheus scrapes.
+    /// Advances the time by minutes, with scrapes.
     pub(super) async fn watch(&mut self, minutes: u64) {
         for _ in 0..minutes * 60 / INTERVAL {
             self.tick().await;
         }
     }
 
-    /// Lets the time go by to the next scrape.
+    /// Advances the time to the next scrape, and takes it.
     pub(super) async fn tick(&mut self) {
         self.world.pass(Duration::from_secs(INTERVAL)).await;
         self.scrape();
     }
 
-    /// The same as [`Environment::watch`], while a tenant reads one object each time.
+    /// Like [`watch`](Self::watch), with a tenant reading one object before each scrape.
     pub(super) async fn watch_reader(&mut self, minutes: u64, reader: &Client, bucket: &str, key: &str) {
         for _ in 0..minutes * 60 / INTERVAL {
-            // Whether it gets it is what the gateway counts.
+            // Errors are ignored: the gateway's metrics count them.
             let _ = reader.get_object().bucket(bucket).key(key).send().await;
             self.tick().await;
         }
     }
 
-    /// Has Prometheus scrape.
+    /// Takes a scrape.
     pub(super) fn scrape(&mut self) {
         let of_gateway = || self.world.gateway().production().measure(Instant::now(), 0, &Gauges::default());
         let pages = [
@@ -85,18 +85,18 @@ impl Environment {
         Api::namespaced(self.world.kube(), TENANT)
     }
 
-    /// Changes the tenant's claim of this name.
+    /// Patches the tenant's claim of this name.
     pub(super) async fn edit(&self, name: &str, patch: &Value) -> Result<()> {
         let done = self.claims().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
         done.map(drop).context("the claim can't be edited")
     }
 
-    /// Asks for its deletion.
+    /// Requests the deletion of the tenant's claim of this name.
     pub(super) async fn delete(&self, name: &str) -> Result<()> {
         self.claims().delete(name, &DeleteParams::default()).await.map(drop).context("the claim can't be deleted")
     }
 
-    /// Waits until the tenant's claim is bound, and gives its bucket and a client with its key.
+    /// Waits until the tenant's claim is bound, and returns its bucket and a client with its key.
     pub(super) async fn bound(&mut self, name: &str) -> Result<(String, Client)> {
         let secrets: Api<Secret> = Api::namespaced(self.world.kube(), TENANT);
         for _ in 0..10 {
@@ -110,13 +110,13 @@ impl Environment {
         anyhow::bail!("{name} was not bound within ten minutes")
     }
 
-    /// Breaks calls of the operator from now on, in the words of plans.
+    /// Injects faults into the operator's calls from now on, in the syntax of plans.
     pub(super) fn break_operator(&self, plan: &str) -> Result<()> {
         self.world.effects.arm(plan.parse::<Plan>().with_context(|| format!("`{plan}` is no plan"))?);
         Ok(())
     }
 
-    /// Breaks calls of the gateway from now on.
+    /// Injects faults into the gateway's calls from now on.
     pub(super) fn break_gateway(&self, plan: &str) -> Result<()> {
         self.world.gateway_effects.arm(plan.parse::<GatewayPlan>().with_context(|| format!("`{plan}` is no plan"))?);
         Ok(())

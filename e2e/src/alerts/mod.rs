@@ -1,9 +1,9 @@
-//! The alerts: each fires in its scene and in no other.
+//! Tests of the alerts: each fires in its own scene and in no other.
 //!
-//! A scene plays a trouble in the simulator, in virtual time, with the production operator and
-//! gateway, and scrapes both as Prometheus does. `promtool` then evaluates the chart's rules over
-//! what was scraped. So what is tested is the expression, its time, and that what it asks for is
-//! served then.
+//! A scene plays a problem in the simulator, in virtual time, with the production operator and
+//! gateway, and scrapes both like Prometheus. `promtool` then evaluates the chart's rules over the
+//! scrapes. This tests the expression and its duration, and that the metrics it needs are served in
+//! that situation.
 
 mod environment;
 mod promtool;
@@ -25,18 +25,18 @@ use self::scrapes::Scrapes;
 
 #[derive(Debug, Args)]
 pub(crate) struct AlertsArgs {
-    /// Scenes to play; all when none is named.
+    /// Scenes to play; all by default.
     #[arg(value_enum, value_name = "SCENE")]
     scenes: Vec<Scene>,
-    /// The alerts, as the chart has them.
+    /// The chart's file of alerts.
     #[arg(long, env = "STOWAGE_ALERTS", value_name = "FILE", default_value = "charts/stowage/files/alerts.yaml")]
     alerts: PathBuf,
 }
 
-/// Plays the scenes, one after the other.
+/// Plays the scenes one after the other.
 ///
 /// # Errors
-/// The first scene in which others fire than are to, or a program that is missing.
+/// Fails at the first scene with unexpected or missing alerts, or if a program is missing.
 pub(crate) async fn run(args: AlertsArgs) -> Result<()> {
     unless_interrupted(play(&args)).await
 }
@@ -56,7 +56,7 @@ async fn play(args: &AlertsArgs) -> Result<()> {
 }
 
 async fn judge(scene: Scene, promtool: &Promtool, file: &Path, rules: &str) -> Result<()> {
-    // The simulator's time is a thread's own.
+    // The simulator's virtual time is local to a thread.
     let scrapes = tokio::task::spawn_blocking(move || scraped(scene)).await.context("the scene broke down")??;
     let fires = scene.fires();
     promtool.compare(file, &scrapes, |metric| rules.contains(metric), &fires).await?;
@@ -72,7 +72,7 @@ fn scraped(scene: Scene) -> Result<Scrapes> {
     })
 }
 
-/// The rules with the labels by which the targets of a scene are known.
+/// Returns the rules with the labels of a scene's targets filled in.
 fn rules(alerts: &str) -> String {
     let labels = |job: &str| format!("namespace=\"{OPERATOR_NAMESPACE}\",job=\"{job}\"");
     alerts.replace("$operator", &labels(OPERATOR.job)).replace("$gateway", &labels(GATEWAY.job))

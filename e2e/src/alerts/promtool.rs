@@ -1,4 +1,4 @@
-//! The program `promtool`, which evaluates rules as Prometheus does.
+//! The program `promtool`, which evaluates rules like Prometheus.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,20 +12,20 @@ use super::scrapes::{INTERVAL, Scrapes};
 /// The version that `e2e/promtool/build` builds.
 const VERSION: &str = include_str!("../../promtool/version");
 
-/// Where it is.
+/// Path of the program.
 pub(super) struct Promtool(String);
 
 impl Promtool {
-    /// Looks where `e2e/promtool/build` puts it, then on the `PATH`.
+    /// Finds the program where `e2e/promtool/build` puts it, or else on the `PATH`.
     pub(super) fn find() -> Result<Self> {
         tools::built("promtool", VERSION.trim()).map(Self)
     }
 
-    /// Evaluates the rules over what was scraped, from the first scrape to the last, and compares
-    /// the alerts that fired at any time with those that are to.
+    /// Evaluates the rules over all scrapes, and compares the alerts that fired at any time with
+    /// the expected ones.
     ///
     /// # Errors
-    /// Other alerts fired, or the program can't tell.
+    /// Fails if other alerts fired, or if the program can't be run.
     pub(super) async fn compare(
         &self,
         rules: &Path,
@@ -34,7 +34,7 @@ impl Promtool {
         fires: &BTreeSet<&str>,
     ) -> Result<()> {
         let test = rules.with_file_name("test.yaml");
-        // Each JSON document is one of YAML.
+        // JSON is valid YAML.
         let text = serde_json::to_string(&test_of(rules, scrapes, wanted, fires)).context("it can't be written")?;
         std::fs::write(&test, text).with_context(|| format!("can't write {}", test.display()))?;
         tools::run(&self.0, &["test", "rules", &test.display().to_string()]).await.map(drop)

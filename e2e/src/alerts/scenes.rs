@@ -1,4 +1,4 @@
-//! The troubles, each played long enough for its alert.
+//! The scenes: problems, each played long enough for its alert to fire.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,47 +18,47 @@ use super::scrapes::INTERVAL;
 
 const CLASS: &str = "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: buckets}, \
                      provisioner: broker.stowage.io/bucket, parameters: {backend: main}}";
-/// It asks for a limit that no store keeps.
+/// An ObjectBucketClaim with a limit that no store enforces.
 const UNSERVED: &str = "{apiVersion: objectbucket.io/v1alpha1, kind: ObjectBucketClaim, \
                         metadata: {name: charts, namespace: team-a}, spec: {storageClassName: buckets, \
                         generateBucketName: charts, additionalConfig: {maxObjects: \"5\"}}}";
 
-/// A trouble.
+/// A problem to play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Scene {
-    /// None: claims come and go, keys rotate, tenants read and write.
+    /// No problem: claims are created and deleted, keys rotate, tenants read and write.
     Quiet,
-    /// The operator has ended.
+    /// The operator has stopped.
     OperatorDown,
-    /// Somebody else holds the Lease, and does not work.
+    /// Another process holds the Lease and does no work.
     NoLeader,
-    /// A claim asks for a backend that is not there.
+    /// A claim names a backend that doesn't exist.
     ClaimNotReady,
-    /// A claim asks for a bucket that another one holds.
+    /// A claim requests a bucket that another claim holds.
     ClaimStalled,
-    /// A claim is deleted while objects are in its bucket.
+    /// A claim is deleted while its bucket contains objects.
     DeletionStuck,
-    /// An access asks for a bucket that its owner doesn't share.
+    /// An access requests a bucket that its owner doesn't share.
     AccessNotReady,
-    /// An ObjectBucketClaim asks for what isn't served.
+    /// An ObjectBucketClaim requests something unsupported.
     ObjectBucketClaimNotBound,
-    /// The store no longer knows the administrator's key.
+    /// The store no longer accepts the administrator's key.
     BackendNotReady,
-    /// The API server fails at what is told of a claim that was edited.
+    /// The API server fails the status updates of a claim that was edited.
     ReconcileErrors,
-    /// The store fails at what drift checks ask.
+    /// The store fails the calls of drift checks.
     UpstreamErrors,
-    /// The gateway has ended.
+    /// The gateway has stopped.
     GatewayDown,
-    /// The API server answers the gateway nothing more.
+    /// The API server no longer answers the gateway.
     GatewayStale,
-    /// The store denies the gateway what a tenant may read.
+    /// The store denies the gateway requests that a tenant is allowed to make.
     GatewayStoreTrouble,
-    /// The gateway does not reach the store.
+    /// The gateway can't connect to the store.
     GatewayStoreResting,
-    /// A bucket holds what it may.
+    /// A bucket has reached its quota.
     QuotaFull,
-    /// A bucket with a limit can't be listed.
+    /// The scan of a bucket with a quota fails.
     QuotaScansFail,
 }
 
@@ -67,7 +67,7 @@ impl Scene {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// The alert that it is for.
+    /// Returns the alert that the scene is for.
     pub(super) fn alert(self) -> Option<&'static str> {
         match self {
             Self::Quiet => None,
@@ -90,7 +90,7 @@ impl Scene {
         }
     }
 
-    /// The alerts that fire in it.
+    /// Returns the alerts that fire in it.
     pub(super) fn fires(self) -> BTreeSet<&'static str> {
         self.alert().into_iter().collect()
     }
@@ -152,7 +152,7 @@ async fn operator_down(environment: &mut Environment) -> Result<()> {
     Ok(())
 }
 
-/// The holder renews the Lease more often than its 45 seconds run out, and does nothing else.
+/// The holder renews the Lease before its 45 seconds are over, and does nothing else.
 async fn no_leader(environment: &mut Environment) -> Result<()> {
     let leases: Api<Lease> = Api::namespaced(environment.world.kube(), OPERATOR_NAMESPACE);
     environment.watch(1).await;
@@ -210,7 +210,8 @@ async fn obc_not_bound(environment: &mut Environment) -> Result<()> {
     Ok(())
 }
 
-/// Not for long: where the store denies everything for a quarter of an hour, calls to it fail, too.
+/// Kept short: if the store denies everything for a quarter of an hour, the alert about failing
+/// calls fires too.
 async fn backend_not_ready(environment: &mut Environment) -> Result<()> {
     environment.watch(20).await;
     environment.world.store.revoke_key(ADMIN_ACCESS_KEY);
@@ -261,7 +262,7 @@ async fn gateway_store_trouble(environment: &mut Environment) -> Result<()> {
     Ok(())
 }
 
-/// Not for long: after ten minutes of trials the trouble is an alert as well.
+/// Kept short: after ten minutes of failing probes the alert about store trouble fires too.
 async fn gateway_store_resting(environment: &mut Environment) -> Result<()> {
     environment.apply(&claim(TENANT, "photos")).await;
     let (bucket, tenant) = environment.bound("photos").await?;
@@ -269,9 +270,9 @@ async fn gateway_store_resting(environment: &mut Environment) -> Result<()> {
     environment.watch_reader(10, &tenant, &bucket, "a").await;
     environment.break_gateway("s3:GetObject unreachable")?;
     for _ in 0..18 {
-        // It rests for seconds at a time: only who is asked all the time is seen to.
+        // A circuit opens for seconds at a time, so only constant requests keep it open.
         for _ in 0..INTERVAL {
-            // That it is refused is the trouble.
+            // The request is expected to fail.
             let _ = tenant.get_object().bucket(&bucket).key("a").send().await;
             environment.world.pass(Duration::from_secs(1)).await;
         }
@@ -285,8 +286,8 @@ async fn quota_full(environment: &mut Environment) -> Result<()> {
     let (bucket, tenant) = environment.bound("photos").await?;
     let content = vec![b'a'; 600];
     tenant.put_object().bucket(&bucket).key("a").body(content.into()).send().await.context("PutObject")?;
-    // By objects alone a bucket comes close to its limit: their metadata counts until the next
-    // scan.
+    // Objects alone only come close to the limit, because their metadata counts until the next
+    // scan. So the limit is lowered.
     environment.apply(&claim_with(TENANT, "photos", "quota: {hard: 512}")).await;
     environment.watch(40).await;
     Ok(())

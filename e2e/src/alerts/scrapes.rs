@@ -1,15 +1,15 @@
-//! What Prometheus would have of a scene: each series with a value for each scrape.
+//! The scrapes of a scene: each series with a value per scrape.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// The time between two scrapes, and between two evaluations of the rules, in seconds.
+/// Interval of scrapes and of rule evaluations, in seconds.
 pub(super) const INTERVAL: u64 = 30;
 
-/// What Prometheus scrapes: a pod behind a Service.
+/// A scrape target: a pod behind a Service.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    /// Name of the Service, as a ServiceMonitor has it in the label `job`.
+    /// Name of the Service, which a ServiceMonitor puts into the label `job`.
     pub(super) job: &'static str,
     pub(super) pod: &'static str,
 }
@@ -18,12 +18,12 @@ pub(super) struct Target {
 #[derive(Debug, Default)]
 pub(super) struct Scrapes {
     taken: usize,
-    /// By name and labels. Shorter than `taken` where a series was missing in the end.
+    /// Values by name and labels. Shorter than `taken` if a series was missing at the end.
     series: BTreeMap<String, Vec<Option<f64>>>,
 }
 
 impl Scrapes {
-    /// The next scrape: of each target its page, or nothing where nobody answers.
+    /// Adds a scrape, with the page of each target, or `None` for a target that doesn't answer.
     pub(super) fn take(&mut self, namespace: &str, pages: &[(Target, Option<String>)]) {
         for (target, page) in pages {
             let of_target = format!("namespace=\"{namespace}\",job=\"{}\",pod=\"{}\"", target.job, target.pod);
@@ -41,13 +41,13 @@ impl Scrapes {
         values.push(Some(value));
     }
 
-    /// The seconds from the first scrape to the last.
+    /// Returns the seconds between the first scrape and the last.
     pub(super) fn last(&self) -> u64 {
         u64::try_from(self.taken).unwrap_or(u64::MAX).saturating_sub(1).saturating_mul(INTERVAL)
     }
 
-    /// Each series whose metric is `wanted`, with its values as promtool has them written: the
-    /// first scrape that misses one marks it as stale, as Prometheus does.
+    /// Returns each series with a `wanted` metric, with its values in promtool's notation. The
+    /// first scrape without a value is marked as stale, as in Prometheus.
     pub(super) fn written(&self, wanted: impl Fn(&str) -> bool) -> Vec<(&str, String)> {
         let of_metric = |series: &str| wanted(series.split('{').next().unwrap_or_default());
         let kept = self.series.iter().filter(|(series, _)| of_metric(series));
@@ -70,13 +70,13 @@ fn written(values: &[Option<f64>], taken: usize) -> String {
     text
 }
 
-/// The samples of a page: series and value. Comments are none, and neither is what can't be read.
+/// Returns the samples of a page as series and value. Skips comments and malformed lines.
 fn samples(page: &str) -> impl Iterator<Item = (&str, f64)> {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.rsplit_once(' ')).filter_map(|(series, value)| Some((series, value.parse().ok()?)))
 }
 
-/// A series with the labels of its target first.
+/// Returns the series with its target's labels inserted first.
 fn with_labels(series: &str, of_target: &str) -> String {
     match series.split_once('{') {
         Some((metric, "}")) => format!("{metric}{{{of_target}}}"),

@@ -1,4 +1,4 @@
-//! What alerts and dashboard ask Prometheus for is served, and each alert has its page.
+//! Alerts and dashboard use only metrics that are served, and each alert has its page.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,20 +10,20 @@ use stowage_gateway::metrics::{Answered, Metrics, Trouble};
 use stowage_gateway::quota::Gauge;
 use stowage_gateway::refusal::Code;
 
-/// The contract, whose table of metrics the operator's tests hold to what it serves.
+/// The contract. The operator's tests compare its table of metrics with the served ones.
 const SPEC: &str = include_str!("../../../docs/spec.md");
 const ALERTS: &str = include_str!("../../../charts/stowage/files/alerts.yaml");
 const DASHBOARD: &str = include_str!("../../../charts/stowage/files/dashboard.json");
 const SCHEMA: &str = include_str!("../../../charts/stowage/values.schema.json");
-/// Of a target that Prometheus fetches metrics from: its own.
+/// Prometheus' own metric about a target.
 const OF_PROMETHEUS: &str = "up";
-/// Words of its language that stand where a metric may.
+/// Keywords of PromQL that may be in the place of a metric.
 const WORDS: [&str; 11] =
     ["and", "or", "unless", "by", "without", "on", "ignoring", "group_left", "group_right", "offset", "bool"];
-/// Those with a list of labels behind them.
+/// Keywords that are followed by a list of labels.
 const BEFORE_LABELS: [&str; 6] = ["by", "without", "on", "ignoring", "group_left", "group_right"];
 
-/// The metrics that an expression names.
+/// Returns the metrics that an expression names.
 fn metrics_of(expression: &str) -> BTreeSet<String> {
     let mut metrics = BTreeSet::new();
     let mut rest = expression;
@@ -42,7 +42,8 @@ fn metrics_of(expression: &str) -> BTreeSet<String> {
             rest = past(next, ')');
         } else if word.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
             && !WORDS.contains(&word)
-            // `sum (a)` and `sum by (b) (a)` are calls.
+            // An identifier before a parenthesis is a function, as in `sum (a)` and `sum by (b)
+            // (a)`.
             && !next.starts_with('(')
             && !BEFORE_LABELS.iter().any(|label| next.starts_with(&format!("{label} (")))
         {
@@ -52,12 +53,12 @@ fn metrics_of(expression: &str) -> BTreeSet<String> {
     metrics
 }
 
-/// What is behind the first of these.
+/// Returns the text after the first occurrence of `end`.
 fn past(text: &str, end: char) -> &str {
     text.split_once(end).map_or("", |(_, rest)| rest)
 }
 
-/// All strings under this name, however deep.
+/// Collects all strings of members with this name, at any depth.
 fn strings<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a str>) {
     match value {
         Value::Object(members) => {
@@ -73,7 +74,7 @@ fn strings<'a>(value: &'a Value, name: &str, found: &mut Vec<&'a str>) {
     }
 }
 
-/// The series that the operator serves, as the contract has them. Its durations are histograms.
+/// Returns the operator's series by the contract. Its durations are histograms.
 fn of_operator() -> BTreeSet<String> {
     let rows = SPEC.lines().filter_map(|line| line.strip_prefix("| `4.metric.")?.split_once('`'));
     let names: BTreeSet<&str> = rows.map(|(name, _)| name).collect();
@@ -87,7 +88,7 @@ fn of_operator() -> BTreeSet<String> {
     series.collect()
 }
 
-/// The series that a gateway serves once each has a value.
+/// Returns the gateway's series, with a value set for each.
 fn of_gateway() -> BTreeSet<String> {
     let metrics = Metrics::new();
     let moment = Duration::from_millis(3);
@@ -102,7 +103,7 @@ fn of_gateway() -> BTreeSet<String> {
     lines.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
 }
 
-/// What expressions name, and nobody serves.
+/// Returns the metrics that the expressions name and nothing serves.
 fn unserved(expressions: &[&str]) -> Vec<String> {
     let mut served = of_operator();
     served.extend(of_gateway());
@@ -145,8 +146,8 @@ fn what_nobody_serves_is_told(#[case] expression: &str, #[case] told: &[&str]) {
     assert_eq!(unserved(&[expression]), told);
 }
 
-/// Prometheus knows operator and gateway by labels that the chart fills in. Without them an
-/// expression would be about every installation, and other operators.
+/// Expressions select operator and gateway by labels that the chart fills in. Without these labels
+/// an expression would match every installation, and other operators.
 #[test]
 fn each_alert_is_about_this_installation_alone() {
     let groups = alerts();

@@ -10,24 +10,24 @@ use serde_json::Value;
 
 use super::checks;
 
-/// For the API server.
+/// Time limit for expected reactions of the API server.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Who has applied what is there before.
+/// Field manager of the objects that exist before the chart is installed.
 pub(super) const BEFORE: &str = "kubectl";
 
-/// Applies an object, as what was there before the chart.
+/// Applies an object with the field manager [`BEFORE`].
 pub(super) async fn apply(client: &Client, object: &Value) -> Result<DynamicObject> {
     put(client, object, &PatchParams::apply(BEFORE).force()).await
 }
 
-/// Applies an object in this way.
+/// Applies an object with these parameters.
 pub(super) async fn put(client: &Client, object: &Value, how: &PatchParams) -> Result<DynamicObject> {
     let (kind, name) = (checks::kind(object), checks::name(object));
     let api = api_of(client, object).await?;
     api.patch(name, how, &Patch::Apply(object)).await.with_context(|| format!("{kind} {name} is not taken"))
 }
 
-/// Where an object is.
+/// Returns the API for an object's kind and namespace.
 pub(super) async fn api_of(client: &Client, object: &Value) -> Result<Api<DynamicObject>> {
     let kind = checks::kind(object);
     let (group, version) = match object["apiVersion"].as_str().unwrap_or_default().split_once('/') {

@@ -1,12 +1,12 @@
-//! What must hold of rendered objects: pure.
+//! Checks of rendered objects, without I/O.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-/// Longest name that every kind takes.
+/// Longest name that every kind accepts.
 const LONGEST: usize = 63;
-/// Kinds that are in no namespace.
+/// Cluster-scoped kinds.
 const OF_CLUSTER: [&str; 6] = [
     "ClusterRole",
     "ClusterRoleBinding",
@@ -16,22 +16,22 @@ const OF_CLUSTER: [&str; 6] = [
     "ValidatingAdmissionPolicyBinding",
 ];
 
-/// The kind of an object.
+/// Returns the kind of an object.
 pub(super) fn kind(object: &Value) -> &str {
     object["kind"].as_str().unwrap_or_default()
 }
 
-/// The name of an object.
+/// Returns the name of an object.
 pub(super) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Whether it is in no namespace.
+/// True if its kind is cluster-scoped.
 pub(super) fn is_of_cluster(object: &Value) -> bool {
     OF_CLUSTER.contains(&kind(object))
 }
 
-/// What is wrong with what one installation is made of.
+/// Returns the errors in the objects of one installation.
 pub(super) fn complaints(objects: &[Value]) -> Vec<String> {
     let mut wrong = Vec::new();
     for object in objects {
@@ -71,8 +71,8 @@ pub(super) fn complaints(objects: &[Value]) -> Vec<String> {
     wrong
 }
 
-/// Whether all that is asked for at this place is on a pod, or a Service where a ServiceMonitor
-/// asks.
+/// True if all labels of the selector at this place are on a pod template, or on a Service for a
+/// ServiceMonitor.
 fn selects(object: &Value, place: &str, objects: &[Value]) -> bool {
     let wanted = object.pointer(place).and_then(Value::as_object);
     let (of, labels) = match kind(object) {
@@ -88,7 +88,8 @@ fn selects(object: &Value, place: &str, objects: &[Value]) -> bool {
     objects.iter().filter(|candidate| kind(candidate) == of).any(fits)
 }
 
-/// What the Pod Security Standard `restricted` forbids, and what else no pod of ours has.
+/// Returns violations of the Pod Security Standard `restricted`, and of further rules for the
+/// project's pods.
 fn pod(deployment: &Value) -> Vec<String> {
     let spec = &deployment["spec"]["template"]["spec"];
     let mut wrong = Vec::new();
@@ -120,7 +121,7 @@ fn spec_labels(deployment: &Value) -> &Value {
     &deployment["spec"]["template"]["metadata"]["labels"]
 }
 
-/// How the rights of operator and gateway differ between two ways to install them.
+/// Returns the rights of operator and gateway that only one of two installations grants.
 pub(super) fn same_rights(one: &[Value], other: &[Value]) -> Vec<String> {
     let (one, other) = (rights(one), rights(other));
     if one.is_empty() || other.is_empty() {

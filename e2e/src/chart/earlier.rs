@@ -1,7 +1,7 @@
-//! Upgrades from earlier charts, of which the values are kept.
+//! Upgrades from earlier charts, of which the values files are kept.
 //!
-//! `helm upgrade --reuse-values` renders the chart of today with the values of the chart that is
-//! installed: so an earlier chart is that of today with the values of then.
+//! `helm upgrade --reuse-values` renders the current chart with the values of the installed one. So
+//! the current chart with the values file of an earlier one stands for that earlier chart.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,17 @@ use tempfile::TempDir;
 use super::life::Life;
 use super::values::{Values, rendered, values};
 
-/// Both ways to keep what was set.
+/// Helm's flags that keep the values of the installed release.
 const FLAGS: [&str; 2] = ["--reuse-values", "--reset-then-reuse-values"];
 
-/// Charts with the values of earlier ones.
+/// Copies of the current chart with the values files of earlier ones.
 pub(super) struct Earlier {
     folder: TempDir,
     names: Vec<String>,
 }
 
 impl Earlier {
-    /// Makes one of each file of this directory.
+    /// Creates one chart for each file of this directory.
     pub(super) fn of(chart: &Path, directory: &Path) -> Result<Self> {
         let folder = TempDir::new().context("there is no room for temporary files")?;
         let mut names = Vec::new();
@@ -40,7 +40,7 @@ impl Earlier {
         self.names.iter().map(|name| (name.as_str(), self.folder.path().join(name)))
     }
 
-    /// Each renders as the chart of today does with what a user has set.
+    /// Checks that each renders like the current chart, with the values that a user has set.
     pub(super) async fn render(&self, life: &Life<'_>) -> Result<()> {
         let today = rendered(life.helm, life.chart, life.values).await?;
         for (name, chart) in self.charts() {
@@ -54,7 +54,7 @@ impl Earlier {
         ))
     }
 
-    /// Each is installed and upgraded, with each of the flags.
+    /// Installs and upgrades each of them, with each of the flags.
     pub(super) async fn upgrade(&self, life: &Life<'_>) -> Result<()> {
         for (name, chart) in self.charts() {
             for flag in FLAGS {

@@ -5,24 +5,24 @@ use std::path::Path;
 use anyhow::Result;
 use stowage_testbed::tools;
 
-/// Where the chart is installed.
+/// Namespace of the release.
 pub(super) const NAMESPACE: &str = "stowage-system";
-/// The name of the release.
+/// Name of the release.
 pub(super) const RELEASE: &str = "stowage";
 /// The version that `e2e/helm/build` builds.
 const VERSION: &str = include_str!("../../helm/version");
-/// The API server's version that is told where none is asked.
+/// Kubernetes version for rendering without a cluster.
 const KUBERNETES: &str = "1.34.0";
 
-/// Where it is: looks where `e2e/helm/build` puts it, then on the `PATH`.
+/// Finds helm where `e2e/helm/build` puts it, or else on the `PATH`.
 ///
 /// # Errors
-/// It is in neither place.
+/// Fails if it is in neither place.
 pub(crate) fn program() -> Result<String> {
     tools::built("helm", VERSION.trim())
 }
 
-/// Where it is.
+/// Path of the program.
 pub(super) struct Helm(String);
 
 impl Helm {
@@ -45,12 +45,12 @@ impl Helm {
         tools::run(&self.0, &[&arguments[..], &["--kube-version", KUBERNETES]].concat()).await
     }
 
-    /// Asks a cluster.
+    /// Runs helm on a cluster, in the namespace of the release.
     pub(super) async fn on(&self, kubeconfig: &Path, arguments: &[&str]) -> Result<String> {
         self.within(kubeconfig, NAMESPACE, arguments).await
     }
 
-    /// Asks a cluster about a release of this namespace.
+    /// Runs helm on a cluster, in this namespace.
     pub(super) async fn within(&self, kubeconfig: &Path, namespace: &str, arguments: &[&str]) -> Result<String> {
         let kubeconfig = kubeconfig.display().to_string();
         tools::run(&self.0, &[arguments, &["--kubeconfig", &kubeconfig, "--namespace", namespace]].concat()).await

@@ -1,5 +1,5 @@
-//! The chart on a real API server: over what `kubectl apply -k` installed, upgraded, removed. No
-//! pod runs there.
+//! The chart on a real API server: installed over the objects of `kubectl apply -k`, upgraded and
+//! uninstalled. No pod runs there.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,16 +16,16 @@ use super::helm::{Helm, NAMESPACE, RELEASE};
 use super::values::Values;
 use super::{checks, policies};
 
-/// Kinds of the Prometheus operator, which this API server doesn't know.
+/// Kinds of the Prometheus operator, which this API server doesn't serve.
 const OF_PROMETHEUS: [&str; 2] = ["PrometheusRule", "ServiceMonitor"];
 
-/// Makes the definitions and the namespaces that charts are installed to.
+/// Creates the CustomResourceDefinitions, and the namespaces that charts use.
 pub(super) async fn prepare(client: &Client, namespaces: &[&str]) -> Result<()> {
     for definition in api::crds() {
         apply(client, &serde_json::to_value(definition)?).await?;
     }
     for name in [NAMESPACE].iter().chain(namespaces) {
-        // As kind-config has it.
+        // The label that kind-config sets.
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
         apply(client, &namespace).await?;
@@ -33,8 +33,8 @@ pub(super) async fn prepare(client: &Client, namespaces: &[&str]) -> Result<()> 
     Ok(())
 }
 
-/// Has the API server judge objects, without effect. Returns how many it took: of a kind that it
-/// doesn't know, and that needn't be there, nothing is asked.
+/// Applies objects as a dry run, with strict validation. Skips kinds that the API server doesn't
+/// serve. Returns the number of accepted objects.
 pub(super) async fn dry_run(client: &Client, objects: &[Value]) -> Result<usize> {
     let mut taken = 0;
     for object in objects {
@@ -49,22 +49,22 @@ pub(super) async fn dry_run(client: &Client, objects: &[Value]) -> Result<usize>
     Ok(taken)
 }
 
-/// A chart and where it lives.
+/// A chart with its values and a cluster to install it in.
 pub(super) struct Life<'a> {
     pub(super) helm: &'a Helm,
     pub(super) chart: &'a Path,
     pub(super) values: &'a Values,
     pub(super) kubeconfig: PathBuf,
     pub(super) client: Client,
-    /// Whether helm is to wait until workloads are ready.
+    /// True if helm is to wait until workloads are ready.
     pub(super) waits: bool,
 }
 
-/// Uids of objects, by kind and name.
+/// UIDs of objects, by kind and name.
 type Uids = BTreeMap<String, Option<String>>;
 
 impl Life<'_> {
-    /// Installs it over these objects, upgrades it and takes it away; claims outlive all of it.
+    /// Installs it over these objects, upgrades it and uninstalls it; claims survive all of it.
     pub(super) async fn play(&self, manifests: Vec<Value>) -> Result<()> {
         for object in &manifests {
             apply(&self.client, object).await?;
@@ -101,18 +101,19 @@ impl Life<'_> {
         print("upgraded, rolled back and removed: definitions and claims stay")
     }
 
-    /// Installs the chart, with more arguments.
+    /// Installs the chart, with further arguments.
     pub(super) async fn install(&self, more: &[&str]) -> Result<()> {
         self.helm("install", &[more, &["--take-ownership"]].concat()).await.map(drop)
     }
 
-    /// Takes the release away.
+    /// Uninstalls the release.
     pub(super) async fn uninstall(&self) -> Result<()> {
         self.helm.on(&self.kubeconfig, &["uninstall", RELEASE, "--wait"]).await.map(drop)
     }
 
-    /// Installs another chart, upgrades it to this one with a flag in place of values, and takes it
-    /// away. Values that were set stay; those that the other one didn't know yet are the defaults.
+    /// Installs another chart, upgrades it to this one with a flag instead of values, and
+    /// uninstalls it. Values that were set are kept; those that the other chart doesn't have get
+    /// their defaults.
     pub(super) async fn upgrade_from(&self, other: &Path, flag: &str) -> Result<()> {
         let values = self.values.path.display().to_string();
         let (before, after) = (other.display().to_string(), self.chart.display().to_string());
@@ -131,7 +132,7 @@ impl Life<'_> {
         self.helm.on(&self.kubeconfig, &[&[verb, RELEASE, &chart, "--values", &values], wait, more].concat()).await
     }
 
-    /// A backend and a claim, and their definitions.
+    /// Returns a backend, a claim, and their CustomResourceDefinitions.
     async fn claims(&self) -> Result<Vec<Value>> {
         let version = format!("{GROUP}/v1alpha1");
         let backend = json!({
@@ -163,14 +164,14 @@ impl Life<'_> {
         Ok(uids)
     }
 
-    /// The operator's Deployment.
+    /// Returns the operator's Deployment.
     async fn operator(&self) -> Result<DynamicObject> {
         let operator = json!({"apiVersion": "apps/v1", "kind": "Deployment",
                               "metadata": {"name": "stowage-operator", "namespace": NAMESPACE}});
         Ok(api_of(&self.client, &operator).await?.get("stowage-operator").await?)
     }
 
-    /// The operator's interval of resyncs, as its Deployment has it.
+    /// Returns the operator's resync interval, as set in its Deployment.
     async fn resync(&self) -> Result<Option<String>> {
         let there = self.operator().await?;
         let variables = there.data.pointer("/spec/template/spec/containers/0/env").and_then(Value::as_array);
@@ -180,7 +181,7 @@ impl Life<'_> {
     }
 }
 
-/// What no release takes away.
+/// True for objects that remain after the release is uninstalled.
 fn is_kept(what: &str) -> bool {
     what.starts_with("Namespace ")
 }

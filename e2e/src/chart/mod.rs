@@ -1,7 +1,8 @@
-//! The Helm chart: what it renders, what it refuses, and its life on a real API server.
+//! The Helm chart: its rendered objects, the values that it rejects, and its life on a real API
+//! server.
 //!
-//! `checks` is pure: what must hold of rendered objects. `life` installs, upgrades and removes the
-//! chart on a control plane, over objects of `kind-config`.
+//! `checks` is pure: it checks rendered objects. `life` installs, upgrades and uninstalls the chart
+//! on a control plane, over the objects of `kind-config`.
 
 #[cfg(test)]
 mod alerts_tests;
@@ -31,7 +32,7 @@ use self::helm::{Helm, NAMESPACE};
 use self::values::{Values, rendered, values};
 use crate::simulator;
 
-/// Namespaces that values of the chart name, and those that it makes.
+/// Namespaces that the chart's values name, and those that the chart creates.
 const NAMESPACES: [&str; 9] = [
     "vault",
     "more-secrets",
@@ -43,32 +44,33 @@ const NAMESPACES: [&str; 9] = [
     "stowage-state-usage",
     "stowage-counts",
 ];
-/// The parts of kind-config that the chart is installed over.
+/// Directories of kind-config that the chart is installed over.
 const PARTS: [&str; 3] = ["usage", "operator", "gateway"];
 
 #[derive(Debug, Args)]
 pub(crate) struct ChartArgs {
-    /// The chart.
+    /// Directory of the chart.
     #[arg(long, env = "STOWAGE_CHART", value_name = "DIR", default_value = "charts/stowage")]
     chart: PathBuf,
-    /// Values that the chart has to refuse; the first line of each says with which words.
+    /// Directory of values that the chart has to reject; the first line of each file has a part of
+    /// the expected message.
     #[arg(long, env = "STOWAGE_WRONG_VALUES", value_name = "DIR", default_value = "e2e/chart/wrong")]
     wrong: PathBuf,
-    /// Values of earlier charts, from which this one is upgraded.
+    /// Directory of earlier charts' values, for upgrades to this one.
     #[arg(long, env = "STOWAGE_EARLIER_VALUES", value_name = "DIR", default_value = "e2e/chart/earlier")]
     earlier: PathBuf,
-    /// The project's directory of manifests, over which the chart is installed.
+    /// Directory of the project's manifests, over which the chart is installed.
     #[arg(long, env = "STOWAGE_MANIFESTS", value_name = "DIR", default_value = "kind-config")]
     manifests: PathBuf,
-    /// The program helm; by default what `e2e/helm/build` has built, else the one on the PATH.
+    /// Path of helm; by default the one that `e2e/helm/build` has built, else the one on the PATH.
     #[arg(long, env = "STOWAGE_HELM", value_name = "FILE")]
     helm: Option<PathBuf>,
 }
 
-/// Plays all of it, until it is done or a signal tells to stop.
+/// Runs all checks, until they are done or a signal interrupts them.
 ///
 /// # Errors
-/// What does not hold, or a program that is missing.
+/// Returns the first check that failed, or a program that is missing.
 pub(crate) async fn run(args: ChartArgs) -> Result<()> {
     unless_interrupted(play(&args)).await
 }
@@ -95,7 +97,7 @@ async fn play(args: &ChartArgs) -> Result<()> {
     }
     print(&format!("{} values render; the API server takes {taken} objects, tried without effect", good.len()))?;
     let least = good.iter().find(|values| values.name == "least-values").context("there are no least values")?;
-    // With all that it can be told to serve.
+    // The values that let the operator serve every kind.
     let most = good.iter().find(|values| values.name == "obc-values").context("there are no values with obc")?;
     let objects = rendered(&helm, &args.chart, most).await?;
     let rights = checks::same_rights(&objects, &manifests(&args.manifests, &PARTS)?);
@@ -117,7 +119,7 @@ async fn play(args: &ChartArgs) -> Result<()> {
     on_simulator(&helm, args, least).await
 }
 
-/// The same life on the simulator, which says of workloads that they are ready: so helm can wait.
+/// Plays the same life on the simulator. It reports workloads as ready, so helm can wait.
 async fn on_simulator(helm: &Helm, args: &ChartArgs, values: &Values) -> Result<()> {
     let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
     let up = simulator::start(folder.path(), true).await?;
@@ -136,8 +138,8 @@ async fn on_simulator(helm: &Helm, args: &ChartArgs, values: &Values) -> Result<
     print("all of that on the simulator too, where helm waits until everything is ready")
 }
 
-/// The rights of an operator that serves some namespaces are those of kind-config too, with the
-/// names of its own namespaces.
+/// Checks that the rights of an operator that serves some namespaces are those of kind-config,
+/// apart from the names of the namespaces.
 async fn rights_in_namespaces(helm: &Helm, args: &ChartArgs, good: &[Values]) -> Result<()> {
     let values = good.iter().find(|values| values.name == "namespaced-values").context("there are no such values")?;
     let objects = rendered(helm, &args.chart, values).await?;
@@ -149,7 +151,7 @@ async fn rights_in_namespaces(helm: &Helm, args: &ChartArgs, good: &[Values]) ->
             rule["resourceNames"] = json!(["team-a", "team-b"]);
         }
     }
-    // It reads admin Secrets in another namespace besides, and so does the gateway.
+    // These values also let operator and gateway read admin Secrets in another namespace.
     let reads = |role: &&Value| role["metadata"]["namespace"] != "vault";
     let objects: Vec<Value> = objects.iter().filter(reads).cloned().collect();
     let rights = checks::same_rights(&objects, &installed);
@@ -157,7 +159,7 @@ async fn rights_in_namespaces(helm: &Helm, args: &ChartArgs, good: &[Values]) ->
     Ok(())
 }
 
-/// Each token may do what `docs/security.md` says, in each mode.
+/// Checks that each token has the rights that `docs/security.md` lists, in each mode.
 async fn rights_of_tokens(helm: &Helm, args: &ChartArgs, good: &[Values]) -> Result<()> {
     for (mode, tokens::Mode { values, .. }) in tokens::MODES.iter().enumerate() {
         let found = good.iter().find(|it| it.name == *values).with_context(|| format!("there is no {values}"))?;
@@ -177,7 +179,7 @@ async fn refused(helm: &Helm, chart: &Path, values: &Values) -> Result<()> {
     Ok(())
 }
 
-/// Operator and gateway as `kubectl apply -k` installs them, of these directories.
+/// Reads the manifests of these directories, as `kubectl apply -k` would install them.
 fn manifests(directory: &Path, parts: &[&str]) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for part in parts {
@@ -193,7 +195,7 @@ fn manifests(directory: &Path, parts: &[&str]) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-/// What the kustomization does: the namespace is set.
+/// Sets the namespace, as the kustomization does.
 fn placed(mut object: Value) -> Value {
     if !checks::is_of_cluster(&object) && object["metadata"]["namespace"].is_null() {
         object["metadata"]["namespace"] = NAMESPACE.into();
@@ -210,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of all values, with the names of those that they are in.
+    /// Collects the paths of all values, below `within`.
     fn names_of_values(value: &Value, within: &str, all: &mut BTreeSet<String>) {
         for (name, value) in value.as_object().into_iter().flatten() {
             let path = format!("{within}/{name}");
@@ -219,7 +221,7 @@ mod tests {
         }
     }
 
-    /// The same, as the schema has them. What a user may name at will it doesn't name.
+    /// Collects the paths of all values in the schema, except for names that the user chooses.
     fn names_of_schema(schema: &Value, within: &str, all: &mut BTreeSet<String>) {
         for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
             let path = format!("{within}/{name}");
@@ -237,7 +239,7 @@ mod tests {
         let (mut ours, mut known) = (BTreeSet::new(), BTreeSet::new());
         names_of_values(&values, "", &mut ours);
         names_of_schema(&schema, "", &mut known);
-        // Helm's own.
+        // Helm adds this one.
         known.remove("/global");
         ours.retain(|name| !name.contains("/resources/"));
         assert!(ours.len() > 80, "where are the values?");

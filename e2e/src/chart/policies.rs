@@ -1,5 +1,5 @@
-//! The chart's admission policies on a real API server: what they refuse, and that nothing else is
-//! in anybody's way.
+//! The chart's admission policies on a real API server: the objects that they refuse, and that they
+//! refuse nothing else.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,9 @@ use tokio::time::sleep;
 use super::apply::{PATIENCE, apply, put};
 use super::helm::NAMESPACE;
 
-/// Between two tries of what is to be refused: a server takes a moment to hear of a policy.
+/// Interval between attempts at a refused request: a server takes a moment to load a policy.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A namespace with the label that a backend asks for.
+/// A namespace with the label that a backend requires.
 const LABELLED: &str = "team-a";
 
 pub(super) fn backend(name: &str, more: &Value) -> Value {
@@ -35,7 +35,7 @@ pub(super) fn claim(namespace: &str, name: &str, backend: &str, more: &Value) ->
            "metadata": {"name": name, "namespace": namespace}, "spec": spec})
 }
 
-/// An access to these buckets, with more of a spec.
+/// Returns an access to these buckets, with further fields of its spec.
 pub(super) fn access(namespace: &str, buckets: &Value, more: &Value) -> Value {
     let mut spec = json!({"buckets": buckets, "writeConnectionSecretToRef": {"name": "shared"}});
     merge(&mut spec, more);
@@ -57,7 +57,7 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-/// What is to be refused, and with which words.
+/// Returns the claims and backends to be refused, with a part of the message.
 fn refused() -> Vec<(Value, &'static str)> {
     vec![
         (claim("default", "films", "labelled", &json!({})), "is not for namespace default"),
@@ -71,7 +71,7 @@ fn refused() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// What is to be refused of accesses, and of templates of Secrets, whoever has them.
+/// Returns the accesses and Secret templates to be refused, with a part of the message.
 fn refused_of_tenants() -> Vec<(Value, &'static str)> {
     let own = json!([{"claimRef": {"name": "photos", "namespace": "default"}}, of_claim("photos")]);
     let none = json!({});
@@ -106,23 +106,23 @@ fn refused_of_tenants() -> Vec<(Value, &'static str)> {
     ]
 }
 
-/// What is to be taken.
+/// Returns the objects to be accepted.
 fn taken() -> Vec<Value> {
     let template = json!({"data": {"url": "{ {{.Endpoint}}/{{ .Bucket }}\n}}"}, "omitDefaults": true});
     vec![
-        // Its claim, or consent, may come later.
+        // Its claim, or the owner's consent, may be created later.
         access("default", &json!([of_claim("photos"), of_bucket("nobodys", "films")]), &json!({})),
         access("default", &json!([of_claim("photos")]), &json!({"secretTemplate": template})),
         claim(LABELLED, "photos", "labelled", &json!({})),
         claim(LABELLED, "photos", "named", &json!({})),
         claim("default", "abc", "short", &json!({})),
         claim("default", "ab", "short", &json!({"bucketName": "a-good-name"})),
-        // Its backend may come later.
+        // Its backend may be created later.
         claim("default", "films", "not-there", &json!({})),
     ]
 }
 
-/// Plays it, where the chart is installed. Takes away what it made.
+/// Checks the policies of the installed chart, and deletes the objects that it created.
 pub(super) async fn play(client: &Client) -> Result<()> {
     let label = json!({"team": "a"});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": LABELLED, "labels": label}});
@@ -154,7 +154,7 @@ pub(super) async fn play(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Fails unless it comes to be refused with these words.
+/// Retries until the object is refused with this message; fails if it is accepted for too long.
 pub(super) async fn is_refused(client: &Client, object: &Value, how: &PatchParams, words: &str) -> Result<()> {
     let began = Instant::now();
     loop {
@@ -167,8 +167,8 @@ pub(super) async fn is_refused(client: &Client, object: &Value, how: &PatchParam
     }
 }
 
-/// A claim that is there already, in a namespace that its backend is no longer for: its owner edits
-/// and deletes it as before, and moves it to no backend that is not for it.
+/// Checks a claim in a namespace that its backend no longer allows: the owner can still edit and
+/// delete it, but can't move it to a backend that doesn't allow the namespace.
 async fn edits(client: &Client) -> Result<()> {
     apply(client, &claim(LABELLED, "photos", "named", &json!({}))).await?;
     apply(client, &backend("named", &json!({"allowedNamespaces": {"names": ["another-team"]}}))).await?;
@@ -184,7 +184,8 @@ async fn edits(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Nobody deletes a definition by mistake; what is told to be meant is done.
+/// Checks that a CustomResourceDefinition can't be deleted by accident, but can with the annotation
+/// `broker.stowage.io/may-be-deleted`.
 async fn definitions(client: &Client) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let dry = DeleteParams { dry_run: true, ..DeleteParams::default() };

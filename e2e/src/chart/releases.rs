@@ -1,5 +1,5 @@
-//! Two releases on one cluster: each refuses what its own operator would, and has nothing to say
-//! of what the other one serves (spec §3.9).
+//! Two releases on one cluster: the policies of each apply only to objects that its own operator
+//! serves (spec §3.9).
 
 use anyhow::{Context as _, Result};
 use kube::Client;
@@ -12,16 +12,16 @@ use super::apply::{apply, put};
 use super::life::Life;
 use super::policies::{access, backend, claim, is_refused};
 
-/// The namespace of the second release, and its operator's.
+/// Namespace of the second release and its operator.
 pub(super) const OTHER: &str = "other-system";
 /// The namespace that it serves.
 pub(super) const SERVED: &str = "team-b";
-/// The note of its operator.
+/// The `served-by` annotation of the second release's operator.
 const NOTE: &str = "other-system/blue";
-/// The note of the first one's.
+/// The `served-by` annotation of the first release's operator.
 const FIRST: &str = "stowage-system/green";
 
-/// Installs a second release beside one of these values, and takes both away.
+/// Installs a second release beside one with these values, and uninstalls both.
 pub(super) async fn play(life: &Life<'_>) -> Result<()> {
     life.install(&["--set", "secrets.metadataPrefixes={a.example/}"]).await?;
     let chart = life.chart.display().to_string();
@@ -48,7 +48,7 @@ async fn judged(client: &Client) -> Result<()> {
     let template = |prefix: &str| json!({"secretTemplate": {"labels": {(format!("{prefix}.example/team")): "x"}}});
     let shared = json!([{"claimRef": {"name": "photos"}}]);
     let taken = [
-        // Nobody serves it yet, and the first release reads its Secret.
+        // It has no operator yet, and the first release reads its Secret.
         of("new", "stowage-system"),
         claim("default", "films", "first", &template("a")),
         claim(SERVED, "films", "second", &template("b")),
@@ -74,7 +74,7 @@ async fn judged(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// The object, with the note of the operator that serves it.
+/// Returns the object with the annotation of the operator that serves it.
 fn noted(mut object: Value, by: &str) -> Value {
     object["metadata"]["annotations"] = json!({(wire::SERVED_BY): by});
     object

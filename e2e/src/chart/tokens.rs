@@ -1,22 +1,22 @@
-//! The rights of each token, read off the roles that are rendered: the table "A stolen token" of
-//! `docs/security.md`. Pure.
+//! The rights of each token by the rendered roles, compared with the table "A stolen token" of
+//! `docs/security.md`. No I/O.
 
 use serde_json::Value;
 
 use super::checks::{kind, name};
 
-/// The rows of the table in the documentation.
+/// The page with the table.
 #[cfg(test)]
 const SECURITY: &str = include_str!("../../../docs/security.md");
 
-/// A way to install.
+/// A way to install the chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mode {
-    /// The values of the chart.
+    /// Name of the chart's values.
     pub(super) values: &'static str,
-    /// The namespace of records, keys and admin Secrets.
+    /// Namespace of records, keys and admin Secrets.
     state: &'static str,
-    /// The namespace of what gateways write.
+    /// Namespace of the gateways' counters and Leases.
     usage: &'static str,
 }
 
@@ -31,18 +31,18 @@ pub(super) const MODES: [Mode; 5] = [
 
 const RELEASE: &str = super::helm::NAMESPACE;
 
-/// A namespace, by what is in it.
+/// A namespace, by its content.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Pods, Helm's Secrets, TLS keys, the certificates for tenants.
+    /// Pods, Helm's Secrets, TLS keys, and the certificates for tenants.
     Release,
-    /// Records, keys, admin Secrets, the Lease of the operators.
+    /// Records, keys, admin Secrets, and the operators' Lease.
     State,
     /// Counters and Leases of gateways.
     Usage,
-    /// Claims that are served.
+    /// Claims that the operator serves.
     Served,
-    /// Anything else.
+    /// Any other namespace.
     Elsewhere,
 }
 
@@ -58,8 +58,8 @@ impl Place {
     }
 }
 
-/// A row: a token, an act in words and as requests of which each is allowed or none is, and the
-/// answer in each mode.
+/// A row of the table: a token, an action in words and as requests, and for each mode whether all
+/// of these requests are allowed or all are denied.
 struct Row {
     token: &'static str,
     act: &'static str,
@@ -114,14 +114,14 @@ const ROWS: [Row; 19] = [
 ];
 
 impl Row {
-    /// The line of the table.
+    /// Returns the row as a line of the table.
     #[cfg(test)]
     fn line(&self) -> String {
         let words = self.allowed.map(|it| if it { "yes" } else { "no" });
         format!("| {} | {} | {} |", self.token, self.act, words.join(" | "))
     }
 
-    /// The requests that are judged otherwise than the row says.
+    /// Returns the requests that the roles decide differently from the row.
     fn contradictions(&self, objects: &[Value], mode: &Mode, allowed: bool) -> Vec<String> {
         let namespace = self.place.namespace(mode);
         let judged = self.verbs.iter().filter(|verb| self.may(objects, verb, namespace) != allowed);
@@ -163,7 +163,7 @@ impl Row {
     }
 }
 
-/// The requests that the roles of these objects allow or forbid otherwise than the table says.
+/// Returns the requests that the roles of these objects decide differently from the table.
 pub(super) fn contradictions(mode: usize, objects: &[Value]) -> Vec<String> {
     let of = |row: &Row| row.contradictions(objects, &MODES[mode], row.allowed[mode]);
     ROWS.iter().flat_map(of).collect()

@@ -1,4 +1,4 @@
-//! Values for the chart, and what it renders with them.
+//! Values files of the chart, and the objects rendered with them.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::helm::Helm;
 
-/// Values for the chart.
+/// A values file.
 pub(super) struct Values {
     pub(super) name: String,
     pub(super) path: PathBuf,
     pub(super) text: String,
 }
 
-/// The files of a directory, by name.
+/// Reads the files of a directory, sorted by name.
 pub(super) fn values(directory: &Path) -> Result<Vec<Values>> {
     let failed = || format!("can't read {}", directory.display());
     let mut all = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn values(directory: &Path) -> Result<Vec<Values>> {
     Ok(all)
 }
 
-/// The objects that the chart renders with these values.
+/// Lints and renders the chart with these values, and returns the objects.
 pub(super) async fn rendered(helm: &Helm, chart: &Path, values: &Values) -> Result<Vec<Value>> {
     helm.lint(chart, &values.path).await?;
     let text = helm.template(chart, &values.path).await?;

@@ -1,10 +1,10 @@
-//! Which commands are not played, with the reason.
+//! Commands of the guide that are not played, each with its reason.
 
 use std::collections::BTreeSet;
 
 use super::page::Step;
 
-/// How commands are known that are not played.
+/// A pattern of commands that are not played.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     Begins(&'static str),
@@ -31,7 +31,7 @@ const MODEL: &str = "explores for minutes; sim/tests plays it with less";
 const NO_CONTAINER: &str = "no container runs in the simulator";
 const NO_PROXY: &str = "no pod answers behind a Service of the simulator";
 
-/// What is not played; the first row that knows a command counts.
+/// Patterns and reasons; the first matching row counts.
 const LEFT_OUT: [(Known, &str); 22] = [
     (Begins("just "), RECIPE),
     (Begins("cargo "), COMPILES),
@@ -57,17 +57,17 @@ const LEFT_OUT: [(Known, &str); 22] = [
     (Has("/proxy/metrics"), NO_PROXY),
 ];
 
-/// The row that knows a step, if one does.
+/// Returns the index of the first row that matches a step.
 fn row(step: &Step) -> Option<usize> {
     LEFT_OUT.iter().position(|(known, _)| known.is(step.text()))
 }
 
-/// Why a step is not played, if it isn't.
+/// Returns the reason for which a step is not played; `None` if it is played.
 pub(super) fn reason(step: &Step) -> Option<&'static str> {
     row(step).map(|row| LEFT_OUT[row].1)
 }
 
-/// Rows that know none of these steps.
+/// Returns the rows that match none of these steps.
 pub(super) fn unused<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<String> {
     let used: BTreeSet<usize> = steps.filter_map(row).collect();
     let unused = LEFT_OUT.iter().enumerate().filter(|(at, _)| !used.contains(at));

@@ -1,8 +1,8 @@
-//! Plays the guide: every command on a page, in its order, on a simulator of the page's own.
+//! Plays the guide: every command on a page, in order, on a separate simulator for each page.
 //!
-//! `page` finds what a reader would type, by `shell`; `table` says what each page takes for
-//! granted, with the `scripts` that make it; `left_out` is what is not played; `play` is the
-//! reader.
+//! `page` extracts the commands that a reader would type, with the grammar of `shell`. `table`
+//! lists the prerequisites of each page, and `scripts` set them up. `left_out` lists the commands
+//! that are not played. `play` runs a page.
 
 mod left_out;
 mod page;
@@ -24,21 +24,22 @@ use crate::chart::helm;
 
 #[derive(Debug, Args)]
 pub(crate) struct GuideArgs {
-    /// Pages to play, such as docs/guide/install.md; all of them when none is named.
+    /// Pages to play, such as docs/guide/install.md; all by default.
     #[arg(value_name = "PAGE")]
     pages: Vec<String>,
-    /// How many pages are played at once.
+    /// Number of pages to play at the same time.
     #[arg(long, env = "STOWAGE_JOBS", value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Tell of each command before it is run.
+    /// Print each command before it is run.
     #[arg(long, env = "STOWAGE_VERBOSE", value_parser = clap::builder::BoolishValueParser::new())]
     verbose: bool,
 }
 
-/// Plays, and tells of each page what came of it.
+/// Plays the pages, and prints the result of each.
 ///
 /// # Errors
-/// How many commands failed, a table that is about nothing, or what can't be begun.
+/// Fails with the number of failed commands, with table rows that match nothing, or if a page can't
+/// be started.
 pub(crate) async fn run(args: GuideArgs) -> Result<()> {
     unless_interrupted(play_all(&args)).await
 }
@@ -68,7 +69,7 @@ async fn play_all(args: &GuideArgs) -> Result<()> {
     Ok(())
 }
 
-/// Those that were named; all of them where none was.
+/// Returns the named pages; all if none is named.
 fn chosen<'a>(pages: &'a [Page], named: &[String]) -> Result<Vec<&'a Page>> {
     let find = |name: &String| {
         let name = name.trim_start_matches("./");

@@ -1,4 +1,4 @@
-//! A page, and what of it can be played.
+//! A page of the documentation, and the steps in it.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::shell;
 
-/// Where pages are, with all that is below.
+/// Folders of pages, searched recursively.
 const FOLDERS: [&str; 2] = ["docs/guide", "docs/operate"];
-/// Languages of blocks of commands; an indented block has none.
+/// Languages of blocks of commands; an indented block has the empty one.
 const SHELLS: [&str; 4] = ["", "bash", "console", "sh"];
-/// First words of blocks that are neither commands nor manifests, where no language says so.
+/// First words of blocks that are neither commands nor manifests, although no language marks them.
 const TEXTS: [&str; 6] = ["spec:", "{\"Version\":", "step", "s3backend/main", "Claim", "Access"];
 
-/// What a reader does with a page.
+/// A step that a reader takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Types a command.
     Command(String),
-    /// Applies objects: a block of YAML that has all of them.
+    /// Applies a manifest: a block of YAML with whole objects.
     Manifest(String),
 }
 
@@ -33,16 +33,16 @@ impl Step {
 
 /// A page.
 pub(super) struct Page {
-    /// From the project's root.
+    /// Relative to the project's root.
     pub(super) path: String,
     pub(super) steps: Vec<Step>,
 }
 
 impl Page {
-    /// Reads a page: blocks of code, and code within lines where it is a whole command.
+    /// Extracts the steps of a page: blocks of code, and inline code that is a whole command.
     ///
     /// # Errors
-    /// A block that nobody has said what to do with.
+    /// Fails for a block of unknown kind.
     fn parse(path: &str, text: &str) -> Result<Self> {
         let (mut steps, mut block) = (Vec::new(), None::<(String, String)>);
         for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
@@ -84,10 +84,10 @@ fn of_block(language: &str, block: &str) -> Result<Vec<Step>> {
     }
 }
 
-/// All pages below the project's root, by their paths.
+/// Reads all pages below the project's root, sorted by path.
 ///
 /// # Errors
-/// One that can't be read.
+/// Fails if a page can't be read or parsed.
 pub(super) fn all(root: &Path) -> Result<Vec<Page>> {
     let mut paths = Vec::new();
     let mut left: Vec<String> = FOLDERS.map(str::to_owned).into();

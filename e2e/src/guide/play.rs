@@ -1,4 +1,4 @@
-//! Plays a page: on a simulator of its own, as a reader with a shell does.
+//! Plays a page on a separate simulator, like a reader with a shell.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -19,13 +19,14 @@ use super::table::{self, Setup};
 use crate::simulator;
 use stowage_testbed::tools::beside;
 
-/// Longest that a command takes.
+/// Time limit for a command.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Lines of a command that failed that are told.
+/// Number of output lines in the message about a failed command.
 const TAIL: usize = 5;
-/// Our own programs that pages call.
+/// The project's programs that pages call.
 const OWN: [&str; 4] = ["stowage-sim", "stowage-proof", "stowage-operator", "stowage-gateway"];
-/// Where a second simulator listens, and how it ends: as soon as it serves.
+/// Environment of a second simulator that a page starts: it listens on free ports and ends as soon
+/// as it serves.
 const ANOTHER: [(&str, &str); 5] = [
     ("STOWAGE_KUBE_ADDRESS", "127.0.0.1:0"),
     ("STOWAGE_S3_ADDRESS", "127.0.0.1:0"),
@@ -34,14 +35,15 @@ const ANOTHER: [(&str, &str); 5] = [
     ("STOWAGE_ON_READY", "kill -TERM $PPID"),
 ];
 
-/// The programs that pages call, by their names.
+/// Programs that pages call, with their names.
 pub(super) struct Programs(Vec<(&'static str, PathBuf)>);
 
 impl Programs {
-    /// kubectl and helm from here, and our own from beside this program.
+    /// Takes kubectl and helm from these paths, and the project's programs from the directory of
+    /// this one.
     ///
     /// # Errors
-    /// One that isn't there.
+    /// Fails if one doesn't exist.
     pub(super) fn new(kubectl: PathBuf, helm: PathBuf) -> Result<Self> {
         let mut all = vec![("kubectl", kubectl), ("helm", helm)];
         for name in OWN {
@@ -51,11 +53,11 @@ impl Programs {
     }
 }
 
-/// What came of a page.
+/// Result of a page.
 pub(super) struct Played {
     pub(super) page: String,
     pub(super) played: usize,
-    /// How many steps were left out, by the reason.
+    /// Number of skipped steps, by reason.
     pub(super) left_out: BTreeMap<&'static str, usize>,
     pub(super) failed: Vec<String>,
 }
@@ -77,10 +79,10 @@ impl Display for Played {
     }
 }
 
-/// Plays what of a page can be played, to its end.
+/// Plays all steps of a page that are not left out.
 ///
 /// # Errors
-/// When it can't be begun.
+/// Fails if the page's simulator or its prerequisites can't be set up.
 pub(super) async fn play(page: &Page, programs: &Programs, root: &Path, verbose: bool) -> Result<Played> {
     let mut outcome = Played { page: page.path.clone(), played: 0, left_out: BTreeMap::new(), failed: Vec::new() };
     let mut steps = Vec::new();
@@ -118,7 +120,7 @@ pub(super) async fn play(page: &Page, programs: &Programs, root: &Path, verbose:
     Ok(outcome)
 }
 
-/// A simulator, and a folder to work in.
+/// A simulator with a working directory.
 struct Session {
     up: Up,
     environment: Vec<(String, String)>,
@@ -126,7 +128,7 @@ struct Session {
 }
 
 impl Session {
-    /// With all that a page takes for granted.
+    /// Starts a simulator and sets up a page's prerequisites.
     async fn build(setup: &Setup, programs: &Programs, root: &Path) -> Result<Self> {
         let folder = tempfile::TempDir::new().context("there is no room for temporary files")?;
         let place = folder.path();
@@ -136,7 +138,7 @@ impl Session {
         for (name, program) in &programs.0 {
             symlink(program, place.join("bin").join(name)).context("no room")?;
         }
-        // What a command writes to where it is stays out of the project.
+        // Symbolic links keep the commands' files in the working directory out of the project.
         for entry in root.read_dir().with_context(|| root.display().to_string())? {
             let entry = entry?;
             if !entry.file_name().to_string_lossy().starts_with('.') {
@@ -158,7 +160,7 @@ impl Session {
         self.folder.path().join("work")
     }
 
-    /// Runs this, and says what failed, if anything did.
+    /// Runs a script, and returns a message if it failed.
     async fn run(&self, script: &str) -> Option<String> {
         let directory = self.work();
         let bash = Script { program: Path::new("bash"), directory: &directory, environment: Some(&self.environment) };
@@ -173,7 +175,8 @@ impl Session {
     }
 }
 
-/// All that a reader's shell has: nothing of the shell that this was started from.
+/// Returns the environment of a reader's shell, without variables of the current process except for
+/// `PATH`.
 fn environment(place: &Path, up: &Up) -> Vec<(String, String)> {
     let path = |name: &str| place.join(name).display().to_string();
     let programs = std::env::var("PATH").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What is run before a page, and between its commands: what a reader has done already.
+//! Scripts that run before a page and between its commands, for the steps that its reader has taken
+//! before.
 
 pub(super) const NAMESPACES: &str = "kubectl create namespace team-a
 kubectl create namespace team-b";
@@ -11,14 +12,14 @@ spec: {backendRef: {name: main}}
 EOF
 kubectl wait -n team-a --for=condition=Ready bucketclaim/photos --timeout=30s";
 
-/// The simulator has brought the definitions.
+/// Without CRDs, because the simulator has installed them.
 pub(super) const RELEASE: &str = "helm install stowage charts/stowage --namespace stowage-system \
     --set crds.install=false --set gateway.endpoint=https://s3.example.org";
 
 pub(super) const NOTHING_INSTALLED: &str = "kubectl delete namespace stowage-system
 kubectl delete crd bucketaccesses.broker.stowage.io bucketclaims.broker.stowage.io s3backends.broker.stowage.io";
 
-/// The definitions of the Prometheus operator, as far as anything here asks for them.
+/// The CRDs of the Prometheus operator, with only the parts that are needed here.
 pub(super) const OF_PROMETHEUS: &str = "for kind in ServiceMonitor PrometheusRule; do
     kubectl apply -f - <<EOF
 apiVersion: apiextensions.k8s.io/v1
@@ -37,7 +38,7 @@ EOF
 done
 kubectl wait --for=condition=Established --all crd --timeout=30s";
 
-/// An operator that is alone, as the simulator's, has no Lease.
+/// The Lease, which a single operator like the simulator's doesn't create.
 pub(super) const LEASE: &str = "kubectl apply -f - <<EOF
 apiVersion: coordination.k8s.io/v1
 kind: Lease
@@ -45,16 +46,17 @@ metadata: {name: stowage-operator, namespace: stowage-system}
 spec: {holderIdentity: stowage-operator-0, leaseDurationSeconds: 45}
 EOF";
 
-/// The backend that the page edits, as the examples have it.
+/// The backend that the page edits, as in the examples.
 pub(super) const OTHER_BACKEND: &str = "kubectl apply -f examples/10-backend.yaml
 kubectl wait s3backend/main --for=jsonpath='{.status.observedGeneration}'=2 --timeout=30s";
 
-/// Claim and access of the page once more. Consent that is given again takes a minute.
+/// Applies the page's claim and access again. An access may use renewed consent only after a
+/// minute.
 pub(super) const SHARED_AGAIN: &str = "stowage-sim clock advance 2m
 kubectl apply -f manifest-1.yaml -f manifest-2.yaml
 kubectl wait -n team-b bucketaccess/thumbnails --for=condition=Ready --timeout=30s";
 
-/// Nobody has let it in.
+/// An access without its owner's consent.
 pub(super) const READER: &str = "kubectl apply -f - <<EOF
 apiVersion: broker.stowage.io/v1alpha1
 kind: BucketAccess
@@ -79,7 +81,7 @@ spec: {storageClassName: buckets, generateBucketName: charts}
 EOF
 kubectl wait -n team-a --for=condition=Ready bucketclaim/reports --timeout=30s";
 
-/// As the page on it says.
+/// Installs the kubectl plugin as the page about it says.
 pub(super) const PLUGIN: &str = "mkdir -p ~/.local/bin
 ln -s \"$(command -v stowage-operator)\" ~/.local/bin/kubectl-stowage";
 
@@ -108,13 +110,13 @@ metadata: {name: photos, namespace: default}
 spec: {backendRef: {name: main}}
 EOF";
 
-/// What the page on the chart says about an installation by kustomize.
+/// An installation by kustomize, as the page about the chart describes it.
 pub(super) const BY_KUSTOMIZE: &str = "helm uninstall stowage --namespace stowage-system --wait
 kubectl apply -k kind-config/usage
 kubectl apply -k kind-config/operator
 kubectl apply -k kind-config/gateway";
 
-/// An access to the claim, which its owner shares.
+/// An access to the claim, with its owner's consent.
 pub(super) const SHARED_READER: &str = "kubectl patch bucketclaim photos -n team-a --type merge \
     -p '{\"spec\":{\"sharing\":[{\"maxMode\":\"ReadOnly\",\"namespaces\":{\"names\":[\"team-b\"]}}]}}'
 kubectl apply -f - <<EOF
@@ -127,13 +129,13 @@ spec:
 EOF
 kubectl wait -n team-b bucketaccess/reader --for=condition=Ready --timeout=30s";
 
-/// The keys of both kinds are others by now. A claim that was revoked already waits a minute.
+/// Waits until claim and access have new keys. A claim that was revoked before waits a minute.
 pub(super) const ALL_REVOKED: &str = "stowage-sim clock advance 2m
 asked=\"$(kubectl get -n team-a bucketclaim photos -o jsonpath='{.metadata.annotations.broker\\.stowage\\.io/revoke}')\"
 kubectl wait -n team-a bucketclaim/photos --for=jsonpath='{.status.handledRevokeRequest}'=\"$asked\" --timeout=30s
 kubectl wait -n team-b bucketaccess/reader --for=jsonpath='{.status.rotationGeneration}'=2 --timeout=30s";
 
-/// A claim without an operator: one that has the finalizer, and is another's.
+/// A claim without an operator: it has the finalizer and belongs to another operator.
 pub(super) const LEFT_BEHIND: &str = "kubectl apply --server-side -f crds/
 kubectl wait --for=condition=Established --all crd --timeout=30s
 kubectl apply -f - <<EOF

@@ -1,8 +1,8 @@
-//! The commands in a block of a page: as much of a shell's grammar as the documentation uses.
+//! Commands in a block of a page, with as much of the shell's grammar as the documentation uses.
 
-/// What a line begins with that shows a prompt.
+/// Prefix of a line with a prompt.
 const PROMPT: &str = "$ ";
-/// First words of a command. What is in `target/`, `e2e/` or `fuzz/` is a program too.
+/// First words of commands. Paths below `target/`, `e2e/` and `fuzz/` are programs too.
 const PROGRAMS: [&str; 25] = [
     "aws",
     "cargo",
@@ -32,8 +32,8 @@ const PROGRAMS: [&str; 25] = [
 ];
 const FOLDERS: [&str; 3] = ["target/", "e2e/", "fuzz/"];
 
-/// The commands in a block, in their order; `None` where it has none: it begins with none and shows
-/// no prompt. Where there are prompts, what follows a command is its output.
+/// Returns the commands in a block, in order; `None` if the block has no prompt and doesn't begin
+/// with a command. In a block with prompts, other lines are output.
 pub(super) fn commands(block: &str) -> Option<Vec<String>> {
     let prompted = block.lines().any(|line| line.starts_with(PROMPT));
     let begins = || block.lines().find(|line| !line.trim().is_empty()).is_some_and(is_command);
@@ -55,13 +55,13 @@ pub(super) fn commands(block: &str) -> Option<Vec<String>> {
             false => commands.push(command),
         }
     }
-    // bash tells what it lacks.
+    // An incomplete command is kept: bash will report the syntax error.
     commands.extend(unfinished);
     Some(commands)
 }
 
-/// Whether code within a line is a command that can be typed, and not just the name of one: kubectl
-/// is told what to look at, one of our programs what to do it with.
+/// True if inline code is a complete command, and not just a command's name: kubectl needs a verb
+/// and an object, the project's programs a subcommand with arguments.
 pub(super) fn is_whole(code: &str) -> bool {
     let least = match code.split(' ').next() {
         Some("kubectl" | "helm" | "stowage-sim" | "stowage-proof") => 4,
@@ -79,23 +79,23 @@ fn is_command(line: &str) -> bool {
     PROGRAMS.contains(&first) || FOLDERS.iter().any(|folder| first.starts_with(folder))
 }
 
-/// Whether a command is not at its end with its last line.
+/// True if a command continues after its last line.
 fn goes_on(command: &str) -> bool {
     let mut read = Read::default();
     command.lines().for_each(|line| read.line(line));
     read.continued || read.quote.is_some() || read.ends_with.is_some() || read.depth > 0
 }
 
-/// What of a command was read.
+/// State of parsing a command.
 #[derive(Default)]
 struct Read {
-    /// The quote that is open.
+    /// The open quote.
     quote: Option<char>,
-    /// The last line of the text that is open, which the command reads.
+    /// The delimiter that ends the open here-document.
     ends_with: Option<String>,
-    /// How many loops and conditions are open.
+    /// Number of open loops and conditions.
     depth: usize,
-    /// Whether the last line says that the next one belongs to it.
+    /// True if the last line is continued on the next one.
     continued: bool,
 }
 
@@ -122,7 +122,7 @@ impl Read {
         }
     }
 
-    /// A line without its comment, with `_` in place of what is quoted.
+    /// Returns a line without its comment and with `_` in place of quoted text.
     fn unquoted(&mut self, line: &str) -> String {
         let (mut code, mut letters) = (String::new(), line.chars());
         while let Some(letter) = letters.next() {

@@ -1,4 +1,4 @@
-//! What each page takes for granted, and what its reader fills in.
+//! Prerequisites of each page, and the placeholders that its reader fills in.
 
 use super::left_out;
 use super::page::{Page, Step};
@@ -8,36 +8,37 @@ use super::scripts::{
     SHARED_READER,
 };
 
-/// What a page takes for granted.
+/// Prerequisites of a page.
 pub(super) struct Setup {
-    /// Pages, or folders of pages.
+    /// Paths of pages, or of folders of pages.
     pages: &'static [&'static str],
     pub(super) ground: Ground,
-    /// What is run after that, before the first command.
+    /// Scripts that run on top of that, before the first command.
     pub(super) prepare: &'static [&'static str],
-    /// Words that a reader puts others in place of, and these.
+    /// Placeholders and the text that replaces them.
     pub(super) filled: &'static [(&'static str, &'static str)],
-    /// What is run before the commands that begin so: what the text says has happened meanwhile.
+    /// Scripts that run before the commands with these beginnings, for events that the text
+    /// assumes.
     pub(super) before: &'static [(&'static str, &'static str)],
 }
 
-/// What a page begins with.
+/// Initial state of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ground {
-    /// What `stowage-sim up --obc --rbac --workloads=ready` serves, and nothing else.
+    /// The state of `stowage-sim up --obc --rbac --workloads=ready`.
     Empty,
-    /// Besides, namespaces `team-a` and `team-b`.
+    /// Like `Empty`, with the namespaces `team-a` and `team-b`.
     Namespaces,
-    /// Besides, a claim `photos` in `team-a`.
+    /// Like `Namespaces`, with a claim `photos` in `team-a`.
     Claim,
-    /// Besides, a release `stowage` in `stowage-system`.
+    /// Like `Claim`, with a release `stowage` in `stowage-system`.
     Release,
-    /// A cluster without the operator and its definitions, with both namespaces.
+    /// A cluster without the operator and its CRDs, with both namespaces.
     BeforeInstall,
 }
 
 impl Ground {
-    /// What is run to come there.
+    /// Returns the scripts that create this state.
     pub(super) fn scripts(self) -> &'static [&'static str] {
         match self {
             Self::Empty => &[],
@@ -48,7 +49,7 @@ impl Ground {
         }
     }
 
-    /// Whether the simulator's own operator is at work.
+    /// True if the simulator's operator runs.
     pub(super) fn operator(self) -> bool {
         self != Self::BeforeInstall
     }
@@ -56,7 +57,7 @@ impl Ground {
 
 const USUAL: Setup = Setup { pages: &[], ground: Ground::Claim, prepare: &[], filled: &[], before: &[] };
 
-/// The first row that has a page counts. A page of which no command is played needs none.
+/// Setups by page; the first matching row counts. A page without played commands needs none.
 static SETUPS: [Setup; 13] = [
     Setup {
         pages: &["docs/guide/install.md"],
@@ -71,9 +72,9 @@ static SETUPS: [Setup; 13] = [
         prepare: &[CLAIM_TO_APPLY],
         filled: &[
             ("target/release/stowage-sim", "stowage-sim"),
-            // It is to be refused.
+            // It must be refused.
             ("kubectl --as ann", "! kubectl --as ann"),
-            // It would go on for ever.
+            // It would never end.
             ("stowage-sim calls -f -o json", "timeout 1 stowage-sim calls -f -o json || test $? = 124"),
             ("'kubectl apply -f claims.yaml'", "'kubectl apply -f claims.yaml && kill -TERM $PPID'"),
         ],
@@ -81,7 +82,7 @@ static SETUPS: [Setup; 13] = [
     },
     Setup {
         pages: &["docs/guide/objectbucketclaims.md"],
-        // The page makes its own one.
+        // The page creates a storage class of this name itself.
         prepare: &["kubectl delete storageclass buckets"],
         before: &[("kubectl describe obc photos", BOUND), ("kubectl describe ba obc-photos", ACCESS_OF_OBC)],
         ..USUAL
@@ -139,31 +140,31 @@ static SETUPS: [Setup; 13] = [
     Setup { pages: &["docs/guide/"], ..USUAL },
 ];
 
-/// What a page takes for granted, if anybody has said so.
+/// Returns the prerequisites of a page, if the table has any.
 pub(super) fn setup(page: &str) -> Option<&'static Setup> {
     SETUPS.iter().find(|it| it.pages.iter().any(|pages| page.starts_with(pages)))
 }
 
 impl Setup {
-    /// A command as its reader types it.
+    /// Returns a command with its placeholders filled in.
     pub(super) fn fill(&self, command: &str) -> String {
         self.filled.iter().fold(command.to_owned(), |command, (word, by)| command.replace(word, by))
     }
 
-    /// What has happened before a command.
+    /// Returns the script to run before a command.
     pub(super) fn happened(&self, command: &str) -> Option<&'static str> {
         self.before.iter().find(|(begins, _)| command.starts_with(begins)).map(|(_, script)| *script)
     }
 }
 
-/// Exit codes with which a command ends well, beside 0: `plan` and `why` say by 2 that there is
-/// something to do.
+/// True if the exit code means success: 0, or 2 of `plan` and `why`, which report by it that there
+/// is something to do.
 pub(super) fn ends_well(command: &str, code: i32) -> bool {
     let tells = ["stowage-operator plan", "stowage-operator why", "kubectl stowage plan", "kubectl stowage why"];
     code == 0 || (code == 2 && tells.iter().any(|it| command.starts_with(it)))
 }
 
-/// What stands in the tables and is about nothing on these pages any more.
+/// Returns entries of the tables that match nothing on these pages any more.
 pub(super) fn stale(pages: &[Page]) -> Vec<String> {
     let mut stale = left_out::unused(pages.iter().flat_map(|page| &page.steps));
     for setup in &SETUPS {

@@ -1,13 +1,13 @@
-//! Makes answers of two servers comparable: what each draws or reads off its clock is masked.
+//! Masks values in the output of two servers that can't be equal, such as random names and times.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What is masked, in this order, and with what.
+/// Patterns with their replacements, in the order in which they are applied.
 static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let masks = [
-        // Who wrote which field when, line by line: servers tell of it alike in other tests.
+        // `managedFields`, line by line; other tests compare them.
         (r"(?m)^ *(-? *)?(f:|k:|v:|\.: ).*\n", ""),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
         (r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z", "TIME"),
@@ -16,14 +16,14 @@ static MASKS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"-edit-\d+", "-edit-NUMBER"),
         // An age in a table.
         (r"\b(\d+[smhd])+\b|<unknown>|<invalid>", "AGE"),
-        // Columns are as wide as what stands in them.
+        // The width of a column depends on its content.
         (r"[ \t]+", " "),
         (r"(?m) +$", ""),
     ];
     masks.map(|(pattern, with)| (Regex::new(pattern).expect("it is a pattern"), with)).into()
 });
 
-/// The text with all masked that can't be alike.
+/// Returns the text with all such values masked.
 pub(super) fn masked(text: &str) -> String {
     MASKS.iter().fold(text.to_owned(), |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
 }

@@ -1,7 +1,7 @@
-//! kubectl on a real API server and on the simulator's, command by command: exit code and output
-//! are alike, or differ for a reason that is told.
+//! Runs kubectl commands on a real API server and on the simulator's. Exit code and output must be
+//! equal, or differ for a stated reason.
 //!
-//! `table` has the commands, `mask` makes answers comparable; the rest is this file.
+//! `table` lists the commands, and `mask` makes their output comparable.
 
 mod mask;
 mod table;
@@ -21,42 +21,42 @@ use self::mask::masked;
 use self::table::{Compared, STEPS, Step};
 use crate::simulator;
 
-/// For the API server.
+/// Time limit for the start of the API server.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest that a command takes.
+/// Time limit for a command.
 const LONGEST: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(crate) struct KubectlArgs {
-    /// Folder of the manifests that the commands name.
+    /// Directory of the manifests that the commands name.
     #[arg(long, env = "STOWAGE_KUBECTL_MANIFESTS", value_name = "DIR", default_value = "e2e/kubectl")]
     manifests: PathBuf,
-    /// Tell of each command with its output, not only of those that differ.
+    /// Print each command with its output, not only those that differ.
     #[arg(long, env = "STOWAGE_VERBOSE", value_parser = clap::builder::BoolishValueParser::new())]
     verbose: bool,
 }
 
-/// What a command came to.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outcome {
-    /// `None` where a signal ended it.
+    /// `None` if it was ended by a signal.
     code: Option<i32>,
-    /// Both masked.
+    /// Output on both streams, masked.
     stdout: String,
     stderr: String,
 }
 
-/// A server that is asked.
+/// One of the two servers.
 struct Side {
     kubeconfig: PathBuf,
-    /// kubectl keeps what it has discovered here.
+    /// kubectl's home directory, with its discovery cache.
     home: PathBuf,
     kubectl: PathBuf,
     manifests: PathBuf,
 }
 
 impl Side {
-    /// One with a kubeconfig of its own: commands change what stands in it.
+    /// Creates a side with a copy of the kubeconfig, because commands change it.
     fn new(kubeconfig: &Path, home: &Path, kubectl: &Path, manifests: &Path) -> Result<Self> {
         std::fs::create_dir_all(home).with_context(|| home.display().to_string())?;
         let own = home.join("kubeconfig");
@@ -80,10 +80,10 @@ impl Side {
     }
 }
 
-/// Compares, until all is done or a signal tells to stop.
+/// Compares all commands, until they are done or a signal interrupts them.
 ///
 /// # Errors
-/// How many commands differ that should not, or a program that is missing.
+/// Fails with the number of unexpected differences, or if a program is missing.
 pub(crate) async fn run(args: KubectlArgs) -> Result<()> {
     unless_interrupted(play(&args)).await
 }
@@ -128,7 +128,7 @@ fn told(it: &Outcome) -> String {
     format!("exit {:?}\n{}{}", it.code, it.stdout, it.stderr)
 }
 
-/// How two outcomes differ that should be alike.
+/// Returns a description of the difference, if two outcomes differ that should be equal.
 fn difference(step: &Step, real: &Outcome, simulated: &Outcome) -> Option<String> {
     let alike = match step.compared {
         Compared::Whole => real == simulated,

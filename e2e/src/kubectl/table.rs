@@ -1,15 +1,15 @@
-//! What kubectl is tried with, in order: what an earlier command leaves, later ones find.
+//! The kubectl commands to compare, in order: later ones depend on the objects of earlier ones.
 
-/// How the two answers to a command are held against each other.
+/// Extent of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compared {
-    /// Exit code, standard output and standard error, with all masked that can't be alike.
+    /// Exit code, standard output and standard error, masked.
     Whole,
-    /// The exit code alone; why the rest can't be alike.
+    /// The exit code only, with the reason for which the output differs.
     ExitCode(&'static str),
 }
 
-/// A command of a shell, in the folder with the manifests.
+/// A shell command, run in the folder of the manifests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) command: &'static str,
@@ -26,7 +26,7 @@ const fn exits_alike(command: &'static str, why: &'static str) -> Step {
 
 const OTHER_KINDS: &str = "a real server has more kinds, and the simulator's operator has its own";
 
-/// All of it.
+/// All commands.
 pub(super) const STEPS: &[Step] = &[
     // The server itself.
     same("kubectl version --output=yaml | grep -A12 serverVersion | grep -E 'major|minor|gitVersion'"),
@@ -57,12 +57,12 @@ pub(super) const STEPS: &[Step] = &[
     same("kubectl get secret s -o jsonpath='{.data.a}'"),
     same("kubectl get role r -o yaml"),
     same("kubectl describe rolebinding rb"),
-    // Definitions and what is derived from them.
+    // CustomResourceDefinitions, and what is derived from them.
     same("kubectl apply -f crd.yaml"),
     same("kubectl wait --for=condition=Established crd/widgets.compare.example --timeout=10s"),
     same("kubectl get crd widgets.compare.example"),
     same("kubectl api-resources --api-group=compare.example -o wide"),
-    // A real server tells of it a moment later.
+    // A real server publishes the schema a moment later.
     same("for i in 1 2 3 4 5 6 7 8 9; do kubectl explain widget >/dev/null 2>&1 && break; sleep 1; done"),
     same("kubectl explain widget"),
     same("kubectl explain widget.spec --recursive"),
@@ -70,7 +70,7 @@ pub(super) const STEPS: &[Step] = &[
     same("kubectl explain widget.metadata.name"),
     same("kubectl explain nosuch"),
     same("kubectl explain widget.spec.nosuch"),
-    // Apply, in all its ways.
+    // Apply, in all its forms.
     same("kubectl apply -f widgets.yaml"),
     same("kubectl apply -f widgets.yaml"),
     same("kubectl diff -f changed.yaml | grep -E '^[+-] '"),
@@ -122,7 +122,7 @@ pub(super) const STEPS: &[Step] = &[
     same("kubectl describe secret s"),
     same("kubectl describe configmap settings"),
     same("kubectl describe namespace t"),
-    // Changes by hand.
+    // Imperative changes.
     same("kubectl label widget a x=y"),
     same("kubectl label widget a x=z"),
     same("kubectl label widget a x=z --overwrite"),
@@ -158,7 +158,7 @@ pub(super) const STEPS: &[Step] = &[
     same("kubectl get events --field-selector involvedObject.name=a,reason=Painted -o name"),
     same("kubectl get events --field-selector involvedObject.nosuch=a"),
     same("kubectl describe widget b"),
-    // Who may do what.
+    // Authorization.
     same("kubectl auth can-i create widgets"),
     same("kubectl auth reconcile -f rbac.yaml"),
     same("kubectl auth can-i create secrets --as=nobody"),

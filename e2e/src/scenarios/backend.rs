@@ -1,4 +1,4 @@
-//! A backend goes before its claims.
+//! A backend is deleted before its claims.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
@@ -52,7 +52,7 @@ async fn without_backend(setup: &Setup<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the backend, which nothing holds back.
+/// Deletes the backend; nothing blocks that.
 async fn delete_backend(setup: &Setup<'_>) -> Result<()> {
     let backends = setup.backends();
     let found = backends.get(&setup.backend).await.context("no backend")?;

@@ -1,8 +1,9 @@
-//! The operator is killed at each of its effects, is started again, and all comes to the same end.
+//! The operator is killed at each of its effects and started again, and always reaches the same
+//! result.
 //!
-//! A first play, in which nothing goes wrong, shows the effects. Each is named by what it is and
-//! which of its kind, as the order of those that happen at the same time differs from play to play.
-//! Then there is a play with a claim of its own for each crash.
+//! A first run without faults shows the effects. Each is identified by its kind and its number
+//! among those of that kind, because the order of concurrent effects differs between runs. Then
+//! each crash is played with a separate claim.
 
 use std::num::NonZeroU64;
 use std::pin::{Pin, pin};
@@ -23,39 +24,40 @@ use stowage_world::effects::{
 use super::rotation::{expiry, limit};
 use super::whole::{given, whole};
 
-/// How many effects of a play the operator dies at, if there are so many.
+/// Maximum number of effects of a run at which the operator is killed.
 const MOST: usize = 40;
-/// A call that the last life never heard of again holds its bucket's record for this long, in
-/// seconds.
+/// Store call deadline, in seconds. A bucket's record is kept that long after a life ended without
+/// the answer to a call.
 const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
-/// Claims that wait for their keys to be old enough to be replaced, for each point: more than a
-/// rotation has effects.
+/// Number of claims, per crash point, that wait until their keys are old enough for a rotation:
+/// more than a rotation has effects.
 const WAITING: usize = 12;
-/// How long a key that was replaced goes on, in seconds.
+/// Overlap of keys in a rotation, in seconds.
 const OVERLAP: i64 = 300;
-/// What is written whenever claims were counted.
+/// The write of a backend's status, which follows whenever claims have been counted.
 const ASIDE: &str = "kube:patch s3backends/status";
-/// The last write of a claim that comes: that it is bound, or has another key.
+/// The last write for a claim that is bound or has a new key.
 const STATUS: &str = "kube:patch bucketclaims/status";
-/// The last write of a claim that goes: its finalizer. One event tells of it, of its bucket.
+/// The last write for a claim that is deleted: its finalizer. The one event that follows is about
+/// its bucket.
 const CLAIM: &str = "kube:patch bucketclaims";
-/// What tells of either.
+/// The event that follows either.
 const EVENT: &str = "kube:create events";
-/// The value of the annotation that asks for a rotation.
+/// Value of the annotation that requests a rotation.
 const REQUEST: &str = "now";
 
-/// What came of a play.
+/// Result of a run.
 enum Played {
-    /// The operator has died as planned.
+    /// The operator crashed by plan.
     Died,
-    /// It has not: these were its calls.
+    /// It did not crash; these were its calls.
     Through(Vec<Line>),
 }
 
-/// From the operator's start until a claim is bound that is made then.
+/// Crashes between the operator's start and the point at which a new claim is bound.
 pub(super) async fn create(environment: &Environment) -> Result<String> {
     let setup = environment.setup("crash-create").await?;
-    // The first operator finds a backend that nobody has looked at; all others find what it left.
+    // The first operator meets a backend that was never probed; later ones find its status.
     is_bound(&setup, "first", &Plan::default()).await?;
     at_each_effect(&setup, async |name, plan| is_bound(&setup, &name, &plan).await).await
 }
@@ -84,7 +86,7 @@ async fn is_bound(setup: &Setup<'_>, name: &str, plan: &Plan) -> Result<Played> 
     Ok(played)
 }
 
-/// From the request to delete a claim until it is gone with its bucket.
+/// Crashes between the request to delete a claim and the point at which claim and bucket are gone.
 pub(super) async fn delete(environment: &Environment) -> Result<String> {
     let setup = environment.setup("crash-delete").await?;
     let mut operator = setup.start_operator(&DEADLINE).await?;
@@ -126,12 +128,12 @@ async fn is_gone(setup: &Setup<'_>, name: &str, plan: Plan) -> Result<Played> {
     Ok(played)
 }
 
-/// From the request for a rotation until the old key is stamped.
+/// Crashes between the request for a rotation and the point at which the old key has its expiry.
 pub(super) async fn rotate(environment: &Environment) -> Result<String> {
     let setup = environment.setup("crash-rotate").await?;
     let mut operator = setup.start_operator(&DEADLINE).await?;
     let told = setup.under(&mut operator, async {
-        // When the key of the claim that was made last is old enough, all are.
+        // Claim 0 is created last: once its key is old enough for a rotation, all are.
         let waiting = if environment.thorough { WAITING * CrashPoint::ALL.len() } else { WAITING };
         for index in (0..=waiting).rev() {
             let policy = json!({"rotationPolicy": {"overlapSeconds": OVERLAP}});
@@ -157,7 +159,7 @@ async fn is_rotated(setup: &Setup<'_>, name: &str, plan: Plan) -> Result<Played>
     let end = async {
         switched_and_stamped(setup, name, &old).await?;
         let calls = quiet(setup, first, |calls| is_told_after(calls, STATUS)).await?;
-        // Every now and then the operator looks at each bucket, which has nothing to do with keys.
+        // Leaves out store calls: a drift check may look at the bucket at any time.
         Ok(calls.into_iter().filter(|line| matches!(line.call, Call::Kube(_))).collect())
     };
     let played = dies_or(setup, crash, end).await?;
@@ -176,7 +178,7 @@ async fn is_rotated(setup: &Setup<'_>, name: &str, plan: Plan) -> Result<Played>
     Ok(played)
 }
 
-/// Waits until the request is handled and the old key on its way out.
+/// Waits until the request is handled and the old key has its expiry.
 async fn switched_and_stamped(setup: &Setup<'_>, name: &str, old: &str) -> Result<BucketClaim> {
     let handled = |claim: Option<&BucketClaim>| {
         let status = claim.and_then(|claim| claim.status.as_ref());
@@ -193,8 +195,8 @@ fn name(index: usize) -> String {
     format!("claim-{index:03}")
 }
 
-/// Plays without a crash, and then with one at each effect that there was. Each play has a claim of
-/// its own.
+/// Plays without a crash, and then with a crash at each effect of that run. Each run has a separate
+/// claim.
 async fn at_each_effect(setup: &Setup<'_>, play: impl AsyncFn(String, Plan) -> Result<Played>) -> Result<String> {
     let fault_proxy = setup.fault_proxy()?;
     let Played::Through(calls) = play(name(0), Plan::default()).await? else {
@@ -213,8 +215,8 @@ async fn at_each_effect(setup: &Setup<'_>, play: impl AsyncFn(String, Plan) -> R
     Ok(format!("{} effects, {died} of {} crash points played", effects.len(), effects.len() * CrashPoint::ALL.len()))
 }
 
-/// What the calls of a play are, each with its number among those of its kind. Without the
-/// backend's status: in it claims are counted seconds later, when another play is on.
+/// Returns the effects of a run, each with its number among those of its kind. Leaves out the
+/// backend's status: its counts are written seconds later, during another run.
 fn effects(calls: &[Line]) -> Vec<EffectPattern> {
     let kinds = calls.iter().map(|line| CallPattern::of(&line.call));
     let kinds: Vec<CallPattern> = kinds.filter(|call| call.to_string() != ASIDE).take(MOST).collect();
@@ -226,7 +228,8 @@ fn effects(calls: &[Line]) -> Vec<EffectPattern> {
     kinds.iter().enumerate().map(effect).collect()
 }
 
-/// A crash at each effect: at every point of it, or at one that takes turns.
+/// Returns crashes at each effect: at every point if `thorough`, otherwise at one point in
+/// rotation.
 fn crashes(effects: &[EffectPattern], thorough: bool) -> Vec<Plan> {
     let points = CrashPoint::ALL;
     let at = |(index, effect): (usize, &EffectPattern)| {
@@ -239,7 +242,8 @@ fn crashes(effects: &[EffectPattern], thorough: bool) -> Vec<Plan> {
     effects.iter().enumerate().flat_map(at).collect()
 }
 
-/// Waits until the operator has died as planned and was started again, or all is done without that.
+/// Waits until the operator has crashed by plan and was started again, or until `end` completes
+/// without a crash.
 async fn dies_or(
     setup: &Setup<'_>,
     mut crash: Pin<&mut impl Future<Output = ()>>,
@@ -252,25 +256,25 @@ async fn dies_or(
     if !setup.fault_proxy()?.has_met_one().await? {
         return Ok(Played::Through(calls));
     }
-    // All was done by the effect at whose end it dies.
+    // All work was done before the crash was noticed, because the crash is at the last effect.
     crash.await;
     Ok(Played::Died)
 }
 
-/// Waits until a bound claim was told of; gives the calls since this one.
+/// Waits until the event about a bound claim; returns the calls since `first`.
 async fn bound_and_told(setup: &Setup<'_>, first: usize) -> Result<Vec<Line>> {
     quiet(setup, first, |calls| is_told_after(calls, STATUS)).await
 }
 
-/// Whether an event was told after the last of such calls.
+/// True if an event was created after the last of these calls.
 fn is_told_after(calls: &[Line], call: &str) -> bool {
     let is = |line: &Line, what: &str| CallPattern::of(&line.call).to_string() == what;
     let since = calls.iter().rposition(|line| is(line, call));
     since.is_some_and(|since| calls[since..].iter().any(|line| is(line, EVENT)))
 }
 
-/// Waits until the calls since this one are such, the operator has begun all that it begins with,
-/// and nothing that it asked for is under way. Gives those calls.
+/// Waits until `such` is true for the calls since `first`, the operator has completed its start,
+/// and none of its calls is pending. Returns those calls.
 async fn quiet(setup: &Setup<'_>, first: usize, such: impl Fn(&[Line]) -> bool) -> Result<Vec<Line>> {
     let fault_proxy = setup.fault_proxy()?;
     let rests = |all: &Calls| {

@@ -1,4 +1,4 @@
-//! The definitions on a real server.
+//! The CustomResourceDefinitions on a real server.
 
 use anyhow::{Result, ensure};
 use kube::ResourceExt;

@@ -1,5 +1,5 @@
-//! How claims go with `deletionPolicy: Delete`, and what becomes of their buckets; and how they go
-//! by force.
+//! Deletion of claims with `deletionPolicy: Delete`, and of claims with their finalizer stripped,
+//! and the fate of their buckets.
 
 use anyhow::{Context as _, Result, ensure};
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -11,10 +11,10 @@ use stowage_operator::api::wire::Role;
 use stowage_testbed::environment::Environment;
 use stowage_testbed::environment::setup::{Setup, ready_message};
 
-/// Somebody's, as a backup tool has it.
+/// A finalizer of another program, for example a backup tool.
 const FINALIZER: &str = "example.com/backup";
 
-/// More than one DeleteObjects takes, and more than one slice.
+/// More than one DeleteObjects request can delete, and more than one slice.
 const OBJECTS: usize = 1_200;
 const SLICE: &str = "500";
 
@@ -40,8 +40,8 @@ pub(super) async fn forced(environment: &Environment) -> Result<String> {
     Ok(seen)
 }
 
-/// A key that somebody's finalizer keeps goes on to open its bucket: the claim waits, and says for
-/// what.
+/// A key with another program's finalizer isn't deleted, and still opens its bucket. The claim
+/// waits, and its status names the Secret.
 pub(super) async fn kept(environment: &Environment) -> Result<String> {
     let setup = environment.setup("kept").await?;
     let mut operator = setup.start_operator(&[]).await?;
@@ -76,12 +76,12 @@ async fn set_finalizers(setup: &Setup<'_>, secret: &str, finalizers: Value) -> R
     patched.with_context(|| format!("can't patch Secret {secret}")).map(|_| ())
 }
 
-/// A claim whose finalizer is stripped by hand leaves keys behind, which are revoked; its bucket
-/// stays.
+/// A claim with its finalizer stripped by hand leaves keys behind, which are revoked. Its bucket is
+/// kept.
 pub(super) async fn stripped(environment: &Environment) -> Result<String> {
     let setup = environment.setup("stripped").await?;
-    // The record stays until no call of before can reach the store any more: one deadline longer,
-    // 30 s by default.
+    // The record is kept for one deadline longer, until no earlier call can reach the store any
+    // more. The default deadline is 30 s.
     let mut operator = setup.start_operator(&["--upstream-timeout", "5"]).await?;
     let claim = setup.under(&mut operator, async {
         setup.claim("data", json!({"deletionPolicy": "Delete", "forceDelete": true})).await?;
@@ -91,7 +91,7 @@ pub(super) async fn stripped(environment: &Environment) -> Result<String> {
     let mut left_behind = setup.internal(&claim, Role::VirtualCredential).await?;
     left_behind.extend(setup.internal(&claim, Role::BucketRecord).await?);
     ensure!(left_behind.len() == 2, "a bound claim has {} internal Secrets", left_behind.len());
-    // An operator that is awake puts its finalizer back at once.
+    // A running operator would restore its finalizer at once.
     operator.pause().await?;
     setup.patch("data", json!({"metadata": {"finalizers": null}})).await?;
     setup.delete(&claim).await?;

@@ -1,4 +1,4 @@
-//! Operators elect the one that works: it is killed, or told to end, and another follows.
+//! Leader election: the leader is killed or terminated, and another operator takes over.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use stowage_testbed::environment::setup::Setup;
 use tokio::time::timeout;
 
 const ELECTS: [&str; 1] = ["--leader-elect"];
-/// Within this a claim is bound after the leader was killed: the Lease runs out in 45 s.
+/// Time limit for a bound claim after the leader was killed: the Lease expires after 45 s.
 const AFTER_KILL: Duration = Duration::from_secs(50);
-/// Within this another leads after the leader was told to end at rest.
+/// Time limit for a new leader after an idle leader received SIGTERM.
 const AFTER_END: Duration = Duration::from_secs(1);
 
-/// The leader is killed, and then told to end, while others stand by.
+/// Kills the leader, and then terminates its successor, with other operators on standby.
 pub(super) async fn play(environment: &Environment) -> Result<String> {
     let setup = environment.setup("election").await?;
     let mut first = setup.start_operator(&ELECTS).await?;
@@ -33,7 +33,7 @@ pub(super) async fn play(environment: &Environment) -> Result<String> {
     ensure!(ended != killed, "the Lease names {killed}, who was killed");
 
     let mut third = setup.start_another_operator(&ELECTS).await?;
-    // Until it stands by.
+    // Time to get into standby.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let began = Instant::now();
     let (followed, terminated) = tokio::join!(follows(&setup, &ended, began), second.terminate());
@@ -62,13 +62,13 @@ fn held_by(lease: &Lease) -> Option<&str> {
     lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-/// Whom the Lease names.
+/// Returns the holder of the Lease.
 async fn holder(setup: &Setup<'_>) -> Result<String> {
     let lease = leases(setup).get("stowage-operator").await.context("can't read the Lease")?;
     held_by(&lease).map(str::to_owned).context("the Lease names nobody")
 }
 
-/// Waits until the Lease names another, and tells how long that took.
+/// Waits until the Lease has another holder, and returns the time since `began`.
 async fn follows(setup: &Setup<'_>, before: &str, began: Instant) -> Result<Duration> {
     let other =
         |lease: Option<&Lease>| lease.is_some_and(|lease| held_by(lease).is_some_and(|holder| holder != before));

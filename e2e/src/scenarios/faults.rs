@@ -1,4 +1,5 @@
-//! One fault at a time, each with a claim of its own, which comes to the same end as without.
+//! One fault at a time, each with a separate claim, which reaches the same result as without
+//! faults.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -8,13 +9,13 @@ use stowage_world::effects::{Line, Plan, PlanError};
 
 use super::whole::whole;
 
-/// What happens to a claim, and what its operator's calls meet meanwhile.
+/// A case, with the plan for the operator's calls.
 enum Case {
-    /// A claim is made where an operator is at work.
+    /// A claim is created while an operator runs.
     Comes(&'static str),
-    /// A claim goes with its bucket and what is in that.
+    /// A claim is deleted with its bucket and the objects in it.
     Goes(&'static str),
-    /// An operator starts, and then a claim is made.
+    /// An operator starts, and then a claim is created.
     Watched(&'static str),
 }
 
@@ -43,7 +44,7 @@ const CASES: [Case; 20] = [
     Watched("kube:watch bucketclaims@1 watch-gone"),
 ];
 
-/// How long a call to the store may take, in seconds: what a call that hangs takes.
+/// Deadline of store calls, in seconds, which is also the duration of a hanging call.
 const DEADLINE: [&str; 2] = ["--upstream-timeout", "2"];
 
 pub(super) async fn play(environment: &Environment) -> Result<String> {
@@ -68,7 +69,7 @@ fn read(text: &str) -> Result<Plan, PlanError> {
     text.parse()
 }
 
-/// Plays one case. Its fault has to have met a call by its end.
+/// Plays one case. Fails if its fault has met no call by the end.
 async fn met(setup: &Setup<'_>, name: &str, case: &Case) -> Result<()> {
     let fault_proxy = setup.fault_proxy()?;
     match case {

@@ -1,4 +1,4 @@
-//! Faults between the gateway and the store, where no call of the operator passes.
+//! Faults between the gateway and the store. No call of the operator passes there.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
@@ -9,16 +9,16 @@ use stowage_testbed::environment::setup::Setup;
 use super::whole::whole;
 use crate::tenant::Tenant;
 
-/// What the gateway's calls meet; each use of the bucket is a PutObject and a ListObjectsV2.
+/// Faults for the gateway's calls; each use of the bucket is a PutObject and a ListObjectsV2.
 pub(super) const PLAN: &str = "s3:PutObject@2 lost-answer; s3:ListObjectsV2@3 unreachable; s3:PutObject@5 slow-down; \
     s3:PutObject@7 internal-error; s3:ListObjectsV2@8 access-denied";
-/// Uses in which one of these happens. A call that failed keeps the second one of its use from
-/// being made.
+/// Uses with a fault, counted from one. If the first call of a use fails, the second one is not
+/// made.
 const SPOILT: [usize; 5] = [2, 4, 5, 7, 11];
 const USES: usize = 12;
 const CLAIM: &str = "data";
 
-/// Each fault spoils the use that meets it and no other; the claim is as it was.
+/// Checks that each fault fails exactly the use that meets it, and that the claim doesn't change.
 pub(super) async fn faults(environment: &Environment) -> Result<String> {
     let setup = environment.setup("gateway").await?;
     let gateway = setup.start_gateway_behind_proxy().await?;
@@ -41,7 +41,7 @@ pub(super) async fn faults(environment: &Environment) -> Result<String> {
     Ok(told)
 }
 
-/// Uses the bucket again and again; tells which of them failed, counted from one.
+/// Uses the bucket [`USES`] times; returns the numbers of the failed uses, counted from one.
 async fn uses(setup: &Setup<'_>) -> Result<Vec<usize>> {
     let secret = setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
     let tenant = Tenant::of(&secret)?;

@@ -1,4 +1,4 @@
-//! The scenarios: each makes its own setup, plays, and checks what can be seen from outside.
+//! The scenarios. Each creates its own setup, plays, and checks the result from outside.
 
 mod access;
 mod backend;
@@ -41,47 +41,49 @@ use crate::report::ScenarioReport;
 
 const NO_CLOCK: &str = "there is no faketime on this machine";
 
-/// What can be played. Those that take long come first, so that workers end at about the same time.
+/// A scenario. Long ones come first, so that all workers end at about the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
-    /// A key is replaced while tenants use it all the time, and none of their requests fails.
+    /// A key is replaced while tenants use it constantly, and none of their requests fails.
     RotationOverlap,
     /// The operator is killed at each effect of a rotation, and started again.
     CrashRotate,
-    /// The same from its start to a bound claim.
+    /// The operator is killed at each effect from its start to a bound claim, and started again.
     CrashCreate,
-    /// The same while a claim goes with its bucket, in which there are versions and an unfinished
-    /// upload.
+    /// The operator is killed at each effect of deleting a claim with its bucket, in which there
+    /// are versions and an unfinished upload, and started again.
     CrashDelete,
-    /// Answers are lost, writes refused, watches cut, calls hang: each once, while a claim comes or
-    /// goes.
+    /// Lost answers, refused writes, cut watches and hanging calls, each once, while a claim is
+    /// created or deleted.
     LostAnswers,
-    /// Of operators that elect one, the leader is killed, and then told to end; another follows.
+    /// With leader election, the leader is killed, then a leader is terminated; another one takes
+    /// over.
     Election,
-    /// Accesses open what the owner of a bucket consents to, through every door of S3, and nothing
-    /// beyond.
+    /// Accesses open exactly what the owner of a bucket consents to, for every S3 request that
+    /// could reach it.
     Access,
-    /// ObjectBucketClaims, as charts for Rook and NooBaa have them, get buckets and what is read
-    /// from them.
+    /// ObjectBucketClaims, as in charts for Rook and NooBaa, get buckets, ConfigMaps and Secrets.
     Obc,
-    /// The API server takes the project's CustomResourceDefinitions without a warning.
+    /// The API server accepts the project's CustomResourceDefinitions without a warning.
     CrdsAccepted,
-    /// It answers the table of good and bad objects as expected.
+    /// The API server accepts and rejects the objects of a table as expected.
     ObjectTable,
-    /// What is left of a claim whose finalizer was stripped by hand is revoked.
+    /// The Secrets of a claim with its finalizer stripped by hand are revoked.
     StrippedFinalizer,
-    /// A key that somebody's finalizer keeps holds up its claim, which says so, and its bucket.
+    /// A key with another program's finalizer delays the deletion of its claim and bucket, and the
+    /// claim's status says so.
     KeptSecret,
     /// A namespace is deleted with the claims in it.
     NamespaceDeleted,
-    /// What an operator of the first version left in the cluster is served on, with the same key.
+    /// Objects that an operator of the first version left in the cluster are served, with the same
+    /// key.
     Upgrade,
-    /// An operator serves one namespace, with rights in that one alone.
+    /// An operator serves one namespace, with rights in that one only.
     Namespaced,
-    /// A claim is bound, deleted, and gets its retained bucket back.
+    /// A claim is bound, deleted, created again, and gets its retained bucket back.
     BindAndDelete,
-    /// A bucket that was there before is refused, then taken over as its backend allows, and left
-    /// as it was found.
+    /// A bucket that existed before is refused, then adopted as its backend allows, and left as it
+    /// was found.
     Adoption,
     /// A backend is deleted before its claims.
     BackendFirst,
@@ -89,38 +91,40 @@ pub enum Scenario {
     PolicyEdits,
     /// A bucket with objects and an unfinished upload is emptied and deleted with its claim.
     ForcedDeletion,
-    /// A bucket that is not empty keeps its claim until that is let go.
+    /// A bucket that is not empty keeps its claim from being deleted until the deletion policy is
+    /// edited.
     RefusedDeletion,
-    /// Of two claims to one bucket one waits, and is woken when the other lets go.
+    /// Two claims request one bucket: the second waits until the first releases it, and is then
+    /// bound.
     NameConflict,
-    /// A Secret that isn't the claim's is left alone.
+    /// A Secret that doesn't belong to the claim is left alone.
     SecretConflict,
-    /// A tenant's Secret that the operator's types can't read keeps nobody else from being served.
+    /// A tenant's Secret that the operator's types can't parse doesn't affect other tenants.
     Unreadable,
-    /// What `plan` says comes next, while no operator runs, is what one then does.
+    /// The operator does what `plan` predicted while no operator was running.
     Plan,
-    /// The operator is killed while it creates 20 claims, and started again.
+    /// The operator is killed while it serves 20 new claims, and started again.
     Restart,
-    /// Two operators work on the same claims; one of them is killed and comes back.
+    /// Two operators work on the same claims; one of them is killed and restarted.
     TwoOperators,
-    /// Calls between gateway and store are lost, refused and never answered: tenants see that, and
-    /// the operator does not.
+    /// Calls between gateway and store fail, are refused or lose their answer; tenants see that,
+    /// and the operator does not.
     GatewayFaults,
-    /// Two gateways are replaced while tenants use them all the time, and none of their requests
+    /// Two gateways are replaced while tenants use them constantly, and none of their requests
     /// fails.
     GatewayRollout,
-    /// Keys are replaced because they are a week old, by an operator whose clock is ahead, and then
-    /// set back.
+    /// Keys are replaced at the age of a week, by an operator with its clock set ahead and then
+    /// back.
     ScheduledRotation,
 }
 
 impl Scenario {
-    /// As on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// The disturbance that is part of it.
+    /// Returns a description of the disturbance that is part of it.
     fn plan(self) -> &'static str {
         match self {
             Self::CrashRotate | Self::CrashCreate | Self::CrashDelete => "SIGKILL at each effect",
@@ -136,7 +140,7 @@ impl Scenario {
         }
     }
 
-    /// Faults that it has from its first call on, where any can happen.
+    /// Returns the faults that it has from its first call on, on a cluster with a fault proxy.
     fn faults(self) -> Faults {
         match self {
             Self::Restart => restart::PLAN.parse().expect("a plan of this crate is well formed"),
@@ -144,7 +148,7 @@ impl Scenario {
         }
     }
 
-    /// Why it can't be played on a cluster; `None` where it can.
+    /// Returns the reason why it can't be played on a kind of cluster; `None` if it can.
     pub(crate) fn misfit(self, cluster: ClusterKind) -> Option<&'static str> {
         let goes_through_gateways = matches!(
             self,
@@ -179,24 +183,24 @@ impl Scenario {
         }
     }
 
-    /// What it needs of this machine and is not there; `None` where nothing is missing.
+    /// Returns the reason why this machine can't play it; `None` if it can.
     pub(crate) fn missing(self) -> Option<&'static str> {
         (self == Self::ScheduledRotation && FakeClock::find().is_none()).then_some(NO_CLOCK)
     }
 
-    /// Whether faults are part of it.
+    /// True if it brings faults itself.
     fn has_faults(self) -> bool {
         matches!(self, Self::CrashRotate | Self::CrashCreate | Self::CrashDelete | Self::LostAnswers)
     }
 
-    /// Whether it can be played with any faults: it has an operator, and none of its own. A command
-    /// fails where its question gets no answer.
+    /// True if it can be played with arbitrary faults: it has an operator and no faults of its own,
+    /// and runs no subcommand, which would fail without an answer.
     pub(crate) fn takes_faults(self) -> bool {
         !self.has_faults() && !matches!(self, Self::CrdsAccepted | Self::ObjectTable | Self::Plan)
     }
 
-    /// The simulator's scenario with the same steps, if there is one. Those with faults tell at
-    /// each.
+    /// Returns the simulator's scenario with the same steps, if there is one. Scenarios with faults
+    /// name it at each plan.
     fn like(self) -> Option<&'static str> {
         match self {
             Self::RotationOverlap => Some("rotate"),
@@ -211,8 +215,8 @@ impl Scenario {
         }
     }
 
-    /// Plays it and takes away what it made, also when it fails; then a folder in `artifacts` tells
-    /// more.
+    /// Plays it and removes the objects that it created, even if it fails. A failure is documented
+    /// in a folder of `artifacts`.
     pub(crate) async fn run(self, environment: &mut Environment, artifacts: Option<&Path>) -> ScenarioReport {
         let start = Instant::now();
         let judged = self.judged(environment).await;
@@ -239,7 +243,7 @@ impl Scenario {
         ScenarioReport { name: self.name(), ok, seconds, plan, message }
     }
 
-    /// Plays it, and has what was seen from outside judged.
+    /// Plays it, and checks the logs of the servers.
     async fn judged(self, environment: &mut Environment) -> Result<String> {
         environment.begin(self.faults(), self.like()).await?;
         let message = self.play(environment).await?;

@@ -1,4 +1,4 @@
-//! A namespace goes with all that is in it.
+//! A namespace is deleted with everything in it.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Namespace;

@@ -1,4 +1,4 @@
-//! An operator serves one namespace, with rights in that one alone.
+//! An operator serves one namespace, with rights in that one only.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
@@ -12,10 +12,10 @@ use stowage_testbed::rights;
 
 use super::rotation;
 
-/// What buckets of this operator are tagged with.
+/// Installation id in the tags of this operator's buckets.
 const INSTALLATION: &str = "one-of-two";
 
-/// Whatever it comes to, the operators of the scenarios to come have their rights again.
+/// Plays the scenario, and restores the operator's rights for later scenarios even if it fails.
 pub(super) async fn play(environment: &Environment) -> Result<String> {
     let setup = environment.setup("namespaced").await?;
     rights::narrow(&environment.client, &setup.system, &setup.tenant).await?;
@@ -41,14 +41,14 @@ async fn serves(setup: &Setup<'_>) -> Result<String> {
 
     let untouched = claims.get("others").await.context("claim others is gone")?;
     ensure!(untouched.finalizers().is_empty(), "claim others has the finalizers {:?}", untouched.finalizers());
-    // The API server gives it one by default, without a condition.
+    // The API server adds a default status without conditions.
     let told = untouched.status.is_some_and(|status| !status.conditions.is_empty());
     ensure!(!told, "claim others has a status");
     Ok("a claim was bound, rotated, opened to an access and deleted; one in another namespace was left alone"
         .to_owned())
 }
 
-/// A claim comes, has its key replaced, lets an access in, and goes with its bucket.
+/// A claim is created, gets a new key, is shared with an access, and is deleted with its bucket.
 async fn lives(setup: &Setup<'_>) -> Result<()> {
     setup.claim("data", json!({"deletionPolicy": "Delete"})).await?;
     let claim = setup.ready("data").await?;

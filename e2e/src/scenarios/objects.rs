@@ -1,4 +1,4 @@
-//! The table of good and bad objects, as in the simulator's tests.
+//! The table of valid and invalid objects, as in the simulator's tests.
 
 use anyhow::{Result, ensure};
 use stowage_proof::objects::{self, Rules};

@@ -1,4 +1,4 @@
-//! What `plan` and `why` say of real objects, before the operator comes to them and after.
+//! Output of `plan` and `why` about real objects, before and after the operator handles them.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,13 @@ use stowage_testbed::environment::Environment;
 use stowage_testbed::environment::setup::Setup;
 use tokio::time::sleep;
 
-/// How often it is asked whether there is still something to do.
+/// Interval of calls that check if there is still something to do.
 const GLANCE: Duration = Duration::from_millis(500);
 
-/// The exit code where there is something to do.
+/// Exit code for "there is something to do".
 const SOMETHING: i32 = 2;
 
-/// An access to a claim that is not there.
+/// An access to a claim that doesn't exist.
 const ACCESS: &str = "reader";
 
 pub(super) async fn play(environment: &Environment) -> Result<String> {
@@ -58,7 +58,7 @@ async fn bound(setup: &Setup<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What people do while no operator runs. Returns what is next of each claim.
+/// Edits objects while no operator runs. Returns the next step of each claim.
 async fn edited(setup: &Setup<'_>) -> Result<[(&'static str, String); 5]> {
     let revoke = json!({"metadata": {"annotations": {"broker.stowage.io/revoke": "now"}}});
     setup.patch("revoked", revoke).await?;
@@ -86,7 +86,7 @@ async fn done(setup: &Setup<'_>) -> Result<()> {
     at_rest(setup).await.context("once the operator has done it")
 }
 
-/// Waits until there is nothing to do any more.
+/// Waits until there is nothing left to do.
 async fn at_rest(setup: &Setup<'_>) -> Result<()> {
     let deadline = Instant::now() + setup.environment.patience;
     loop {
@@ -99,7 +99,7 @@ async fn at_rest(setup: &Setup<'_>) -> Result<()> {
     }
 }
 
-/// The document of a plan, which has to end with this code.
+/// Returns the JSON document of `plan`, which must end with this exit code.
 async fn told(setup: &Setup<'_>, expected: i32) -> Result<Value> {
     let (code, says) = setup.ask(&["plan", "-n", &setup.tenant, "-o", "json"]).await?;
     ensure!(code == Some(expected), "plan ended with {code:?} and says {says}");
@@ -110,7 +110,7 @@ fn of_claim<'a>(plan: &'a Value, name: &str) -> Result<&'a Value> {
     named(plan, "claims", name)
 }
 
-/// The object of this name in this list of a plan.
+/// Returns the object with this name in a list of a plan.
 fn named<'a>(plan: &'a Value, list: &str, name: &str) -> Result<&'a Value> {
     let mut all = plan[list].as_array().into_iter().flatten();
     all.find(|object| object["name"] == name).with_context(|| format!("plan does not tell of {name}: {plan}"))
@@ -120,7 +120,7 @@ fn accesses(setup: &Setup<'_>) -> Api<BucketAccess> {
     Api::namespaced(setup.environment.client.clone(), &setup.tenant)
 }
 
-/// The version of each claim, access and Secret of the scenario.
+/// Returns the version of each claim, access and Secret of the scenario.
 async fn versions(setup: &Setup<'_>) -> Result<Vec<(String, Option<String>)>> {
     let all = ListParams::default();
     let claims = setup.claims().list(&all).await.context("can't list claims")?;

@@ -1,4 +1,4 @@
-//! A crash in the middle of things.
+//! A crash in the middle of the work on many claims.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,15 @@ use super::whole::whole;
 
 const CLAIMS: usize = 20;
 
-/// The operator dies by this where a plan can be played: when the first claim is told that it is
-/// bound. Who watches for that from outside may be too late.
+/// Plan that crashes the operator once it has written the status of the first bound claim. It is
+/// used on clusters with a fault proxy, because an observer that waits for that status may kill the
+/// operator too late.
 pub(super) const PLAN: &str = "kube:patch bucketclaims/status@1 crash(after-answer)";
 
 pub(super) async fn play(environment: &Environment) -> Result<String> {
     let setup = environment.setup("restart").await?;
-    // Few at a time, so that some are done, some under way and some not begun when the end comes.
+    // Few at a time, so that at the crash some claims are done, some in progress and some not
+    // started.
     let mut operator = setup.start_operator(&["--max-concurrent-reconciles", "4"]).await?;
     let before = match setup.fault_proxy_if_any() {
         Some(fault_proxy) => {
@@ -48,7 +50,7 @@ pub(super) async fn play(environment: &Environment) -> Result<String> {
     Ok(format!("{before} of {CLAIMS} claims were bound at the crash, all of them after it"))
 }
 
-/// Whether the first operator tells a claim with this how it is.
+/// True if by this call the first operator wrote the status of a claim.
 fn is_first_status(line: &Line) -> bool {
     let patches_status = |call: &KubeCall| {
         call.verb == KubeVerb::Patch && call.resource == "bucketclaims" && call.subresource.as_deref() == Some("status")
@@ -67,7 +69,7 @@ async fn make(setup: &Setup<'_>) -> Result<()> {
     try_join_all(claims).await.map(|_| ())
 }
 
-/// Makes the claims and waits until one of them is bound.
+/// Creates the claims and waits until one of them is bound.
 async fn first_of_many(setup: &Setup<'_>) -> Result<()> {
     make(setup).await?;
     let waits = (0..CLAIMS).map(|index| Box::pin(async move { setup.ready(&name(index)).await }));
@@ -80,7 +82,8 @@ async fn bound(setup: &Setup<'_>) -> Result<usize> {
     Ok(claims.iter().filter(|claim| ready_reason(claim) == Some("Bound")).count())
 }
 
-/// Every claim bound, with one record and one credential, each with a bucket and a key of its own.
+/// Checks that every claim is bound, with one record and one credential, and that buckets and keys
+/// are distinct.
 async fn all_whole(setup: &Setup<'_>) -> Result<()> {
     let waits = (0..CLAIMS).map(|index| async move { setup.ready(&name(index)).await });
     let claims: Vec<BucketClaim> = try_join_all(waits).await?;

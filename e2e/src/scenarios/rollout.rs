@@ -1,5 +1,5 @@
-//! Gateways are replaced while they are in use, as a Deployment does it: one that is new is waited
-//! for, and then an old one is told to end.
+//! Gateways are replaced while they are in use, as by a Deployment: a new one becomes ready, and
+//! then an old one is terminated.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -16,19 +16,18 @@ use crate::balancer::Balancer;
 use crate::tenant::Tenant;
 
 const CLAIM: &str = "data";
-/// How many gateways there are at rest, each of which is replaced.
+/// Number of gateways at rest, each of which is replaced.
 const REPLICAS: usize = 2;
-/// Who uses the bucket at once, each over connections of its own.
+/// Number of tenants that use the bucket at the same time, each over separate connections.
 const TENANTS: usize = 4;
-/// From the beginning of one use to that of the next, for each tenant. A use is two requests, so
-/// all of them make 200 a second.
+/// Interval of uses per tenant. A use is two requests, so the total is 200 requests a second.
 const PACE: Duration = Duration::from_millis(40);
-/// How long connections still come to a gateway that was told to end: a Service hears of it later.
+/// Time for which a terminated gateway still gets connections: a Service is updated later.
 const LATE: Duration = Duration::from_secs(1);
-/// How long a gateway that was told to end takes connections, in seconds: for longer than that.
+/// Seconds for which a terminated gateway accepts connections: longer than [`LATE`].
 const DRAIN: u64 = 2;
 
-/// Two gateways are replaced under 200 requests a second, of which none fails.
+/// Replaces two gateways under 200 requests a second, none of which may fail.
 pub(super) async fn gateways(environment: &Environment) -> Result<String> {
     let setup = environment.setup("rollout").await?;
     let balancer = Balancer::start().await?;
@@ -60,7 +59,8 @@ async fn in_use(setup: &Setup<'_>, balancer: &Balancer, running: &mut Vec<Gatewa
     let ((), uses) = try_join(replaced, using).await?;
     let (uses, seconds) = (uses.iter().sum::<usize>(), start.elapsed().as_secs_f64());
     let requests = 2 * uses;
-    // A tenant that waits for its turn is no load: on a machine that is too slow nothing is shown.
+    // Tenants are slower than their interval on a slow machine, and too low a load would prove
+    // nothing.
     let least = 0.5 * 2.0 * TENANTS as f64 / PACE.as_secs_f64();
     let rate = requests as f64 / seconds;
     ensure!(rate >= least, "there were {rate:.0} requests a second, and {least:.0} at least are to be shown");
@@ -88,7 +88,7 @@ fn list(balancer: &Balancer, gateways: &[Gateway]) -> Result<()> {
     Ok(())
 }
 
-/// Uses the bucket until the end; tells how often.
+/// Uses the bucket until `ended`; returns the number of uses.
 async fn uses(setup: &Setup<'_>, ended: &Cell<bool>) -> Result<usize> {
     let secret = setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")?;
     let tenant = Tenant::of(&secret)?;

@@ -20,17 +20,17 @@ use tokio::time::{interval, timeout};
 use crate::tenant::Tenant;
 
 const CLAIM: &str = "data";
-/// How long the old key goes on after the switch, in seconds.
+/// Time for which the old key works after the switch, in seconds.
 const OVERLAP: i64 = 4;
-/// No key is replaced before it is this old (spec §3.3), which is most of what this scenario takes.
+/// Minimum age of a key that is replaced (spec §3.3), which is most of the scenario's duration.
 const YOUNGEST: Duration = Duration::from_secs(60);
-/// From the beginning of one use to that of the next, for each tenant.
+/// Interval of uses per tenant.
 const PACE: Duration = Duration::from_millis(20);
-/// The value of the annotation that asks for a rotation.
+/// Value of the annotation that requests a rotation.
 const REQUEST: &str = "first";
 
-/// Two tenants use the bucket all the time: one reads the Secret before each use, one holds what it
-/// read at first.
+/// Two tenants use the bucket constantly: one reads the Secret before each use, the other keeps the
+/// key that it read at first.
 pub(super) async fn overlap(environment: &Environment) -> Result<String> {
     let setup = environment.setup("rotation").await?;
     let gateway = setup.start_gateway().await?;
@@ -66,7 +66,7 @@ async fn in_use(setup: &Setup<'_>) -> Result<String> {
     ))
 }
 
-/// How long the rotation may take to come.
+/// Returns the time limit for the rotation.
 pub(super) fn limit(setup: &Setup<'_>) -> Duration {
     YOUNGEST + setup.environment.patience
 }
@@ -75,7 +75,7 @@ async fn connection(setup: &Setup<'_>) -> Result<Secret> {
     setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
 }
 
-/// Asks for a rotation and waits for it. Returns when the old key expires.
+/// Requests a rotation and waits for it. Returns the expiry of the old key.
 async fn rotate(setup: &Setup<'_>, old: &str) -> Result<Timestamp> {
     setup.patch(CLAIM, json!({"metadata": {"annotations": {wire::ROTATE: REQUEST}}})).await?;
     let rotated = |claim: Option<&BucketClaim>| {
@@ -86,7 +86,7 @@ async fn rotate(setup: &Setup<'_>, old: &str) -> Result<Timestamp> {
     };
     let claim = setup.environment.wait_for_up_to(limit(setup), &setup.claims(), CLAIM, "rotated", rotated).await?;
     let claim = claim.context("the claim is gone")?;
-    // The stamp is another pass's, which has seen the Secret with the new key.
+    // The expiry is set by a later pass, which has seen the Secret with the new key.
     let (secrets, name) = (setup.secrets(&setup.system), format!("vc-{}", old.to_lowercase()));
     let stamped = |key: Option<&Secret>| key.is_some_and(|key| expiry(key).is_some());
     let stamped = setup.environment.wait(&secrets, &name, "stamped", stamped).await?.context("the old key is gone")?;
@@ -98,18 +98,18 @@ async fn rotate(setup: &Setup<'_>, old: &str) -> Result<Timestamp> {
     expiry(&stamped).context("the old key doesn't expire")
 }
 
-/// When a key is to end, if it is.
+/// Returns the expiry of a key, if it has one.
 pub(super) fn expiry(key: &Secret) -> Option<Timestamp> {
     key.annotations().get(wire::EXPIRES_AT)?.parse().ok()
 }
 
-/// What became of a tenant who never reads the Secret again.
+/// Result of the tenant that keeps its first key.
 struct Held {
     count: usize,
     refused_at: Timestamp,
 }
 
-/// Uses one key until it is refused, which must not be before it has expired.
+/// Uses one key until it is refused, which must not be before its expiry.
 async fn holds_on(setup: &Setup<'_>, tenant: &Tenant) -> Result<Held> {
     let mut count = 0;
     let mut pace = interval(PACE);
@@ -129,15 +129,14 @@ async fn holds_on(setup: &Setup<'_>, tenant: &Tenant) -> Result<Held> {
     Ok(Held { count, refused_at })
 }
 
-/// What became of a tenant who reads the Secret before each use.
+/// Result of the tenant that reads the Secret before each use.
 struct Read {
     count: usize,
-    /// When the Secret was asked for last of those times that it held the old key: the switch was
-    /// later.
+    /// Time of the last read that returned the old key; the switch happened after it was requested.
     old_until: Timestamp,
 }
 
-/// Uses the bucket with what the Secret holds at that moment, until the end.
+/// Uses the bucket with the current content of the Secret, until `ended`.
 async fn reads_again(setup: &Setup<'_>, ended: &Cell<bool>, old: &str) -> Result<Read> {
     let mut read = Read { count: 0, old_until: Timestamp::now() };
     let mut tenant = Tenant::of(&connection(setup).await?)?;

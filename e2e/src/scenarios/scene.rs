@@ -1,4 +1,4 @@
-//! The stage on a real API server and store, where scenes are played in names of their own.
+//! The stage for scenes on a real API server and store, with names of this run.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use stowage_world::scenes::{Goal, Scene, Stage, Step, StoreStep, Target, TargetK
 use stowage_world::{OPERATOR_NAMESPACE, apply, parse};
 use tokio::time::{Instant, sleep};
 
-/// From one look for a goal to the next.
+/// Interval between checks of a goal.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// Plays a scene to its goal under an operator that ends on SIGTERM; returns what it
-/// shows.
+/// Plays a scene to its goal under an operator that ends on SIGTERM; returns a description of what
+/// it proves.
 pub(super) async fn play(environment: &Environment, name: &str, scene: &Scene) -> Result<String> {
     let setup = environment.setup(name).await?;
     let mut operator = setup.start_operator(&[]).await?;
@@ -36,40 +36,39 @@ pub(super) async fn play(environment: &Environment, name: &str, scene: &Scene) -
     Ok(scene.about.to_owned())
 }
 
-/// Somebody's bucket is taken over; besides its state, the store's log tells that it was left as it
-/// was.
+/// An existing bucket is adopted. The store's log also shows that the bucket was left unchanged.
 pub(super) async fn adoption(environment: &Environment) -> Result<String> {
     let about = play(environment, "adopt", &names::taken_over()).await?;
     environment.unchanged_by_operator(&format!("{}-adopt-a-photos", environment.prefix)).await?;
     Ok(about)
 }
 
-/// Stage in one setup: `team` stands for what its names begin with, so `team-a` is its tenant, and
-/// `main` is its backend.
+/// The stage in one setup. `team` is replaced by the setup's name prefix, so `team-a` is its
+/// tenant, and `main` is its backend.
 struct Real<'a> {
     setup: &'a Setup<'a>,
 }
 
 impl Real<'_> {
-    /// A text of a scene in names of the cluster.
+    /// Translates a scene's text to names of this cluster.
     fn here(&self, text: &str) -> String {
         let name = &self.setup.backend;
         text.replace("team", name).replace("{name: main}", &format!("{{name: {name}}}"))
     }
 
-    /// A text of the cluster in names of scenes; what is encoded in it stays as it is.
+    /// Translates text of this cluster to names of scenes; encoded data stays as it is.
     fn told(&self, text: &str) -> String {
         text.replace(&self.setup.system, OPERATOR_NAMESPACE).replace(&self.setup.backend, "team")
     }
 
-    /// Objects of a kind, as the tenant where they are tenants' to make.
+    /// Returns the API of a kind, with the tenant's rights if tenants create such objects.
     fn api(&self, kind: TargetKind, namespace: &str) -> Api<DynamicObject> {
         let environment = self.setup.environment;
         let client = if kind == TargetKind::Claim { &environment.tenant } else { &environment.client };
         kind.api(client.clone(), namespace)
     }
 
-    /// The API of a target, and its name there.
+    /// Returns the API of a target, and its name there.
     fn target(&self, target: &Target) -> (Api<DynamicObject>, String) {
         let name = if target.kind == TargetKind::Backend { self.setup.backend.clone() } else { self.here(target.name) };
         (self.api(target.kind, &self.here(target.namespace)), name)
@@ -84,7 +83,7 @@ impl Real<'_> {
         }
     }
 
-    /// Gathers all that the scene has made, in names of scenes.
+    /// Collects all objects and buckets of the scene, in names of scenes.
     async fn facts(&self) -> Result<Facts> {
         let Setup { environment, backend, tenant, system } = self.setup;
         let mut facts = Facts::default();
@@ -111,7 +110,7 @@ impl Real<'_> {
         Ok(facts)
     }
 
-    /// Waits until this holds, or patience is over.
+    /// Waits until the goal is reached, or until the time limit is over.
     async fn until(&self, goal: &Goal) -> Result<()> {
         let time = self.setup.environment.patience;
         let deadline = Instant::now() + time;
@@ -122,7 +121,7 @@ impl Real<'_> {
                     bail!("within {} s it did not come to be that {}: {}", time.as_secs(), goal.what, facts.claims())
                 }
                 Err(why) if Instant::now() >= deadline => return Err(why),
-                // What goes may go while it is looked at.
+                // Objects may be deleted while they are read.
                 Ok(_) | Err(_) => sleep(GLANCE).await,
             }
         }
@@ -153,9 +152,9 @@ impl Stage for Real<'_> {
                 api.delete(&name, &DeleteParams::default()).await?;
             }
             Step::Store(step) => self.at_store(step).await?,
-            // Nothing disturbs it, and there is no gateway.
+            // This stage has no faults and no gateway.
             Step::Begin | Step::Tenant(..) => {}
-            // A time is what it takes in a simulated world, where no call takes any.
+            // The step's time is ignored: it is for a simulated world, in which calls take none.
             Step::Until(goal) | Step::Settle(_, goal) => self.until(goal).await?,
             Step::Pass(time) => sleep(*time).await,
             Step::More(never) => match *never {},

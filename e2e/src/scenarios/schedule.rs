@@ -1,4 +1,4 @@
-//! Keys that are replaced because they are old, under an operator whose clock is ahead.
+//! Keys that are replaced at a certain age, under an operator with its clock set ahead.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ use super::rotation::expiry;
 use super::whole::given;
 
 const CLAIM: &str = "data";
-/// The least that the contract allows.
+/// The shortest interval that the contract allows.
 const INTERVAL_DAYS: u32 = 7;
-/// How long a key that was replaced goes on, in seconds.
+/// Overlap of keys, in seconds.
 const OVERLAP: i64 = 300;
 /// A day more than the interval.
 const LATER: u32 = INTERVAL_DAYS + 1;
 
-/// A week later the key is replaced; with the clock set back nothing happens; another week later
-/// the old key is gone, and the next one replaced.
+/// After a week the key is replaced. With the clock set back nothing happens. After another week
+/// the old key is gone, and the next one is replaced.
 pub(super) async fn rotation(environment: &Environment, clock: &FakeClock) -> Result<String> {
     let setup = environment.setup("schedule").await?;
     let mut operator = setup.start_operator(&[]).await?;
@@ -67,8 +67,8 @@ pub(super) async fn rotation(environment: &Environment, clock: &FakeClock) -> Re
     Ok(told)
 }
 
-/// Waits for this generation of keys, from an operator that was started then and is so many days
-/// ahead. The old one goes on for the overlap, by the operator's clock.
+/// Waits for this generation of keys, from an operator that was started at `before` with its clock
+/// `days` days ahead. The old key must expire after the overlap, by the operator's clock.
 async fn replaced(
     setup: &Setup<'_>,
     generation: i64,
@@ -87,7 +87,7 @@ async fn replaced(
     let key = setup.environment.wait(&setup.secrets(&setup.system), &name, "stamped", stamped).await?;
     let end = key.as_ref().and_then(expiry).context("the old key is gone")?;
     let ahead = SignedDuration::from_hours(24 * i64::from(days));
-    // Between the operator's start and now, a second of rounding beside.
+    // Between the operator's start and now, with a second for rounding.
     let (earliest, latest) = (before + ahead, Timestamp::now() + ahead + SignedDuration::from_secs(1));
     let overlap = SignedDuration::from_secs(OVERLAP);
     let in_time = (earliest + overlap..=latest + overlap).contains(&end);
@@ -97,7 +97,7 @@ async fn replaced(
     Ok(claim)
 }
 
-/// Waits until an operator has begun and has nothing more to do.
+/// Waits until an operator has completed its start and has no call pending.
 async fn at_rest(setup: &Setup<'_>) -> Result<()> {
     let (fault_proxy, patience) = (setup.fault_proxy()?, setup.environment.patience);
     fault_proxy.until(patience, "come to rest", |calls| calls.has_begun() && calls.are_answered()).await.map(|_| ())

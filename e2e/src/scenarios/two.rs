@@ -1,4 +1,4 @@
-//! Two operators at once, as in a rollout that overlaps or a node that comes back.
+//! Two operators at once, as in a rollout with overlap or after a node returns.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ use super::rotation::expiry;
 use super::whole::{Given, given};
 
 const CLAIMS: usize = 12;
-/// Between two looks at what is to come to agree.
+/// Polling interval while objects may still disagree.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Both work on all claims from the beginning to the end; one is killed in between and comes back.
+/// Both work on all claims from beginning to end; one is killed in between and restarted.
 pub(super) async fn operators(environment: &Environment) -> Result<String> {
     let setup = environment.setup("two").await?;
     let mut first = setup.start_operator(&[]).await?;
@@ -40,7 +40,7 @@ pub(super) async fn operators(environment: &Environment) -> Result<String> {
     Ok(told)
 }
 
-/// Claims are made at once, and each is bound as by one operator.
+/// Creates claims at the same time, and checks that each is bound as by one operator.
 async fn come(setup: &Setup<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<BucketClaim>> {
     try_join_all(numbers.map(|number| async move {
         let name = format!("claim-{number:02}");
@@ -53,9 +53,9 @@ async fn come(setup: &Setup<'_>, numbers: std::ops::Range<usize>) -> Result<Vec<
     .await
 }
 
-/// Where one of them finds that the other has begun it may make another key, and the claim goes
-/// over to that: to what the consumer Secret shows first, then to what the status tells, and then
-/// the first key is on its way out. In between they disagree.
+/// Waits until the claim has one current key. An operator that finds that the other one has begun
+/// may mint another key. The claim then switches to it: the consumer Secret shows it first, then
+/// the status, and then the first key gets its expiry. Until then these objects disagree.
 async fn one_current(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
     let deadline = Instant::now() + setup.environment.patience;
     loop {
@@ -66,7 +66,8 @@ async fn one_current(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
     }
 }
 
-/// Fails unless the claim has one current key, of which its status and its consumer Secret tell.
+/// Fails unless the claim has exactly one current key, which its status and its consumer Secret
+/// show.
 async fn settled(setup: &Setup<'_>, name: &str) -> Result<Given> {
     let claim = setup.claims().get(name).await.with_context(|| format!("can't read claim {name}"))?;
     let keys = setup.internal(&claim, Role::VirtualCredential).await?;
@@ -81,10 +82,10 @@ async fn settled(setup: &Setup<'_>, name: &str) -> Result<Given> {
     Ok(given)
 }
 
-/// A claim goes with its bucket, and leaves nothing.
+/// Deletes a claim with its bucket, and checks that nothing is left.
 async fn goes(setup: &Setup<'_>, claim: &BucketClaim) -> Result<()> {
     setup.delete(claim).await?;
-    // What one of them makes while the other lets go is swept by either.
+    // Secrets that one operator creates while the other releases the claim are swept by either.
     setup.swept(claim, &[Role::BucketRecord, Role::VirtualCredential]).await?;
     let name = claim.metadata.name.as_deref().unwrap_or_default();
     let left = setup.environment.store.tags(&format!("{}-{name}", setup.tenant)).await?;

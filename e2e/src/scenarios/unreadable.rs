@@ -1,4 +1,4 @@
-//! What the API server takes from a tenant, and a client's types can't read.
+//! A tenant's object that the API server accepts and the client's types can't parse.
 
 use anyhow::{Context as _, Result, ensure};
 use http::Request;
@@ -7,7 +7,7 @@ use stowage_operator::api::wire;
 use stowage_testbed::environment::Environment;
 use stowage_testbed::environment::setup::Setup;
 
-/// A time that Go can read, and jiff, by which k8s-openapi reads times, can not.
+/// A time that Go can parse, but jiff, which k8s-openapi uses for times, can't.
 const TIME: &str = "9999-12-31T23:59:59Z";
 
 pub(super) async fn play(environment: &Environment) -> Result<String> {
@@ -34,8 +34,7 @@ async fn bound(setup: &Setup<'_>, name: &str) -> Result<()> {
     setup.ready(name).await.map(|_| ())
 }
 
-/// Makes an object, and then says that somebody will have written a field of it in the last hours
-/// of the year 9999.
+/// Creates an object, and adds a managed field with a time in the last hours of the year 9999.
 async fn write(setup: &Setup<'_>, path: &str, object: Value) -> Result<()> {
     let mut made = send(setup, Request::post(path), &object).await?;
     let at = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap_or_default());

@@ -1,5 +1,5 @@
-//! What an operator of the first version left in a cluster is served on: the same bucket, the same
-//! key. What differs by now is added to it (spec §2).
+//! Objects that an operator of the first version left in a cluster are served, with the same bucket
+//! and the same key. Fields that are new since then are added to them (spec §2).
 
 use std::time::Instant;
 
@@ -24,7 +24,8 @@ const DEFINITIONS: &str = include_str!("../../upgrade/first-crds.yaml");
 const OBJECTS: &str = include_str!("../../upgrade/first-objects.yaml");
 const CLAIM: &str = "data";
 
-/// Whatever it comes to, the scenarios to come have this version's definitions.
+/// Plays the scenario, and restores this version's definitions for later scenarios even if it
+/// fails.
 pub(super) async fn play(environment: &Environment) -> Result<String> {
     let setup = environment.setup("upgrade").await?;
     for document in stowage_world::parse("first-crds.yaml", DEFINITIONS)? {
@@ -43,15 +44,15 @@ pub(super) async fn play(environment: &Environment) -> Result<String> {
     Ok(served)
 }
 
-/// What the first version left behind.
+/// Objects of the first version.
 struct Left {
     claim: BucketClaim,
     bucket: String,
     key: AccessKeyId,
 }
 
-/// A bound claim as the first version knew it: with its bucket, and without its Secrets, in which
-/// the gateway stands.
+/// Creates a bound claim with its bucket as by the first version, but without its Secrets, because
+/// these contain the gateway's endpoint.
 async fn first_version(setup: &Setup<'_>) -> Result<Left> {
     let bucket = format!("{}-{CLAIM}", setup.tenant);
     let claim: BucketClaim = from_json(json!({
@@ -93,7 +94,7 @@ async fn first_version(setup: &Setup<'_>) -> Result<Left> {
     Ok(Left { claim, bucket, key })
 }
 
-/// Puts the Secrets of the first version into the cluster.
+/// Creates the Secrets of the first version.
 async fn keep_secrets(setup: &Setup<'_>, left: &Left, gateway: &str) -> Result<()> {
     let endpoint = Endpoint::parse(&setup.environment.endpoint)?;
     let record = RecordName::of(&endpoint, &BucketName::parse(&left.bucket)?);
@@ -134,8 +135,8 @@ async fn served_on(setup: &Setup<'_>, left: Left, gateway: &str) -> Result<Strin
     done
 }
 
-/// The key goes on, gets what the first version did not write, is replaced as any other, and ends
-/// with its claim.
+/// Checks that the key still works, gets the fields that the first version did not write, is
+/// replaced like any other, and is deleted with its claim.
 async fn goes_on(setup: &Setup<'_>, left: &Left, app: &Tenant) -> Result<String> {
     let secrets = setup.secrets(&setup.system);
     let noted = |secret: Option<&Secret>| secret.is_some_and(|secret| !text(secret, wire::ENDPOINT).is_empty());
@@ -171,7 +172,7 @@ async fn connection(setup: &Setup<'_>) -> Result<Secret> {
     setup.secrets(&setup.tenant).get(&format!("{CLAIM}-s3")).await.context("no consumer Secret")
 }
 
-/// Uses the bucket once the gateway has heard of the key.
+/// Uses the bucket, once the gateway knows the key.
 async fn works(setup: &Setup<'_>, app: &Tenant) -> Result<()> {
     let began = Instant::now();
     loop {

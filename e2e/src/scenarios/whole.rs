@@ -1,4 +1,4 @@
-//! What a bound claim has, whatever happened on its way there.
+//! Invariants of a bound claim, whatever happened before.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::ResourceExt;
@@ -7,14 +7,14 @@ use stowage_operator::api::wire::{Role, TAG_CLAIM_UID};
 use stowage_testbed::environment::setup::Setup;
 use stowage_testbed::objects::text;
 
-/// What its consumer Secret gives a tenant.
+/// Key and bucket in its consumer Secret.
 pub(super) struct Given {
     pub(super) key_id: String,
     pub(super) bucket: String,
 }
 
-/// One record, one credential, the consumer Secret that shows it and is the claim's own, and a
-/// bucket with its tags.
+/// Checks that there are one record, one credential, a consumer Secret that shows it and is owned
+/// by the claim, and a bucket with its tags.
 pub(super) async fn whole(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
     for role in [Role::BucketRecord, Role::VirtualCredential] {
@@ -35,7 +35,8 @@ pub(super) async fn whole(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Give
     Ok(given)
 }
 
-/// What the consumer Secret shows, which is the claim's own and agrees with its status.
+/// Returns the content of the consumer Secret, which must be owned by the claim and agree with its
+/// status.
 pub(super) async fn given(setup: &Setup<'_>, claim: &BucketClaim) -> Result<Given> {
     let name = claim.name_any();
     let secret = setup.secrets(&setup.tenant).get(&format!("{name}-s3")).await;

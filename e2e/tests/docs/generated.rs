@@ -1,4 +1,4 @@
-//! What is made of the code: how such a page is compared and written, and the fields of the API.
+//! Pages generated from the code: their comparison and update, and the page of the API's fields.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,10 +10,10 @@ use stowage_operator::api;
 
 use super::{read, root};
 
-/// Set to write the page anew.
+/// Environment variable that makes tests rewrite their page.
 const UPDATE: &str = "UPDATE_DOCS";
 
-/// Fails unless the page is as it is made of the code.
+/// Fails unless the page equals the generated text.
 pub(super) fn assert_page(path: &str, fresh: &str) {
     if std::env::var_os(UPDATE).is_some() {
         fs::write(root().join(path), fresh).unwrap_or_else(|error| panic!("can't write {path}: {error}"));
@@ -60,7 +60,7 @@ fn write_definition(definition: &CustomResourceDefinition, page: &mut String) {
     }
 }
 
-/// The fields within a field, each before its own.
+/// Writes the fields within a field, parents before children.
 fn write_fields(path: &str, schema: &JSONSchemaProps, page: &mut String) {
     let required = schema.required.clone().unwrap_or_default();
     for (name, field) in schema.properties.iter().flatten() {
@@ -96,7 +96,7 @@ fn type_of(field: &JSONSchemaProps) -> String {
     }
 }
 
-/// The description as a cell of a table.
+/// Returns the description in the form of a table cell.
 fn told(field: &JSONSchemaProps) -> String {
     let text = field.description.as_deref().unwrap_or_default();
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")

@@ -1,8 +1,8 @@
-//! The documentation leads where it says: links, paths, recipes, command lines and schedules in it
-//! are real, and its tables have all that they are about.
+//! Checks of the documentation: links, paths, recipes, command lines and schedules exist or parse,
+//! and tables are complete.
 //!
-//! This is a test of the end-to-end crate because no other one may see all command lines.
-//! Addresses on the web are not asked for: no test needs the network.
+//! These tests are in the end-to-end crate, because only it may depend on all command lines. Web
+//! addresses are not checked: no test needs the network.
 
 mod generated;
 mod metrics;
@@ -22,10 +22,10 @@ use stowage_proof::explorer::scenario::Scenario;
 use stowage_proof::explorer::scenarios;
 use stowage_proof::oracles::Promise;
 
-/// Where pages are: files, and folders with all that is below them.
+/// Pages: files, and folders with everything below them.
 const PAGES: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "kind-config", "docs"];
 
-/// Folders of the tree in which paths begin that a page names.
+/// Folders of the repository at which a page's paths begin.
 const FOLDERS: [&str; 14] = [
     "operator",
     "gateway",
@@ -43,7 +43,7 @@ const FOLDERS: [&str; 14] = [
     "crates",
 ];
 
-/// Words of a command line that stand for what the reader puts there, each with something that may.
+/// Placeholders in command lines, each with a valid value.
 const PLACEHOLDERS: [(&str, &str); 4] =
     [("SCENARIO SEED PLAN", "rotate 1"), ("SCENARIO", "rotate"), ("S", "1"), ("I/40", "0/40")];
 
@@ -59,7 +59,7 @@ fn page(path: &str) -> Page {
     Page::parse(&read(&root().join(path)))
 }
 
-/// All pages, by their paths from the root.
+/// Returns the paths of all pages, relative to the root.
 fn pages() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut left: Vec<PathBuf> = PAGES.map(PathBuf::from).into();
@@ -75,7 +75,7 @@ fn pages() -> BTreeSet<String> {
     found
 }
 
-/// What is wrong on any page, by `problem_of` each of what `parts_of` finds on it.
+/// Applies `problem_of` to each part that `parts_of` finds on any page, and returns all problems.
 fn problems<T>(parts_of: fn(&Page) -> &[T], problem_of: impl Fn(&str, &Page, &T) -> Option<String>) -> Vec<String> {
     let mut problems = Vec::new();
     for path in pages() {
@@ -86,7 +86,7 @@ fn problems<T>(parts_of: fn(&Page) -> &[T], problem_of: impl Fn(&str, &Page, &T)
     problems
 }
 
-/// What is wrong with a link of the page at this path.
+/// Returns the problem with a link on the page at this path.
 fn problem_of_link(path: &str, page: &Page, link: &Link) -> Option<String> {
     if link.target.contains("://") || link.target.starts_with("mailto:") {
         return None;
@@ -104,16 +104,17 @@ fn problem_of_link(path: &str, page: &Page, link: &Link) -> Option<String> {
     (!is_there).then(|| format!("{} has no such heading", link.target))
 }
 
-/// Where a command stands.
+/// Place of a command on a page.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     /// In a block, to be typed as it is.
     Block,
-    /// Within a line, which may name a command without all that it needs.
+    /// In inline code, which may name a command without its required arguments.
     Line,
 }
 
-/// What is wrong with a command line: with a recipe, or with what a program of ours is given.
+/// Returns the problem with a command line: an unknown recipe, or arguments that one of the
+/// project's programs rejects.
 fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>) -> Option<String> {
     let words: Vec<&str> = words.iter().map(|word| filled(word)).collect();
     let (program, arguments) = shell::program_of(&words)?;
@@ -125,7 +126,7 @@ fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>
         "stowage-sim" => parse::<stowage_sim::cli::Cli>(place, program, arguments),
         "stowage-proof" => parse::<stowage_proof::cli::Cli>(place, program, arguments),
         "stowage-operator" => parse::<stowage_operator::Cli>(place, program, arguments),
-        // A plugin, by whose name kubectl finds it.
+        // The plugin, which kubectl finds by its file name.
         "kubectl" if arguments.first() == Some(&"stowage") => {
             parse::<stowage_operator::Cli>(place, "kubectl-stowage", &arguments[1..])
         }
@@ -137,7 +138,7 @@ fn problem_of_command(place: Place, words: &[String], recipes: &BTreeSet<String>
     refused.map(|why| format!("{} is refused: {why}", words.join(" ")))
 }
 
-/// Why a program doesn't take these arguments, if it doesn't.
+/// Returns the error if a program rejects these arguments.
 fn parse<C: Parser>(place: Place, program: &str, arguments: &[&str]) -> Option<String> {
     let error = C::try_parse_from([&[program], arguments].concat()).err()?;
     let is_fine = match error.kind() {
@@ -150,12 +151,12 @@ fn parse<C: Parser>(place: Place, program: &str, arguments: &[&str]) -> Option<S
     (!is_fine).then(|| error.to_string())
 }
 
-/// A word as a reader may fill it in.
+/// Replaces a placeholder by its valid value.
 fn filled(word: &str) -> &str {
     PLACEHOLDERS.iter().find(|(name, _)| *name == word).map_or(word, |(_, example)| example)
 }
 
-/// The recipes of a justfile.
+/// Returns the names of the recipes in a justfile.
 fn recipes_of(justfile: &str) -> BTreeSet<String> {
     let heads = justfile.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
     let heads = heads.filter_map(|line| line.split_once(':'));
@@ -166,8 +167,8 @@ fn recipes_of(justfile: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is wrong with the name of a file, of a folder or of a test, where the code is one. It is
-/// told from the root, or from where the page is.
+/// Returns the problem with inline code that is the path of a file, a folder or a test. The path is
+/// relative to the root or to the page.
 fn problem_of_path(page: &str, code: &str) -> Option<String> {
     let (path, test) = code.split_once("::").map_or((code, None), |(path, test)| (path, Some(test)));
     let is_path = FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
@@ -178,12 +179,12 @@ fn problem_of_path(page: &str, code: &str) -> Option<String> {
     let Some(place) = places.iter().find(|place| place.exists()) else {
         return Some(format!("{path} is not there"));
     };
-    // A case of a table is named in words; the page that has those is generated.
+    // A table's cases are named in words, on a generated page.
     let test = test.filter(|_| path.ends_with(".rs"))?;
     (!read(place).contains(&format!("fn {test}("))).then(|| format!("{path} has no {test}"))
 }
 
-/// What is wrong with some code within a line: with a path, a command or a schedule.
+/// Returns the problem with inline code: with a path, a command or a schedule.
 fn problem_of_code(page: &str, code: &str, recipes: &BTreeSet<String>) -> Option<String> {
     let mut words = code.split(' ');
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -221,7 +222,7 @@ fn every_command_schedule_and_path_in_a_line_is_right_too() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// A page of the index that nobody is led to is not read.
+/// A page that isn't in the index would not be found by readers.
 #[test]
 fn the_index_has_every_page() {
     let index = page("docs/README.md");
@@ -232,7 +233,7 @@ fn the_index_has_every_page() {
     assert!(missing.is_empty(), "docs/README.md does not list {missing:?}");
 }
 
-/// Rows of a table below a heading, as they have to stand there: all of them, and no others.
+/// Asserts that the table below a heading has exactly these rows.
 fn assert_rows(path: &str, heading: &str, rows: &[String]) {
     let text = read(&root().join(path));
     let section = text.split("\n## ").find(|section| section.starts_with(heading)).unwrap_or_default();
@@ -254,7 +255,7 @@ fn the_reference_has_every_promise() {
     assert_rows("docs/reference/promises.md", "All of them", &rows);
 }
 
-/// What a scenario is about is told at more length there than in the code, so names are compared.
+/// Compares names only, because the page describes scenarios at more length than the code.
 #[test]
 fn the_reference_has_every_world_and_every_scenario_on_a_real_server() {
     let text = read(&root().join("docs/reference/scenarios.md"));
@@ -270,7 +271,7 @@ fn the_reference_has_every_world_and_every_scenario_on_a_real_server() {
     assert_eq!(named("On a real API server"), played);
 }
 
-/// Names in the last column of the glossary that are no word of these sources.
+/// Returns names in the last column of the glossary that don't occur in these sources.
 fn lost_names(glossary: &str, sources: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let words: BTreeSet<&str> = sources.split(|c| !is_part(c)).collect();

@@ -1,5 +1,5 @@
-//! The reference of metrics, made of what operator and gateway serve, and of the alerts and panels
-//! that ask for it.
+//! The reference of metrics, generated from the metrics that operator and gateway serve, and from
+//! the alerts and panels that use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,17 +18,17 @@ use super::generated::assert_page;
 const ALERTS: &str = include_str!("../../../charts/stowage/files/alerts.yaml");
 const DASHBOARD: &str = include_str!("../../../charts/stowage/files/dashboard.json");
 
-/// What the values of a label are.
+/// The values of a label.
 enum Values {
-    /// These, and no others.
+    /// Exactly these values.
     These(&'static [&'static str]),
-    /// What these words say.
+    /// Values by this description.
     Such(&'static str),
 }
 use Values::{Such, These};
 
-/// Each label, in whose metrics it is, and what its values are. `""` = in whatever has it. One that
-/// names a metric goes before.
+/// Labels, each with the metric that has it (`""` for any), and its values. Rows with a metric come
+/// before the one for any.
 const LABELS: [(&str, &str, Values); 22] = [
     ("authentication", "", These(&["AuthHeader", "QueryString", "Form", "none"])),
     ("backend", "", Such("Name of the S3Backend")),
@@ -62,27 +62,27 @@ const LABELS: [(&str, &str, Values); 22] = [
     ("version", "", Such("The operator's version")),
 ];
 
-/// The last is there with `--obc` alone.
+/// Values of the label `controller`. The last is served only with `--obc`.
 const CONTROLLERS: [&str; 4] = ["bucketclaim", "s3backend", "bucketaccess", "objectbucketclaim"];
 
-/// What each means is in the runbook of StowageGatewayStoreTrouble.
+/// Troubles of the gateway with a store, explained in the runbook of StowageGatewayStoreTrouble.
 const TROUBLES: [&str; 8] = ["key", "denied", "unreachable", "late", "not-s3", "not-set-up", "busy", "resting"];
 
-/// Labels of which a page shows all values, and not only those that were used.
+/// Labels that always have all of their values, not only those that occurred.
 const SHOWN: [&str; 7] = ["controller", "deleting", "kind", "phase", "policy", "state", "trigger"];
 
-/// A family of a page.
+/// A metric family.
 struct Family {
-    /// As Prometheus has it: of a histogram without what follows for its parts.
+    /// Name in Prometheus; of a histogram without the suffixes of its series.
     name: String,
     kind: String,
     help: String,
-    /// Its labels, each with the values that the page has.
+    /// Labels with their values on the page.
     labels: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Family {
-    /// The names by which expressions ask for it.
+    /// Returns the names of its series.
     fn series(&self) -> Vec<String> {
         match self.kind.as_str() {
             "histogram" => ["_bucket", "_count", "_sum"].map(|part| format!("{}{part}", self.name)).into(),
@@ -90,14 +90,14 @@ impl Family {
         }
     }
 
-    /// What it is counted in, which its name says.
+    /// Returns its unit, which is part of its name.
     fn unit(&self) -> &'static str {
         let is_part = |unit: &str| self.name.split('_').any(|part| part == unit);
         ["seconds", "bytes"].into_iter().find(|unit| is_part(unit)).unwrap_or_default()
     }
 }
 
-/// The families of a page in the OpenMetrics text format, in its order.
+/// Parses a page in the OpenMetrics text format; returns its families in order.
 fn families(page: &str) -> Vec<Family> {
     let mut found: Vec<Family> = Vec::new();
     for line in page.lines() {
@@ -125,7 +125,7 @@ fn families(page: &str) -> Vec<Family> {
     found
 }
 
-/// What an operator serves that leads, and serves all kinds.
+/// Returns the metrics of an operator that is the leader and serves all kinds.
 fn of_operator() -> Vec<Family> {
     let options = Options {
         seed: 1,
@@ -144,7 +144,7 @@ fn of_operator() -> Vec<Family> {
     }))
 }
 
-/// What a gateway serves once each metric has a value.
+/// Returns the metrics of a gateway, with a value set for each.
 fn of_gateway() -> Vec<Family> {
     let metrics = Metrics::new();
     let moment = Duration::from_millis(3);
@@ -157,7 +157,7 @@ fn of_gateway() -> Vec<Family> {
     families(&metrics.text().expect("it can be written"))
 }
 
-/// Expressions, each with the link or the title of what asks by it.
+/// Returns all expressions, each with the link to its alert or the title of its panel.
 fn askers() -> Vec<(String, String)> {
     let alerts: Value = serde_saphyr::from_str(ALERTS).expect("YAML");
     let groups = alerts["groups"].as_array().into_iter().flatten();
@@ -180,7 +180,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("a text").to_owned()
 }
 
-/// What asks for a family, each once.
+/// Returns the alerts and panels that use a family, without duplicates.
 fn asked_by(family: &Family, askers: &[(String, String)]) -> String {
     let is_named = |expression: &str| {
         let words: BTreeSet<&str> = expression.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').collect();
@@ -199,7 +199,7 @@ fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The line of the table of labels that tells of this label of this family.
+/// Returns the index of the row in [`LABELS`] for this label of this family.
 fn place_of(label: &str, family: &Family) -> usize {
     let is_it =
         |(name, metric, _): &(&str, &str, Values)| *name == label && (metric.is_empty() || *metric == family.name);
@@ -221,7 +221,7 @@ fn write_families(heading: &str, families: &[Family], askers: &[(String, String)
     }
 }
 
-/// The table of labels: of each whose it is and what its values are, which are those that are
+/// Writes the table of labels, each with its metrics and its values. Fails if other values are
 /// served.
 fn write_labels(families: &[&Family], page: &mut String) {
     page.push_str("\n## Labels\n\n| label | of | values |\n|---|---|---|\n");
@@ -260,7 +260,7 @@ fn the_metrics_are_those_that_are_served() {
     assert_page("docs/reference/metrics.md", &page);
     let all = || operator.iter().chain(&gateway);
     assert!(all().count() > 30 && all().all(|it| !it.help.is_empty() && !it.kind.is_empty()), "{page}");
-    // All that a gateway registers: that of which nothing was counted would not be served.
+    // Every metric that a gateway registers: one without a value would not be served.
     let registered = include_str!("../../../gateway/src/metrics.rs").matches("registry.register(").count();
     assert_eq!(gateway.len(), registered, "{page}");
 }

@@ -1,31 +1,31 @@
-//! What a page of Markdown has in it that can be checked.
+//! The checkable parts of a Markdown page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// What of a page can be checked.
+/// The checkable parts of a page.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// Where it leads to.
+    /// Its links.
     pub links: Vec<Link>,
-    /// What can be led to on it: its headings, as GitHub calls them.
+    /// Its anchors: headings, as GitHub names them.
     pub anchors: BTreeSet<String>,
-    /// Blocks of code.
+    /// Code blocks.
     pub blocks: Vec<String>,
-    /// Code within lines.
+    /// Inline code.
     pub codes: Vec<String>,
 }
 
 /// A link.
 #[derive(Debug)]
 pub struct Link {
-    /// Where it leads to, as it stands on the page.
+    /// Its target, as written on the page.
     pub target: String,
 }
 
 impl Page {
-    /// Reads a page.
+    /// Parses a page.
     pub fn parse(text: &str) -> Self {
         let mut page = Self::default();
         let mut names = BTreeMap::new();
@@ -61,7 +61,8 @@ impl Page {
     }
 }
 
-/// A heading as a link names it: lower case, hyphens for spaces, no other punctuation.
+/// Returns the anchor of a heading: in lower case, with hyphens for spaces, and without other
+/// punctuation.
 fn anchor(heading: &str) -> String {
     let kept = |it: &char| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_');
     heading.to_lowercase().chars().filter(kept).map(|it| if it == ' ' { '-' } else { it }).collect()

@@ -1,24 +1,24 @@
-//! What a shell would run of some text: as much of its grammar as the documentation uses.
+//! Commands in a text, with as much of the shell's grammar as the documentation uses.
 
-/// Words after which a command begins.
+/// Keywords that are followed by a command.
 const KEYWORDS: [&str; 7] = ["do", "else", "if", "then", "time", "until", "while"];
 
-/// The commands in a text, each as its words. Prompts, comments and redirections are left out; what
-/// stands in `$(…)` and `<(…)` is a command too.
+/// Returns the commands in a text, each as a list of words. Prompts, comments and redirections are
+/// left out; commands within `$(…)` and `<(…)` are included.
 pub fn commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", " ");
     text.lines().flat_map(|line| of_line(line.trim_start().trim_start_matches("$ "))).collect()
 }
 
-/// A command as far as it can be typed: in `explore [SCENARIO…]` what follows is no argument, but
-/// tells of some.
+/// Returns a command up to its first optional argument: in `explore [SCENARIO…]` the rest is a
+/// synopsis.
 pub fn without_synopsis(text: &str) -> &str {
     let words = text.split_inclusive(' ');
     let typed = words.take_while(|word| !word.starts_with('[') && !word.contains('…'));
     &text[..typed.map(str::len).sum()]
 }
 
-/// The commands of one line.
+/// Returns the commands of one line.
 fn of_line(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
     let mut rest = line.chars().peekable();
@@ -34,7 +34,7 @@ fn of_line(line: &str) -> Vec<Vec<String>> {
                 words.extend(word.take());
                 commands.push(std::mem::take(&mut words));
             }
-            // What follows is a file: the command is over, as nothing comes after it in our pages.
+            // A redirection ends the command, as the pages have nothing after the file name.
             '>' => {
                 words.extend(word.take());
                 commands.push(std::mem::take(&mut words));
@@ -50,7 +50,7 @@ fn of_line(line: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// Which program these words run, and what it is given. `cargo run` is looked through.
+/// Returns the program that these words run, and its arguments. Looks through `cargo run`.
 pub fn program_of<'a, 'b>(words: &'b [&'a str]) -> Option<(&'a str, &'b [&'a str])> {
     let is_variable = |word: &&&str| word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_of_a_variable));
     let is_before = |word: &&&str| is_variable(word) || KEYWORDS.contains(word);

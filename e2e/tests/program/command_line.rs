@@ -32,7 +32,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Arguments that lack nothing, for a cluster and a store that aren't there.
+/// Complete arguments for a cluster and a store that don't exist.
 fn complete() -> Vec<&'static str> {
     let mut arguments = vec!["run", "--cluster", "existing", "--kubeconfig", "no-such-kubeconfig"];
     arguments.extend(["--s3-endpoint", "http://127.0.0.1:1", "--s3-access-key", "id", "--s3-secret-key", "key"]);
@@ -69,16 +69,16 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
         (e2e(&[&complete()[..], &["no-such-scenario"]].concat()), "object-table"),
         (e2e(&[&complete()[..], &["--timeout", "0"]].concat()), "1..=3600"),
         (e2e(&[&complete()[..], &["--jobs", "0"]].concat()), "1..=64"),
-        // It needs what an existing cluster hasn't.
+        // It needs a gateway, which an existing cluster doesn't have.
         (e2e(&[&complete()[..], &["rotation-overlap"]].concat()), "have to be made for the run"),
         (e2e(&[&complete()[..], &["crash-create"]].concat()), "have to be made for the run"),
-        // Nor has a control plane beside a store that is there, which needs its keys too.
+        // The same is missing beside an existing store, which also needs its keys.
         (e2e(&beside_store(&["--s3-access-key", "id", "--s3-secret-key", "key", "crash-create"])), "made for the run"),
         (e2e(&beside_store(&["--s3-access-key", "id"])), "--s3-secret-key-file"),
         (e2e(&beside_store(&[])), "--s3-access-key"),
         (e2e(&["run", "--cluster", "kind", "two-operators"]), "two-operators: it needs processes of this machine"),
         (e2e(&["run", "--cluster", "control-plane"]), "--operator-command"),
-        // Faults are for one scenario that has an operator and none of its own, before a control
+        // Faults are for one scenario that has an operator and no faults of its own, on a control
         // plane of the harness.
         (e2e(&[&complete()[..], &["--plan", "#1 hang", "restart"]].concat()), "to be made for the run"),
         (e2e(&planned("#1 hang", &[])), "has to be named"),
@@ -94,13 +94,13 @@ fn wrong_usage_ends_with_2_and_says_what_was_expected() {
     }
 }
 
-/// Arguments for these scenarios on a control plane of the harness' own, with a plan.
+/// Returns arguments for these scenarios on a control plane of the harness, with a plan.
 fn planned<'a>(plan: &'a str, scenarios: &[&'a str]) -> Vec<&'a str> {
     let given = ["run", "--cluster", "control-plane", "--operator-command", "no-such-operator", "--plan", plan];
     [&given[..], scenarios].concat()
 }
 
-/// Arguments for a control plane of the harness' own beside a store that isn't its own, and these.
+/// Returns arguments for a control plane of the harness beside an existing store.
 fn beside_store<'a>(further: &[&'a str]) -> Vec<&'a str> {
     let given = ["run", "--cluster", "control-plane", "--operator-command", "no-such-operator"];
     [&given[..], &["--s3-endpoint", "http://127.0.0.1:1"], further].concat()
@@ -121,7 +121,7 @@ fn a_control_plane_that_nobody_built_is_an_error_that_says_what_builds_it() {
 
 #[test]
 fn the_guide_is_played_from_the_root_and_by_pages_that_are_there() {
-    // A test runs in the folder of its package.
+    // The working directory of a test is that of its package.
     let output = e2e(&["guide"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("is this the project's root?"), "{}", stderr(&output));

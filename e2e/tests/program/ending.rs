@@ -1,6 +1,6 @@
-//! However a run on a control plane or a kind cluster of its own ends, it leaves no process, no
-//! file and no cluster behind. The programs that it starts are stand-ins here, of which none is
-//! ever ready.
+//! A run on a control plane or kind cluster of its own leaves no process, no file and no cluster
+//! behind, however it ends. The programs that it starts are stubs here, and none of them becomes
+//! ready.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,13 +12,13 @@ use rstest::rstest;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-/// Tells its process id, and stays.
+/// A stub that writes its process id and keeps running.
 const STAYS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nexec sleep 600\n";
-/// The same, and ends.
+/// A stub that writes its process id, and exits with an error once etcd runs.
 const ENDS: &str = "#!/bin/sh\necho $$ > \"$PIDS/$(basename \"$0\")\"\nuntil [ -s \"$PIDS/etcd\" ]; do :; done\necho no luck >&2\nexit 7\n";
-/// Notes what it was asked; to make a cluster takes it for ever.
+/// A stub that logs its arguments, and never finishes creating a cluster.
 const KIND: &str = "#!/bin/sh\necho \"$@\" >> \"$PIDS/asked\"\n[ \"$1\" = create ] || exit 0\necho $$ > \"$PIDS/kind\"\nexec sleep 600\n";
-/// Far longer than any of it takes.
+/// Far longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Place {
@@ -70,7 +70,7 @@ impl Place {
             .unwrap()
     }
 
-    /// The id of a stand-in, once it runs.
+    /// Waits for a stub and returns its process id.
     fn pid(&self, name: &str) -> Pid {
         let file = self.path().join("pids").join(name);
         let start = Instant::now();
@@ -120,7 +120,7 @@ fn a_program_that_ends_too_early_is_told_with_its_last_words() {
     place.assert_nothing_left(&[place.pid("etcd")]);
 }
 
-/// The name of the cluster that a stand-in was asked to make or to delete.
+/// Returns the name of the cluster that a stub was called to create or to delete.
 fn cluster(asked: &str) -> &str {
     asked.split_once("--name ").map(|(_, rest)| rest.split_whitespace().next().unwrap_or_default()).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The built binary: its command line, and how it ends.
+//! Tests of the built binary: its command line, and how it ends.
 
 mod command_line;
 mod ending;

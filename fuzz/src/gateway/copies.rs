@@ -1,4 +1,4 @@
-//! Sources of copies: the input is the value of `x-amz-copy-source`.
+//! Sources of copies. An input is the value of `x-amz-copy-source`.
 
 use stowage_api::BucketName;
 use stowage_gateway::head::CopySource;
@@ -6,14 +6,14 @@ use stowage_gateway::head::CopySource;
 use super::reading;
 use crate::held::held;
 
-/// More bytes than a bucket's name, a key and a version's id have together.
+/// Above the total size of a bucket name, a key and a version id.
 const MOST_HELD: usize = 4096;
 
-/// What is named: bucket, key, version.
+/// Bucket, key and version of a source.
 type Named = (Vec<u8>, Vec<u8>, Option<Vec<u8>>);
 
-/// A source is accepted exactly where it names an object, and it is that object whose name is
-/// written for the store, whoever reads it.
+/// Checks that a source is accepted exactly if it names an object, and that every parser reads the
+/// name of that object in the header written for the store.
 pub(crate) fn play(input: &[u8]) {
     let (source, bytes) = held(|| CopySource::parse(input).ok());
     assert!(bytes <= MOST_HELD, "{bytes} bytes are held");
@@ -31,7 +31,7 @@ pub(crate) fn play(input: &[u8]) {
     assert_eq!(split_first(written.as_bytes()), Some(named), "{written}");
 }
 
-/// What a store reads that decodes before it looks for the slash.
+/// Parses a source like a store that decodes before it splits at the slash.
 fn meant(header: &[u8]) -> Option<Named> {
     let (path, query) = reading::split(header, b'?');
     let path = reading::unescaped(path)?;
@@ -39,14 +39,14 @@ fn meant(header: &[u8]) -> Option<Named> {
     Some((bucket.to_vec(), key?.to_vec(), version(query)?))
 }
 
-/// What a store reads that looks for the slash before it decodes.
+/// Parses a source like a store that splits at the slash before it decodes.
 fn split_first(header: &[u8]) -> Option<Named> {
     let (path, query) = reading::split(header, b'?');
     let (bucket, key) = reading::split(path.strip_prefix(b"/").unwrap_or(path), b'/');
     Some((reading::unescaped(bucket)?, reading::unescaped(key?)?, version(query)?))
 }
 
-/// The version, if there is a query: it is all that may be in it.
+/// Returns the version, if there is a query, in which no other parameter is allowed.
 fn version(query: Option<&[u8]>) -> Option<Option<Vec<u8>>> {
     let Some(query) = query else { return Some(None) };
     let [(name, value)] = <[_; 1]>::try_from(reading::query(query)?).ok()?;
@@ -59,9 +59,9 @@ fn can_be((bucket, key, version): &Named) -> bool {
     is_bucket && reading::is_key(key) && !names_version(key.clone()) && is_id
 }
 
-/// True where a store that decodes once more, or more often, finds a version in the key.
+/// True if a store that decodes the key again, once or more often, finds a version in it.
 fn names_version(mut key: Vec<u8>) -> bool {
-    // Nothing is encoded more often than it has percent signs.
+    // The number of percent signs limits how often it can be decoded.
     for _ in 0..=key.len() {
         let lower = key.to_ascii_lowercase();
         if lower.windows(11).any(|window| window == b"?versionid=") {

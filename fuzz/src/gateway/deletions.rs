@@ -1,4 +1,5 @@
-//! Documents of DeleteObjects, whose keys decide. An input is the document.
+//! Documents of DeleteObjects requests, which are authorized by their keys. An input is the
+//! document.
 
 use stowage_gateway::deletion::{Deletion, MOST_OBJECTS};
 use stowage_gateway::head::Operation;
@@ -7,10 +8,11 @@ use xmlparser::{ElementEnd, Token, Tokenizer};
 use super::reading;
 use crate::held::held;
 
-/// An object as another reader has it: what stands in it, by name.
+/// An object as the second parser reads it: its fields, by name.
 type Object = Vec<(String, String)>;
 
-/// What is accepted says what another reader finds, and so does what is written for the store.
+/// Checks that an accepted document, and the one written for the store, have the objects that a
+/// second parser finds.
 pub(crate) fn play(input: &[u8]) {
     let long = input.len() as u64;
     let (read, bytes) = held(|| Deletion::read(input));
@@ -44,7 +46,7 @@ pub(crate) fn play(input: &[u8]) {
     assert_eq!(again.written().as_ref(), Ok(&written), "{text}");
 }
 
-/// Each object once: the first that is named.
+/// Removes duplicates, and keeps the first of each.
 fn once(named: Vec<Object>) -> Vec<Object> {
     let mut once: Vec<Object> = Vec::new();
     for object in named {
@@ -55,7 +57,7 @@ fn once(named: Vec<Object>) -> Vec<Object> {
     once
 }
 
-/// What the gateway has read, in the order of an object's schema.
+/// Returns the objects that the gateway parsed, in the order of the schema's fields.
 fn objects(deletion: &Deletion) -> Vec<Object> {
     let object = |doomed: &stowage_gateway::deletion::Doomed| {
         let texts = [
@@ -72,7 +74,7 @@ fn objects(deletion: &Deletion) -> Vec<Object> {
     deletion.objects().iter().map(object).collect()
 }
 
-/// The objects of a document, by another library; `None` where that refuses it.
+/// Parses the objects of a document with another library; `None` if that rejects it.
 fn other_reader(text: &str) -> Option<Vec<Object>> {
     let (mut open, mut objects) = (Vec::new(), Vec::<Object>::new());
     for token in Tokenizer::from(text) {
@@ -92,7 +94,7 @@ fn other_reader(text: &str) -> Option<Vec<Object>> {
                 (open.pop()? == local.as_str()).then_some(())?;
             }
             Token::Text { text } if open.len() == 3 => {
-                // The ends of lines are one character (XML 1.0, 2.11), references are not touched.
+                // Line endings are normalized (XML 1.0, 2.11) before references are resolved.
                 let lines = text.as_str().replace("\r\n", "\n").replace('\r', "\n");
                 objects.last_mut()?.last_mut()?.1.push_str(&super::documents::referred(&lines)?);
             }
@@ -115,7 +117,7 @@ fn other_reader(text: &str) -> Option<Vec<Object>> {
     Some(objects)
 }
 
-/// The keys of a document as they stand there, with their references.
+/// Returns the keys of a document as written, with unresolved references.
 fn raw_keys(text: &str) -> Vec<String> {
     let parts = text.split("<Key>").skip(1);
     parts.filter_map(|part| part.split_once("</Key>").map(|(key, _)| key.to_owned())).collect()

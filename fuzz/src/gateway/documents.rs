@@ -1,5 +1,6 @@
-//! Documents of a store. The first line of an input is the id of the key that the store knows us
-//! by, the second how the answer is cut (`1,5,3`), the rest the document.
+//! Documents from a store. The first line of an input is the access key id that the gateway uses at
+//! the store, the second the sizes of the pieces in which the response arrives (`1,5,3`), and the
+//! rest the document.
 
 use http::StatusCode;
 use stowage_gateway::answer::filter::{StoreError, error};
@@ -12,10 +13,10 @@ use crate::held::held;
 
 const LOCATION: &str = "http://gateway.example/photos/a&b";
 
-/// Elements of an error that may be told.
+/// Maximum number of an error's elements that are passed on.
 const MOST_ELEMENTS: usize = 64;
 
-/// Reads a document as an error, and as the end of a long answer.
+/// Parses a document as an error, and as the end of a long response.
 pub(crate) fn play(input: &[u8]) {
     let (key_id, rest) = reading::split(input, b'\n');
     let (cut, document) = reading::split(rest.unwrap_or_default(), b'\n');
@@ -25,8 +26,8 @@ pub(crate) fn play(input: &[u8]) {
     run(at_last(document, key_id, &pieces::sizes(cut)));
 }
 
-/// What is read says no more than stands there, as another reader has it, and is read again as the
-/// same where it is written.
+/// Checks that the parsed content is exactly that of the document, in agreement with a second
+/// parser, and that it is parsed as the same when it is written again.
 fn flat(document: &[u8]) {
     let (read, bytes) = held(|| xml::flat(document));
     assert!(bytes <= 8 * document.len() + 8192, "{bytes} bytes are held of {}", document.len());
@@ -47,8 +48,8 @@ fn flat(document: &[u8]) {
     }
 }
 
-/// The root and the texts of what is right below it, by another library; `None` where that refuses
-/// the document, or it isn't whole.
+/// Parses the root and the texts of its children with another library; `None` if that rejects the
+/// document, or if it isn't complete.
 fn other_reader(text: &str) -> Option<(String, Vec<(String, String)>)> {
     let (mut open, mut root, mut elements) = (Vec::new(), None, Vec::<(String, String)>::new());
     for token in Tokenizer::from(text) {
@@ -62,7 +63,7 @@ fn other_reader(text: &str) -> Option<(String, Vec<(String, String)>)> {
                 open.push(local.as_str());
             }
             Token::ElementEnd { end: ElementEnd::Empty, .. } => {
-                // An empty element says nothing.
+                // The gateway ignores empty elements.
                 if open.len() == 2 {
                     elements.pop();
                 }
@@ -81,7 +82,7 @@ fn other_reader(text: &str) -> Option<(String, Vec<(String, String)>)> {
     root.filter(|_| open.is_empty()).map(|root| (root, elements))
 }
 
-/// A text with its references resolved.
+/// Resolves the references in a text.
 pub(super) fn referred(text: &str) -> Option<String> {
     let mut parts = text.split('&');
     let mut resolved = parts.next()?.to_owned();
@@ -105,7 +106,8 @@ pub(super) fn referred(text: &str) -> Option<String> {
     Some(resolved)
 }
 
-/// An error tells nothing of our key, and is read again as it was told.
+/// Checks that an error doesn't contain the gateway's key, and that it is parsed as the same when
+/// it is written again.
 fn told(document: &[u8], key_id: &str) {
     let found = error(StatusCode::BAD_REQUEST, document, key_id);
     assert_eq!(error(StatusCode::FOUND, document, key_id), StoreError::NotS3);
@@ -128,8 +130,8 @@ fn told(document: &[u8], key_id: &str) {
     assert_eq!((root.as_str(), read), ("Error", expected), "{written}");
 }
 
-/// What a long answer ends with is the same however it came, and shows neither our key nor where
-/// the store is.
+/// Checks that the end of a long response doesn't depend on how it arrived, and contains neither
+/// the gateway's key nor the store's endpoint.
 async fn at_last(document: &[u8], key_id: &str, sizes: &[usize]) {
     let words = || Words {
         location: LOCATION.to_owned(),
@@ -154,7 +156,7 @@ async fn at_last(document: &[u8], key_id: &str, sizes: &[usize]) {
     }
 }
 
-/// Whether there are but blanks, and a declaration.
+/// True for a text of white space, with or without an XML declaration.
 fn is_nothing(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim();

@@ -1,6 +1,7 @@
-//! Uploads by a form. The first line of an input is the content type, the second how the body is
-//! cut (`1,5,3`), the third a policy, the rest the body. In it `@policy` stands for the policy as a
-//! form has it, `@credential` for whose it is, and `@signature` for its signature.
+//! Uploads by a form. The first line of an input is the content type, the second the sizes of the
+//! pieces in which the body arrives (`1,5,3`), the third a policy, and the rest the body. In it
+//! `@policy` is replaced by the encoded policy, `@credential` by its credential, and `@signature`
+//! by its signature.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,7 +45,7 @@ fn replaced(body: &[u8], word: &[u8], text: &str) -> Vec<u8> {
     }
 }
 
-/// What comes of a form: its fields, its policy's word, and its file, as it is stored.
+/// Result of a form: its fields, the decision of its policy, and the file that is stored.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     form: Form,
@@ -52,15 +53,16 @@ struct Outcome {
     file: Result<Vec<u8>, Code>,
 }
 
-/// A form is the same however it is cut; its fields and its file are those that stand between the
-/// delimiters; and what its policy lets in keeps to each of its conditions.
+/// Checks that the result of a form doesn't depend on how it arrives, that fields and file are the
+/// data between the delimiters, and that an allowed upload satisfies each condition of the policy.
 pub(crate) fn play(input: &[u8]) {
     let Some(case) = Case::read(input) else { return };
     let mut seen = Vec::new();
     for cut in pieces::cuts(&case.sizes) {
         seen.push(run(outcome(&case, &cut)));
     }
-    // Where the file's end comes with its beginning, what is wrong with it is told at once.
+    // If the whole file arrives with its beginning, its errors are reported earlier, so errors are
+    // compared without that difference.
     let refused = |one: &Result<Outcome, Code>| {
         one.as_ref().map_or_else(|code| Some(*code), |it| it.file.as_ref().err().copied())
     };
@@ -77,7 +79,7 @@ pub(crate) fn play(input: &[u8]) {
         let plain = !field.name.contains('"');
         assert!(!plain || String::from_utf8_lossy(head).to_ascii_lowercase().contains(&field.name), "{}", field.name);
     }
-    // Some take that for an empty part's end.
+    // Some parsers take that for the end of an empty part.
     let end = case.body.windows(2).position(|window| window == b"\r\n").expect("a first line");
     let start = &case.body[..end];
     for part in values.iter().copied().chain(outcome.file.as_deref().ok()) {
@@ -124,8 +126,8 @@ async fn outcome(case: &Case, cut: &[usize]) -> Result<Outcome, Code> {
     Ok(Outcome { form, judged, file })
 }
 
-/// What stands between the delimiters: head and body of each part that has both. The first line is
-/// the boundary.
+/// Returns the data between the delimiters: head and body of each part that has both. The first
+/// line is the boundary.
 fn parts(case: &Case) -> Vec<(Vec<u8>, Vec<u8>)> {
     let whole = [b"\r\n", case.body.as_slice()].concat();
     let end = case.body.windows(2).position(|window| window == b"\r\n").expect("a first line");
@@ -147,7 +149,8 @@ fn parts(case: &Case) -> Vec<(Vec<u8>, Vec<u8>)> {
     found
 }
 
-/// Each condition of the policy, as plain JSON has it, holds; and each field has one.
+/// Checks that each condition of the policy, parsed as plain JSON, is satisfied, and that each
+/// field has a condition.
 fn keeps(case: &Case, form: &Form, long: Option<usize>) {
     let policy: Value = serde_json::from_slice(&case.policy).expect("it was read");
     let value = |name: &str| match name {

@@ -1,7 +1,7 @@
-//! What tenants and stores send to the gateway.
+//! Inputs of the gateway from tenants and stores.
 //!
-//! Clients that sign, and readers of what is sent on, are written here from Amazon's documents and
-//! the RFCs, without the gateway's code: what two write alike is not one mistake made twice.
+//! The signing clients and the parsers of forwarded requests are implemented here from Amazon's
+//! documents and the RFCs, without the gateway's code, so that both can't share a mistake.
 
 pub(super) mod chunks;
 pub(super) mod copies;
@@ -21,7 +21,7 @@ thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
 }
 
-/// Runs something that waits for nothing but itself.
+/// Runs a future that waits for no external event.
 fn run<T>(task: impl Future<Output = T>) -> T {
     RUNTIME.with_borrow_mut(|runtime| {
         let runtime =

@@ -1,4 +1,4 @@
-//! Bodies that come in pieces.
+//! Bodies that arrive in pieces.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -22,19 +22,19 @@ impl http_body::Body for Pieces {
     }
 }
 
-/// The ways in which a body is cut: whole, byte by byte, and in pieces of these sizes over and
-/// over.
+/// Returns the ways to cut a body: as a whole, into single bytes, and into pieces of these sizes in
+/// turns.
 pub(super) fn cuts(sizes: &[usize]) -> [Vec<usize>; 3] {
     [vec![usize::MAX], vec![1], if sizes.is_empty() { vec![7] } else { sizes.to_vec() }]
 }
 
-/// The sizes that a text names: `1,5,3`.
+/// Parses a list of sizes such as `1,5,3`.
 pub(super) fn sizes(text: &[u8]) -> Vec<usize> {
     let numbers = text.split(|byte| *byte == b',').take(16);
     numbers.filter_map(|number| str::from_utf8(number).ok()?.parse().ok()).filter(|size| *size > 0).collect()
 }
 
-/// A body of these bytes, in pieces of these sizes over and over.
+/// Returns a body of these bytes, in pieces of these sizes in turns.
 pub(super) fn body(bytes: &[u8], sizes: &[usize]) -> Body {
     let mut rest = Bytes::copy_from_slice(bytes);
     let mut sizes = sizes.iter().cycle();
@@ -46,7 +46,7 @@ pub(super) fn body(bytes: &[u8], sizes: &[usize]) -> Body {
     Pieces(pieces).boxed_unsync()
 }
 
-/// What comes of a body: its bytes, and why it broke off.
+/// Reads a body; returns its bytes, and the error that it ended with.
 pub(super) async fn all<B: http_body::Body<Data = Bytes, Error = BoxError> + Unpin>(
     mut body: B,
 ) -> (Vec<u8>, Option<Code>) {

@@ -1,6 +1,6 @@
-//! Texts of requests, read as RFC 3986 and Amazon's documents have it.
+//! A parser of requests by RFC 3986 and Amazon's documents.
 
-/// What stands before the first byte of this kind, and what behind it, if it is there.
+/// Splits a text at the first byte `at`.
 pub(super) fn split(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|byte| *byte == at) {
         Some(place) => (&text[..place], Some(&text[place + 1..])),
@@ -8,7 +8,7 @@ pub(super) fn split(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The bytes that an escaped text stands for; `None` for half an escape.
+/// Decodes a percent-encoded text; `None` if an escape is incomplete.
 pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut rest = text.iter();
@@ -24,13 +24,13 @@ pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A name or a value of a query, in which a plus is a blank.
+/// Decodes a name or a value of a query, in which a plus sign is a space.
 fn of_query(text: &[u8]) -> Option<Vec<u8>> {
     let text: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     unescaped(&text)
 }
 
-/// The parameters of a query.
+/// Parses the parameters of a query.
 pub(super) fn query(text: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let parts = text.split(|byte| *byte == b'&').filter(|part| !part.is_empty());
     parts
@@ -41,29 +41,29 @@ pub(super) fn query(text: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
         .collect()
 }
 
-/// Whether a store that keeps objects in folders would go another way with it.
+/// True if a segment is `.` or `..`, which a store with folders would resolve.
 pub(super) fn climbs(key: &[u8]) -> bool {
     key.split(|byte| *byte == b'/').any(|segment| segment == b"." || segment == b"..")
 }
 
-/// Whether it can be the key of an object here.
+/// True if it is a valid object key here.
 pub(super) fn is_key(key: &[u8]) -> bool {
     let is_more_than_slashes = key.iter().any(|byte| *byte != b'/');
-    // What XML 1.0 has no character for, no list can name.
+    // A list can't name a key with characters that XML 1.0 doesn't allow.
     let is_carried =
         |c: char| !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}');
     let is_text = key.len() <= 1024 && str::from_utf8(key).is_ok_and(|text| text.chars().all(is_carried));
     is_more_than_slashes && is_text && !climbs(key) && !is_reserved(key)
 }
 
-/// True for a segment that versitygw, MinIO or SeaweedFS keep for themselves.
+/// True if a segment is reserved by versitygw, MinIO or SeaweedFS.
 pub(super) fn is_reserved(key: &[u8]) -> bool {
     let key = key.to_ascii_lowercase();
     let is_segment = key.split(|byte| *byte == b'/').any(|it| matches!(it, b".sgwtmp" | b".minio.sys" | b".uploads"));
     is_segment || key.windows(10).any(|window| window == b".versions/")
 }
 
-/// Whether it can be an id that a store gave: of a version, of an upload.
+/// True if it is a valid id of a version or an upload.
 pub(super) fn is_id(id: &[u8]) -> bool {
     let plain =
         |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'_' | b'~' | b'+' | b'=' | b'-');

@@ -1,4 +1,4 @@
-//! Signature Version 4, as a client makes it (Amazon S3, "Authenticating requests").
+//! Signature Version 4, implemented as a client (Amazon S3, "Authenticating requests").
 
 use http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
@@ -12,40 +12,40 @@ pub(super) const STAMP: &str = "20300101T000000Z";
 pub(super) const SCOPE: &str = "20300101/us-east-1/s3/aws4_request";
 const SECRET: &str = "a secret of this test";
 
-/// When all of it happens.
+/// Returns the time of all requests.
 pub(super) fn now() -> Timestamp {
     Timestamp::from_second(1_893_456_000).expect("a time")
 }
 
-/// What the gateway verifies with.
+/// Returns the secret that the gateway verifies with.
 pub(super) fn secret() -> SigningSecret {
     SigningSecret::new(&SecretKey::new(SECRET.to_owned()))
 }
 
-/// Another key.
+/// Returns a wrong secret.
 pub(super) fn other_secret() -> SigningSecret {
     SigningSecret::new(&SecretKey::new(format!("{SECRET}.")))
 }
 
-/// SHA-256 in hexadecimal digits.
+/// Returns the SHA-256 in hexadecimal digits.
 pub(super) fn hash(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The signature of a text.
+/// Returns the signature of a string to sign.
 pub(super) fn sign(text: &[u8]) -> String {
     let day = SCOPE.split('/').fold(format!("AWS4{SECRET}").into_bytes(), |key, part| hmac(&key, part.as_bytes()));
     hex::encode(hmac(&day, text))
 }
 
-/// RFC 2104.
+/// Computes HMAC-SHA-256 (RFC 2104).
 fn hmac(key: &[u8], text: &[u8]) -> Vec<u8> {
     let padded = |with: u8| -> Vec<u8> { (0..64).map(|at| key.get(at).copied().unwrap_or(0) ^ with).collect() };
     let inner = Sha256::new().chain_update(padded(0x36)).chain_update(text).finalize();
     Sha256::new().chain_update(padded(0x5c)).chain_update(inner).finalize().to_vec()
 }
 
-/// The signatures of a body in chunks, each over the one before.
+/// The signatures of a body in chunks, each computed over the one before.
 pub(super) struct Chain(pub(super) String);
 
 impl Chain {
@@ -62,7 +62,7 @@ impl Chain {
     }
 }
 
-/// A text escaped for the canonical request; `keep` is left as it is.
+/// Escapes a text for the canonical request; the bytes in `keep` are not escaped.
 pub(super) fn escaped(bytes: &[u8], keep: &[u8]) -> String {
     let one = |byte: &u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
@@ -72,7 +72,7 @@ pub(super) fn escaped(bytes: &[u8], keep: &[u8]) -> String {
     bytes.iter().map(one).collect()
 }
 
-/// The signature of a request of these parts, decoded. The names of headers are sorted.
+/// Returns the signature of a request with these decoded parts. Header names must be sorted.
 pub(super) fn request(
     method: &str,
     path: &[u8],
@@ -96,7 +96,7 @@ pub(super) fn request(
     sign(format!("AWS4-HMAC-SHA256\n{STAMP}\n{SCOPE}\n{}", hash(&text)).as_bytes())
 }
 
-/// The header that carries a signature.
+/// Returns the `Authorization` header.
 pub(super) fn authorization(signed: &[&str], signature: &str) -> String {
     let names = signed.join(";");
     format!("AWS4-HMAC-SHA256 Credential={KEY_ID}/{SCOPE}, SignedHeaders={names}, Signature={signature}")

@@ -1,4 +1,4 @@
-//! The operator's client of a store that says what stands in a script.
+//! The operator's client of a scripted store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use tower::{BoxError, service_fn};
 
 use super::script::Store;
 
-/// The bucket that is spoken of.
+/// Returns the bucket of all requests.
 pub(super) fn bucket() -> BucketName {
     BucketName::parse("photos").expect("a name")
 }
 
-/// A client of that store, in region `us-east-1`.
+/// Creates a client of that store, in region `us-east-1`.
 pub(super) fn client(store: &Store) -> Upstream {
     let nobody = service_fn(async |_: http::Request<Body>| {
         Err::<http::Response<Body>, _>(BoxError::from("there is no API server"))

@@ -1,4 +1,4 @@
-//! What the client may make of answers: no more than stands in them.
+//! Checks of the client's conclusions: they must follow from the store's responses.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use stowage_operator::upstream::{Class, UpstreamError};
 use super::client::{bucket, client};
 use super::script::{Exchange, Operation, Reply, Script, Store};
 
-/// Objects that one slice of emptying may delete.
+/// Maximum number of objects deleted in one slice of emptying a bucket.
 const SLICE: u32 = 3000;
-/// More calls than anything makes to a store that says the same again and again.
+/// Above the number of calls of any operation on a store that repeats its responses.
 const MOST_CALLS: usize = 2000;
 
-/// Longest text of an error: a code has 64 characters at most, the rest is ours.
+/// Maximum length of an error: a code has at most 64 characters, and the rest is fixed text.
 const LONGEST_ERROR: usize = 200;
 
 /// Plays the script once.
@@ -49,12 +49,12 @@ pub(super) async fn judge(script: &Script) {
     }
 }
 
-/// An answer that breaks off anywhere does not tell of tags, nor that a bucket is empty.
+/// Checks that a truncated response shows neither tags nor an empty bucket.
 pub(super) async fn cut(script: &Script) {
     let Some(first) = script.replies.first().filter(|reply| reply.is_success()) else { return };
     let body = first.body.trim_ascii();
     let Some(root) = root(body) else { return };
-    // One document: the end of another root would be an end as well.
+    // Only one document, because the end of another root element would be a valid end too.
     let ends = String::from_utf8_lossy(body).matches(&format!("</{root}")).count();
     if ends != 1 || !body.ends_with(format!("</{root}>").as_bytes()) {
         return;
@@ -80,7 +80,7 @@ pub(super) async fn cut(script: &Script) {
     }
 }
 
-/// What goes into statuses and logs is one short line.
+/// Checks that an error, which is shown in statuses and logs, is one short line.
 fn short(error: &UpstreamError) {
     let text = error.to_string();
     assert!(text.len() <= LONGEST_ERROR && text.chars().all(|c| !c.is_control()), "{text:?}");
@@ -93,20 +93,21 @@ fn last(exchanges: &[Exchange]) -> &Exchange {
     exchanges.last().expect("something was asked")
 }
 
-/// Whether the text stands in an answer. One that is written in ways in which no store writes is
-/// not judged: with comments, CDATA or instructions between its words, or entities that are none.
+/// True if a response contains the text. Also true if the response can't be judged, because it is
+/// written as by no store: with comments, CDATA or processing instructions between its texts, or
+/// with invalid entities.
 fn says(reply: &Reply, text: &str) -> bool {
     let body = String::from_utf8_lossy(&reply.body);
     let is_odd = body.contains("<!") || body.matches("<?").count() > 1;
     is_odd || quick_xml::escape::unescape(&body).map_or(true, |plain| plain.contains(text))
 }
 
-/// Whether an answer is a refusal in S3's words, by this code.
+/// True if a response is an S3 error with this code.
 fn refuses(reply: &Reply, code: &str) -> bool {
     !reply.is_success() && says(reply, code)
 }
 
-/// The name of the root element.
+/// Returns the name of the root element.
 fn root(body: &[u8]) -> Option<String> {
     let mut reader = Reader::from_reader(body);
     loop {
@@ -120,12 +121,12 @@ fn root(body: &[u8]) -> Option<String> {
     }
 }
 
-/// Whether the answer is elsewhere's: the store names another region as the bucket's.
+/// True if the store redirects to another region, as that of the bucket.
 fn is_elsewhere(reply: &Reply) -> bool {
     matches!(reply.status, 301 | 400) && reply.region.as_deref().is_some_and(|region| region != "us-east-1")
 }
 
-/// Absence and refusal in the store's words, presence by a success.
+/// Checks that absence and denial follow from an error of the store, and presence from a success.
 fn looked(seen: &BucketSeen, exchanges: &[Exchange]) {
     let said = &last(exchanges).said;
     match seen {
@@ -148,7 +149,7 @@ fn looked(seen: &BucketSeen, exchanges: &[Exchange]) {
     }
 }
 
-/// A document of this kind is what was said.
+/// Checks that the response is a document with this root element.
 fn is_root(reply: &Reply, expected: &str) {
     let root = root(&reply.body);
     assert!(root.as_deref().is_some_and(|root| root.ends_with(expected)), "{root:?}, and not {expected}, in {reply:?}");
@@ -164,7 +165,7 @@ fn owned(seen: OwnerSeen, exchanges: &[Exchange]) {
     }
 }
 
-/// Empty is what two whole lists without an entry say.
+/// Checks that a bucket counts as empty only after two complete lists without an entry.
 fn emptied(empty: bool, exchanges: &[Exchange]) {
     if !empty {
         return;
@@ -188,7 +189,7 @@ fn emptied(empty: bool, exchanges: &[Exchange]) {
     }
 }
 
-/// Whether an element of a list is something that the bucket holds.
+/// True if an element of a list is an object, a version or an upload in the bucket.
 fn is_entry(list: &str, element: &str) -> bool {
     match list {
         "ListVersionsResult" => matches!(element, "Version" | "DeleteMarker"),
@@ -197,7 +198,7 @@ fn is_entry(list: &str, element: &str) -> bool {
     }
 }
 
-/// Names of the root's children, of a document that is well formed; none of another.
+/// Returns the names of the root's children; none for a malformed document.
 fn children(reply: &Reply) -> Vec<String> {
     let mut reader = Reader::from_reader(reply.body.as_slice());
     let (mut depth, mut found) = (0_usize, Vec::new());
@@ -242,8 +243,8 @@ fn deleted(answer: DeleteAnswer, exchanges: &[Exchange]) {
     }
 }
 
-/// An operation to which S3 answers nothing succeeded by an answer that is S3's: without a body, or
-/// with a document that is neither an error nor a page.
+/// Checks that an operation without a response document succeeded by a response of S3: without a
+/// body, or with a document that is neither an error nor a web page.
 fn silent_success(exchanges: &[Exchange]) {
     let said = &last(exchanges).said;
     assert!(said.is_success(), "{said:?}");
@@ -270,7 +271,8 @@ fn versioned(seen: VersioningSeen, exchanges: &[Exchange]) {
     }
 }
 
-/// No more is counted as deleted than was listed, and nothing is complete that was not.
+/// Checks that no more objects are counted as deleted than were listed, and that an incomplete
+/// purge doesn't count as complete.
 fn purged(complete: bool, deleted: u64, exchanges: &[Exchange]) {
     let listed = exchanges.iter().filter(|it| it.asked.starts_with("GET"));
     let keys = listed.clone().map(|it| String::from_utf8_lossy(&it.said.body).matches("Key").count()).sum::<usize>();

@@ -1,9 +1,8 @@
-//! What a store answers to the operator's client.
+//! Responses of a store to the operator's client.
 //!
-//! The first line of an input is what the client is asked to do, the rest what the store says:
-//! answers, with a line `----` between two. Each begins with a line of its status and, if it names
-//! one, the region of the bucket; the rest of it is the body. The last one is said to all that is
-//! asked later.
+//! The first line of an input is the operation of the client, and the rest the store's responses,
+//! separated by a line `----`. Each begins with a line that has its status and optionally the
+//! bucket's region; the rest of it is the body. The last one is repeated for all further requests.
 
 mod client;
 mod judge;
@@ -19,7 +18,7 @@ thread_local! {
     static RUNTIME: RefCell<Option<Runtime>> = const { RefCell::new(None) };
 }
 
-/// Has the client do what the input says, and judges what it makes of the answers.
+/// Runs the operation, and checks the client's conclusions from the responses.
 pub(crate) fn play(input: &[u8]) {
     let Some(script) = Script::read(input) else { return };
     RUNTIME.with_borrow_mut(|runtime| {
@@ -28,7 +27,8 @@ pub(crate) fn play(input: &[u8]) {
         runtime.block_on(async {
             judge::judge(&script).await;
             judge::cut(&script).await;
-            // What the clients have spawned ends when it is polled, and all else is ready at once.
+            // Tasks that the clients have spawned end when they are polled; everything else is
+            // ready immediately.
             tokio::task::yield_now().await;
         });
     });

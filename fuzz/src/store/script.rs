@@ -1,4 +1,4 @@
-//! A store that says what stands in a script, and remembers what it was asked.
+//! A scripted store, which records its requests.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use parking_lot::Mutex;
 
-/// What the client is asked to do.
+/// Operation of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Look,
@@ -39,14 +39,14 @@ impl Operation {
     }
 }
 
-/// What is asked for, and what the store says to it.
+/// An operation, and the store's responses.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     pub(super) operation: Operation,
     pub(super) replies: Vec<Reply>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -55,7 +55,7 @@ pub(super) struct Reply {
 }
 
 impl Script {
-    /// `None` unless there is an operation and an answer.
+    /// Parses an input; `None` without an operation or a response.
     pub(super) fn read(input: &[u8]) -> Option<Self> {
         let (first, rest) = line(input);
         let operation = Operation::named(first)?;
@@ -71,7 +71,7 @@ impl Script {
     }
 }
 
-/// The first line, and what follows it.
+/// Splits off the first line.
 fn line(text: &[u8]) -> (&[u8], &[u8]) {
     match text.iter().position(|byte| *byte == b'\n') {
         Some(end) => (&text[..end], &text[end + 1..]),
@@ -103,7 +103,7 @@ impl Reply {
     }
 }
 
-/// What was asked, and what was said to it.
+/// A request with its response.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     /// Method and URI.
@@ -111,7 +111,7 @@ pub(super) struct Exchange {
     pub(super) said: Reply,
 }
 
-/// The store.
+/// A store that plays a script.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     replies: Arc<Vec<Reply>>,
@@ -123,7 +123,7 @@ impl Store {
         Self { replies: Arc::new(script.replies.clone()), exchanges: Arc::default() }
     }
 
-    /// All that was asked and said, in order.
+    /// Returns all requests with their responses, in order.
     pub(super) fn exchanges(&self) -> Vec<Exchange> {
         self.exchanges.lock().clone()
     }

@@ -1,4 +1,5 @@
-//! The corpus of every target, and a few thousand inputs made of it: the same ones each time.
+//! The corpus of every target, and a few thousand inputs derived from it, which are the same in
+//! each run.
 
 mod mutation;
 
@@ -14,7 +15,7 @@ fn folder(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(kind)
 }
 
-/// The inputs of a target's corpus, by name.
+/// Returns the inputs of a target's corpus, sorted by name.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = folder("corpus").join(target);
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -27,7 +28,7 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// Says of an input that breaks a promise what it is.
+/// Plays an input; the message of a failure contains the input.
 fn play(target: Target, what: &str, input: &[u8]) {
     let played = catch_unwind(AssertUnwindSafe(|| (target.play)(input)));
     assert!(played.is_ok(), "target {}, {what}:\n{}", target.name, input.escape_ascii());

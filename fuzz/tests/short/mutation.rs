@@ -1,15 +1,15 @@
-//! Inputs made of others: cut, joined, and with bytes and words put in.
+//! Inputs derived from others: cut, joined, and with inserted bytes and words.
 
 use std::fs;
 use std::path::Path;
 
 use fastrand::Rng;
 
-/// Longest input that is made.
+/// Maximum length of a derived input.
 const LONGEST: usize = 4096;
 
-/// The words of a dictionary, as libFuzzer has them: one in quotes on each line, with `\\`, `\"`
-/// and `\xNN` for what can't stand there.
+/// Parses a dictionary in libFuzzer's format: one quoted word per line, with the escapes `\\`, `\"`
+/// and `\xNN`.
 pub(crate) fn words(file: &Path) -> Vec<Vec<u8>> {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -44,7 +44,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A series of inputs. The same seed and corpus give the same ones.
+/// A sequence of inputs, which depends only on seed, corpus and words.
 pub(crate) struct Mutation {
     random: Rng,
     corpus: Vec<Vec<u8>>,
@@ -57,7 +57,7 @@ impl Mutation {
         Self { random: Rng::with_seed(seed), corpus, words }
     }
 
-    /// Another input, with a few changes to one of the corpus.
+    /// Returns the next input, with a few changes to one of the corpus.
     pub(crate) fn another(&mut self) -> Vec<u8> {
         let mut input = self.random.choice(&self.corpus).cloned().unwrap_or_default();
         for _ in 0..self.random.usize(1..6) {
@@ -100,7 +100,7 @@ impl Mutation {
     fn place(&mut self, input: &[u8]) -> std::ops::Range<usize> {
         let start = self.random.usize(0..=input.len());
         let most = input.len() - start;
-        // Mostly short: what is left of a text that is half gone is refused at once.
+        // Usually short, because a text without its larger part would be rejected at once.
         let length = if self.random.u8(0..4) == 0 { most } else { most.min(16) };
         start..start + self.random.usize(0..=length)
     }

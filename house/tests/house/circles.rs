@@ -1,20 +1,21 @@
-//! The files of the crates: no circle among them, and in planner and gateway no arrow back up.
+//! Dependencies between files of the crates: no cycles, and in planner and gateway no dependency on
+//! a later module.
 
 use std::collections::BTreeSet;
 
 use crate::code::{code, crates};
 use crate::graph::{Graph, arrow};
 
-/// The rooms of the planner in the order in which they can be read: each takes names from earlier
-/// ones alone, of its own floor or of one below. A room is a file, or a folder.
+/// Modules of the planner, in an order in which they can be read: each depends only on earlier ones
+/// of its own layer or of a lower one. A module is a file, or a folder.
 const FLOORS: [&str; 4] = [
-    // Words: what is asked and done, what is answered, why a pass stops.
+    // Vocabulary: queries and effects, their answers, and the reasons why a pass stops.
     "reach secret known asking target patch step answer walk cause message remedy stop obstacle halt held reconciliation",
-    // What a pass knows, and the parts of a claim.
+    // Knowledge of a pass, and the parts of a claim.
     "credentials view note consent place ownership spelling hold setback consumer public bucket moves revocation",
-    // Ways through the parts, and what is told of them; the other reconciliations.
+    // Sequences of the parts, and their reports; the other reconciliations.
     "keys bind removal delete usage announcements status purpose backend orphans access obc",
-    // The planner, as others see it.
+    // The planner's interface.
     "mod",
 ];
 
@@ -22,7 +23,7 @@ fn floors() -> impl Iterator<Item = &'static str> {
     FLOORS.iter().flat_map(|floor| floor.split_whitespace())
 }
 
-/// The same within the rooms that are folders, file by file.
+/// Files of the modules that are folders, in order.
 const WITHIN: [(&str, &str); 6] = [
     ("credentials", "holder record publish retire rotate revoke mod"),
     ("view", "setting internal mod holder"),
@@ -32,21 +33,22 @@ const WITHIN: [(&str, &str); 6] = [
     ("obc", "kinds words step halt view desired bucket shadow config_map deletion status mod"),
 ];
 
-/// The rooms of the gateway in the order in which they can be read: each takes names from earlier
-/// ones alone. A room is a file, or a folder.
+/// Modules of the gateway, in an order in which they can be read: each depends only on earlier
+/// ones. A module is a file, or a folder.
 const GATEWAY: [&str; 4] = [
-    // Words: what is refused, when it is, how much may be.
+    // Vocabulary: refusals, time, limits.
     "refusal clock limits audit uri xml cors",
-    // A request: what flows, what was asked for, who signed it, the documents that are read whole.
+    // A request: streamed bodies, the operation, the signature, and documents that are parsed as a
+    // whole.
     "body head sigv4 document deletion form",
-    // The cluster and the stores: what is known, who may do what, how a store is asked, how much it
-    // holds, what of its answer a client sees.
+    // Cluster and stores: the known keys, authorization, store calls, quotas, and the parts of a
+    // store's response that a client sees.
     "registry decide upstream quota metrics answer",
-    // The way of a request through them, connections, the process.
+    // Handling of a request with all of these, connections, the process.
     "front server cli",
 ];
 
-/// The files of a crate, by its folder.
+/// Returns the dependencies of a crate, by its folder.
 pub(crate) fn of_crate(folder: &str) -> Graph {
     let src = format!("{folder}/src/");
     let in_crate = |(file, text): (String, String)| (file.trim_start_matches(&src).to_owned(), text);
@@ -57,13 +59,14 @@ fn operator() -> Graph {
     of_crate("operator")
 }
 
-/// The room of the planner that a file is, or is in.
+/// Returns the planner's module that a file is, or is in.
 fn room(file: &str) -> Option<&str> {
     let below = file.strip_prefix("plan/")?;
     Some(below.split_once('/').map_or(below.trim_end_matches(".rs"), |(folder, _)| folder))
 }
 
-/// Arrows of the planner that run up, out of it, or to a room that has no floor.
+/// Returns dependencies of the planner on a later module, on anything outside of it, or on a module
+/// that is not listed.
 fn up(graph: &Graph) -> Vec<String> {
     let height = |room: &str| floors().position(|known| known == room);
     let within = |room: &str, file: &str| {
@@ -111,7 +114,8 @@ fn no_arrow_of_the_planner_runs_up() {
     assert_eq!(across, [] as [(&str, &str); 0], "an `impl` block of a type stays in its room");
 }
 
-/// Arrows between rooms of the gateway that run up, or from or to a file that is in no room.
+/// Returns dependencies of the gateway on a later module, and those from or to a file in no listed
+/// module.
 fn up_in_gateway(graph: &Graph) -> Vec<String> {
     let height = |file: &str| {
         let room = file.split('/').next()?.trim_end_matches(".rs");

@@ -1,15 +1,15 @@
-//! The project's sources: which there are, and their text.
+//! The project's source files and their text.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folder that the workspace is in.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folders of the workspace's crates that have code of their own, from the root.
+/// Returns the folders of the workspace's crates with code, relative to the root.
 pub(crate) fn crates() -> Vec<String> {
     let members = fs::read_dir(root().join("crates")).expect("there are crates").map(|entry| {
         let name = entry.expect("it can be read").file_name();
@@ -20,7 +20,8 @@ pub(crate) fn crates() -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The code of these folders: each file by its path from the root, and its text up to its tests.
+/// Returns the code in these folders: each file with its path relative to the root, and its text
+/// without tests.
 pub(crate) fn code(folders: &[&str]) -> Vec<(String, String)> {
     let is_tests = |name: &str| name == "tests" || name.ends_with("_tests");
     let up_to_tests = |(name, text): (String, String)| {
@@ -30,7 +31,7 @@ pub(crate) fn code(folders: &[&str]) -> Vec<(String, String)> {
     rust_files(folders, is_tests).into_iter().map(up_to_tests).collect()
 }
 
-/// The files of these folders with their whole text, those of tests included.
+/// Returns the files in these folders with their whole text, files of tests included.
 pub(crate) fn code_and_tests(folders: &[&str]) -> Vec<(String, String)> {
     rust_files(folders, |_| false)
 }
@@ -46,7 +47,7 @@ fn rust_files(folders: &[&str], leave_out: impl Fn(&str) -> bool + Copy) -> Vec<
     found.into_iter().map(read).collect()
 }
 
-/// Rust files below a folder, without those whose name or folder is to be left out.
+/// Finds Rust files below a folder, without those with a name or folder to be left out.
 fn find(folder: &Path, leave_out: impl Fn(&str) -> bool + Copy, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.expect("it can be read").path();

@@ -1,4 +1,4 @@
-//! What a file of Rust says of itself and of others, its tests left out.
+//! Items, imports and paths in a Rust file, without its tests.
 
 use std::collections::BTreeSet;
 
@@ -6,32 +6,32 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, File, ImplItem, Item, ItemImpl, ItemMod, ItemUse, Macro, Meta, Type, UseTree, Visibility};
 
-/// What a file says of itself and of others.
+/// Items, imports and paths of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// Names of the items that it defines.
     pub(crate) defines: BTreeSet<String>,
     /// Its imports.
     pub(crate) imports: Vec<Import>,
-    /// Paths in its code, the first of their names included, imports apart.
+    /// Paths in its code with all their names, without imports.
     pub(crate) paths: BTreeSet<Vec<String>>,
-    /// Types that it has inherent `impl` blocks of.
+    /// Types with inherent `impl` blocks in the file.
     pub(crate) implements: BTreeSet<String>,
 }
 
-/// One name that a `use` brings in.
+/// A name that a `use` declaration imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Import {
-    /// Where from, the name included; it ends in `*` if all of it is brought in.
+    /// Path with the name as its last part, or with `*` for a glob import.
     pub(crate) path: Vec<String>,
-    /// What it is called here.
+    /// Local name.
     pub(crate) alias: String,
-    /// It is exported again.
+    /// True if it is re-exported.
     pub(crate) exported: bool,
 }
 
 impl Contents {
-    /// Reads a file's text.
+    /// Parses a file.
     pub(crate) fn read(text: &str) -> Self {
         let file = without_tests(text);
         let mut contents = Self { defines: file.items.iter().filter_map(name).collect(), ..Self::default() };
@@ -40,7 +40,7 @@ impl Contents {
     }
 }
 
-/// A file's items, but for those that are there for tests alone.
+/// Parses a file without the items that are for tests only.
 pub(crate) fn without_tests(text: &str) -> File {
     let mut file = syn::parse_file(text).unwrap_or_else(|error| panic!("it can't be parsed: {error}"));
     file.items.retain(|item| !is_test(attributes(item)));
@@ -53,8 +53,8 @@ pub(crate) fn without_tests(text: &str) -> File {
 }
 
 impl<'ast> Visit<'ast> for Contents {
-    /// A module within a file, as serde's `with` asks for, is not looked into: its paths begin
-    /// elsewhere.
+    /// Skips a module within a file, as used by serde's `with`, because its paths are relative to
+    /// another module.
     fn visit_item_mod(&mut self, _: &'ast ItemMod) {}
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
@@ -74,7 +74,7 @@ impl<'ast> Visit<'ast> for Contents {
         visit::visit_path(self, path);
     }
 
-    /// What a macro is given may be anything: of its tokens, those that look like paths count.
+    /// Collects the tokens of a macro that look like paths, as its arguments can have any syntax.
     fn visit_macro(&mut self, given: &'ast Macro) {
         self.visit_path(&given.path);
         self.scan(given.tokens.clone());
@@ -131,7 +131,7 @@ fn brought_in(tree: &UseTree, path: &mut Vec<String>, exported: bool, imports: &
     }
 }
 
-/// Whether it is only there for tests.
+/// True if the item is for tests only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::Path(path) => path.is_ident("test"),

@@ -1,34 +1,35 @@
-//! The rooms of crates that hold several: no arrow runs up from one to another.
+//! Modules of larger crates: no module depends on a later one.
 
 use std::collections::BTreeSet;
 
 use crate::circles::of_crate;
 use crate::graph::{Graph, arrow};
 
-/// The rooms of each crate in the order in which they can be read: each takes names from earlier
-/// ones alone. A room is what lies below the crate's `src`: a file, a folder, or a file and the
-/// folder of its name.
+/// Modules of each crate, in an order in which they can be read: each depends only on earlier ones.
+/// A module is anything directly below the crate's `src`: a file, a folder, or a file and the
+/// folder with its name.
 const ROOMS: [(&str, &str); 3] = [
-    // What is simulated and disturbed; what happened; the parts of a world; the world of them.
+    // Simulated and disturbed things; recordings and history; the parts of a world; the world
+    // itself.
     (
         "world",
         "deeds manifests foreign installation determinism effects clocks history gateway transport fixtures backends \
          beginnings options config operator gateways third_parties scenes serve world",
     ),
-    // What is judged, and by what; what plays it; what judges the proof itself.
+    // Checks and their subjects; the explorers; checks of the proof itself.
     ("proof", "objects oracles model explorer conformance mutants cli"),
     ("sim", "demo up cli"),
 ];
 
-/// Above all rooms: nothing takes a name from them.
+/// Modules above all others, which no module depends on.
 const ROOTS: [&str; 2] = ["lib", "main"];
 
-/// The room that a file is, or is in.
+/// Returns the module that a file is, or is in.
 fn room(file: &str) -> &str {
     file.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
 
-/// Arrows from a room to one that is no earlier, or that has no place in this order.
+/// Returns dependencies on a module that is not earlier, or that is not listed.
 fn up(graph: &Graph, order: &str) -> Vec<String> {
     let height = |room: &str| match ROOTS.contains(&room) {
         true => Some(usize::MAX),

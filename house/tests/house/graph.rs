@@ -1,43 +1,45 @@
-//! Which file of a crate takes names from which other.
+//! Dependencies between the files of a crate.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::contents::{Contents, Import};
 
-/// An arrow, as it is told: from a file to another, and the names taken.
+/// Describes a dependency: both files, and the names used.
 pub(crate) fn arrow(from: &str, to: &str, names: &BTreeSet<String>) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     format!("{from} -> {to}: {}", names.join(", "))
 }
 
-/// The files of a crate, and the arrows between them: from the one that takes a name to the one
-/// that defines it.
+/// The files of a crate, and their dependencies: from the file that uses a name to the one that
+/// defines it.
 ///
-/// What counts:
-/// - An import, and a path in the code that leads to another file. Where a `mod.rs` passes a name
-///   on, the arrow runs to the file that defines it.
-/// - A file that passes names on has an arrow only to where those are from that its own code uses.
-/// - A module that is imported whole is one to where the names are that are taken from it by that.
-/// - A file that defines a type, and those that hold inherent `impl` blocks of it, are one: what is
-///   too long for one file was cut in pieces, which see each other's private things. Only files of
-///   the type's own folder can be such pieces. An `impl` block anywhere else would be an arrow that
-///   no import shows, and is listed in `scattered`.
+/// Rules:
+/// - Imports and paths in the code count, if they lead to another file. If a `mod.rs` re-exports a
+///   name, the dependency is on the file that defines it.
+/// - A re-export counts as a dependency only if the file's own code uses the name.
+/// - An import of a whole module counts as dependencies on the files that define the names used
+///   from it.
+/// - A file that defines a type and the files with inherent `impl` blocks of it count as one file:
+///   they are parts of a file that would be too long, and see each other's private items. Only
+///   files in the type's own folder can be such parts. An `impl` block anywhere else would be a
+///   dependency that no import shows, and is listed in `scattered`.
 ///
-/// A value that is handed on needs no import: what is reached through its methods alone is not
-/// seen, unless they are in such a piece.
+/// Values that are passed on need no import, so methods called on them are not counted, unless they
+/// are in such a part.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    /// From a file to another, with the names that it takes.
+    /// The names used by one file from another.
     pub(crate) arrows: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
-    /// For a file that is one with others: that which stands for all of them, unless it does so
-    /// itself.
+    /// The representative of the files that count as one with this file. A representative has no
+    /// entry.
     one: BTreeMap<String, String>,
     /// `impl` blocks outside of their type's folder.
     pub(crate) scattered: Vec<String>,
 }
 
 impl Graph {
-    /// Of the files of a crate, each by its path from the crate's `src`, and its text.
+    /// Reads the files of a crate, each given by its path relative to the crate's `src`, and its
+    /// text.
     pub(crate) fn of(files: &[(String, String)]) -> Self {
         let read = |(file, text): &(String, String)| {
             (module(file), Module { file: file.clone(), contents: Contents::read(text) })
@@ -74,23 +76,23 @@ impl Graph {
         }
     }
 
-    /// The file that stands for this one and the others that it is one with.
+    /// Returns the representative of the files that count as one with this file.
     pub(crate) fn whole<'a>(&'a self, file: &'a str) -> &'a str {
         self.one.get(file).map_or(file, String::as_str)
     }
 
-    /// Every arrow from one file to another that it is not one with: from, to, names.
+    /// Returns every dependency between files that don't count as one: from, to, names.
     pub(crate) fn between(&self) -> impl Iterator<Item = (&str, &str, &BTreeSet<String>)> {
         let all = self.arrows.iter().flat_map(|(from, to)| to.iter().map(move |(to, names)| (&**from, &**to, names)));
         all.filter(|(from, to, _)| self.whole(from) != self.whole(to))
     }
 
-    /// Files that are one with another, and the one that stands for both.
+    /// Returns the files that count as one with another, each with its representative.
     pub(crate) fn joined(&self) -> impl Iterator<Item = (&str, &str)> {
         self.one.iter().map(|(file, whole)| (&**file, &**whole))
     }
 
-    /// Files that need each other, by whatever way: each group once, the largest first.
+    /// Returns groups of files that depend on each other, directly or not, the largest first.
     pub(crate) fn knots(&self) -> Vec<Vec<&str>> {
         let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (from, to, _) in self.between() {
@@ -110,7 +112,8 @@ impl Graph {
         knots
     }
 
-    /// Shortest circles, none of them with a file of another: their arrows with the names taken.
+    /// Returns the shortest cycles, without files in common, each as its dependencies with their
+    /// names.
     pub(crate) fn circles(&self) -> Vec<Vec<String>> {
         let mut next: BTreeMap<&str, Vec<(&str, String)>> = BTreeMap::new();
         for (from, to, names) in self.between() {
@@ -129,7 +132,7 @@ impl Graph {
     }
 }
 
-/// The files that can be reached from one.
+/// Returns the files that a file depends on, directly or not.
 fn reach<'a>(next: &BTreeMap<&'a str, BTreeSet<&'a str>>, start: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut waiting: Vec<&str> = next.get(start).into_iter().flatten().copied().collect();
@@ -141,7 +144,7 @@ fn reach<'a>(next: &BTreeMap<&'a str, BTreeSet<&'a str>>, start: &str) -> BTreeS
     found
 }
 
-/// The shortest way from a file back to it: where each arrow starts, and what it says.
+/// Returns the shortest cycle through a file: for each dependency its start, and its description.
 fn shortest<'a>(next: &'a BTreeMap<&'a str, Vec<(&'a str, String)>>, start: &'a str) -> Option<Vec<(&'a str, String)>> {
     let mut came: BTreeMap<&str, (&str, &String)> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
@@ -170,25 +173,25 @@ struct Module {
     contents: Contents,
 }
 
-/// Most imports that one name is followed through; a name that an import and a macro share may lead
-/// to itself.
+/// Maximum number of imports through which a name is followed. The limit is needed because a name
+/// shared by an import and a macro may lead to itself.
 const LONGEST_WAY: usize = 16;
 
-/// The modules of a crate, by path from its root.
+/// The modules of a crate, by their path from its root.
 struct Modules(BTreeMap<Vec<String>, Module>);
 
-/// What a path leads to.
+/// Target of a path.
 enum Found {
     /// A module.
     Module(Vec<String>),
-    /// A name, by the module that defines it, or is the last that could be found.
+    /// A name, with the module that defines it, or the last one that was found.
     Item(Vec<String>, String),
-    /// Something of another crate, or of the language.
+    /// An item of another crate, or of the language.
     Outside,
 }
 
 impl Modules {
-    /// What a module takes from files: the file, and the name.
+    /// Returns the names that a module uses from files, each with its file.
     fn taken(&self, at: &[String], module: &Module) -> Vec<(String, String)> {
         let contents = &module.contents;
         let is_used = |import: &&Import| {
@@ -198,7 +201,7 @@ impl Modules {
         let from = |found| match found {
             (Found::Item(at, name), _) => Some((self.0.get(&at)?.file.clone(), name)),
             (Found::Module(at), true) => Some((self.0.get(&at)?.file.clone(), "*".to_owned())),
-            // Nothing is taken by that yet.
+            // A module that is only named is not used yet.
             (Found::Module(_), false) | (Found::Outside, _) => None,
         };
         let imports = contents.imports.iter().filter(is_used);
@@ -208,8 +211,8 @@ impl Modules {
         imported.chain(named).filter_map(from).collect()
     }
 
-    /// Types of other files that a module has inherent `impl` blocks of: the file, the path of the
-    /// folder that may hold them, and the name.
+    /// Returns the types of other files with inherent `impl` blocks in this module: the file, the
+    /// path of the folder that may contain such blocks, and the name.
     fn implemented(&self, at: &[String], module: &Module) -> Vec<(String, Vec<String>, String)> {
         let contents = &module.contents;
         let others = contents.implements.iter().filter(|name| !contents.defines.contains(*name));
@@ -220,14 +223,15 @@ impl Modules {
         found.collect()
     }
 
-    /// The module below which `impl` blocks of this one's types may be: itself, if it has a folder
-    /// of its own, else the one whose folder it is in.
+    /// Returns the module below which `impl` blocks of this module's types are allowed: itself if
+    /// it has its own folder, otherwise its parent.
     fn home(&self, of: &[String]) -> Vec<String> {
         let has_folder = self.0.keys().any(|module| module.len() > of.len() && module.starts_with(of));
         if has_folder || of.len() < 2 { of.to_vec() } else { of[..of.len() - 1].to_vec() }
     }
 
-    /// Where a path leads from a module. One of an import may begin with what it is imported from.
+    /// Resolves a path from a module. The path of an import may begin with an imported item, such
+    /// as the enum in `use Enum::Variant`.
     fn find(&self, from: &[String], path: &[String], imported: bool) -> Found {
         self.find_within(from, path, imported, LONGEST_WAY)
     }
@@ -247,7 +251,8 @@ impl Modules {
                         return Found::Outside;
                     }
                     match self.named_within(&at, name, most) {
-                        // Code names what it imports; of that, modules alone lead on.
+                        // An item at the start of a path in code was imported, and the import is
+                        // counted itself. Only modules are followed further.
                         Found::Item(..) if is_first && !imported => return Found::Outside,
                         Found::Module(module) => at = module,
                         found => return found,
@@ -258,13 +263,13 @@ impl Modules {
         Found::Module(at)
     }
 
-    /// Whether a path that begins with this name is one of this crate: a module, or something that
-    /// another import brings in.
+    /// True if a path with this first name is in this crate: the name is a module, or an item of
+    /// another import.
     fn is_known(&self, at: &[String], name: &str, path: &[String]) -> bool {
         self.child(at, name).is_some() || self.imports(at).any(|import| import.alias == name && import.path != path)
     }
 
-    /// What a module calls by this name.
+    /// Resolves a name in a module.
     fn named(&self, at: &[String], name: &str) -> Found {
         self.named_within(at, name, LONGEST_WAY)
     }
@@ -298,7 +303,7 @@ impl Modules {
     }
 }
 
-/// The path of the module that a file is.
+/// Returns the module path of a file.
 fn module(file: &str) -> Vec<String> {
     let mut path: Vec<String> = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if path.last().is_some_and(|last| last == "mod" || (path.len() == 1 && last == "lib")) {

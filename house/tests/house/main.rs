@@ -1,4 +1,4 @@
-//! The shape of the house: who may depend on whom, how long a file may be, and how it reads.
+//! Tests of the project's structure: dependencies between crates, sizes of files, and style.
 
 mod circles;
 mod code;
@@ -15,39 +15,40 @@ use serde_json::Value;
 
 use code::{code, code_and_tests, root};
 
-/// Libraries that know nothing of Stowage: any project could use them.
+/// Libraries that don't depend on Stowage: any project could use them.
 const GENERAL: [&str; 9] =
     ["daemon", "explore", "faults", "kube-front", "kube-sim", "s3-sim", "seeded", "store-tls", "terminal"];
 
-/// What operator and gateway are built on, of the house.
+/// Crates of this project that operator and gateway may depend on.
 const SHARED: [&str; 3] = ["daemon", "stowage-api", "store-tls"];
 
-/// The crates of Stowage that a world runs.
+/// Stowage's crates that a world runs.
 const SIMULATED: [&str; 3] = ["stowage-api", "stowage-gateway", "stowage-operator"];
 
-/// The crates of Stowage whose reading is fuzzed.
+/// Stowage's crates with parsers that are fuzzed.
 const FUZZED: [&str; 3] = ["stowage-api", "stowage-gateway", "stowage-operator"];
 
-/// Longest that a file of shipped or library code may be, its tests apart.
+/// Maximum number of lines in a file of shipped or library code, without its tests.
 const LONGEST: usize = 400;
 /// Files that may be longer, with the reason.
 const LONG: [(&str, &str); 0] = [];
 
-/// Each package of the workspace, with the names of those that it depends on; its tests' and build
-/// scripts' apart.
+/// Returns each package of the workspace with its dependencies, without those of its tests and
+/// build scripts.
 fn packages() -> Vec<(String, BTreeSet<String>)> {
     let packages = metadata();
     let packages = packages.iter().map(|package| (name(package), dependencies(package, Value::is_null)));
     packages.collect()
 }
 
-/// Each package of the workspace with its folder, from the root, and all that it depends on.
+/// Returns each package of the workspace with its folder relative to the root, and with all its
+/// dependencies.
 fn manifests() -> Vec<(String, String, BTreeSet<String>)> {
     let packages = metadata();
     packages.iter().map(|package| (name(package), folder(package), dependencies(package, |_| true))).collect()
 }
 
-/// A package's folder, from the root.
+/// Returns a package's folder relative to the root.
 fn folder(package: &Value) -> String {
     let root = root().canonicalize().expect("there is a root");
     let manifest = Path::new(package["manifest_path"].as_str().expect("it has a manifest"));
@@ -59,13 +60,14 @@ fn name(value: &Value) -> String {
     value["name"].as_str().expect("it has a name").to_owned()
 }
 
-/// The names of a package's dependencies of some kinds; a package's kind is null for its code.
+/// Returns the names of a package's dependencies of some kinds; the kind is null for those of its
+/// code.
 fn dependencies(package: &Value, of_kind: impl Fn(&Value) -> bool) -> BTreeSet<String> {
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     dependencies.filter(|dependency| of_kind(&dependency["kind"])).map(name).collect()
 }
 
-/// The packages of the workspace, as cargo tells them.
+/// Returns the packages of the workspace from `cargo metadata`.
 fn metadata() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"])
@@ -77,7 +79,7 @@ fn metadata() -> Vec<Value> {
     metadata["packages"].as_array().expect("it has packages").clone()
 }
 
-/// Dependencies that break the order of the house.
+/// Returns the dependencies that a package may not have.
 fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
     let has = |name: &str| dependencies.contains(name);
     let stowage: Vec<&String> = dependencies.iter().filter(|name| name.starts_with("stowage-")).collect();
@@ -91,7 +93,7 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
             refuse(others.collect());
         }
         "stowage-world" => refuse(stowage.into_iter().filter(|name| !SIMULATED.contains(&name.as_str())).collect()),
-        // The page needs no oracle, and the proof no page.
+        // The simulator needs no oracle, and the proof no simulator.
         "stowage-sim" | "stowage-proof" => {
             refuse(stowage.into_iter().filter(|name| !is_played(name)).collect());
         }
@@ -100,11 +102,11 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
             assert!(has("stowage-sim") && has("stowage-operator"), "e2e plays both");
             refuse(stowage.into_iter().filter(|name| is_on_top(name)).collect());
         }
-        // A measurement needs no oracle and no page.
+        // A measurement needs no oracle and no simulator.
         "stowage-bench" => {
             refuse(stowage.into_iter().filter(|name| !is_played(name) && *name != "stowage-testbed").collect());
         }
-        // It reads what others read, and nothing is built on it.
+        // It uses the parsers that it tests, and no crate depends on it.
         "stowage-fuzz" => refuse(stowage.into_iter().filter(|name| FUZZED.iter().all(|it| it != name)).collect()),
         // It reads the sources as text.
         "stowage-house" => refuse(stowage),
@@ -113,12 +115,12 @@ fn upward(package: &str, dependencies: &BTreeSet<String>) -> Vec<String> {
     wrong
 }
 
-/// Crates that nothing is built on.
+/// True for crates that no crate may depend on.
 fn is_on_top(name: &str) -> bool {
     matches!(name, "stowage-bench" | "stowage-e2e" | "stowage-fuzz" | "stowage-house")
 }
 
-/// Crates of Stowage that a world runs, and the world.
+/// True for Stowage's crates that a world runs, and for the world.
 fn is_played(name: &str) -> bool {
     SIMULATED.contains(&name) || name == "stowage-world"
 }
@@ -148,8 +150,7 @@ fn an_arrow_that_runs_up_is_seen() {
     assert_eq!(upward("stowage-operator", &on(&["faults", "stowage-api"])), ["stowage-operator -> faults"]);
 }
 
-/// Decisions are made of the contract and of what the planner itself knows; nothing else is in its
-/// reach.
+/// The planner decides from the contract and from its own types, so it may depend on nothing else.
 #[test]
 fn the_planner_imports_the_contract_and_itself_alone() {
     let of_crate = |line: &str| {
@@ -188,7 +189,7 @@ fn a_file_can_be_read_in_one_sitting() {
     assert_eq!(long, [] as [&str; 0], "each of these hides two");
 }
 
-/// One habit of layout: a module with rooms below it is `x/mod.rs`, never `x.rs` beside `x/`.
+/// One convention for modules: a module with submodules is `x/mod.rs`, never `x.rs` beside `x/`.
 #[test]
 fn a_module_with_rooms_is_in_its_folder() {
     let folders =
@@ -199,14 +200,15 @@ fn a_module_with_rooms_is_in_its_folder() {
     assert_eq!(beside, [] as [&String; 0], "move each to `mod.rs` in the folder of its name");
 }
 
-/// Libraries whose name in code is not that of their package.
+/// Libraries with a different name in code than that of their package.
 const NAMED_OTHERWISE: [(&str, &str); 2] = [("md-5", "md5"), ("rustls-webpki", "webpki")];
 
-/// Named without being used: it tells which version of Kubernetes the crate `kube` is built for.
+/// A dependency that is not used in code: it selects the version of Kubernetes that the crate
+/// `kube` is built for.
 const CHOSEN: &str = "k8s-openapi";
 
-/// Where no documentation has an example to run, rustdoc isn't asked for any: that takes seconds
-/// for each crate.
+/// Crates without examples in their documentation disable doc tests, which would take seconds per
+/// crate.
 #[test]
 fn examples_in_documentation_are_run() {
     let mut left_out = Vec::new();
@@ -217,7 +219,7 @@ fn examples_in_documentation_are_run() {
     for package in metadata().iter().filter(|package| has_examples_left_out(package)) {
         let begins = |line: &&str| line.trim_start().starts_with("//! ```") || line.trim_start().starts_with("/// ```");
         for (file, text) in code_and_tests(&[&format!("{}/src", folder(package))]) {
-            // A fence opens, the next one closes.
+            // Every second fence opens a block.
             let mut opening = text.lines().filter(begins).step_by(2);
             if opening.any(|fence| !fence.ends_with("```text")) {
                 left_out.push(file);

@@ -1,5 +1,5 @@
-//! How the code reads: no catch-all in the planner, nothing public on what it knows, comments that
-//! keep to their columns.
+//! Code style: no catch-all arms in the planner, no public fields on what a pass knows, and
+//! comments that keep to their columns.
 
 use syn::visit::{self, Visit};
 use syn::{Arm, Fields, ImplItemFn, ItemFn, ItemStruct, Pat, Visibility};
@@ -7,8 +7,8 @@ use syn::{Arm, Fields, ImplItemFn, ItemFn, ItemStruct, Pat, Visibility};
 use crate::code::{code, code_and_tests};
 use crate::contents::without_tests;
 
-/// A match in the planner that catches all the rest, so that a new case goes there unseen: the
-/// file, the function, and why that is right.
+/// Catch-all arms that the planner may have, although a new case would not be noticed there: the
+/// file, the function, and the reason.
 const CATCH_ALL: [(&str, &str, &str); 4] = [
     ("operator/src/plan/backend/health.rs", "next_probe", "a number: all but 0"),
     ("operator/src/plan/moves.rs", "walk", "whatever else halts the walk is handed on as it is"),
@@ -16,13 +16,13 @@ const CATCH_ALL: [(&str, &str, &str); 4] = [
     ("operator/src/plan/announcements.rs", "transitions", "of two options, all but both"),
 ];
 
-/// Input of the planner, and what it leaves for the next pass: plain data, which anybody may make.
+/// Input of the planner, and its output for the next pass: plain data with public fields.
 const PLAIN_DATA: [&str; 4] = ["Setting", "Cached", "Remembered", "LetGo"];
 
-/// Most characters of a line of comment.
+/// Maximum number of characters in a line of comment.
 const COLUMNS: usize = 100;
 
-/// Functions with an arm that catches all the rest, in order.
+/// Functions with a catch-all arm, in order.
 #[derive(Default)]
 struct CatchAll {
     function: String,
@@ -43,11 +43,11 @@ impl<'ast> Visit<'ast> for CatchAll {
     fn visit_arm(&mut self, arm: &'ast Arm) {
         let catches = match &arm.pat {
             Pat::Wild(_) => true,
-            // A name of its own for all the rest; constants and variants are in capitals.
+            // A binding catches everything; constants and variants begin with a capital.
             Pat::Ident(name) => name.subpat.is_none() && name.ident.to_string().starts_with(char::is_lowercase),
             _ => false,
         };
-        // One with a condition catches what its condition says.
+        // An arm with a guard is not a catch-all.
         if catches && arm.guard.is_none() {
             self.found.push(self.function.clone());
         }
@@ -82,7 +82,8 @@ fn a_catch_all_is_seen() {
     assert_eq!(catch_all("#[cfg(test)] mod tests { fn f() { match a { _ => {} } } }"), [] as [&str; 0]);
 }
 
-/// Fields that others can reach than the view's own files: `inner`, those of a file in its folder.
+/// Fields that are accessible outside of the view's own files. `inner` is true for a file in the
+/// view's folder.
 struct Reachable {
     inner: bool,
     found: Vec<String>,
@@ -130,8 +131,8 @@ fn a_field_that_others_can_reach_is_seen() {
     assert_eq!(reachable("view/mod.rs", "struct Key(u8, pub u8); pub struct Cached { pub a: u8 }"), ["Key::1"]);
 }
 
-/// Lines of comment that are too long. One that is a single word can't be broken, nor code between
-/// backticks, nor the row of a table.
+/// Returns comment lines that are too long. Single words, code between backticks, and table rows
+/// can't be wrapped and are allowed.
 fn too_long(text: &str) -> Vec<&str> {
     let is_comment = |line: &&str| line.trim_start().starts_with("//");
     let can_be_broken = |line: &&str| {

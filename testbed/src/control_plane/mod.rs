@@ -1,6 +1,6 @@
 //! A bare control plane: etcd, kube-apiserver and kube-controller-manager as child processes on
-//! free loopback ports, with all that they write in one temporary directory. Dropping it ends the
-//! processes and removes the directory.
+//! free loopback ports. All their files are in one temporary directory. Dropping the control plane
+//! kills the processes and removes the directory.
 
 mod process;
 mod programs;
@@ -26,15 +26,15 @@ use self::tokens::Tokens;
 use crate::rights;
 use crate::users::User;
 
-/// Between two looks at whether the API server is ready, which it announces to nobody.
+/// Interval between readiness checks of the API server.
 const LOOK: Duration = Duration::from_millis(25);
-/// How often it is tried: a free port may be somebody else's by the time that its process opens it.
+/// Attempts to start. Another process may take a free port before the child process binds it.
 const ATTEMPTS: usize = 3;
-/// The names of processes.
+/// Process name of the API server.
 pub const API_SERVER: &str = "kube-apiserver";
-/// Name of the store of an API server, as a process.
+/// Process name of the API server's store.
 pub const ETCD: &str = "etcd";
-/// Who wrote what, and nothing of what it was.
+/// Records request metadata only, no bodies.
 const AUDIT_POLICY: &str = r#"{
     "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
     "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]
@@ -42,18 +42,18 @@ const AUDIT_POLICY: &str = r#"{
 
 /// A running control plane.
 pub struct ControlPlane {
-    /// Ended in the reverse of this order, and before their directory goes.
+    /// Killed in the reverse of this order, and before their directory is removed.
     processes: Vec<Process>,
     directory: TempDir,
     tokens: Tokens,
-    /// How long it took until the API server was ready.
+    /// Time from the start until the API server was ready.
     pub ready_after: Duration,
 }
 
-/// Why a control plane did not start.
+/// Reason why a control plane did not start.
 #[derive(Debug, Error)]
 enum StartError {
-    /// One of its processes ended while it was waited for.
+    /// A child process ended before the API server was ready.
     #[error(transparent)]
     Ended(#[from] Ended),
     /// Anything else.
@@ -68,7 +68,7 @@ impl Drop for ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts one and waits until its API server is ready.
+    /// Starts a control plane and waits until its API server is ready.
     pub async fn start(programs: &Programs, patience: Duration) -> Result<Self> {
         let mut attempt = 1;
         loop {
@@ -120,11 +120,12 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Waits for the API server, or for the end of one of the processes.
+    /// Waits until the API server is ready, or returns an error if a process ends first.
     async fn ready(&mut self) -> Result<(), Ended> {
         loop {
             self.check()?;
-            // The key is written after the certificate, so where it is the certificate is whole.
+            // The server writes its key after its certificate, so the certificate is complete by
+            // now.
             if self.path(KEY).exists()
                 && let Ok(client) = self.client(User::Admin).await
                 && answers_ok(&client).await
@@ -135,30 +136,30 @@ impl ControlPlane {
         }
     }
 
-    /// Fails when one of the processes has ended.
+    /// Returns an error if one of the processes has ended.
     pub fn check(&mut self) -> Result<(), Ended> {
         self.processes.iter_mut().find_map(Process::ended).map_or(Ok(()), Err)
     }
 
-    /// A client of the API server as one of its users.
+    /// Creates a client of the API server for one of its users.
     pub async fn client(&self, user: User) -> Result<Client> {
         Ok(Client::try_from(self.config(user).await?)?)
     }
 
-    /// How one of its users reaches the API server.
+    /// Returns the client configuration of one of the API server's users.
     pub async fn config(&self, user: User) -> Result<kube::Config> {
         let file = Kubeconfig::read_from(self.path(KUBECONFIG))?;
         let options = KubeConfigOptions { context: Some(user.name().to_owned()), ..KubeConfigOptions::default() };
         Ok(kube::Config::from_custom_kubeconfig(file, &options).await?)
     }
 
-    /// A kubeconfig whose contexts are the users.
+    /// Returns the path of a kubeconfig with a context for each user.
     pub fn kubeconfig(&self) -> PathBuf {
         self.path(KUBECONFIG)
     }
 
-    /// Writes a kubeconfig whose current context is this user's, for programs that are told no
-    /// context.
+    /// Writes a kubeconfig with this user's context as the current one, for programs that are not
+    /// given a context.
     pub fn kubeconfig_of(&self, user: User) -> Result<PathBuf> {
         let failed = || format!("can't write a kubeconfig for {}", user.name());
         let text = std::fs::read_to_string(self.path(KUBECONFIG)).with_context(failed)?;
@@ -169,25 +170,25 @@ impl ControlPlane {
         Ok(self.path(&name))
     }
 
-    /// The process group of one of its processes.
+    /// Returns the process group of the process with this name.
     pub fn group(&self, name: &str) -> Option<i32> {
         self.processes.iter().find(|process| process.name() == name).map(Process::group)
     }
 
-    /// Writes a kubeconfig with which the operator asks this server, without TLS, instead of the
-    /// API server.
+    /// Writes a kubeconfig that sends the operator's requests to `server`, without TLS, instead of
+    /// the API server.
     pub fn operator_kubeconfig(&self, server: &str) -> Result<PathBuf> {
         let name = "operator.kubeconfig";
         self.write(name, &self.tokens.kubeconfig_of(User::Operator, server).to_string())?;
         Ok(self.path(name))
     }
 
-    /// The API server's audit log.
+    /// Returns the path of the API server's audit log.
     pub fn audit_log(&self) -> PathBuf {
         self.path(AUDIT_LOG)
     }
 
-    /// The logs of the processes, by file name.
+    /// Returns the logs of the processes, by file name.
     pub fn logs(&self) -> Result<Vec<(String, String)>> {
         let read = |process: &Process| {
             let (path, name) = (process.log(), process.log().file_name().unwrap_or_default());
@@ -203,7 +204,7 @@ async fn answers_ok(client: &Client) -> bool {
     client.request_text(request).await.is_ok_and(|answer| answer == "ok")
 }
 
-/// Ports that were free when asked for.
+/// Ports that were free when they were allocated.
 struct Ports {
     etcd: u16,
     apiserver: u16,
@@ -211,13 +212,13 @@ struct Ports {
 
 impl Ports {
     fn free() -> io::Result<Self> {
-        // Both are held until both are known, so that they differ.
+        // Both listeners stay open until both ports are known, so that the ports differ.
         let (etcd, apiserver) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         Ok(Self { etcd: etcd.local_addr()?.port(), apiserver: apiserver.local_addr()?.port() })
     }
 }
 
-/// Its contexts are named like the users.
+/// File name of the kubeconfig. Each context is named like its user.
 const KUBECONFIG: &str = "kubeconfig";
 const AUDIT_LOG: &str = "audit.log";
 const CERTIFICATE: &str = "certificates/apiserver.crt";
@@ -227,11 +228,11 @@ fn etcd_flags(ports: &Ports) -> Vec<String> {
     let clients = format!("http://127.0.0.1:{}", ports.etcd);
     vec![
         "--data-dir=etcd".to_owned(),
-        // The data doesn't outlive the process, so nothing is gained by waiting for the disk.
+        // The data doesn't outlive the process, so there is no use in waiting for the disk.
         "--unsafe-no-fsync".to_owned(),
         format!("--listen-client-urls={clients}"),
         format!("--advertise-client-urls={clients}"),
-        // It has no peers; any port will do.
+        // There are no peers, so any port will do.
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
     ]
 }
@@ -241,11 +242,12 @@ fn apiserver_flags(ports: &Ports) -> Vec<String> {
         format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.apiserver),
-        // The address in the Service `kubernetes`, which nobody here uses. Given, because a machine
-        // without a network has none to find; it is one of those kept for documentation.
+        // The address of the Service `kubernetes`, which nothing uses here. It is set because the
+        // server can't find an address on a machine without a network. 192.0.2.1 is reserved for
+        // documentation (TEST-NET-1).
         "--advertise-address=192.0.2.1".to_owned(),
-        // It makes its own certificate; that key signs the tokens of service accounts too, of which
-        // there are none.
+        // The server generates its certificate. Its key also signs service account tokens, of which
+        // there are none here.
         "--cert-dir=certificates".to_owned(),
         format!("--service-account-issuer=https://127.0.0.1:{}", ports.apiserver),
         format!("--service-account-key-file={KEY}"),
@@ -256,8 +258,8 @@ fn apiserver_flags(ports: &Ports) -> Vec<String> {
         "--service-cluster-ip-range=10.96.0.0/16".to_owned(),
         "--audit-policy-file=audit.json".to_owned(),
         format!("--audit-log-path={AUDIT_LOG}"),
-        // In megabytes: by default it would be begun anew after a hundred, and nobody would read
-        // the rest.
+        // In megabytes. The default rotates the log after 100, and the rotated files would not be
+        // read.
         "--audit-log-maxsize=100000".to_owned(),
     ]
 }

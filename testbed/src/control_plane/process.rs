@@ -1,4 +1,4 @@
-//! A child process that ends, with all that it started, when its handle is dropped.
+//! A child process whose whole process group is killed when its handle is dropped.
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -9,14 +9,14 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use thiserror::Error;
 
-/// How much of the end of a log a message repeats, in lines.
+/// Number of log lines that an error message repeats.
 const TAIL: usize = 3;
-/// What a process says whose port was taken.
+/// Message of a process that could not bind its port.
 const PORT_TAKEN: &str = "address already in use";
 
-/// A process in a group of its own, so that Ctrl-C in a terminal reaches only the harness, which
-/// ends the others in its own order. Killed when dropped: what a control plane holds here is thrown
-/// away, and nothing waits for it.
+/// A process in its own process group, so that Ctrl-C in a terminal reaches only the harness, which
+/// then ends the others in the right order. Killed when dropped: a control plane's data is thrown
+/// away, so nothing is lost.
 #[derive(Debug)]
 pub struct Process {
     name: &'static str,
@@ -24,26 +24,25 @@ pub struct Process {
     log: PathBuf,
 }
 
-/// A process has ended by itself.
+/// Error of a process that has ended by itself.
 #[derive(Debug, Error)]
 #[error("{name} ended ({how}): {last}")]
 pub struct Ended {
     name: &'static str,
     how: String,
-    /// What it said last.
+    /// The last lines of its log.
     last: String,
 }
 
 impl Ended {
-    /// Whether it ended because its port was somebody else's.
+    /// True if it ended because another process had its port.
     pub(super) fn port_was_taken(&self) -> bool {
         self.last.contains(PORT_TAKEN)
     }
 }
 
 impl Process {
-    /// Starts a program; what it prints goes to `NAME.log` in this directory, which is also where
-    /// it runs.
+    /// Starts a program in `directory`, with its output in the file `NAME.log` there.
     pub fn start(
         name: &'static str,
         program: &Path,
@@ -65,22 +64,22 @@ impl Process {
         Ok(Self { name, child, log })
     }
 
-    /// The file that it writes to.
+    /// Returns the path of its log file.
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The number of its group.
+    /// Returns its process group id.
     pub fn group(&self) -> i32 {
         Pid::from_child(&self.child).as_raw_nonzero().get()
     }
 
-    /// How the process has ended, if it has by itself.
+    /// Returns the error if the process has ended by itself, `None` while it runs.
     pub fn ended(&mut self) -> Option<Ended> {
         let how = match self.child.try_wait() {
             Ok(None) => return None,
@@ -96,12 +95,12 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Once it was waited for, its id may be another's.
+        // After it was waited for, its id may belong to another process.
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
-        // A group that is gone already, and a child that can't be waited for, leave nothing to be
-        // done.
+        // Errors are ignored: if the group no longer exists or the child can't be waited for, there
+        // is nothing left to do.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
@@ -124,7 +123,7 @@ mod tests {
         Process::start("shell", Path::new("/bin/sh"), ["-c".to_owned(), script.to_owned()], directory).unwrap()
     }
 
-    /// Waits until `met` gives a value; what it waits for happens in another process.
+    /// Waits until `met` returns a value, for events in another process.
     fn eventually<T>(mut met: impl FnMut() -> Option<T>) -> T {
         let start = Instant::now();
         loop {
@@ -145,8 +144,7 @@ mod tests {
         let grandchild = Pid::from_raw(grandchild).unwrap();
         assert!(rustix::process::test_kill_process(grandchild).is_ok());
         drop(process);
-        // Nobody waits for a grandchild but the machine's first process, which may let it be a
-        // zombie for a while.
+        // Only init reaps a grandchild, so it may stay a zombie for a while.
         eventually(|| {
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", grandchild.as_raw_nonzero()));
             stat.map_or(Some(()), |stat| stat.contains(") Z ").then_some(()))

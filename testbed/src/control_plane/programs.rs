@@ -1,4 +1,4 @@
-//! Where the programs of a control plane are.
+//! Locations of the control plane's programs.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The version of Kubernetes that `just control-plane` builds.
 const VERSION: &str = include_str!("../../../e2e/control-plane/version");
 
-/// The programs that a control plane is made of.
+/// Paths of the programs of a control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
     pub(super) etcd: PathBuf,
@@ -17,7 +17,7 @@ pub struct Programs {
     pub(super) controller_manager: PathBuf,
 }
 
-/// The variables that say where programs are, as the process was given them.
+/// The environment variables that determine the places to look in.
 #[derive(Clone, Debug, Default)]
 struct Surroundings {
     assets: Option<OsString>,
@@ -26,8 +26,8 @@ struct Surroundings {
     path: Option<OsString>,
 }
 
-/// A program of a control plane that is nowhere on this machine. Displayed with where it was looked
-/// for and what to do.
+/// Error for a program that was not found on this machine. Its message names the places that were
+/// searched and the command that builds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "there is no {0} in KUBEBUILDER_ASSETS, in the user's cache directory or on the PATH: \
@@ -35,7 +35,7 @@ struct Surroundings {
 )]
 pub struct MissingProgram(&'static str);
 
-/// What of a control plane's programs is missing on this machine; `None` where they are there.
+/// Returns the first program of a control plane that is missing, `None` if all exist.
 pub fn missing() -> Option<MissingProgram> {
     Programs::find().err()
 }
@@ -45,15 +45,15 @@ impl Programs {
     /// then on `PATH`.
     ///
     /// # Errors
-    /// When one is nowhere.
+    /// Fails if one is in none of these places.
     pub fn find() -> Result<Self, MissingProgram> {
         Self::among(&Surroundings::read().places())
     }
 
-    /// Where kubectl is, which stands beside them.
+    /// Finds kubectl in the same places.
     ///
     /// # Errors
-    /// When it is nowhere.
+    /// Fails if it is in none of these places.
     pub fn kubectl() -> Result<PathBuf, MissingProgram> {
         look_up("kubectl", &Surroundings::read().places())
     }
@@ -77,7 +77,7 @@ impl Surroundings {
         }
     }
 
-    /// The directories to look in, in this order. A variable that is empty counts as not set.
+    /// Returns the directories to search, in order. An empty variable counts as not set.
     fn places(&self) -> Vec<PathBuf> {
         let set = |variable: &Option<OsString>| variable.clone().filter(|value| !value.is_empty());
         let mut places: Vec<PathBuf> = set(&self.assets).map(PathBuf::from).into_iter().collect();
@@ -133,7 +133,7 @@ mod tests {
     fn a_missing_program_is_named_and_so_is_what_builds_it() {
         let directory = tempfile::tempdir().unwrap();
         NAMES.iter().for_each(|name| install(directory.path(), name));
-        // Neither a directory nor a file that can't be run is a program.
+        // Neither a directory nor a file without execute permission counts as a program.
         fs::remove_file(directory.path().join("etcd")).unwrap();
         fs::create_dir(directory.path().join("etcd")).unwrap();
         let places = [directory.path().to_owned()];

@@ -1,4 +1,4 @@
-//! The tokens by which a control plane of the harness' own knows its users.
+//! The tokens by which the harness' own control plane authenticates its users.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,8 @@ use crate::users::User;
 pub(super) struct Tokens(Vec<(User, String)>);
 
 impl Tokens {
-    /// Tokens that nobody can guess: other users of the machine reach its loopback too.
+    /// Generates random tokens: other users of the machine can connect to its loopback addresses
+    /// too.
     pub(super) fn generate() -> Result<Self> {
         let token = |user| {
             let mut bytes = [0; 16];
@@ -21,7 +22,7 @@ impl Tokens {
         User::ALL.into_iter().map(token).collect::<Result<_>>().map(Self)
     }
 
-    /// The API server's token file.
+    /// Returns the content of the API server's token file.
     pub(super) fn file(&self) -> String {
         self.0.iter().fold(String::new(), |mut file, (user, token)| {
             let name = user.name();
@@ -31,8 +32,8 @@ impl Tokens {
         })
     }
 
-    /// A kubeconfig with a context for each user, named like them; `current` is the one that counts
-    /// without a choice.
+    /// Returns a kubeconfig with a context for each user, named like the user, and with `current`
+    /// as its current context.
     pub(super) fn kubeconfig(&self, server: &str, authority: &str, current: User) -> Value {
         let named = |user: User, key: &str, value: Value| json!({"name": user.name(), key: value});
         let users = self.0.iter().map(|(user, token)| named(*user, "user", json!({"token": token})));
@@ -44,7 +45,7 @@ impl Tokens {
         })
     }
 
-    /// A kubeconfig for one user alone, of a server without TLS.
+    /// Returns a kubeconfig with only this user, for a server without TLS.
     pub(super) fn kubeconfig_of(&self, user: User, server: &str) -> Value {
         let tokens = self.0.iter().filter(|(holder, _)| *holder == user);
         let users = tokens.map(|(_, token)| json!({"name": user.name(), "user": {"token": token}}));

@@ -1,4 +1,4 @@
-//! What scenarios work on: a cluster, a store, and how operators are started there.
+//! The environment of scenarios: a cluster, a store, and a way to start operators.
 
 pub mod own_cluster;
 pub mod setup;
@@ -24,36 +24,37 @@ use crate::log::Log;
 use crate::operator::Launcher;
 use crate::store::{Key, Store};
 
-/// What scenarios that are played one after the other share.
+/// State shared by scenarios that are played one after the other.
 pub struct Environment {
-    /// The administrator's client.
+    /// Client with the administrator's rights.
     pub client: Client,
-    /// The tenants' client.
+    /// Client with the tenants' rights.
     pub tenant: Client,
-    /// A client of the store, with the administrator's key.
+    /// Client of the store, with the administrator's key.
     pub store: Store,
     /// URL of the store as the operator reaches it.
     pub endpoint: String,
-    /// The key that the operator has for the store.
+    /// The operator's key for the store.
     pub operator_key: Key,
     /// Starts the operator under test.
     pub launcher: Launcher,
-    /// For each thing waited for.
+    /// Longest time to wait for each expected event.
     pub patience: Duration,
-    /// What every name made in this run begins with.
+    /// Prefix of every name created in this run.
     pub prefix: String,
-    /// What the operators of the present scenario have logged.
+    /// Log of the operators of the current scenario.
     pub log: Log,
-    /// The cluster and the store, where they are the harness' own.
+    /// Cluster and store, if the harness started them.
     pub own_cluster: Option<OwnCluster>,
-    /// Faults that the scenario is to meet besides its own.
+    /// Faults in addition to the scenario's own.
     pub faults: Plan,
-    /// Whether the operator crashes at every point of each effect.
+    /// True if the operator is to crash at every crash point of each effect.
     pub thorough: bool,
 }
 
 impl Environment {
-    /// A scenario begins, with faults of its own; `like` is the simulator's that does the same.
+    /// Begins a scenario that brings these faults; `like` names the simulator's scenario with the
+    /// same steps.
     pub async fn begin(&mut self, own: Plan, like: Option<&'static str>) -> Result<()> {
         self.log.clear();
         let Some(own_cluster) = &mut self.own_cluster else { return Ok(()) };
@@ -62,7 +63,7 @@ impl Environment {
         own_cluster.fault_proxy.begin(Plan { entries }, like).await
     }
 
-    /// Judges the scenario that was played by what can be seen from outside.
+    /// Checks the scenario that was just played, by its logs.
     pub async fn judge(&mut self) -> Result<()> {
         let told = self.log.lines().iter().any(|line| line.contains(&self.operator_key.secret));
         ensure!(!told, "the store's secret key is in the operator's log");
@@ -71,8 +72,8 @@ impl Environment {
         own_cluster.judge().await
     }
 
-    /// Fails when the operator has changed anything in this bucket during the scenario. Only a
-    /// store of the harness' own tells; about another, its state has to be enough.
+    /// Fails if the operator has changed anything in this bucket during the scenario. Only the log
+    /// of the harness' own store shows that; with another store this checks nothing.
     pub async fn unchanged_by_operator(&self, bucket: &str) -> Result<()> {
         let Some(own_cluster) = &self.own_cluster else { return Ok(()) };
         let changes = own_cluster.operator_changes().await?;
@@ -83,7 +84,7 @@ impl Environment {
         }
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     pub async fn make_namespace(&self, name: &str) -> Result<()> {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         let namespace = Namespace { metadata, ..Namespace::default() };
@@ -92,9 +93,10 @@ impl Environment {
         made.with_context(|| format!("can't make namespace {name}")).map(|_| ())
     }
 
-    /// Takes away everything whose name begins with the prefix of this run: claims, accesses and
-    /// ObjectBucketClaims (without waiting for an operator), backends, storage classes, namespaces,
-    /// buckets; and what an operator that is installed remembers.
+    /// Deletes everything with a name that begins with the prefix of this run: claims, accesses and
+    /// ObjectBucketClaims (finalizers are removed, so that no operator is needed), backends,
+    /// storage classes, namespaces and buckets. Also deletes the internal objects of an installed
+    /// operator.
     pub async fn clean_up(&self) -> Result<()> {
         self.launcher.stop().await?;
         let mine = |name: &str| name.starts_with(&self.prefix);
@@ -120,7 +122,7 @@ impl Environment {
         Ok(self.store.remove_all(&self.prefix).await?)
     }
 
-    /// Waits until an object meets a condition, and returns it; `None` when it is gone.
+    /// Waits until an object meets a condition, and returns it; `None` if it is gone.
     pub async fn wait<K>(&self, api: &Api<K>, name: &str, what: &str, condition: impl Condition<K>) -> Result<Option<K>>
     where
         K: Clone + Debug + Send + DeserializeOwned + Resource + 'static,
@@ -128,7 +130,7 @@ impl Environment {
         self.wait_for_up_to(self.patience, api, name, what, condition).await
     }
 
-    /// The same for what takes its time by contract.
+    /// Like [`wait`](Self::wait), with its own time limit, for events that take longer by contract.
     pub async fn wait_for_up_to<K>(
         &self,
         limit: Duration,
@@ -147,13 +149,13 @@ impl Environment {
     }
 }
 
-/// Takes away the objects with these names, whatever finalizers they have.
+/// Deletes the objects with matching names, whatever finalizers they have.
 async fn remove_all<K>(api: &Api<K>, mine: impl Fn(&str) -> bool) -> Result<()>
 where
     K: Clone + Debug + DeserializeOwned + Resource,
 {
     let objects = match api.list(&ListParams::default()).await {
-        // The kind may not be served any more, or not yet.
+        // The kind may not be served.
         Err(error) if is_absent(&error) => return Ok(()),
         listed => listed.context("clean-up")?,
     };

@@ -1,5 +1,5 @@
-//! A cluster and a store that are the harness' own, so that all that is asked of either can be read
-//! afterwards, and disturbed on its way.
+//! A cluster and a store that the harness started itself, so that it can read all requests to
+//! either afterwards, and disturb them on their way.
 
 use std::time::Duration;
 
@@ -20,21 +20,22 @@ use crate::simulated::Simulated;
 use crate::store::Key;
 use crate::users::User;
 
-/// What a worker plays its scenarios on, one after the other. Dropping it leaves nothing behind.
+/// Cluster and store of one worker, which plays its scenarios one after the other. Dropping it
+/// removes everything.
 pub struct OwnCluster {
     servers: Servers,
     /// The proxy between the operator and its servers.
     pub fault_proxy: FaultProxy,
     audit: AuditLog,
-    /// Number of the first request to the store that belongs to the present scenario.
+    /// Number of the first request to the store in the current scenario.
     first_request: usize,
 }
 
-/// What such a cluster is made of.
+/// The servers of an own cluster.
 enum Servers {
-    /// Processes, and a store in this one.
+    /// A control plane of child processes, and a store in this process.
     Processes(Box<Processes>),
-    /// A cluster that has all of it.
+    /// A kind cluster that contains all of them.
     Kind(Box<Cluster>),
 }
 
@@ -42,15 +43,15 @@ enum Servers {
 struct Processes {
     plane: ControlPlane,
     simulated: Simulated,
-    /// Starts a gateway: program, and arguments that come before `run`.
+    /// Command that starts a gateway: program, and arguments that come before `run`.
     gateway: Vec<String>,
-    /// What the gateways of the present scenario have logged.
+    /// Log of the gateways of the current scenario.
     gateway_log: Log,
 }
 
 impl OwnCluster {
-    /// Starts a control plane and a store, for gateways that are started by this command; gives
-    /// also how operators are started there by theirs.
+    /// Starts a control plane and a store. `command` starts operators, `gateway` starts gateways.
+    /// Also returns a launcher of operators.
     pub async fn of_processes(
         programs: &Programs,
         command: &[String],
@@ -66,7 +67,7 @@ impl OwnCluster {
         Ok((Self { servers: Servers::Processes(Box::new(processes)), fault_proxy, audit, first_request: 0 }, launcher))
     }
 
-    /// Makes a kind cluster of this name; gives also how operators are started there.
+    /// Creates a kind cluster of this name. Also returns a launcher of operators.
     pub async fn of_kind(settings: &kind::Settings, name: &str, patience: Duration) -> Result<(Self, Launcher)> {
         let cluster = Cluster::start(settings, name, patience).await?;
         rights::of_tenants(&cluster.client(User::Admin).await?).await?;
@@ -76,7 +77,7 @@ impl OwnCluster {
         Ok((Self { servers: Servers::Kind(Box::new(cluster)), fault_proxy, audit, first_request: 0 }, launcher))
     }
 
-    /// How long it took until everything was ready.
+    /// Returns the time from the start until everything was ready.
     pub fn ready_after(&self) -> Duration {
         match &self.servers {
             Servers::Processes(processes) => processes.plane.ready_after,
@@ -84,7 +85,7 @@ impl OwnCluster {
         }
     }
 
-    /// What is to be told of a cluster that stays.
+    /// Returns instructions for a cluster that is kept after the run.
     pub fn kept(&self) -> Option<String> {
         match &self.servers {
             Servers::Processes(_) => None,
@@ -92,7 +93,7 @@ impl OwnCluster {
         }
     }
 
-    /// A client of the API server as one of its users.
+    /// Creates a client of the API server for one of its users.
     pub async fn client(&self, user: User) -> Result<Client> {
         match &self.servers {
             Servers::Processes(processes) => processes.plane.client(user).await,
@@ -100,7 +101,8 @@ impl OwnCluster {
         }
     }
 
-    /// The operator's namespace, where it is installed already; else each scenario makes one.
+    /// Returns the operator's namespace if it is installed already; otherwise each scenario creates
+    /// one.
     pub fn home(&self) -> Option<&'static str> {
         match &self.servers {
             Servers::Processes(_) => None,
@@ -108,7 +110,7 @@ impl OwnCluster {
         }
     }
 
-    /// The store's URL for the harness, and the key that it has there.
+    /// Returns the harness' URL of the store, and its key there.
     pub fn store(&self) -> (String, &Key) {
         match &self.servers {
             Servers::Processes(processes) => (processes.simulated.endpoint(), &processes.simulated.admin),
@@ -116,7 +118,7 @@ impl OwnCluster {
         }
     }
 
-    /// The operator's key for the store.
+    /// Returns the operator's key for the store.
     pub fn operator_key(&self) -> &Key {
         match &self.servers {
             Servers::Processes(processes) => &processes.simulated.operator,
@@ -124,7 +126,7 @@ impl OwnCluster {
         }
     }
 
-    /// The gateway's key for the store.
+    /// Returns the gateway's key for the store.
     pub fn gateway_key(&self) -> &Key {
         match &self.servers {
             Servers::Processes(processes) => &processes.simulated.gateway,
@@ -132,17 +134,17 @@ impl OwnCluster {
         }
     }
 
-    /// Gives operator and gateway their rights in a namespace that was made to be the operator's.
+    /// Grants operator and gateway their rights in a namespace created for the operator.
     pub async fn admit(&self, client: &Client, namespace: &str) -> Result<()> {
         match &self.servers {
             Servers::Processes(_) => rights::of_installed_in(client, namespace).await,
-            // They were installed with their namespace.
+            // The manifests install the rights together with the namespace.
             Servers::Kind(_) => Ok(()),
         }
     }
 
-    /// Starts a gateway for tenants whose credentials are in this namespace. Where it is a process,
-    /// it takes connections for `drain` seconds once it is told to end.
+    /// Starts a gateway that reads credentials from this namespace. A gateway process keeps
+    /// accepting connections for `drain` seconds after SIGTERM.
     pub async fn gateway(&self, namespace: &str, drain: u64, patience: Duration) -> Result<Gateway> {
         match &self.servers {
             Servers::Processes(processes) => {
@@ -151,12 +153,13 @@ impl OwnCluster {
                 let started = Spawned::start(gateway, &kubeconfig, namespace, None, drain, gateway_log, patience).await;
                 started.map(Gateway::Process)
             }
-            // The one that is installed reads the operator's namespace, which is installed too.
+            // The installed gateway reads the operator's namespace, which is fixed too.
             Servers::Kind(cluster) => cluster.start_gateway(patience).await.map(Gateway::There),
         }
     }
 
-    /// The same with a proxy between it and the store, where it can be in this process.
+    /// Starts a gateway with a proxy between it and the store. In a kind cluster there is no such
+    /// proxy.
     pub async fn gateway_behind_proxy(&self, namespace: &str, patience: Duration) -> Result<Gateway> {
         match &self.servers {
             Servers::Processes(processes) => {
@@ -168,7 +171,7 @@ impl OwnCluster {
         }
     }
 
-    /// A scenario begins: what was before is not its doing.
+    /// Begins a scenario: later reads leave out everything logged before.
     pub async fn begin(&mut self) -> Result<()> {
         if let Servers::Processes(processes) = &self.servers {
             processes.gateway_log.clear();
@@ -178,7 +181,7 @@ impl OwnCluster {
         Ok(())
     }
 
-    /// The requests of operator or gateway to the API server in this scenario.
+    /// Returns the requests of operator or gateway to the API server in this scenario.
     async fn requests_of(&self, user: User) -> Result<Vec<audit::Request>> {
         let name = match (&self.servers, user) {
             (Servers::Kind(_), User::Operator) => kind::SERVICE_ACCOUNT,
@@ -188,7 +191,7 @@ impl OwnCluster {
         self.audit.requests(name).await
     }
 
-    /// All requests to the store in this scenario.
+    /// Returns all requests to the store in this scenario.
     pub async fn store_requests(&self) -> Result<Vec<S3Request>> {
         match &self.servers {
             Servers::Processes(processes) => processes.simulated.requests(self.first_request),
@@ -196,25 +199,25 @@ impl OwnCluster {
         }
     }
 
-    /// The operator's requests to the store in this scenario that changed something, if they had
-    /// success.
+    /// Returns the operator's requests in this scenario that changed something in the store
+    /// successfully.
     pub async fn operator_changes(&self) -> Result<Vec<S3Request>> {
         let operator = &self.operator_key().id;
         let requests = self.store_requests().await?;
         Ok(requests.into_iter().filter(|request| judge::changes(request, operator)).collect())
     }
 
-    /// The audit log of this scenario.
+    /// Returns the audit log of this scenario.
     pub async fn audit_text(&self) -> Result<String> {
         self.audit.text().await
     }
 
-    /// The logs of what it is made of, by file name.
+    /// Returns the logs of the servers, by file name.
     pub async fn logs(&self) -> Result<Vec<(String, String)>> {
         match &self.servers {
             Servers::Processes(processes) => {
                 let mut logs = processes.plane.logs()?;
-                // A scenario without a gateway has nothing to tell of it.
+                // The log is empty in a scenario without a gateway.
                 match processes.gateway_log.lines() {
                     lines if lines.is_empty() => {}
                     lines => logs.push(("gateway.log".to_owned(), lines.join("\n") + "\n")),
@@ -225,7 +228,7 @@ impl OwnCluster {
         }
     }
 
-    /// Judges the scenario by what was asked of API server and store.
+    /// Checks the scenario by the requests to API server and store.
     pub async fn judge(&mut self) -> Result<()> {
         if let Servers::Processes(processes) = &mut self.servers {
             processes.plane.check()?;

@@ -1,4 +1,4 @@
-//! What one scenario makes for itself, and what it does with claims there.
+//! The objects that one scenario creates, and its operations on claims.
 
 use std::pin::pin;
 
@@ -21,17 +21,17 @@ use crate::objects::from_json;
 use crate::operator::Operator;
 use crate::store::Key;
 
-/// The gateway that consumer Secrets name where a scenario has none.
+/// Endpoint in consumer Secrets of scenarios without a gateway.
 pub const GATEWAY: &str = "http://gateway.stowage-e2e.invalid:9000";
 /// Name of the admin Secret of each scenario's backend.
 const ADMIN: &str = "store-admin";
-/// Name of the Secret with which the gateway asks that backend's store.
+/// Name of the Secret with the gateway's key for that backend's store.
 const GATEWAYS: &str = "store-gateway";
 
 /// One scenario's part of the environment: an operator namespace with the admin Secret, a tenant
-/// namespace, a backend.
+/// namespace, and a backend.
 pub struct Setup<'a> {
-    /// The cluster and the store that it is part of.
+    /// The cluster and store of the run.
     pub environment: &'a Environment,
     /// The operator's namespace.
     pub system: String,
@@ -42,7 +42,8 @@ pub struct Setup<'a> {
 }
 
 impl Environment {
-    /// Makes what a scenario needs. Names begin with `prefix` and the scenario's name.
+    /// Creates the objects that a scenario needs. Names begin with the run's prefix and the
+    /// scenario's name.
     pub async fn setup(&self, scenario: &str) -> Result<Setup<'_>> {
         let setup = self.setup_names(scenario);
         self.make_namespace(&setup.tenant).await?;
@@ -53,7 +54,7 @@ impl Environment {
         Ok(setup)
     }
 
-    /// Makes the operator's namespace, with what it finds there.
+    /// Creates the operator's namespace, with the Secrets and rights that the operator needs there.
     async fn make_home(&self, setup: &Setup<'_>) -> Result<()> {
         self.make_namespace(&setup.system).await?;
         self.make_key(setup, ADMIN, &self.operator_key).await?;
@@ -62,7 +63,8 @@ impl Environment {
         own_cluster.admit(&self.client, &setup.system).await
     }
 
-    /// Makes a Secret that backends may name, with a key for the store.
+    /// Creates a Secret with a key for the store, with the label and annotation that let backends
+    /// use it.
     async fn make_key(&self, setup: &Setup<'_>, name: &str, key: &Key) -> Result<()> {
         let Key { id, secret } = key;
         let secret: Secret = from_json(json!({
@@ -90,22 +92,22 @@ impl Environment {
 }
 
 impl Setup<'_> {
-    /// Secrets of a namespace.
+    /// Returns the API of a namespace's Secrets.
     pub fn secrets(&self, namespace: &str) -> Api<Secret> {
         Api::namespaced(self.environment.client.clone(), namespace)
     }
 
-    /// Claims of the tenant, as the tenant.
+    /// Returns the API of the tenant's claims, with the tenant's rights.
     pub fn claims(&self) -> Api<BucketClaim> {
         Api::namespaced(self.environment.tenant.clone(), &self.tenant)
     }
 
-    /// All backends.
+    /// Returns the API of all backends.
     pub fn backends(&self) -> Api<S3Backend> {
         Api::all(self.environment.client.clone())
     }
 
-    /// Makes the backend.
+    /// Creates the backend.
     pub async fn make_backend(&self) -> Result<()> {
         let mut backend = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": self.backend},
@@ -114,7 +116,7 @@ impl Setup<'_> {
                 "adminCredentialsSecretRef": {"name": ADMIN, "namespace": self.system},
             },
         });
-        // Only in a cluster of the harness' own there are gateways, and a key for them.
+        // Gateways, and a key for them, exist only in the harness' own cluster.
         if self.environment.own_cluster.is_some() {
             let gateways = json!({"name": GATEWAYS, "namespace": self.system});
             json_merge(&mut backend["spec"], json!({"gatewayCredentialsSecretRef": gateways}));
@@ -123,13 +125,12 @@ impl Setup<'_> {
         made.context("can't make the S3Backend").map(|_| ())
     }
 
-    /// Starts the operator with the operator's namespace of this setup.
+    /// Starts the operator on the operator namespace of this setup.
     pub async fn start_operator(&self, further: &[&str]) -> Result<Operator> {
         self.start_operator_behind(GATEWAY, further).await
     }
 
-    /// Starts the operator with the operator's namespace of this setup, for tenants of this
-    /// gateway.
+    /// Starts the operator on the operator namespace of this setup, with this gateway endpoint.
     pub async fn start_operator_behind(&self, gateway: &str, further: &[&str]) -> Result<Operator> {
         if let Some(own_cluster) = &self.environment.own_cluster {
             own_cluster.fault_proxy.new_operator().await?;
@@ -137,18 +138,18 @@ impl Setup<'_> {
         self.launch(&[], gateway, further).await
     }
 
-    /// Starts an operator beside the one that runs.
+    /// Starts a second operator beside the one that runs.
     pub async fn start_another_operator(&self, further: &[&str]) -> Result<Operator> {
         self.launch(&[], GATEWAY, further).await
     }
 
-    /// Has the operator's program tell something as a command, with what an operator of this setup
-    /// is told. Returns its exit code and what it printed.
+    /// Runs a subcommand of the operator's program for this setup. Returns its exit code and
+    /// output.
     pub async fn ask(&self, words: &[&str]) -> Result<(Option<i32>, String)> {
         self.environment.launcher.ask(&self.system, words).await
     }
 
-    /// Starts the operator with a clock that is so many days ahead.
+    /// Starts the operator with a clock that is `days` days ahead.
     pub async fn start_operator_ahead(&self, clock: &FakeClock, days: u32) -> Result<Operator> {
         self.fault_proxy()?.new_operator().await?;
         self.launch(&clock.ahead(days), GATEWAY, &[]).await
@@ -159,18 +160,18 @@ impl Setup<'_> {
         self.environment.launcher.start(under, &self.system, &arguments, &self.environment.log).await
     }
 
-    /// Starts a gateway for the tenants, of whom nobody has to hear of its end.
+    /// Starts a gateway for the tenants that doesn't drain connections when it ends.
     pub async fn start_gateway(&self) -> Result<Gateway> {
         self.start_gateway_that_drains(0).await
     }
 
-    /// The same of one that takes connections for so many seconds once it is told to end, where it
-    /// is a process.
+    /// Starts a gateway that, as a process, keeps accepting connections for `seconds` seconds after
+    /// SIGTERM.
     pub async fn start_gateway_that_drains(&self, seconds: u64) -> Result<Gateway> {
         self.own_cluster()?.gateway(&self.system, seconds, self.environment.patience).await
     }
 
-    /// The same with a proxy between it and the store.
+    /// Starts a gateway with a proxy between it and the store.
     pub async fn start_gateway_behind_proxy(&self) -> Result<Gateway> {
         self.own_cluster()?.gateway_behind_proxy(&self.system, self.environment.patience).await
     }
@@ -179,18 +180,18 @@ impl Setup<'_> {
         self.environment.own_cluster.as_ref().context("there is a gateway only in a cluster of the harness' own")
     }
 
-    /// The operator's way to its servers, for scenarios that are played only where there is one.
+    /// Returns the fault proxy, for scenarios that need one.
     pub fn fault_proxy(&self) -> Result<&FaultProxy> {
         self.fault_proxy_if_any().context("faults happen only before a cluster of the harness' own")
     }
 
-    /// The same; `None` where cluster and store are not the harness' own.
+    /// Returns the fault proxy; `None` if cluster and store are not the harness' own.
     pub fn fault_proxy_if_any(&self) -> Option<&FaultProxy> {
         self.environment.own_cluster.as_ref().map(|own_cluster| &own_cluster.fault_proxy)
     }
 
-    /// Plays `scenario` as long as the operator runs; a failure tells the last lines of its log. An
-    /// operator that is to die by a plan is killed, and started again.
+    /// Plays `scenario` while the operator runs. An error message ends with the last lines of the
+    /// operator's log. An operator that the plan crashes is killed and started again.
     pub async fn under<T>(&self, operator: &mut Operator, scenario: impl Future<Output = Result<T>>) -> Result<T> {
         let mut scenario = pin!(scenario);
         loop {
@@ -211,7 +212,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Comes to an end when the operator is to die by a plan.
+    /// Completes when the plan crashes the operator.
     async fn death(&self) -> Result<&FaultProxy> {
         match &self.environment.own_cluster {
             Some(own_cluster) => own_cluster.fault_proxy.death().await.map(|()| &own_cluster.fault_proxy),
@@ -219,7 +220,7 @@ impl Setup<'_> {
         }
     }
 
-    /// Makes a claim on the backend, with these further fields of its spec.
+    /// Creates a claim on the backend, with these further fields of its spec.
     pub async fn claim(&self, name: &str, further: Value) -> Result<BucketClaim> {
         let mut claim = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "BucketClaim", "metadata": {"name": name},
@@ -248,7 +249,7 @@ impl Setup<'_> {
         patched.with_context(|| format!("can't patch claim {name}")).map(|_| ())
     }
 
-    /// Asks for a claim's deletion.
+    /// Requests the deletion of a claim.
     pub async fn ask_to_delete(&self, name: &str) -> Result<()> {
         let deleted = self.claims().delete(name, &DeleteParams::default()).await;
         deleted.with_context(|| format!("can't delete claim {name}")).map(|_| ())
@@ -266,7 +267,7 @@ impl Setup<'_> {
         self.gone(claim).await
     }
 
-    /// Checks that no internal Secret of a claim is left.
+    /// Fails if an internal Secret of a claim is left.
     pub async fn nothing_left(&self, claim: &BucketClaim) -> Result<()> {
         for role in [wire::Role::BucketRecord, wire::Role::VirtualCredential, wire::Role::AnonymousBinding] {
             let left = self.internal(claim, role).await?.len();
@@ -286,7 +287,7 @@ impl Setup<'_> {
         Ok(())
     }
 
-    /// Internal Secrets of a claim with this role.
+    /// Lists the internal Secrets of a claim with this role.
     pub async fn internal(&self, claim: &BucketClaim, role: wire::Role) -> Result<Vec<Secret>> {
         let uid = claim.uid().unwrap_or_default();
         let selector = format!("{}={uid},{}={}", wire::CLAIM_UID, wire::ROLE, role.as_str());
@@ -295,13 +296,14 @@ impl Setup<'_> {
     }
 }
 
-/// Reason of the condition `Ready`, if it speaks of the claim's current generation.
+/// Returns the reason of the condition `Ready` if the condition is about the claim's current
+/// generation.
 pub fn ready_reason(claim: &BucketClaim) -> Option<&str> {
     let ready = ready(claim)?;
     (ready.observed_generation == claim.metadata.generation).then_some(ready.reason.as_str())
 }
 
-/// Message of the condition `Ready`; empty if there is none.
+/// Returns the message of the condition `Ready`; empty if there is none.
 pub fn ready_message(claim: &BucketClaim) -> &str {
     ready(claim).map_or("", |ready| ready.message.as_str())
 }

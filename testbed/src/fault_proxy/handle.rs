@@ -1,5 +1,5 @@
-//! The controls of the proxy that an operator goes through: of one in this process, or over the API
-//! server of one in a pod, by its admin API.
+//! The controls of the operator's fault proxy: of one in this process, or of one in a pod by its
+//! admin API, through the API server's service proxy.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,30 +14,29 @@ use serde_json::json;
 use stowage_world::effects::{CallOutcome, Line, Plan};
 use stowage_world::serve::proxy::{Crash, EffectLine, Proxy};
 
-/// Between two looks at the calls, which are announced to nobody: where they are read, and where
-/// they are asked for.
+/// Intervals at which the list of calls is polled: in this process, and by the admin API.
 const LOOK_HERE: Duration = Duration::from_millis(5);
 const LOOK_THERE: Duration = Duration::from_millis(50);
-/// The number of the first operator's life.
+/// Number of the first operator's life.
 pub const FIRST_LIFE: u32 = 1;
 
-/// A proxy.
+/// A fault proxy.
 pub enum Handle {
     Here(Proxy),
     There(Remote),
 }
 
-/// A proxy in a pod.
+/// A fault proxy in a pod.
 #[derive(Clone)]
 pub struct Remote {
     client: Client,
-    /// Where the API server passes requests on to its admin API.
+    /// Path of its admin API in the API server's service proxy.
     path: String,
-    /// The first calls, of which nothing changes any more.
+    /// The first calls, up to the last one that can't change any more.
     settled: Rc<RefCell<Vec<Line>>>,
 }
 
-/// What the admin API tells of effects.
+/// The admin API's report of effects.
 #[derive(Deserialize)]
 struct Effects {
     effects: Vec<EffectLine>,
@@ -50,7 +49,7 @@ struct Life {
 }
 
 impl Handle {
-    /// Calls count from one, in the operator's first life, and meet what this plan has for them.
+    /// Starts a new plan. Calls count from one, in the operator's first life.
     pub async fn begin(&self, plan: &Plan) -> Result<()> {
         match self {
             Self::Here(proxy) => Ok(proxy.begin(plan.clone())?),
@@ -58,7 +57,7 @@ impl Handle {
         }
     }
 
-    /// From now on this is the plan: patterns count from one, numbers go on.
+    /// Replaces the plan. Patterns count from one again; call numbers continue.
     pub async fn set_plan(&self, plan: &Plan) -> Result<()> {
         match self {
             Self::Here(proxy) => Ok(proxy.set_plan(plan.clone())?),
@@ -66,7 +65,7 @@ impl Handle {
         }
     }
 
-    /// An operator is about to start, and what ran before is dead; gives the number of its life.
+    /// Begins the next operator's life, once the previous operator is dead. Returns its number.
     pub async fn next_life(&self) -> Result<u32> {
         match self {
             Self::Here(proxy) => Ok(proxy.next_life()),
@@ -74,7 +73,7 @@ impl Handle {
         }
     }
 
-    /// Comes to an end when the operator's life does.
+    /// Completes when the operator's life ends.
     pub async fn crash(&self) -> Result<Crash> {
         match self {
             Self::Here(proxy) => Ok(proxy.crash().await),
@@ -82,7 +81,7 @@ impl Handle {
         }
     }
 
-    /// All calls since the beginning.
+    /// Returns all calls since the plan was started by [`begin`](Self::begin).
     pub async fn calls(&self) -> Result<Vec<Line>> {
         match self {
             Self::Here(proxy) => Ok(proxy.effects().trace().lines().to_vec()),
@@ -90,7 +89,7 @@ impl Handle {
         }
     }
 
-    /// What of the plan has met no call yet.
+    /// Returns the part of the plan that has met no call yet.
     pub async fn unfired(&self) -> Result<Plan> {
         match self {
             Self::Here(proxy) => Ok(proxy.effects().unfired()),
@@ -101,7 +100,7 @@ impl Handle {
         }
     }
 
-    /// How long to wait before the calls are looked at again.
+    /// Returns the polling interval.
     pub fn look(&self) -> Duration {
         match self {
             Self::Here(_) => LOOK_HERE,
@@ -111,14 +110,14 @@ impl Handle {
 }
 
 impl Remote {
-    /// The proxy behind this port of a Service.
+    /// Creates a handle for the proxy behind this port of a Service.
     pub fn new(client: Client, namespace: &str, service: &str, port: &str) -> Self {
         let path = format!("/api/v1/namespaces/{namespace}/services/{service}:{port}/proxy");
         Self { client, path, settled: Rc::default() }
     }
 
-    /// The operator's process was killed, and others may start it again: none of its calls passes
-    /// any more.
+    /// Ends the life of an operator that was killed: the proxy lets none of its calls pass any
+    /// more, even if the kubelet restarts it.
     pub async fn end_life(&self) -> Result<()> {
         self.request(Method::DELETE, "life", Vec::new()).await.map(|_| ())
     }
@@ -130,7 +129,7 @@ impl Remote {
 
     async fn crash(&self) -> Result<Crash> {
         loop {
-            // It is answered after a while in any case, and then with nothing.
+            // A long poll: the answer is empty if nothing has happened before it ends.
             let told = self.request(Method::GET, "crash", Vec::new()).await?;
             if !told.is_empty() {
                 return understood(&told);

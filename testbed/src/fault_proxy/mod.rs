@@ -1,5 +1,5 @@
-//! The operator's way to API server and store: a proxy numbers its calls and lets the faults of a
-//! plan befall them. The harness and the tenants go past it.
+//! The fault proxy between the operator and its API server and store. It numbers the operator's
+//! calls and injects the faults of a plan. Harness and tenants bypass it.
 
 pub(crate) mod handle;
 
@@ -22,47 +22,47 @@ use crate::control_plane::ControlPlane;
 use crate::store::Key;
 use crate::users::User;
 
-/// Any free port, for this machine alone.
+/// Any free port on the loopback address.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// The servers that the operator takes for API server and store.
+/// The servers that the operator connects to in place of API server and store.
 pub struct FaultProxy {
     proxy: Handle,
     /// The store's URL for the operator.
     endpoint: String,
-    /// Those in this process serve as long as they are kept.
+    /// Proxies in this process, which serve until they are dropped.
     _servers: Vec<Server>,
-    /// Which operator is on its way, counted since the beginning.
+    /// Life of the current operator, counted since the beginning.
     life: Cell<u32>,
-    /// How many operators have died as planned and were started again.
+    /// Number of operators that crashed by plan and were started again.
     crashes: watch::Sender<usize>,
-    /// What is planned now.
+    /// The current plan.
     play: RefCell<Play>,
 }
 
-/// What operators have asked for since the beginning.
+/// The operators' calls since the beginning.
 pub struct Calls {
     lines: Vec<Line>,
-    /// That of the operator that runs now.
+    /// Life of the current operator.
     life: u32,
 }
 
-/// A plan, and the simulator's scenario in which the same is done.
+/// A plan, and the simulator's scenario with the same steps.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
     /// The plan.
     pub plan: Plan,
-    /// The scenario's name; `None` where the simulator has none with the same steps.
+    /// Name of the simulator's scenario; `None` if none has the same steps.
     pub like: Option<&'static str>,
-    /// Whether patterns count from where the scenario lets faults begin; else from the operator's
-    /// first call, as there.
+    /// True if patterns count from the point at which the scenario enables faults; false if they
+    /// count from the operator's first call, as in the simulator.
     pub from_here: bool,
 }
 
-/// Whether all that is planned can happen between real servers.
+/// Checks that every fault of a plan can happen between real servers.
 ///
 /// # Errors
-/// Names the fault that can't.
+/// Names the first fault that can't.
 pub fn check(plan: &Plan) -> Result<(), Unplayable> {
     Proxy::new(plan.clone()).map(|_| ())
 }
@@ -72,8 +72,9 @@ fn is_watch(line: &Line) -> bool {
 }
 
 impl FaultProxy {
-    /// Serves both from this process, without faults. Calls to the store by the gateway's key are
-    /// not the operator's. Gives also the operator's kubeconfig, with itself for the only user.
+    /// Serves API server and store from this process, without faults. Calls to the store with the
+    /// gateway's key are not numbered. Also returns the path of the operator's kubeconfig, which
+    /// has the operator as its only user.
     pub async fn here(plane: &ControlPlane, store: &str, gateway: &Key) -> Result<(Self, PathBuf)> {
         let proxy = Proxy::new(Plan::default())?;
         let failed = "can't serve the operator";
@@ -86,7 +87,7 @@ impl FaultProxy {
         Ok((Self::new(Handle::Here(proxy), endpoint, vec![kube, s3]), kubeconfig))
     }
 
-    /// The way through a proxy in a pod, with this URL of the store.
+    /// Uses a proxy in a pod, with this store URL for the operator.
     pub fn there(proxy: Remote, endpoint: String) -> Self {
         Self::new(Handle::There(proxy), endpoint, Vec::new())
     }
@@ -96,13 +97,13 @@ impl FaultProxy {
         Self { proxy, endpoint, _servers: servers, life, crashes, play: RefCell::default() }
     }
 
-    /// The store's URL for the operator.
+    /// Returns the store's URL for the operator.
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// A scenario begins, where no operator runs: calls count from one. `like` is the simulator's
-    /// that does the same.
+    /// Begins a scenario while no operator runs: calls count from one. `like` names the simulator's
+    /// scenario with the same steps.
     pub async fn begin(&self, plan: Plan, like: Option<&'static str>) -> Result<()> {
         self.proxy.begin(&plan).await?;
         self.life.set(0);
@@ -110,59 +111,59 @@ impl FaultProxy {
         Ok(())
     }
 
-    /// From now on this is the plan for the operator that runs: patterns count from one, numbers go
-    /// on.
+    /// Replaces the plan of the running operator. Patterns count from one again; call numbers
+    /// continue.
     pub async fn plan(&self, plan: Plan, like: &'static str) -> Result<()> {
         self.proxy.set_plan(&plan).await?;
         self.play.replace(Play { plan, like: Some(like), from_here: true });
         Ok(())
     }
 
-    /// An operator is about to start; what ran before is dead.
+    /// Prepares for the start of an operator, once the previous one is dead.
     pub async fn new_operator(&self) -> Result<()> {
-        // A beginning is the beginning of a life.
+        // `begin` has started the first life already.
         let life = if self.life.get() == 0 { FIRST_LIFE } else { self.proxy.next_life().await? };
         self.life.set(life);
         Ok(())
     }
 
-    /// Comes to an end when the operator is to die as planned. From then on nothing that it asks
-    /// for is carried out.
+    /// Completes when the plan crashes the operator. The proxy lets none of its calls pass from
+    /// then on.
     pub async fn death(&self) -> Result<()> {
-        // Lives that end with their process, or with a plan, are not meant.
+        // Skips lives that ended with their process or by a new plan.
         while self.proxy.crash().await?.effect.is_none() {
             sleep(self.proxy.look()).await;
         }
         Ok(())
     }
 
-    /// The operator has died as planned, and was started again.
+    /// Records that the operator crashed by plan and was started again.
     pub fn crashed(&self) {
         self.crashes.send_modify(|count| *count += 1);
     }
 
-    /// How many have up to now.
+    /// Returns the number of such crashes so far.
     pub fn crashes(&self) -> usize {
         *self.crashes.borrow()
     }
 
-    /// A wait for the next crash, from here on.
+    /// Returns a future that completes at the next crash after this call.
     pub fn next_crash(&self) -> impl Future<Output = ()> + use<> {
         let mut crashes = self.crashes.subscribe();
         async move {
             if crashes.changed().await.is_err() {
-                // Nobody is left to tell of a crash.
+                // The sender is gone, so there will be no further crash.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// All calls since the beginning, as far as they have begun.
+    /// Returns all calls begun since the beginning.
     pub async fn calls(&self) -> Result<Calls> {
         Ok(Calls { lines: self.proxy.calls().await?, life: self.life.get() })
     }
 
-    /// Waits until the calls are such.
+    /// Polls the calls until `such` returns true for them.
     pub async fn until(&self, limit: Duration, what: &str, such: impl Fn(&Calls) -> bool) -> Result<Calls> {
         let seen = async {
             loop {
@@ -176,52 +177,52 @@ impl FaultProxy {
         timeout(limit, seen).await.map_err(|_| anyhow!("the operator did not {what} within {} s", limit.as_secs()))?
     }
 
-    /// Fails when a part of the plan has met no call.
+    /// Returns an error if a part of the plan has met no call.
     pub async fn all_met(&self) -> Result<()> {
         let unmet = self.proxy.unfired().await?;
         ensure!(unmet.is_empty(), "no call met {unmet}");
         Ok(())
     }
 
-    /// Whether a part of the plan has met a call.
+    /// True if a part of the plan has met a call.
     pub async fn has_met_one(&self) -> Result<bool> {
         Ok(self.proxy.unfired().await?.entries.len() < self.play.borrow().plan.entries.len())
     }
 
-    /// The plan of the present scenario.
+    /// Returns the plan of the current scenario.
     pub fn play(&self) -> Play {
         self.play.borrow().clone()
     }
 }
 
 impl Calls {
-    /// How many there are.
+    /// Returns the number of calls.
     pub fn count(&self) -> usize {
         self.lines.len()
     }
 
-    /// All of them.
+    /// Returns all calls.
     pub fn all(&self) -> &[Line] {
         &self.lines
     }
 
-    /// Those from this one on.
+    /// Returns the calls from index `first` on.
     pub fn since(&self, first: usize) -> &[Line] {
         self.lines.get(first..).unwrap_or_default()
     }
 
-    /// Those of the operator that runs now.
+    /// Returns the calls of the current operator.
     pub fn of_this_life(&self) -> &[Line] {
         self.since(self.lines.iter().take_while(|line| line.instance < self.life).count())
     }
 
-    /// Whether none is on its way.
+    /// True if no call is pending.
     pub fn are_answered(&self) -> bool {
         self.lines.iter().all(|line| line.answer != CallOutcome::Pending)
     }
 
-    /// Whether the operator has begun as many watches as the first one had, and asked the store for
-    /// something.
+    /// True if the current operator has begun at least as many watches as the first one, and has
+    /// called the store.
     pub fn has_begun(&self) -> bool {
         let watches = |life| self.lines.iter().filter(|line| line.instance == life && is_watch(line)).count();
         let asks = |line: &Line| line.instance == self.life && matches!(line.call, Call::S3(_)) && line.world.is_some();

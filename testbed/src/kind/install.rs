@@ -1,4 +1,4 @@
-//! What is installed in the cluster: the manifests of `kind-config/stage`, with the images of this
+//! Installation of the manifests of `kind-config/stage` in the cluster, with the images of this
 //! run.
 
 use std::path::Path;
@@ -17,15 +17,15 @@ use super::settings::Settings;
 use crate::store::Key;
 use crate::tools;
 
-/// The namespace of all of it.
+/// The namespace of all installed objects.
 pub const NAMESPACE: &str = "stowage-system";
-/// The operator's user, as the API server knows it.
+/// Username of the operator's service account.
 pub const SERVICE_ACCOUNT: &str = "system:serviceaccount:stowage-system:stowage-operator";
-/// The gateway's.
+/// Username of the gateway's service account.
 pub const GATEWAYS_ACCOUNT: &str = "system:serviceaccount:stowage-system:stowage-gateway";
-/// What tells the pods of a Deployment.
+/// The label that selects the pods of a Deployment.
 const LABEL: &str = "app.kubernetes.io/name";
-/// What is there from the start; operator and gateway are started by scenarios.
+/// Deployments that run from the start; scenarios start operator and gateway.
 const RUNNING: [&str; 2] = ["stowage-store", "stowage-proxy"];
 
 /// Objects as kustomize renders them.
@@ -39,7 +39,7 @@ pub struct Keys {
 }
 
 impl Manifests {
-    /// Those of `kind-config/stage`.
+    /// Renders `kind-config/stage`.
     pub(super) async fn render(directory: &Path) -> Result<Self> {
         let stage = directory.join("stage").display().to_string();
         Self::read(&tools::run("kubectl", &["kustomize", &stage]).await?)
@@ -65,7 +65,7 @@ impl Manifests {
         }
     }
 
-    /// Applies them, and waits until what is to run does.
+    /// Applies the objects, and waits until the Deployments that are to run are complete.
     pub(super) async fn install(
         self,
         settings: &Settings,
@@ -82,8 +82,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// The objects of a run: with its images, without an operator and a gateway that run already,
-    /// and without a backend: each scenario has its own.
+    /// Returns the objects of a run: with the images of this run, with operator and gateway scaled
+    /// to zero, and without a backend, because each scenario creates one.
     fn of(self, settings: &Settings) -> Vec<Value> {
         let mut objects = self.0;
         objects.retain(|object| object["kind"] != "S3Backend");
@@ -101,7 +101,7 @@ impl Manifests {
     }
 }
 
-/// Changes a Deployment, and waits until its pods are those of the new state.
+/// Patches a Deployment, and waits until its rollout is complete.
 pub(super) async fn change(client: &Client, name: &str, change: Value, patience: Duration) -> Result<()> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let patched = deployments.patch(name, &PatchParams::default(), &Patch::Strategic(change)).await;
@@ -116,12 +116,12 @@ async fn completed(client: &Client, name: &str, patience: Duration) -> Result<()
     waited.map(|_| ()).with_context(|| format!("waiting for {name}"))
 }
 
-/// Selects the pods of a Deployment.
+/// Returns the label selector for the pods of a Deployment.
 pub(super) fn pods_of(name: &str) -> String {
     format!("{LABEL}={name}")
 }
 
-/// What the pod of a Deployment has logged.
+/// Returns the log of a Deployment's pod.
 pub(super) async fn log(client: &Client, name: &str) -> Result<String> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let listed = pods.list(&ListParams::default().labels(&pods_of(name))).await.context("can't list pods")?;
@@ -187,7 +187,7 @@ spec: {replicas: 1, template: {spec: {containers: [{name: store, image: 'stowage
         assert_eq!(told, expected);
     }
 
-    /// The project's manifests as kubectl renders them; `None` on a machine without it.
+    /// Renders the project's manifests with kubectl; `None` on a machine without it.
     async fn rendered() -> Option<Manifests> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kind-config");
         match Manifests::render(&directory).await {

@@ -1,5 +1,5 @@
-//! A kind cluster with the operator's image in it, behind a fault proxy, with a simulated store and
-//! a gateway: all as pods, installed from `kind-config/`. Dropping it deletes the cluster.
+//! A kind cluster with the operator behind a fault proxy, a simulated store and a gateway, all as
+//! pods, installed from `kind-config/`. Dropping it deletes the cluster.
 
 mod install;
 mod operator;
@@ -25,29 +25,29 @@ use install::{Keys, Manifests};
 pub use operator::{Deployed, Deployment};
 pub use settings::Settings;
 
-/// Ports of the node, on which `kind-config/stage` has store and gateway.
+/// Node ports of store and gateway in `kind-config/stage`.
 const STORE_PORT: u16 = 30900;
 const GATEWAY_PORT: u16 = 30800;
-/// Where `kind-config/cluster.yaml` has the API server write, in the node.
+/// Path of the audit log in the node, as set in `kind-config/cluster.yaml`.
 pub const AUDIT_LOG: &str = "/var/log/kubernetes/audit.log";
-/// How long kind may take to make a cluster whose image is there.
+/// Time limit for kind to create a cluster once the node image is present.
 const MOST_FOR_A_NODE: &str = "180s";
 
 /// A running cluster.
 pub struct Cluster {
     name: Name,
-    /// The directory that holds the kubeconfig.
+    /// The directory that contains the kubeconfig.
     directory: TempDir,
     client: Client,
     /// The keys of its store.
     pub keys: Keys,
     store: String,
     gateway: String,
-    /// How long it took until everything was ready.
+    /// Time from the start until everything was ready.
     pub ready_after: Duration,
 }
 
-/// The name of a cluster that is deleted when this is dropped.
+/// The name of a cluster. Dropping it deletes the cluster, unless it is to be kept.
 struct Name {
     cluster: String,
     keep: bool,
@@ -56,7 +56,7 @@ struct Name {
 impl Drop for Name {
     fn drop(&mut self) {
         if !self.keep {
-            // All that is left to be done when it can't be deleted is to say so; kind says it.
+            // A failure is not handled: kind reports it on stderr, and there is nothing else to do.
             let delete = ["delete", "cluster", "--quiet", "--name", &self.cluster];
             let mut delete =
                 std::process::Command::new("kind").args(delete).stdout(std::process::Stdio::null()).spawn();
@@ -66,7 +66,7 @@ impl Drop for Name {
 }
 
 impl Cluster {
-    /// Makes a cluster of this name, with everything in it but an operator that runs.
+    /// Creates a cluster of this name, with everything installed but no operator running.
     pub async fn start(settings: &Settings, name: &str, patience: Duration) -> Result<Self> {
         let start = Instant::now();
         let name = Name { cluster: name.to_owned(), keep: settings.keep };
@@ -88,12 +88,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The name of its node, which is a container of that name.
+    /// Returns the name of its node, which is also the name of the node's container.
     pub fn node(&self) -> String {
         node(&self.name.cluster)
     }
 
-    /// A client of the API server: the administrator's, or a tenant's.
+    /// Creates a client of the API server, as the administrator or a tenant.
     pub async fn client(&self, user: User) -> Result<Client> {
         let mut config = config(self.directory.path()).await?;
         if user == User::Tenant {
@@ -103,54 +103,53 @@ impl Cluster {
         client(&config)
     }
 
-    /// The operator's Deployment.
+    /// Returns the operator's Deployment.
     pub fn operator(&self) -> Deployment {
         Deployment::new(self.client.clone(), self.node(), self.proxy())
     }
 
-    /// The proxy between the operator and its servers.
+    /// Returns the proxy between the operator and its servers.
     pub fn proxy(&self) -> Remote {
         Remote::new(self.client.clone(), NAMESPACE, "stowage-proxy", "admin")
     }
 
-    /// The store's URL for the operator.
+    /// Returns the store's URL for the operator.
     pub fn operators_store() -> String {
         format!("http://stowage-proxy.{NAMESPACE}.svc:9001")
     }
 
-    /// The store's URL for the harness.
+    /// Returns the store's URL for the harness.
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// The key with which the harness looks at the store.
+    /// Returns the harness' key for the store.
     pub fn observer(&self) -> &Key {
         &self.keys.observer
     }
 
-    /// Has a gateway run; gives its URL for tenants.
+    /// Starts a gateway, and returns its URL for tenants.
     pub async fn start_gateway(&self, patience: Duration) -> Result<String> {
         let spec = json!({"spec": {"replicas": 1}});
         install::change(&self.client, "stowage-gateway", spec, patience).await?;
-        // The node learns a little later than the API server that there is a pod behind the
-        // Service.
+        // The node routes to a pod of a Service a little later than the API server shows the pod.
         knows_its_keys(&self.gateway, patience).await?;
         Ok(self.gateway.clone())
     }
 
-    /// The requests that the store has answered, from the one with this number on.
+    /// Returns the requests that the store has answered, from the one with this number on.
     pub async fn store_requests(&self, first: usize) -> Result<Vec<S3Request>> {
         let log = install::log(&self.client, "stowage-store").await?;
-        // What isn't a request is what the store says of itself.
+        // Lines that aren't requests are the store's own log messages.
         Ok(log.lines().filter_map(|line| serde_json::from_str(line).ok()).skip(first).collect())
     }
 
-    /// What the pods beside the operator have logged, by name. Of the store it is what it was
-    /// asked.
+    /// Returns the logs of the proxy's and the gateway's pod, by file name. The store's log is read
+    /// by [`store_requests`](Self::store_requests).
     pub async fn logs(&self) -> Vec<(String, String)> {
         let mut logs = Vec::new();
         for name in ["stowage-proxy", "stowage-gateway"] {
-            // One that was not needed has none.
+            // Deployments that were not needed have no pod and no log.
             if let Ok(log) = install::log(&self.client, name).await {
                 logs.push((format!("{name}.log"), log));
             }
@@ -158,7 +157,7 @@ impl Cluster {
         logs
     }
 
-    /// How to reach a cluster that is kept.
+    /// Returns the commands to reach and to delete a cluster that is kept.
     pub fn how_to_reach(&self) -> Option<String> {
         let name = &self.name.cluster;
         self.name.keep.then(|| {
@@ -186,7 +185,7 @@ fn node(cluster: &str) -> String {
     format!("{cluster}-control-plane")
 }
 
-/// The URL at which a port of the node is reached from this machine.
+/// Returns the URL at which this machine reaches a port of the node.
 async fn reached(node: &str, port: u16) -> Result<String> {
     let told = tools::run("docker", &["port", node, &format!("{port}/tcp")]).await?;
     let address = told.lines().next().unwrap_or_default();

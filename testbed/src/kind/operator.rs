@@ -1,5 +1,5 @@
-//! The operator under test as it is installed: a Deployment, started and ended by its number of
-//! replicas. Signals reach its process in the node, as those of a kernel would.
+//! The operator under test as a Deployment, started and ended by its number of replicas. Signals
+//! are sent to its process in the node, like those of a kernel.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use crate::process::GRACE;
 use crate::tools::in_node;
 
 const NAME: &str = "stowage-operator";
-/// Longer than a pod takes to come or go on a machine that has other things to do.
+/// Longer than a pod takes to start or end on a busy machine.
 const MOST: Duration = Duration::from_secs(60);
 
-/// The operator's Deployment in a cluster. Clones are the same.
+/// The operator's Deployment in a cluster. Clones refer to the same Deployment.
 #[derive(Clone)]
 pub struct Deployment {
     client: Client,
@@ -34,14 +34,14 @@ pub struct Deployment {
     proxy: Remote,
 }
 
-/// Its pod, as long as that is looked after.
+/// The operator's running pod.
 pub struct Deployed {
     deployment: Deployment,
     pod: String,
     /// Id of its process in the node.
     process: u32,
     log: Log,
-    /// Copies the pod's log.
+    /// The task that copies the pod's log.
     follower: JoinHandle<()>,
 }
 
@@ -50,7 +50,7 @@ impl Deployment {
         Self { client, node, proxy }
     }
 
-    /// Starts the operator with these arguments after `run`; what it logs goes to `log`.
+    /// Starts the operator with these arguments after `run`, with its output written to `log`.
     pub async fn start(&self, arguments: &[String], log: &Log) -> Result<Deployed> {
         let arguments: Vec<&str> = ["run"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let containers = json!([{"name": "operator", "args": arguments}]);
@@ -58,11 +58,11 @@ impl Deployment {
         self.started(log).await
     }
 
-    /// Ends what runs of it, if any does.
+    /// Ends the running operator, if there is one.
     pub async fn stop(&self) -> Result<()> {
         self.patch(json!({"spec": {"replicas": 0}})).await?;
         let none = async {
-            // A pod that goes tells each step of it, and then that it is gone.
+            // The watch shows each step of the pod's termination, then its deletion.
             while let Some(pod) = self.any_pod().await? {
                 let gone = await_condition(self.pods(), &pod.name_any(), |pod: Option<&Pod>| pod.is_none()).await;
                 gone.context("waiting for the operator's pod to go")?;
@@ -87,7 +87,7 @@ impl Deployment {
         patched.context("can't change the operator's Deployment").map(|_| ())
     }
 
-    /// Waits for the pod's process. One that has ended already is not waited for.
+    /// Waits for the pod's process. Returns an error if it has ended already.
     async fn started(&self, log: &Log) -> Result<Deployed> {
         let config = watcher::Config::default().labels(&pods_of(NAME));
         let mut pods = Box::pin(watcher(self.pods(), config).default_backoff().touched_objects());
@@ -114,7 +114,7 @@ impl Deployment {
 }
 
 impl Deployed {
-    /// Resolves when the process ends by itself, with what it said last.
+    /// Resolves when the process ends by itself, with the last lines of its log.
     pub async fn ended(&self) -> Error {
         let ended = |pod: Option<&Pod>| pod.is_none_or(|pod| terminated(pod).is_some());
         let how = match await_condition(self.deployment.pods(), &self.pod, ended).await {
@@ -127,10 +127,10 @@ impl Deployed {
         anyhow!("the operator ended ({how}): {}", self.log.tail().join(" | "))
     }
 
-    /// Has the pod deleted, which sends SIGTERM, and waits for the end.
+    /// Scales the Deployment to zero, which sends SIGTERM, and waits until the process has ended.
     ///
     /// # Errors
-    /// When it takes more than 10 s or ends with another code than 0.
+    /// Fails if that takes more than 10 s, or if the exit code is not 0.
     pub async fn terminate(self) -> Result<()> {
         self.deployment.patch(json!({"spec": {"replicas": 0}})).await?;
         let ended = |pod: Option<&Pod>| pod.is_none_or(|pod| terminated(pod).is_some());
@@ -138,40 +138,39 @@ impl Deployed {
         let waited = waited.map_err(|_| anyhow!("still running {} s after SIGTERM", MOST.as_secs()))?;
         let pod = waited.context("waiting for the operator's end")?;
         self.deployment.stop().await?;
-        // A pod that is gone without having told how it ended tells that in its last event, which a
-        // watch may miss.
+        // Only the pod's last event has the exit code, and a watch may miss it.
         let pod = pod.context("the operator's pod went without a word of how its process ended")?;
         ended_well(&pod)
     }
 
-    /// Ends it with SIGKILL, as a crashing node would. From now on nothing that it asks for is
-    /// carried out: the way into the node takes longer than some of its work, and the kubelet gets
-    /// no chance to start it again.
+    /// Kills the process with SIGKILL, as a crashing node would. The proxy blocks all its calls
+    /// before that, because a signal takes longer to reach the node than some of the operator's
+    /// work. The kubelet doesn't get the chance to restart it.
     pub async fn die(&mut self) -> Result<()> {
         self.deployment.proxy.end_life().await?;
         self.signal("KILL").await?;
         self.deployment.stop().await
     }
 
-    /// Starts it again, after its death.
+    /// Starts it again after [`die`](Self::die).
     pub async fn start_again(&mut self) -> Result<()> {
         self.deployment.patch(json!({"spec": {"replicas": 1}})).await?;
         *self = self.deployment.started(&self.log).await?;
         Ok(())
     }
 
-    /// Stops its process where it is.
+    /// Suspends its process with SIGSTOP.
     pub async fn pause(&self) -> Result<()> {
         self.signal("STOP").await
     }
 
-    /// Lets it go on.
+    /// Resumes its process with SIGCONT.
     pub async fn resume(&self) -> Result<()> {
         self.signal("CONT").await
     }
 
     async fn signal(&self, signal: &str) -> Result<()> {
-        // A node has no `kill` but its shell's.
+        // A node has only the shell's builtin `kill`.
         let command = format!("kill -{signal} {}", self.process);
         in_node(&self.deployment.node, &["sh", "-c", &command]).await.map(|_| ())
     }
@@ -187,7 +186,7 @@ fn container(pod: &Pod) -> Option<&ContainerStatus> {
     pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|status| status.name == "operator")
 }
 
-/// The id of the operator's container, if it runs and is to go on.
+/// Returns the id of the operator's container, if it runs and the pod is not being deleted.
 fn running(pod: &Pod) -> Option<String> {
     let status = container(pod)?;
     status.state.as_ref()?.running.as_ref()?;
@@ -195,14 +194,16 @@ fn running(pod: &Pod) -> Option<String> {
     pod.metadata.deletion_timestamp.is_none().then(|| id.to_owned())
 }
 
-/// How the operator's process has ended, if it has; the kubelet may have started it again.
+/// Returns the end of the operator's process, if it has ended. The kubelet may have restarted it
+/// since.
 fn terminated(pod: &Pod) -> Option<&ContainerStateTerminated> {
     let status = container(pod)?;
     let now = status.state.as_ref().and_then(|state| state.terminated.as_ref());
     now.or_else(|| status.last_state.as_ref().and_then(|state| state.terminated.as_ref()))
 }
 
-/// Whether a pod's process ended with 0, in time after the pod was to go.
+/// Fails if a pod's process ended with an exit code other than 0, or too long after the pod's
+/// deletion was requested.
 fn ended_well(pod: &Pod) -> Result<()> {
     let ended = terminated(pod).context("the operator's process has not ended")?;
     ensure!(ended.exit_code == 0, "SIGTERM: exit code {}, not 0", ended.exit_code);
@@ -211,13 +212,13 @@ fn ended_well(pod: &Pod) -> Result<()> {
         return Ok(());
     };
     let took = ended.0.duration_since(gone_by.0 - grace);
-    // Both are in whole seconds.
+    // Both times are in whole seconds.
     let most = SignedDuration::try_from(GRACE).unwrap_or_default() + SignedDuration::from_secs(1);
     ensure!(took <= most, "it took {} s after SIGTERM", took.as_secs());
     Ok(())
 }
 
-/// Copies the log of a pod until that ends.
+/// Copies the log of a pod until it ends.
 async fn follow(pods: Api<Pod>, pod: String, log: Log) {
     let parameters = LogParams { follow: true, ..LogParams::default() };
     let Ok(stream) = pods.log_stream(&pod, &parameters).await else { return };

@@ -1,20 +1,20 @@
-//! What a kind cluster is made of.
+//! Settings of a kind cluster.
 
 use std::path::PathBuf;
 
-/// What a cluster is made of.
+/// Settings of a kind cluster.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The operator under test.
+    /// Image of the operator under test.
     pub operator_image: String,
-    /// The gateway.
+    /// Image of the gateway.
     pub gateway_image: String,
-    /// Store and proxy.
+    /// Image of store and proxy.
     pub sim_image: String,
-    /// The image of the node, and with it the version of Kubernetes; else kind's default.
+    /// Image of the node, which determines the version of Kubernetes; kind's default if absent.
     pub node_image: Option<String>,
-    /// The project's `kind-config`.
+    /// The project's `kind-config` directory.
     pub manifests: PathBuf,
-    /// Whether clusters stay when all is done.
+    /// True if clusters are kept after the run.
     pub keep: bool,
 }

@@ -87,7 +87,8 @@ impl Client for Sdk {
 #[tokio::main]
 async fn main() {
     matrix::begin();
-    // Key, region and endpoint come from the environment, and the authority by SSL_CERT_FILE.
+    // The SDK reads key, region and endpoint from the environment, and rustls the authority from
+    // SSL_CERT_FILE.
     let http = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
     let environment = aws_config::defaults(aws_config::BehaviorVersion::latest()).http_client(http).load().await;
     let config = aws_sdk_s3::config::Builder::from(&environment).force_path_style(true).build();

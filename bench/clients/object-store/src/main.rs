@@ -13,7 +13,7 @@ const MINUTES: Duration = Duration::from_secs(300);
 
 struct ObjectStore(AmazonS3);
 
-/// A key as it is: other ways to a path would encode what stands in it.
+/// Converts a key to a path without encoding it, as other constructors would.
 fn path(key: &str) -> Result<Path> {
     Ok(Path::parse(key)?)
 }

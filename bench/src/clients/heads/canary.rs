@@ -1,5 +1,5 @@
-//! Objects and files that are not a tenant's to touch, put at the store beforehand, and looked at
-//! afterwards: at the store, and past it, in its directory.
+//! Objects and files that no tenant may touch. They are created beforehand and compared afterwards,
+//! through the store and directly in its directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,35 +10,35 @@ use ring::digest::{SHA256, digest};
 use stowage_testbed::request::{Answer, Ask, Asker, Signed};
 use stowage_testbed::sigv4::encoded;
 
-/// The directory of versitygw's own locks, beside the buckets.
+/// The directory of versitygw's locks, beside the buckets.
 const LOCKS: &str = ".vgwlocks";
 /// A file beside the directories of the store.
 const OUTSIDE: &str = "outside.txt";
 
-/// Content by name: of files and objects.
+/// Contents of files and objects, by name.
 type State = BTreeMap<String, String>;
 
-/// Buckets that must stay as they are.
+/// Buckets that must not change.
 pub(super) struct Canary {
     owner: Asker,
     /// The directory of the store.
     directory: PathBuf,
-    /// The bucket in which tenants may do as they like.
+    /// The bucket in which tenants may change anything.
     theirs: String,
     buckets: [String; 2],
     before: State,
-    /// Texts of what nobody may read.
+    /// Contents that nobody may read.
     pub(super) secrets: Vec<String>,
-    /// Id of a past version of `reel`, in the first of the buckets.
+    /// Id of a noncurrent version of `reel`, in the first of the buckets.
     pub(super) past: String,
 }
 
 impl Canary {
-    /// Puts objects into these buckets, of which the first may be read as it is now, and a file
-    /// beside the store.
+    /// Puts objects into these buckets, and a file beside the store. Current objects of the first
+    /// bucket may be read.
     ///
     /// # Errors
-    /// When the store doesn't take them.
+    /// Fails if the store rejects them.
     pub(super) async fn put(owner: Asker, directory: PathBuf, theirs: &str, buckets: [String; 2]) -> Result<Self> {
         let mut mark = [0; 8];
         getrandom::fill(&mut mark).context("no random numbers")?;
@@ -68,15 +68,16 @@ impl Canary {
         Ok(canary)
     }
 
-    /// Changes since: a line for each object and file that is gone, new or another.
+    /// Returns the changes since then: a line for each object or file that was deleted, added or
+    /// modified.
     ///
     /// # Errors
-    /// When the store can't be looked at.
+    /// Fails if the store can't be read.
     pub(super) async fn changes(&self) -> Result<Vec<String>> {
         Ok(differences(&self.before, &self.state().await?))
     }
 
-    /// Objects and files that are watched.
+    /// Returns the number of watched objects and files.
     pub(super) fn count(&self) -> usize {
         self.before.len()
     }
@@ -101,7 +102,7 @@ fn target(bucket: &str, key: &str) -> String {
     format!("/{bucket}/{}", encoded(key.as_bytes(), "/"))
 }
 
-/// Puts an object, and gives the id of its version.
+/// Puts an object, and returns the id of its version.
 async fn put(owner: &Asker, bucket: &str, key: &str, content: &str) -> Result<String> {
     let ask = Ask { body: content.as_bytes().to_vec(), ..Ask::new("PUT", target(bucket, key)) };
     let answer = done(owner, ask).await?;
@@ -115,8 +116,8 @@ async fn done(owner: &Asker, ask: Ask) -> Result<Answer> {
     Ok(answer)
 }
 
-/// The files of a store by their paths, but for those of a tenant's bucket, and the names of what
-/// stands beside its directories, where logs are that grow.
+/// Returns the files of a store by path, except for those of a tenant's bucket. For files beside
+/// its directories only the names are included, as logs grow there.
 fn files(directory: &Path, theirs: &str) -> Result<State> {
     let mut state = State::new();
     for place in fs::read_dir(directory).context("the store has no directory")? {

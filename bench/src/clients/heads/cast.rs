@@ -1,5 +1,5 @@
-//! The senders of requests and their targets: a claim's key, an access's, and what is there for
-//! them.
+//! The senders of requests with their keys, from a claim and from an access, and the objects
+//! prepared for them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,12 +23,13 @@ use super::rules::{Grant, Rights};
 use super::wire::{Answer, Caller};
 use crate::clients::environment::{Access, Installation, PATIENCE};
 
-/// The claims: of the owner, of the bucket that the guest reads, and of nobody here.
+/// The claims: one of the owner, one with the bucket that the guest reads, and one that no sender
+/// has access to.
 const CLAIMS: [&str; 3] = ["heads", "films", "neighbour"];
-/// Between two looks at whether the gateway knows a key.
+/// Interval between checks that the gateway knows a key.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Everybody, and what is there.
+/// All senders, with their objects.
 pub(super) struct Cast {
     owner: (Caller, Rights),
     guest: (Caller, Rights),
@@ -37,11 +38,11 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    /// Makes the claims and the access, and puts objects into their buckets. `store` has the
-    /// store's own key; its directory is `directory`.
+    /// Creates the claims and the access, and puts objects into their buckets. `store` has the
+    /// store's own key, and `directory` is the store's directory.
     ///
     /// # Errors
-    /// When something of it doesn't come to be.
+    /// Fails if one of these can't be created.
     pub(super) async fn assemble(installation: &mut Installation<'_>, store: Asker, directory: &Path) -> Result<Self> {
         let mut claims = Vec::new();
         for name in CLAIMS {
@@ -68,7 +69,7 @@ impl Cast {
         })
     }
 
-    /// The sender, and the buckets that its key opens.
+    /// Returns the sender, and the buckets that its key opens.
     pub(super) fn of(&self, who: Who) -> &(Caller, Rights) {
         match who {
             Who::Owner => &self.owner,
@@ -91,7 +92,7 @@ fn caller(access: &Access, bucket: &str) -> Result<Caller> {
     Ok(Caller { key, region, signer, bucket: bucket.to_owned(), host, address })
 }
 
-/// A request that is written as everybody does.
+/// Returns a request in its usual encoding.
 fn plain(method: &'static str, bucket: &str, key: &str, query: Option<&str>) -> Request {
     let path = format!("/{bucket}/{key}").into_bytes();
     let target = encode_path(&path);
@@ -119,7 +120,7 @@ async fn done(caller: &Caller, request: Request) -> Result<Answer> {
     if answer.status == 200 { Ok(answer) } else { Err(anyhow!("{what} was answered {}", answer.status)) }
 }
 
-/// Puts the objects, and begins uploads. Gives the ids of versions and of uploads.
+/// Puts the objects, and begins uploads. Returns the ids of versions and of uploads.
 async fn fill(owner: &Caller) -> Result<(Vec<String>, Vec<String>)> {
     let (mut versions, mut uploads) = (Vec::new(), Vec::new());
     for key in OBJECTS.iter().flat_map(|key| [(*key).to_owned(), format!("{SHARED}{key}")]) {
@@ -135,7 +136,7 @@ async fn fill(owner: &Caller) -> Result<(Vec<String>, Vec<String>)> {
     Ok((versions, uploads))
 }
 
-/// Waits until the gateway knows a key that reads an object there.
+/// Waits until the gateway knows a key that can read an object there.
 async fn known(guest: &Caller, films: &str) -> Result<()> {
     let start = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! A request against what became of it: the operation that the store understood, and every byte
-//! that it received.
+//! Checks of a request's result: the operation that the store understood, and every byte that it
+//! received.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Uri};
@@ -14,18 +14,19 @@ use super::rules::{self, Rights};
 use super::wire::{Answer, PAYLOAD, Written};
 use super::xml::{self, Element};
 
-/// A line of versitygw's access log, as far as a request's head decides about it.
+/// A line of versitygw's access log, with the fields that depend on a request's head.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Understood {
     pub(super) bucket: String,
     pub(super) operation: String,
-    /// Key, URI and what comes behind them; they are not quoted there, and may hold anything.
+    /// Key, URI and the fields after them. They are not quoted in the log, and may contain
+    /// anything.
     pub(super) rest: String,
 }
 
 impl Understood {
-    /// Reads `owner bucket [time zone] address requester id operation key…`; `None` where a line is
-    /// none of these, as is the second half of one with a line feed in its key.
+    /// Parses `owner bucket [time zone] address requester id operation key…`. Returns `None` for
+    /// other lines, such as the second half of a line with a line feed in its key.
     pub(super) fn read(line: &str) -> Option<Self> {
         let mut words = line.splitn(9, ' ');
         let (_, bucket) = (words.next()?, words.next()?);
@@ -42,29 +43,29 @@ impl Understood {
     }
 }
 
-/// Outcome of a request.
+/// Result of a request.
 pub(super) struct Outcome<'a> {
     pub(super) received: &'a [Received],
     pub(super) understood: &'a [Understood],
     pub(super) answer: &'a Answer,
 }
 
-/// Bounds of an outcome.
+/// Limits for a result.
 pub(super) struct Bounds<'a> {
     pub(super) rights: &'a Rights,
-    /// Texts that no answer has: of objects that nobody here may read.
+    /// Contents that no response may have, because no sender may read them.
     pub(super) secrets: &'a [String],
 }
 
-/// The judgement of what came of a request.
+/// Verdict on the result of a request.
 pub(super) struct Judged {
-    /// Everything that is wrong; nothing, where all is in order.
+    /// Everything that is wrong; empty if the result is in order.
     pub(super) wrong: Vec<String>,
-    /// It came to the store, and not only a look of the gateway's own before it.
+    /// True if the store received it, and not only a lookup that the gateway makes before it.
     pub(super) is_forwarded: bool,
 }
 
-/// Judges what came of a request.
+/// Checks the result of a request.
 pub(super) fn judge(request: &Request, sent: &Written, outcome: &Outcome<'_>, bounds: &Bounds<'_>) -> Judged {
     let mut wrong = Vec::new();
     let expected = Expected::of(request, sent);
@@ -91,9 +92,9 @@ fn check(received: &Received, request: &Request, sent: &Written, rights: &Rights
     same(&read, request, sent)
 }
 
-/// The body of a request is what the client has sent: the same bytes for an object, those of a part
-/// for a form, and the same meaning for a document, where another reader finds one in what was
-/// sent.
+/// Checks that a request's body is the one that the client sent: the same bytes for an object,
+/// those of a part for a form, and the same meaning for a document, if the second parser can read
+/// the one that was sent.
 fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
     match (read.operation, &request.body) {
         (Operation::PutObject, Body::Form(form)) => {
@@ -105,7 +106,7 @@ fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
                 (true, false) => Err("other bytes than a form's file".to_owned()),
             }
         }
-        // It is asked before, and has no body.
+        // A lookup before the upload, without a body.
         (Operation::GetBucketVersioning, _) => Ok(()),
         (operation, Body::Form(_)) => Err(format!("{} for a form", operation.name())),
         (Operation::PutObject | Operation::UploadPart, _) if read.body != sent.body => {
@@ -123,8 +124,8 @@ fn same(read: &Read, request: &Request, sent: &Written) -> Result<(), String> {
     }
 }
 
-/// The objects of a DeleteObjects are among those that were sent, in their order: the gateway
-/// leaves out those that are deleted already, and those that come again.
+/// Checks that the objects of a DeleteObjects request are among those that were sent, in order. The
+/// gateway leaves out objects that are deleted already, and duplicates.
 fn some_of(received: &Element, sent: Option<Element>) -> Result<(), String> {
     let Some(sent) = sent else { return Ok(()) };
     let mut objects = sent.all("Object").map(Element::meaning);
@@ -138,11 +139,11 @@ fn some_of(received: &Element, sent: Option<Element>) -> Result<(), String> {
 
 /// The request that the store may understand.
 pub(super) enum Expected {
-    /// The request that the gateway reads in its head.
+    /// The request as the gateway parses its head.
     Ask(Box<Ask>, Who),
     /// An upload by a form, to this bucket.
     Upload(String),
-    /// Nothing: the gateway refuses it.
+    /// No request, because the gateway refuses it.
     Nothing,
 }
 
@@ -154,8 +155,8 @@ impl Expected {
         }
     }
 
-    /// Reads that the gateway may make before, by bucket and operation: the source of a guest's
-    /// copy, objects that are to be deleted, and whether a bucket keeps versions.
+    /// Returns the lookups that the gateway may make first, by bucket and operation: the source of
+    /// a guest's copy, objects that are to be deleted, and the versioning state of a bucket.
     fn looks(&self) -> Vec<(String, &'static str)> {
         use Operation as O;
         const HEAD: &str = "s3_HeadObject";
@@ -177,7 +178,7 @@ impl Expected {
         }
     }
 
-    /// Requests that came to the store after those reads.
+    /// Returns the requests that the store received after these lookups.
     fn behind_looks<'a>(&self, understood: &'a [Understood]) -> &'a [Understood] {
         let looks = self.looks();
         let is_look = |it: &Understood| looks.iter().any(|(bucket, operation)| it.is(bucket, operation));
@@ -186,7 +187,7 @@ impl Expected {
     }
 }
 
-/// What the gateway takes a head for, if it takes it at all.
+/// Parses the head with the gateway's code; `None` if it rejects it.
 fn ask(request: &Request, sent: &Written) -> Option<Ask> {
     let mut made = http::Request::new(());
     *made.method_mut() = Method::from_bytes(sent.method.as_bytes()).ok()?;
@@ -196,7 +197,8 @@ fn ask(request: &Request, sent: &Written) -> Option<Ask> {
     Sent::read(parts, &Domains::default()).ok()?.ask(request.signed == Signed::Query, PAYLOAD).ok()
 }
 
-/// Headers as a recipient reads them: blanks around a value are none of it (RFC 9110, section 5.5).
+/// Returns headers without blanks around their values, which a recipient ignores (RFC 9110, section
+/// 5.5).
 fn without_blanks(headers: &HeaderMap) -> HeaderMap {
     let mut read = headers.clone();
     for value in read.values_mut() {
@@ -207,10 +209,10 @@ fn without_blanks(headers: &HeaderMap) -> HeaderMap {
     read
 }
 
-/// Whether the store understood of a request what the gateway did.
+/// Checks that the store understood the request like the gateway.
 ///
 /// # Errors
-/// What it understood.
+/// Names what the store understood instead.
 fn understood_otherwise(expected: &Expected, understood: &[Understood]) -> Result<(), String> {
     let said = |it: &Understood| format!("{} of bucket {}, {:?}", it.operation, it.bucket, it.rest);
     let rest = expected.behind_looks(understood);
@@ -233,7 +235,7 @@ fn understood_otherwise(expected: &Expected, understood: &[Understood]) -> Resul
     Err(format!("{} was understood as {}", operation.name(), said(it)))
 }
 
-/// What versitygw calls an operation.
+/// Returns versitygw's name of an operation.
 fn name(operation: Operation) -> String {
     match operation {
         Operation::ListBuckets => "s3_ListAllMyBuckets".to_owned(),

@@ -31,7 +31,7 @@ fn request(method: &'static str, target: &str, body: Body) -> Request {
     }
 }
 
-/// A request as it is sent, with these headers.
+/// Returns a request as it is sent, with these headers.
 fn sent(request: &Request, headers: &[(&'static str, &'static str)], body: &[u8]) -> Written {
     let mut all = HeaderMap::new();
     for (name, value) in [("host", "s3.example")].iter().chain(headers) {
@@ -62,7 +62,7 @@ fn rights() -> Rights {
     Rights { buckets: buckets.into(), pins: true }
 }
 
-/// Faults that are seen in an outcome.
+/// Returns the errors found in a result.
 fn judged(request: &Request, sent: &Written, received: &[Received], lines: &[Understood], answer: &str) -> Vec<String> {
     let answer = Answer { status: 200, bytes: answer.as_bytes().to_vec() };
     let outcome = Outcome { received, understood: lines, answer: &answer };
@@ -181,7 +181,7 @@ fn a_document_says_what_was_sent(#[case] stored: &str, #[case] why: Option<&str>
     assert_eq!(wrong.len(), usize::from(why.is_some()), "{wrong:?}");
 }
 
-/// A form whose policy allows keys below `uploads/` alone.
+/// Returns a form with a policy that allows only keys below `uploads/`.
 fn form() -> Request {
     let scene = Scene {
         bucket: "photos".to_owned(),

@@ -1,12 +1,12 @@
-//! Generated requests through the gateway, and everything that the store has of them.
+//! Generated requests through the gateway, with a record of everything that the store receives.
 //!
-//! `generate` makes requests in which much is written in an odd way: heads, documents, sources of
-//! copies, forms, headers. A `cast` of two sends each, signed, over the `wire` to a gateway, which
-//! reads it, and asks the store in its own words. A `recorder` before the store keeps every byte
-//! of that; `read` and `xml` read it anew, and `rules` hold it against what the sender's key opens.
-//! The store's access log names the operation that it understood, which `judge` compares with what
-//! the gateway's own code takes the head for. At the end the `canary` tells whether anything of
-//! others has changed at the store.
+//! `generate` generates requests with unusual heads, documents, sources of copies, forms and
+//! headers. One of the two senders in `cast` signs each request and sends it over the `wire` to a
+//! gateway, which parses it and writes its own request to the store. A `recorder` in front of the
+//! store records every byte of that. `read` and `xml` parse it a second time, and `rules` checks it
+//! against the rights of the sender's key. The store's access log has the operation that it
+//! understood, which `judge` compares with the gateway's own parse of the head. At the end the
+//! `canary` shows if anything else has changed in the store.
 
 mod canary;
 mod cast;
@@ -39,33 +39,32 @@ use super::args::MeansArgs;
 use super::environment::{Cluster, PATIENCE};
 use super::means::{Means, Over};
 
-/// Of requests that the store has from operator and harness, the user agent tells; the gateway
-/// gives none.
+/// User agent of requests from operator and harness in the store's log; the gateway sends none.
 const NOT_THE_GATEWAY: &str = "aws-sdk-rust";
-/// For each that is to come to the store, so many requests are made at most.
+/// Limit of generated requests, per request that has to reach the store.
 const MADE: u64 = 10;
-/// Requests between two lines about how far it has come.
+/// Number of requests between two lines of progress.
 const PROGRESS: u64 = 2_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct HeadsArgs {
-    /// How many requests are to come to the store.
+    /// Number of requests that have to reach the store.
     #[arg(long, env = "STOWAGE_REQUESTS", value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     requests: u64,
-    /// What the requests follow from, each with its number.
+    /// Seed from which, with its number, each request is generated.
     #[arg(long, env = "STOWAGE_SEED", value_name = "N", default_value_t = 41)]
     seed: u64,
-    /// The number of the first request: with `--requests 1`, what a report shows is tried alone.
+    /// Number of the first request; with `--requests 1`, one request of a report can be repeated.
     #[arg(long, env = "STOWAGE_FIRST", value_name = "N", default_value_t = 0)]
     first: u64,
     #[command(flatten)]
     means: MeansArgs,
-    /// What is written to stdout: a table, or one document.
+    /// Format of stdout: a table, or one JSON document.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
-/// What to play, and how.
+/// Settings of a run.
 pub(crate) struct Settings {
     requests: u64,
     seed: u64,
@@ -75,21 +74,21 @@ pub(crate) struct Settings {
 }
 
 impl HeadsArgs {
-    /// What the command line asks for.
+    /// Validates the command line.
     ///
     /// # Errors
-    /// What is missing on this machine.
+    /// Fails if a program is missing on this machine.
     pub(crate) fn settings(self) -> Result<Settings, Failure> {
         let Self { requests, seed, first, means, output } = self;
         Ok(Settings { requests, seed, first, means: means.means()?, output })
     }
 }
 
-/// Plays it, and tells what came of it.
+/// Sends the requests, and prints a report.
 ///
 /// # Errors
-/// When the store understood or received what it should not have, or something of others has
-/// changed there, or too few requests came to it, or something can't be begun, or a signal comes.
+/// Fails if the store understood or received something that it should not have, if anything else
+/// changed there, if too few requests reached it, if something can't be started, or on a signal.
 pub(crate) async fn run(settings: Settings) -> Result<()> {
     let report = unless_interrupted(play(&settings)).await?;
     match settings.output {
@@ -129,7 +128,7 @@ async fn play(settings: &Settings) -> Result<Report> {
     Ok(report)
 }
 
-/// Who sends the requests, and sees what the store has of them.
+/// The senders of requests, with the record of the store's side.
 struct Stand {
     cast: Cast,
     recorder: Recorder,
@@ -152,7 +151,7 @@ impl Stand {
     }
 }
 
-/// What the store has answered to the gateway since its log had this length.
+/// Returns the gateway's requests in the store's log from this byte offset on.
 fn lines(log: &Path, began: u64) -> Result<Vec<Understood>> {
     let mut file = std::fs::File::open(log).context("the store's log can't be read")?;
     file.seek(SeekFrom::Start(began)).context("the store's log can't be read")?;

@@ -1,14 +1,13 @@
-//! A request as another reader than the gateway's has it: the operation that it is, by a table of
-//! its own.
+//! A second parser of requests, independent of the gateway's, with its own table of operations.
 
 use stowage_gateway::head::Operation;
 
 use super::recorder::Received;
 
-/// Name and value of a parameter of a query.
+/// Name and value of a query parameter.
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// A request that was received.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub(super) operation: Operation,
@@ -21,8 +20,7 @@ pub(super) struct Read {
     pub(super) body: Vec<u8>,
 }
 
-/// An operation: its method, whether it names a key, names that it needs, and names that it may
-/// have.
+/// An operation: its method, true if it has a key, required parameters, and optional parameters.
 type Row = (Operation, &'static str, bool, &'static [&'static str], &'static [&'static str]);
 
 const LIST: &[&str] = &["delimiter", "encoding-type", "marker", "max-keys", "prefix"];
@@ -42,8 +40,8 @@ const LIST_VERSIONS: &[&str] = &["delimiter", "encoding-type", "key-marker", "ma
 const LIST_UPLOADS: &[&str] =
     &["delimiter", "encoding-type", "key-marker", "max-uploads", "prefix", "upload-id-marker"];
 
-/// Operations on data that a store may be asked for (Amazon S3's API reference). Those on a
-/// bucket's configuration are not among them, but for the one that only a store can answer.
+/// Operations on data (Amazon S3's API reference). Operations on a bucket's configuration are left
+/// out, except for the one that only a store can answer.
 #[rustfmt::skip]
 const ROWS: [Row; 20] = [
     (Operation::HeadBucket,              "HEAD",   false, &[],                         &[]),
@@ -69,14 +67,14 @@ const ROWS: [Row; 20] = [
 ];
 
 impl Read {
-    /// Reads a request.
+    /// Parses a request.
     ///
     /// # Errors
-    /// Parameters that no operation on data has.
+    /// Names the part that is malformed, or a parameter that no operation on data has.
     pub(super) fn of(received: &Received) -> Result<Self, String> {
         let head = String::from_utf8(received.head.clone()).or_else(|_| {
             let bytes = received.head.iter().map(|byte| char::from(*byte)).collect::<String>();
-            // Values may have bytes beyond ASCII, the first line none.
+            // Header values may have bytes beyond ASCII, but not the request line.
             if bytes.lines().next().is_some_and(str::is_ascii) { Ok(bytes) } else { Err("a line that is not ASCII") }
         })?;
         let mut lines = head.split("\r\n");
@@ -92,18 +90,18 @@ impl Read {
         Ok(Self { operation, bucket, key, query, headers, body: received.body.clone() })
     }
 
-    /// The values of a header.
+    /// Returns the values of a header.
     pub(super) fn values(&self, name: &str) -> Vec<&[u8]> {
         self.headers.iter().filter(|(found, _)| found == name).map(|(_, value)| value.as_slice()).collect()
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<&[u8]> {
         self.query.iter().find(|(found, _)| found == name.as_bytes()).map(|(_, value)| value.as_slice())
     }
 }
 
-/// The header that makes a copy of a PUT.
+/// The header that turns a PUT request into a copy.
 pub(super) const SOURCE: &str = "x-amz-copy-source";
 
 fn header(line: &str) -> Result<(String, Vec<u8>), String> {
@@ -115,7 +113,7 @@ fn header(line: &str) -> Result<(String, Vec<u8>), String> {
     Ok((name.to_ascii_lowercase(), value.as_bytes().to_vec()))
 }
 
-/// Bucket and key of a path, decoded.
+/// Returns bucket and key of a path, decoded.
 fn place(path: &str) -> Result<(String, Option<Vec<u8>>), String> {
     let path = unescaped(path.as_bytes()).ok_or_else(|| format!("the path {path:?}"))?;
     let (bucket, key) = split(path.strip_prefix(b"/").ok_or("a path without a slash")?);
@@ -123,7 +121,7 @@ fn place(path: &str) -> Result<(String, Option<Vec<u8>>), String> {
     Ok((bucket, key.filter(|key| !key.is_empty()).map(<[u8]>::to_vec)))
 }
 
-/// The parts before and after the first slash.
+/// Splits a path at its first slash.
 pub(super) fn split(path: &[u8]) -> (&[u8], Option<&[u8]>) {
     match path.iter().position(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], Some(&path[slash + 1..])),
@@ -140,7 +138,7 @@ fn parameters(query: &str) -> Result<Vec<Pair>, String> {
     pairs.collect::<Option<_>>().ok_or_else(|| format!("the query {query:?}"))
 }
 
-/// Decodes a percent-encoded text; `None` where a percent sign has no digits.
+/// Decodes a percent-encoded text; `None` if a percent sign is not followed by two digits.
 pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut rest = text;
@@ -157,7 +155,8 @@ pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The operation that a store finds: the row that asks for the most of what is there.
+/// Returns the operation that a store would choose: the matching row with the most required
+/// parameters.
 fn operation(method: &str, has_key: bool, query: &[Pair], copies: bool) -> Result<Operation, String> {
     let is_there = |name: &&str| query.iter().any(|(found, _)| found == name.as_bytes());
     let of_method = ROWS.iter().filter(|row| row.1 == method && row.2 == has_key);

@@ -1,5 +1,5 @@
-//! Requests as a store receives them: every byte that a gateway sends, kept before the store has
-//! it.
+//! A recorder of requests in front of a store: it keeps every byte that a gateway sends before it
+//! forwards it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Longest head and longest body. Nothing here is as long.
+/// Maximum length of a head or a body, above that of any generated request.
 const LONGEST: usize = 16 << 20;
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// The first line and the headers, without the empty line.
+    /// Request line and headers, without the empty line.
     pub(super) head: Vec<u8>,
     pub(super) body: Vec<u8>,
-    /// It came to its end, and the store has it.
+    /// True if it was complete, and was forwarded to the store.
     pub(super) is_whole: bool,
 }
 
-/// Stands before a store, and passes on what it has kept.
+/// A proxy that records requests before it forwards them.
 pub(super) struct Recorder {
     address: SocketAddr,
     received: Arc<Mutex<Vec<Received>>>,
@@ -34,11 +34,11 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts one before the store at this endpoint. Requests with `other` in their heads are
-    /// passed on without being kept.
+    /// Starts a recorder in front of the store at this endpoint. Requests with `other` in their
+    /// heads are forwarded without being recorded.
     ///
     /// # Errors
-    /// When the endpoint is no URL of an address, or there is no port.
+    /// Fails if the endpoint is not the URL of an address, or if there is no free port.
     pub(super) async fn start(endpoint: &str, other: &'static str) -> Result<Self> {
         let endpoint: Uri = endpoint.parse().context("the store's endpoint is no URL")?;
         let store: SocketAddr = endpoint.authority().context("the store has no host")?.as_str().parse()?;
@@ -51,7 +51,7 @@ impl Recorder {
             let mut connections = JoinSet::new();
             while let Ok((gateway, _)) = listener.accept().await {
                 let keep = Keep { to: to.clone(), other };
-                // A connection that breaks is the gateway's to notice.
+                // A broken connection is not handled here, because the gateway notices it.
                 connections.spawn(async move { drop(pass(gateway, store, keep).await) });
                 while connections.try_join_next().is_some() {}
             }
@@ -59,12 +59,12 @@ impl Recorder {
         Ok(Self { address, received, _work: work })
     }
 
-    /// Address at which the store is reached.
+    /// Returns the URL of the recorder.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The requests since this was last asked.
+    /// Returns the requests recorded since the last call.
     pub(super) fn take(&self) -> Vec<Received> {
         std::mem::take(&mut *self.received.lock())
     }
@@ -95,7 +95,7 @@ async fn pass(gateway: TcpStream, store: SocketAddr, keep: Keep) -> Result<()> {
     }
 }
 
-/// Passes requests on, each when it is whole.
+/// Forwards requests, each once it is complete.
 async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, keep: &Keep) -> Result<()> {
     let mut buffer = Vec::new();
     loop {
@@ -111,14 +111,14 @@ async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, keep: &Keep) 
     }
 }
 
-/// The next request, and its length in the buffer; `None` where the connection ends before.
+/// Returns the next request, and its length in the buffer; `None` if the connection ends before it.
 async fn one(from: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> Result<(Option<Received>, usize)> {
     let mut received = Received::default();
     loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
             received.head = buffer[..end].to_vec();
             let body = end + 4;
-            // Without one its end can't be told: it is never whole.
+            // Without a content length its end is unknown, and it never counts as complete.
             let length = announced(&received.head);
             let is_whole = length.is_some_and(|length| buffer.len() >= body + length);
             let end = length.map_or(buffer.len(), |length| buffer.len().min(body + length));
@@ -137,7 +137,8 @@ async fn one(from: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> Result<(Option<R
     }
 }
 
-/// Length of the body that a head announces; `None` where it can't be told.
+/// Returns the content length in a head; 0 if there is none, and `None` for chunked or invalid
+/// lengths.
 fn announced(head: &[u8]) -> Option<usize> {
     let head = String::from_utf8_lossy(head);
     let mut length = 0;

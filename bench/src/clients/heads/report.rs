@@ -1,4 +1,4 @@
-//! Report of all requests.
+//! Report on all requests.
 
 use std::collections::BTreeMap;
 
@@ -8,42 +8,42 @@ use super::generate::{Kind, Request};
 use super::judge::{Judged, Outcome, Understood};
 use super::wire::{CUT, Written};
 
-/// Of the requests that went wrong, so many are told, each with so many bytes.
+/// Maximum number of failures in the report, and of bytes of each.
 const TOLD: usize = 20;
 const TOLD_BYTES: usize = 2048;
 
-/// Outcome of it.
+/// Results of a run.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Report {
     pub(super) seed: u64,
-    /// Requests that were sent.
+    /// Number of requests sent.
     pub(super) sent: u64,
-    /// Those that came to the store.
+    /// Number of requests that reached the store.
     pub(super) forwarded: u64,
-    /// The same by what is odd in them.
+    /// Counts by the part that is unusual.
     pub(super) kinds: BTreeMap<Kind, Count>,
-    /// Operations that the store understood, in its words.
+    /// Number of operations that the store understood, by the store's names.
     operations: BTreeMap<String, u64>,
-    /// The gateway's answers, by status; 0 where it cut the connection before.
+    /// Number of the gateway's responses by status; 0 if it closed the connection without one.
     statuses: BTreeMap<u16, u64>,
-    /// Number of requests that went wrong, and the first of them.
+    /// Number of failures, and the first of them.
     pub(super) wrong: u64,
     first: Vec<String>,
-    /// Objects and files beyond the tenants' reach that were watched.
+    /// Number of watched objects and files that no tenant may touch.
     watched: usize,
-    /// Those that are not as they were.
+    /// Those that changed.
     pub(super) changes: Vec<String>,
 }
 
-/// Outcomes of requests of a kind.
+/// Results of requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Count {
     pub(super) sent: u64,
-    /// Came to the store.
+    /// Reached the store.
     pub(super) forwarded: u64,
     /// Refused by the gateway.
     pub(super) refused: u64,
-    /// Answered by the gateway from what it knows.
+    /// Answered by the gateway from its own state.
     pub(super) answered: u64,
 }
 
@@ -52,7 +52,7 @@ impl Report {
         Self { seed, kinds: Kind::ALL.map(|kind| (kind, Count::default())).into(), ..Self::default() }
     }
 
-    /// Counts a request, and what is wrong with what came of it.
+    /// Counts a request, and the errors in its result.
     pub(super) fn add(&mut self, request: &Request, sent: &Written, outcome: &Outcome<'_>, judged: &Judged) {
         let Judged { wrong, is_forwarded } = judged;
         let count = self.kinds.entry(request.kind).or_default();
@@ -80,12 +80,12 @@ impl Report {
         }
     }
 
-    /// Notes what has become of what was watched.
+    /// Records the final state of the watched objects.
     pub(super) fn looked_at(&mut self, watched: usize, changes: Vec<String>) {
         (self.watched, self.changes) = (watched, changes);
     }
 
-    /// Progress, in a line.
+    /// Returns a line of progress.
     pub(super) fn progress(&self) -> String {
         format!("{} requests, {} came to the store, {} went wrong", self.sent, self.forwarded, self.wrong)
     }

@@ -1,7 +1,8 @@
-//! Rules for a request that a store receives for somebody, whatever was asked: no name beyond
-//! what their key opens, no version where it opens none, no header that isn't the operation's.
+//! Rules for a request that a store receives on behalf of a sender, whatever the sender requested:
+//! no name beyond the rights of its key, no version without a right to versions, and no header that
+//! the operation doesn't have.
 //!
-//! Nothing here is the gateway's but its table of headers.
+//! This code is independent of the gateway's, except for the gateway's table of headers.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +14,24 @@ use super::xml::{self, Element};
 /// Extent to which a key opens a bucket.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
-    /// Present objects alone are read and listed.
+    /// True if only current objects may be read and listed.
     pub(super) is_read_only: bool,
     /// Prefix of its keys.
     pub(super) prefix: &'static str,
 }
 
-/// Buckets that somebody's key opens.
+/// Buckets that a sender's key opens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rights {
     pub(super) buckets: BTreeMap<String, Grant>,
-    /// Sources of copies are looked at before, and copies pinned to what was found.
+    /// True if the source of a copy has to be looked up before, and the copy pinned to the result.
     pub(super) pins: bool,
 }
 
-/// Holds a request against what somebody's key opens.
+/// Checks a request against the rights of a key.
 ///
 /// # Errors
-/// The rule that it breaks.
+/// Names the rule that it breaks.
 pub(super) fn check(read: &Read, rights: &Rights) -> Result<(), String> {
     let grant = rights.grant(&read.bucket)?;
     if grant.is_read_only && !reads_present(read) {
@@ -54,7 +55,7 @@ impl Rights {
     }
 }
 
-/// A present object is read, or a list of present ones.
+/// True if the operation reads current objects or lists them.
 fn reads_present(read: &Read) -> bool {
     let reads = matches!(
         read.operation,
@@ -70,7 +71,8 @@ fn reads_present(read: &Read) -> bool {
     reads && read.parameter("versionId").is_none()
 }
 
-/// A version of the object is made, or a past one of what was there.
+/// True if the operation creates an object version, or turns the current version into a noncurrent
+/// one.
 fn makes_version(read: &Read) -> bool {
     match read.operation {
         O::CompleteMultipartUpload | O::CopyObject | O::CreateMultipartUpload | O::PutObject => true,
@@ -79,7 +81,8 @@ fn makes_version(read: &Read) -> bool {
     }
 }
 
-/// No segment is empty: versitygw hides the versions of such a key, and all buckets here keep some.
+/// Checks that no segment is empty: versitygw hides the versions of such a key, and all buckets
+/// here have versioning.
 fn check_segments(key: &str) -> Result<(), String> {
     if key.starts_with('/') || key.contains("//") {
         return Err(format!("the key {key:?}, with an empty segment"));
@@ -87,7 +90,7 @@ fn check_segments(key: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Parameters that say where in a bucket a list begins.
+/// Parameters that determine the start of a list.
 const PLACES: [&str; 5] = ["continuation-token", "key-marker", "marker", "prefix", "start-after"];
 
 fn check_place(read: &Read, grant: &Grant) -> Result<(), String> {
@@ -102,7 +105,7 @@ fn check_place(read: &Read, grant: &Grant) -> Result<(), String> {
     }
     for value in PLACES.iter().filter_map(|name| read.parameter(name)) {
         let text = String::from_utf8_lossy(value);
-        // The end may be the beginning of another name.
+        // The last segment may be incomplete.
         let (folders, last) = text.rsplit_once('/').unwrap_or(("", &*text));
         if last == ".." || has_ways(folders) || is_reserved(&format!("{folders}/-")) {
             return Err(format!("a list from {text:?}"));
@@ -114,12 +117,12 @@ fn check_place(read: &Read, grant: &Grant) -> Result<(), String> {
     Ok(())
 }
 
-/// A segment is a way through folders.
+/// True if a segment is `.` or `..`.
 fn has_ways(path: &str) -> bool {
     path.split('/').any(|segment| segment == "." || segment == "..")
 }
 
-/// A segment is a name that a store keeps for itself: versitygw, MinIO, and SeaweedFS twice.
+/// True if a segment is reserved by a store: versitygw, MinIO, and SeaweedFS with two names.
 fn is_reserved(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let names = [".sgwtmp", ".minio.sys", ".uploads"];
@@ -146,7 +149,7 @@ fn check_key(key: &[u8], grant: &Grant) -> Result<(), String> {
     Err(format!("the key {text:?}, {wrong}"))
 }
 
-/// An id that a store may make a path of.
+/// Checks an id that a store may use in a file path.
 fn check_id(id: &[u8]) -> Result<(), String> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._~+=-".contains(byte);
     if !id.is_empty() && id.iter().all(is_plain) && id != b"." && id != b".." {
@@ -160,8 +163,8 @@ fn has_document(operation: O) -> bool {
     matches!(operation, O::CompleteMultipartUpload | O::DeleteObjects | O::PutObjectTagging)
 }
 
-/// Headers that are the gateway's own: of its signature, of the body's length, and those that it
-/// writes from what it has read.
+/// True for headers that the gateway sets: those of its signature, the body's length, and those
+/// that it generates from parsed values.
 fn is_own(read: &Read, name: &str) -> bool {
     let stores = matches!(read.operation, O::PutObject | O::UploadPart);
     match name {
@@ -219,7 +222,7 @@ fn check_body(read: &Read, grant: &Grant) -> Result<(), String> {
     }
 }
 
-/// The document of a request, in which every text is written plainly.
+/// Parses the document of a request, which must not contain sections, comments or a document type.
 fn document(read: &Read, root: &str) -> Result<Element, String> {
     if read.body.windows(2).any(|two| two == b"<!") {
         return Err("a section, comment or document type".to_owned());
@@ -228,13 +231,14 @@ fn document(read: &Read, root: &str) -> Result<Element, String> {
     if found.name == root { Ok(found) } else { Err(format!("a document <{}>", found.name)) }
 }
 
-/// An element has elements of these names alone.
+/// Checks that an element has only children with these names.
 fn check_fields(element: &Element, names: &[&str]) -> Result<(), String> {
     let strange = element.children.iter().find(|child| !names.contains(&child.name.as_str()));
     strange.map_or(Ok(()), |child| Err(format!("<{}> in <{}>", child.name, element.name)))
 }
 
-/// The same, each of them once at most, and none of them with elements of its own.
+/// Checks that an element has only children with these names, each at most once and without
+/// children.
 fn check_once(element: &Element, names: &[&str]) -> Result<(), String> {
     check_fields(element, names)?;
     for child in &element.children {
@@ -297,7 +301,8 @@ fn check_source(read: &Read, rights: &Rights) -> Result<(), String> {
     check_pin(read, rights)
 }
 
-/// A copy is of what was found when the source was looked at, and of all of it but for a part's.
+/// Checks that a copy is pinned to the source that was looked up, and that only the copy of a part
+/// has a range.
 fn check_pin(read: &Read, rights: &Rights) -> Result<(), String> {
     let pins = read.values("x-amz-copy-source-if-match");
     let is_tag = |value: &&[u8]| !value.is_empty() && *value != b"*" && !value.contains(&b',');
@@ -317,7 +322,7 @@ fn check_pin(read: &Read, rights: &Rights) -> Result<(), String> {
     }
 }
 
-/// A source as a store reads it that looks for the query before it decodes.
+/// Parses a source like a store that splits off the query before it decodes.
 fn as_written(header: &[u8]) -> Option<Source> {
     let (path, query) = cut(header, b"?");
     let (bucket, key) = split(path.strip_prefix(b"/").unwrap_or(path));
@@ -329,7 +334,7 @@ fn as_written(header: &[u8]) -> Option<Source> {
     Some(Source { bucket: unescaped(bucket)?, key: unescaped(key?)?, version })
 }
 
-/// A source as a store reads it that decodes all of it first (versitygw).
+/// Parses a source like a store that decodes everything first (versitygw).
 fn decoded_before(header: &[u8]) -> Option<Source> {
     let header = unescaped(header)?;
     let (path, version) = cut(&header, b"?versionId=");
@@ -337,7 +342,7 @@ fn decoded_before(header: &[u8]) -> Option<Source> {
     Some(Source { bucket: bucket.to_vec(), key: key?.to_vec(), version: version.map(<[u8]>::to_vec) })
 }
 
-/// The parts before and after a mark.
+/// Splits a text at the first occurrence of a mark.
 fn cut<'a>(text: &'a [u8], mark: &[u8]) -> (&'a [u8], Option<&'a [u8]>) {
     match text.windows(mark.len()).position(|window| window == mark) {
         Some(at) => (&text[..at], Some(&text[at + mark.len()..])),

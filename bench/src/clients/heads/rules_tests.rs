@@ -7,12 +7,12 @@ fn grant(is_read_only: bool, prefix: &'static str) -> Grant {
     Grant { is_read_only, prefix }
 }
 
-/// Those of the claim's key.
+/// Rights of the claim's key.
 fn owner() -> Rights {
     Rights { buckets: [("photos".to_owned(), grant(false, ""))].into(), pins: false }
 }
 
-/// Those of an access: a part of one bucket, and the present objects of another.
+/// Rights of an access: a part of one bucket, and the current objects of another.
 fn guest() -> Rights {
     let buckets = [("photos".to_owned(), grant(false, "shared/")), ("films".to_owned(), grant(true, ""))];
     Rights { buckets: buckets.into(), pins: true }

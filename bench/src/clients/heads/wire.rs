@@ -1,4 +1,4 @@
-//! A request as bytes on a connection of its own: no client's library stands between.
+//! A request as bytes on a separate connection, without a client library.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -18,29 +18,29 @@ use tokio::time::timeout;
 
 use super::generate::{Body, Request};
 
-/// How the body is signed: not at all.
+/// The payload hash in the signature: bodies are not signed.
 pub(super) const PAYLOAD: &str = "UNSIGNED-PAYLOAD";
-/// For one request and its answer.
+/// Time limit for one request and its response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The most that is read of an answer.
+/// Maximum number of bytes read of a response.
 const LONGEST: u64 = 1 << 20;
 
-/// In the place of a status where a connection was cut before the answer.
+/// Used instead of a status if a connection was closed without a response.
 pub(super) const CUT: u16 = 0;
 
-/// The signer, and towards which bucket of which gateway.
+/// A sender: its key, its bucket, and the gateway's address.
 pub(super) struct Caller {
     pub(super) key: Key,
     pub(super) region: String,
-    /// The same key, for requests that are signed in their headers.
+    /// Signer with the same key, for signatures in headers.
     pub(super) signer: Signer,
     pub(super) bucket: String,
-    /// Host and port, as a `Host` header has them.
+    /// Host and port, as in a `Host` header.
     pub(super) host: String,
     pub(super) address: SocketAddr,
 }
 
-/// A request as it is sent.
+/// A signed and encoded request.
 pub(super) struct Written {
     pub(super) method: &'static str,
     pub(super) target: String,
@@ -48,7 +48,7 @@ pub(super) struct Written {
     pub(super) body: Vec<u8>,
 }
 
-/// The answer.
+/// A response.
 pub(super) struct Answer {
     pub(super) status: u16,
     /// All of it, the head included.
@@ -56,10 +56,10 @@ pub(super) struct Answer {
 }
 
 impl Caller {
-    /// A request, signed as a client does that understands its own.
+    /// Signs a request as an honest client would, from its decoded path and query.
     ///
     /// # Errors
-    /// When something of it can't stand in a header.
+    /// Fails if a part of it is not allowed in a header.
     pub(super) fn write(&self, request: &Request, now: Timestamp) -> Result<Written> {
         let Request { method, path, query, target, .. } = request;
         let method = *method;
@@ -85,15 +85,16 @@ impl Caller {
         Ok(Written { method, target, headers, body })
     }
 
-    /// Sends a request, and reads the answer.
+    /// Sends a request, and reads the response.
     ///
     /// # Errors
-    /// When there is none.
+    /// Fails if the gateway can't be reached or sends no response in time.
     pub(super) async fn send(&self, written: &Written) -> Result<Answer> {
         let request = written.bytes();
         let answered = async {
             let mut connection = TcpStream::connect(self.address).await?;
-            // A request that is refused by its head may be cut, and its answer, too.
+            // The gateway may close the connection early for a request that it refuses by its head,
+            // even within its response.
             cut_or(connection.write_all(&request).await)?;
             let mut answer = Vec::new();
             cut_or(connection.take(LONGEST).read_to_end(&mut answer).await.map(|_| ()))?;
@@ -110,7 +111,7 @@ impl Caller {
     }
 }
 
-/// An error, but for that of a connection that the other end has cut.
+/// Ignores the error of a connection that was closed by the other end.
 fn cut_or(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => Ok(()),
@@ -129,7 +130,7 @@ impl Written {
         request
     }
 
-    /// The request to be read, without its signature, up to so many bytes.
+    /// Returns the request as text, without its signature, up to `most` bytes.
     pub(super) fn text(&self, most: usize) -> String {
         let mut bytes = format!("{} {}\n", self.method, self.target).into_bytes();
         for (name, value) in self.headers.iter().filter(|(name, _)| *name != "authorization") {
@@ -142,14 +143,14 @@ impl Written {
 }
 
 impl Answer {
-    /// The text of the first element of this name.
+    /// Returns the text of the first element with this name.
     pub(super) fn element(&self, name: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         let (_, rest) = text.split_once(&format!("<{name}>"))?;
         Some(rest.split_once(&format!("</{name}>"))?.0.to_owned())
     }
 
-    /// The header of this name, in lower case.
+    /// Returns the header with this name, in lower case.
     pub(super) fn header(&self, name: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes);
         let fields = text.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_once(':'));
@@ -157,7 +158,7 @@ impl Answer {
         found.next().map(|(_, value)| value.trim().to_owned())
     }
 
-    /// A text is in it.
+    /// True if the response contains a text.
     pub(super) fn holds(&self, text: &str) -> bool {
         self.bytes.windows(text.len().max(1)).any(|window| window == text.as_bytes())
     }

@@ -1,13 +1,13 @@
-//! Documents as another library reads them than the gateway's.
+//! A second parser of XML documents, with another library than the gateway's.
 
 use xmlparser::{ElementEnd, Token, Tokenizer};
 
 /// The namespace of S3's documents.
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
-/// Deepest that elements of a document of S3 stand in each other.
+/// Maximum nesting depth of elements in S3's documents.
 const DEEPEST: usize = 4;
 
-/// An element with what stands in it: elements, or a text.
+/// An element with its content: elements, or a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
     pub(super) name: String,
@@ -16,19 +16,19 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// The elements of this name in it.
+    /// Returns the child elements with this name.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// Its meaning, whatever the order of the fields of an object, and however numbers and
-    /// `Quiet` are written.
+    /// Returns a canonical form, independent of the order of an object's fields, and of the
+    /// notation of numbers and `Quiet`.
     pub(super) fn meaning(&self) -> String {
         let text = self.text.trim();
         let text = match self.name.as_str() {
             "Size" | "PartNumber" => text.parse::<u64>().map_or_else(|_| text.to_owned(), |it| it.to_string()),
             "Quiet" => text.to_ascii_lowercase(),
-            // Blanks in what has no elements after all.
+            // These normally contain elements, so white space in an empty one is insignificant.
             "Delete" | "Object" | "Part" | "Tag" | "TagSet" => text.to_owned(),
             _ => self.text.clone(),
         };
@@ -42,11 +42,11 @@ impl Element {
     }
 }
 
-/// Reads a document.
+/// Parses a document.
 ///
 /// # Errors
-/// What is not well-formed, or is in no document of S3: document types, comments, instructions,
-/// attributes, texts beside elements, entities of its own.
+/// Fails if it is not well-formed, or has something that no S3 document has: a document type,
+/// comments, processing instructions, attributes, text beside elements, or custom entities.
 pub(super) fn read(document: &[u8]) -> Result<Element, String> {
     let text = std::str::from_utf8(document).map_err(|_| "a document that is not UTF-8")?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -99,7 +99,7 @@ pub(super) fn read(document: &[u8]) -> Result<Element, String> {
     root.filter(|_| open.is_empty()).ok_or_else(|| "a document without an end".to_owned())
 }
 
-/// Ends of lines are one character (XML 1.0, 2.11).
+/// Normalizes line endings to one character (XML 1.0, 2.11).
 fn lines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -113,7 +113,7 @@ fn add(open: &mut [Element], text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the element that is open.
+/// Closes the innermost open element.
 fn close(open: &mut Vec<Element>, root: &mut Option<Element>) -> Result<(), String> {
     let mut element = open.pop().ok_or("an end of nothing")?;
     if !element.children.is_empty() {
@@ -129,7 +129,7 @@ fn close(open: &mut Vec<Element>, root: &mut Option<Element>) -> Result<(), Stri
     Ok(())
 }
 
-/// A text with its references resolved.
+/// Resolves the references in a text.
 fn referred(text: &str) -> Result<String, String> {
     let mut parts = text.split('&');
     let mut resolved = parts.next().unwrap_or_default().to_owned();

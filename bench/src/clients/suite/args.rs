@@ -16,31 +16,31 @@ use super::expected::Expected;
 
 #[derive(Debug, Args)]
 pub(crate) struct SuiteArgs {
-    /// Play only tests whose names contain one of these words, separated by commas.
+    /// Play only tests with names that contain one of these strings, separated by commas.
     #[arg(long, env = "STOWAGE_ONLY", value_name = "WORDS", value_delimiter = ',')]
     only: Vec<String>,
-    /// What the suite calls, separated by commas: the gateway over http or https, or, for the tests
-    /// that are put down to the store, the store itself.
+    /// Endpoints that the suite calls, separated by commas: the gateway over http or https, or the
+    /// store itself for tests that are expected to fail there too.
     #[arg(long, env = "STOWAGE_OVER", value_name = "WAYS", value_enum, value_delimiter = ',', default_values_t = [Over::Http, Over::Store])]
     over: Vec<Over>,
-    /// The directory with the suite's version, scripts and expected results.
+    /// Directory with the suite's version, scripts and expected results.
     #[arg(long, env = "STOWAGE_SUITE", value_name = "DIR", default_value = "bench/s3-tests")]
     suite: PathBuf,
     #[command(flatten)]
     means: MeansArgs,
-    /// How long the suite may take over one way, in seconds.
+    /// Time limit for the suite over one endpoint, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=36_000))]
     timeout: u64,
-    /// What is written to stdout: a table, or one document.
+    /// Format of stdout: a table, or one JSON document.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
 impl SuiteArgs {
-    /// What the command line asks for.
+    /// Validates the command line.
     ///
     /// # Errors
-    /// What is missing on this machine, or wrong with the lists.
+    /// Fails if a program is missing on this machine, or if the lists are invalid.
     pub(crate) fn settings(self) -> Result<Settings, Failure> {
         let suite = catalogue::one(&self.suite)?;
         let mut over = self.over;

@@ -1,4 +1,4 @@
-//! What each test of the suite is expected to do, and why: a file of test names for each reason.
+//! Expected results of the suite's tests, with their reasons: a file of test names for each reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,29 +9,29 @@ use serde::Serialize;
 
 use super::super::means::Over;
 
-/// Why a test does what it does. A file of the list has its name.
+/// Reason for a test's expected result. A file of the list is named after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Reason {
     /// It passes.
     Passes,
-    /// It asks for another bucket: it makes a second one, or needs one of somebody else.
+    /// It needs another bucket: it creates a second one, or uses one of another user.
     RefusedAnotherBucket,
-    /// It configures a bucket, or asks how it is: ACLs, policies, versioning, and so on.
+    /// It reads or writes a bucket's configuration: ACLs, policies, versioning, and so on.
     RefusedAdministration,
-    /// It sets a header that a tenant may not: a grant, a lock, a key of KMS.
+    /// It sets a header that is denied to tenants: a grant, a lock, a KMS key.
     RefusedHeader,
-    /// It uses what only Ceph knows.
+    /// It uses an extension that only Ceph has.
     RefusedExtension,
-    /// It is signed by Signature Version 2.
+    /// It is signed with Signature Version 2.
     RefusedSignature2,
-    /// It supposes what no claim gives: a user without a bucket, or accounts.
+    /// It assumes something that no claim provides: a user without a bucket, or accounts.
     OtherUsers,
     /// It fails at the store itself, in the same way.
     AsTheStore,
-    /// It passes or fails by chance, at the store itself too.
+    /// It passes or fails at random, at the store itself too.
     ByChance,
-    /// The suite leaves it out itself.
+    /// The suite skips it.
     Skipped,
 }
 
@@ -49,7 +49,7 @@ impl Reason {
         Self::Skipped,
     ];
 
-    /// The name of its file.
+    /// Returns the name of its file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Passes => "passes",
@@ -65,7 +65,7 @@ impl Reason {
         }
     }
 
-    /// Whether the gateway refuses what the test needs.
+    /// True if the gateway refuses a request that the test needs.
     pub(super) fn is_refused(self) -> bool {
         match self {
             Self::RefusedAnotherBucket
@@ -85,7 +85,8 @@ impl Expected {
     /// Reads a directory with a file for each reason.
     ///
     /// # Errors
-    /// When a file can't be read, has no reason's name, or has a test that another has too.
+    /// Fails if a file can't be read, is not named after a reason, or has a test that another file
+    /// has too.
     pub(super) fn read(directory: &Path) -> Result<Self> {
         let mut tests = BTreeMap::new();
         for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
@@ -103,8 +104,8 @@ impl Expected {
         Ok(Self(tests))
     }
 
-    /// What is expected over this way, of tests whose names contain one of these words. The store
-    /// itself is asked only what is put down to it.
+    /// Returns the tests to play over this endpoint, out of those with names that contain one of
+    /// these strings. The store itself is called only for tests expected to fail there.
     pub(super) fn of(&self, over: Over, only: &[String]) -> Vec<(&str, Reason)> {
         let is_meant = |test: &str| only.is_empty() || only.iter().any(|word| test.contains(word));
         let is_of_it = |reason| match over {
@@ -115,7 +116,7 @@ impl Expected {
         all.filter(|(test, reason)| is_meant(test) && is_of_it(*reason)).collect()
     }
 
-    /// Whether a test is in the list.
+    /// True if a test is in the list.
     pub(super) fn knows(&self, test: &str) -> bool {
         self.0.contains_key(test)
     }

@@ -1,7 +1,8 @@
-//! ceph/s3-tests through the gateway, with a claim's bucket where the suite would make one.
+//! ceph/s3-tests through the gateway, with a claim's bucket where the suite would create one.
 //!
-//! `expected` has what each test is expected to do, and why; `told` is what the suite's plug-in
-//! reports; `verdict` compares. What is put down to the store is played at the store as well.
+//! `expected` has the expected result of each test with its reason, `told` parses the report of the
+//! suite's plug-in, and `verdict` compares them. Tests that are expected to fail because of the
+//! store are played at the store too.
 
 mod args;
 mod expected;
@@ -25,27 +26,27 @@ use super::environment::{Access, Cluster, PATIENCE};
 use super::means::{Means, Over};
 use super::play::environment;
 
-/// The claim whose bucket the suite uses, and one whose key is somebody else's.
+/// The claim with the bucket that the suite uses, and one with the key of another user.
 const CLAIMS: [&str; 2] = ["s3-tests", "somebody-else"];
 
-/// What to play, and how.
+/// Settings of a run.
 pub(crate) struct Settings {
     suite: Client,
     expected: Expected,
     over: Vec<Over>,
     cache: PathBuf,
     means: Means,
-    /// Only tests whose names contain one of these; all where there are none.
+    /// Strings, one of which a test's name must contain; all tests if empty.
     only: Vec<String>,
-    /// How long the suite may take over one way.
+    /// Time limit for the suite over one endpoint.
     patience: Duration,
     output: Output,
 }
 
-/// Plays the suite, and tells what came of it.
+/// Plays the suite, and prints the results.
 ///
 /// # Errors
-/// When a test did other than it was expected to, or something can't be begun, or a signal comes.
+/// Fails if a test had an unexpected result, if something can't be started, or on a signal.
 pub(crate) async fn run(settings: Settings) -> Result<()> {
     let report = unless_interrupted(play_all(&settings)).await?;
     match settings.output {
@@ -70,7 +71,8 @@ async fn play_all(settings: &Settings) -> Result<Report> {
     Ok(report)
 }
 
-/// Has the suite play over one way: all that it has, where all is expected; else what is.
+/// Plays the suite over one endpoint: through the gateway the whole suite, unless `--only` selects
+/// tests; at the store only the expected tests.
 async fn play(settings: &Settings, home: &Path, over: Over, expected: &[(&str, Reason)]) -> Result<Vec<Told>> {
     let (serving, log) = settings.means.store.start_with_log(PATIENCE).await?;
     let cluster = Cluster::start(&settings.means, serving, over).await?;
@@ -100,7 +102,7 @@ async fn play(settings: &Settings, home: &Path, over: Over, expected: &[(&str, R
     told::read(&told)
 }
 
-/// The key of somebody who is not the tenant, under names of their own.
+/// Returns the key of a user who is not the tenant, in variables with a prefix.
 fn keys_of(other: &Access) -> Vec<(String, String)> {
     let of = |name: &str| other.fields.get(name).cloned().unwrap_or_default();
     let names = ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY"];

@@ -1,9 +1,9 @@
-//! What the suite's plug-in reports: a line of JSON for each test.
+//! The report of the suite's plug-in: a line of JSON for each test.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-/// How a test ended.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Outcome {
@@ -12,24 +12,24 @@ pub(super) enum Outcome {
     Skipped,
 }
 
-/// An answer that refused something.
+/// A response that refused a request.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Refused {
-    /// The operation, as the client calls it, or a method.
+    /// The operation by the client's name, or a method.
     pub(super) request: String,
     pub(super) status: u16,
-    /// How many requests the store answered meanwhile.
+    /// Number of requests that the store answered in the meantime.
     pub(super) calls: u32,
 }
 
 impl Refused {
-    /// Whether it is in the words by which the gateway refuses what it knows, and doesn't do.
+    /// True for a status with which the gateway refuses requests that it knows and doesn't support.
     pub(super) fn is_denial(&self) -> bool {
         matches!(self.status, 403 | 405 | 501)
     }
 }
 
-/// One test.
+/// A line of the report.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Told {
     pub(super) test: String,
@@ -38,10 +38,10 @@ pub(super) struct Told {
     pub(super) refused: Vec<Refused>,
 }
 
-/// Reads a report.
+/// Parses a report.
 ///
 /// # Errors
-/// When a line is none of a report.
+/// Fails if a line is malformed.
 pub(super) fn read(text: &str) -> Result<Vec<Told>> {
     text.lines()
         .map(|line| serde_json::from_str(line).with_context(|| format!("no line of a report: {line}")))

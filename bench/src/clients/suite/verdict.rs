@@ -1,4 +1,4 @@
-//! Whether each test did what it was expected to do.
+//! Comparison of the tests' results with the expected ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::super::means::Over;
 use super::expected::Reason;
 use super::told::{Outcome, Told};
 
-/// What was played over one way.
+/// Expected and actual results over one endpoint.
 pub(super) struct Played<'a> {
     pub(super) over: Over,
     pub(super) expected: &'a [(&'a str, Reason)],
@@ -22,7 +22,7 @@ pub(super) struct Report {
     ways: Vec<Way>,
 }
 
-/// What came of it over one way.
+/// Results over one endpoint.
 #[derive(Debug, Serialize)]
 struct Way {
     over: Over,
@@ -35,10 +35,10 @@ struct Way {
 struct Sum {
     reason: &'static str,
     tests: usize,
-    /// Requests of theirs that the gateway refused, and those that anybody refused by 403, 405 or
-    /// 501.
+    /// Number of their requests that the gateway refused, and of those that were refused with 403,
+    /// 405 or 501 by gateway or store.
     refused: usize,
-    /// Requests that the store had while these were answered.
+    /// Number of requests that the store received while these were answered.
     store_calls: u32,
 }
 
@@ -53,7 +53,7 @@ impl Report {
         Self { suite: suite.to_owned(), ways: Vec::new() }
     }
 
-    /// Judges what was played; `knows` says of a test whether the list has it.
+    /// Compares the results of one endpoint; `knows` returns true for tests that are in the list.
     pub(super) fn add(&mut self, played: Played<'_>, knows: impl Fn(&str) -> bool) {
         let told: BTreeMap<&str, &Told> = played.told.iter().map(|told| (told.test.as_str(), told)).collect();
         let mut sums: BTreeMap<Reason, Sum> = BTreeMap::new();
@@ -78,12 +78,13 @@ impl Report {
         self.ways.push(Way { over: played.over, reasons: sums.into_values().collect(), unexpected });
     }
 
-    /// How many tests did other than they were expected to.
+    /// Returns the number of tests with unexpected results.
     pub(super) fn unexpected(&self) -> usize {
         self.ways.iter().map(|way| way.unexpected.len()).sum()
     }
 
-    /// A table for each way, with a line for each reason, and below it what was not expected.
+    /// Returns a table for each endpoint, with a line for each reason, followed by the unexpected
+    /// results.
     pub(super) fn text(&self) -> String {
         let mut text = format!("s3-tests {}\n", self.suite);
         for Way { over, reasons, unexpected } in &self.ways {
@@ -104,7 +105,7 @@ impl Report {
     }
 }
 
-/// Whether a test did what this reason says.
+/// Checks that a test had the result of this reason.
 fn judge(reason: Reason, over: Over, told: Option<&Told>) -> Result<(), String> {
     let Some(told) = told else { return Err("it was not played".to_owned()) };
     let expected = match reason {

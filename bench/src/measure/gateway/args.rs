@@ -14,63 +14,63 @@ use crate::measure::cpus::Cpus;
 use crate::measure::figures::Part as _;
 use crate::measure::stores::Program;
 
-/// What is measured where nothing else is named.
+/// The program that is measured by default.
 const GATEWAY: &str = "stowage-gateway";
 
 #[derive(Debug, Args)]
 pub(crate) struct GatewayArgs {
-    /// The gateway that is measured: program and arguments that come before `run`, separated by
-    /// spaces. By default stowage-gateway, from beside this program or from target/release.
+    /// Gateway to measure: program and arguments that come before `run`, separated by spaces. By
+    /// default, stowage-gateway in the directory of this program or in target/release.
     #[arg(long, env = "STOWAGE_GATEWAY_COMMAND", value_name = "COMMAND", value_parser = words)]
     gateway_command: Option<Words>,
-    /// Another one, measured in turns with it.
+    /// Another gateway, measured in turns with it.
     #[arg(long, env = "STOWAGE_AGAINST", value_name = "COMMAND", value_parser = words)]
     against: Option<Words>,
-    /// How often each is measured, in an order that turns around; told is the median.
+    /// Number of measurements of each subject, in an order that alternates; the result is the
+    /// median.
     #[arg(long, env = "STOWAGE_ROUNDS", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=99))]
     rounds: u16,
-    /// What is measured, separated by commas; it happens in the order of the list below.
+    /// Cases to measure, separated by commas; they run in the order of the list below.
     #[arg(long, env = "STOWAGE_CASES", value_name = "CASES", value_enum, value_delimiter = ',', default_values_t = Case::all().to_vec())]
     cases: Vec<Case>,
-    /// How long each case is measured, in seconds. A large object that is under way then is still
-    /// waited for.
+    /// Duration of each case, in seconds. A large object in transfer is completed after that.
     #[arg(long, env = "STOWAGE_SECONDS", value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// How many clients ask at once for small things.
+    /// Number of concurrent clients for small requests.
     #[arg(long, env = "STOWAGE_CONNECTIONS", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: u16,
-    /// How many clients ask at once for large objects.
+    /// Number of concurrent clients for large objects.
     #[arg(long, env = "STOWAGE_LARGE_CONNECTIONS", value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     large_connections: u16,
-    /// How long a large object is, in MiB.
+    /// Size of a large object, in MiB.
     #[arg(long, env = "STOWAGE_LARGE", value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=5120))]
     large: u64,
-    /// How many keys the gateway knows.
+    /// Number of keys that the gateway knows.
     #[arg(long, env = "STOWAGE_KEYS", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..=99_999))]
     keys: u32,
-    /// How many clients are slow at once.
+    /// Number of concurrent slow clients.
     #[arg(long, env = "STOWAGE_STREAMS", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=4000))]
     streams: u16,
-    /// How many keys are ended one after the other.
+    /// Number of keys that are revoked one after the other.
     #[arg(long, env = "STOWAGE_REVOCATIONS", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     revocations: u16,
-    /// The real store, on the gateway's core: a program of versitygw or MinIO, or `auto`, which is
-    /// versitygw or MinIO from the PATH, else none.
+    /// Real store, on the gateway's core: a program of versitygw or MinIO, or `auto`, which is
+    /// versitygw or MinIO on the PATH, else none.
     #[arg(long, env = "STOWAGE_STORE", value_name = "PROGRAM", default_value = "auto")]
     store: String,
-    /// How long to wait at most for a program to be ready, in seconds.
+    /// Longest time to wait for a program to be ready, in seconds.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
-    /// What is written to stdout.
+    /// Format of stdout.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text", value_enum)]
     output: Form,
 }
 
 impl GatewayArgs {
-    /// What the command line asks for.
+    /// Validates the command line.
     ///
     /// # Errors
-    /// What is missing on this machine.
+    /// Fails if a program is missing on this machine.
     pub(crate) fn settings(self) -> Result<Settings, Failure> {
         let mut cases = self.cases;
         cases.sort_unstable();
@@ -84,7 +84,7 @@ impl GatewayArgs {
         subjects.extend(self.against.map(|Words(command)| Subject::Gateway { name: "gateway B", command }));
         let path = std::env::var_os("PATH");
         let (found, mut missing) = others(path.as_deref());
-        // The simulator's store would be measured, and not the gateway.
+        // Leaves out the simulator's store: its own speed would be measured, not the gateway's.
         let real = Some(Program::find(&self.store, path.as_deref())?).filter(|it| *it != Program::Simulated);
         if real.is_none() {
             missing.push("a real store (versitygw, MinIO)");

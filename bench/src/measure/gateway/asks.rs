@@ -1,4 +1,4 @@
-//! Requests as tenants make them, signed beforehand.
+//! Requests of tenants, signed in advance.
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
@@ -14,24 +14,24 @@ use super::hash::{OF_NOTHING, sha256};
 use super::load::{Answer, Ask, Body, Expect};
 use super::pattern;
 
-/// How long a small object is, in bytes.
+/// Size of a small object, in bytes.
 const SMALL: u64 = 1024;
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
-/// Who asks, for which bucket.
+/// A tenant's key and bucket.
 #[derive(Clone)]
 pub(super) struct Tenant {
     pub(super) key: Key,
     pub(super) bucket: String,
 }
 
-/// What is asked of one host at one time.
+/// Host and time of requests.
 pub(super) struct Asking<'a> {
     pub(super) host: &'a str,
     pub(super) now: Timestamp,
 }
 
-/// One request, before it is signed.
+/// A request before it is signed.
 struct Raw<'a> {
     method: &'a str,
     path: String,
@@ -41,40 +41,40 @@ struct Raw<'a> {
 }
 
 impl Asking<'_> {
-    /// The buckets of this tenant.
+    /// Returns a ListBuckets request of this tenant.
     pub(super) fn buckets(&self, tenant: &Tenant) -> Result<Ask> {
         let head = self.signed(&tenant.key, &get("/".to_owned()))?;
         let expected = format!("<Name>{}</Name>", tenant.bucket);
         Ok(Ask { head, body: none(), expect: Expect { status: 200, body: Answer::With(expected) } })
     }
 
-    /// The same with a signature by another key.
+    /// Returns a GET request that is signed with a wrong key.
     pub(super) fn badly_signed(&self, tenant: &Tenant) -> Result<Ask> {
         let key = Key { id: tenant.key.id.clone(), secret: "guessed".to_owned() };
         let head = self.signed(&key, &get(object(tenant, "get", SMALL)))?;
         Ok(Ask { head, body: none(), expect: refused("SignatureDoesNotMatch") })
     }
 
-    /// An object in the bucket of another tenant.
+    /// Returns a GET request for an object in the bucket of another tenant.
     pub(super) fn of_another(&self, tenant: &Tenant, another: &Tenant) -> Result<Ask> {
         let head = self.signed(&tenant.key, &get(object(another, "get", SMALL)))?;
         Ok(Ask { head, body: none(), expect: refused("AccessDenied") })
     }
 
-    /// HEAD of an object of this length.
+    /// Returns a HEAD request for a small object.
     pub(super) fn head(&self, tenant: &Tenant) -> Result<Ask> {
         let raw = Raw { method: "HEAD", ..get(object(tenant, "get", SMALL)) };
         let expect = Expect { status: 200, body: Answer::Told(SMALL) };
         Ok(Ask { head: self.signed(&tenant.key, &raw)?, body: none(), expect })
     }
 
-    /// GET of an object of this length.
+    /// Returns a GET request for an object of this length.
     pub(super) fn get(&self, tenant: &Tenant, length: u64) -> Result<Ask> {
         let head = self.signed(&tenant.key, &get(object(tenant, "get", length)))?;
         Ok(Ask { head, body: none(), expect: Expect { status: 200, body: Answer::Pattern(length) } })
     }
 
-    /// PUT of the objects that are read of a real store.
+    /// Returns PUT requests for the objects that are read from a real store.
     pub(super) fn objects(&self, tenant: &Tenant) -> Result<Vec<Ask>> {
         [SMALL, 1 << 20]
             .map(|length| {
@@ -90,12 +90,12 @@ impl Asking<'_> {
             .collect()
     }
 
-    /// GET of a small object.
+    /// Returns a GET request for a small object.
     pub(super) fn get_small(&self, tenant: &Tenant) -> Result<Ask> {
         self.get(tenant, SMALL)
     }
 
-    /// PUT of 1 KiB with its hash in the head.
+    /// Returns a PUT request of 1 KiB with its hash in the head.
     pub(super) fn put_small(&self, tenant: &Tenant) -> Result<Ask> {
         let body = Bytes::from_static(pattern::piece(0, SMALL));
         let payload = hex::encode(sha256(&body));
@@ -103,14 +103,15 @@ impl Asking<'_> {
         Ok(Ask { head: self.signed(&tenant.key, &raw)?, body: Body::Bytes(body), expect: stored() })
     }
 
-    /// PUT of an object of this length, whose hash nobody knows.
+    /// Returns a PUT request for an object of this length, without a hash of the body.
     pub(super) fn put(&self, tenant: &Tenant, length: u64) -> Result<Ask> {
         let path = object(tenant, "put", length);
         let raw = Raw { method: "PUT", payload: UNSIGNED.to_owned(), length: Some(length), ..get(path) };
         Ok(Ask { head: self.signed(&tenant.key, &raw)?, body: Body::Pattern(length), expect: stored() })
     }
 
-    /// PUT of an object of this length in signed chunks. They are all there beforehand.
+    /// Returns a PUT request for an object of this length in signed chunks, all of which are
+    /// prepared in advance.
     pub(super) fn put_chunks(&self, tenant: &Tenant, length: u64) -> Result<Ask> {
         let (body, encoded) = (chunks::Chain::new(&tenant.key, self.now), chunks::encoded(length));
         let headers = [("x-amz-decoded-content-length", length.to_string())];
@@ -143,7 +144,7 @@ impl Asking<'_> {
         };
         signer.sign(&outgoing, &mut headers, self.now).context("a request can't be signed")?;
         let mut head = format!("{} {} HTTP/1.1\r\n", raw.method, raw.path).into_bytes();
-        // As SDKs have it: a user agent of some length, and what they accept.
+        // Like SDKs: a user agent of realistic length, and an `Accept` header.
         head.extend_from_slice(b"user-agent: stowage-e2e/0 md/bench lang/rust cfg/retry-mode#none\r\naccept: */*\r\n");
         for (name, value) in &headers {
             head.extend_from_slice(&[name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
@@ -160,7 +161,7 @@ fn get(path: String) -> Raw<'static> {
     Raw { method: "GET", path, payload: OF_NOTHING.to_owned(), length: None, headers: &[] }
 }
 
-/// The path of an object whose key names its length.
+/// Returns the path of an object with its length in the key.
 fn object(tenant: &Tenant, verb: &str, length: u64) -> String {
     format!("/{}/measured/{verb}-{length}", tenant.bucket)
 }

@@ -1,4 +1,4 @@
-//! What a gateway is to do at least, and what it does. Pure.
+//! Minimum performance of a gateway, and its comparison with the measured values. No I/O.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::play::{CORE, MEMORY, OTHERS, REQUESTS, THROUGHPUT};
 use super::revoke::REFUSAL;
 use crate::measure::figures::{Part as _, Unit};
 
-/// A number that has to be so large at least, or at most.
+/// A lower or an upper bound of a value.
 struct Bar {
     case: Case,
     name: &'static str,
@@ -20,9 +20,9 @@ enum Bound {
     AtMost(f64),
 }
 
-/// How fast a gateway is beside the copy proxy.
+/// Name of the gateway's speed relative to the copy proxy.
 const OF_THE_COPY: &str = "of the copy proxy";
-/// How fast it is beside nothing at all.
+/// Name of the gateway's speed relative to direct requests to the store.
 const OF_DIRECT: &str = "of direct";
 
 const BARS: [Bar; 13] = [
@@ -45,7 +45,7 @@ const fn bar(case: Case, name: &'static str, unit: Unit, bound: Bound) -> Bar {
     Bar { case, name, unit, bound }
 }
 
-/// Adds to a gateway's numbers of a round how they compare with those beside it.
+/// Adds the speed of a gateway relative to the others of the same round.
 pub(super) fn compare(gateway: &mut Figures, copy: Option<&Figures>, direct: Option<&Figures>, cases: &[Case]) {
     for case in cases {
         let (beside, name) = match case.shape() {
@@ -60,7 +60,7 @@ pub(super) fn compare(gateway: &mut Figures, copy: Option<&Figures>, direct: Opt
     }
 }
 
-/// A table of the bars in Markdown: what is asked, what was measured, and what limits it.
+/// Returns a Markdown table of the bars: bound, measured value, and the limiting processor.
 pub(super) fn table(gateway: &Figures) -> String {
     let mut text = "| case | number | bar | measured | |\n|---|---|---|---|---|\n".to_owned();
     for Bar { case, name, unit, bound } in &BARS {
@@ -82,7 +82,7 @@ pub(super) fn table(gateway: &Figures) -> String {
     text
 }
 
-/// Whose processor was busy.
+/// Describes the processors that were busy.
 fn limit(gateway: &Figures, case: Case) -> &'static str {
     let is_busy = |name| gateway.get(case, name).is_some_and(|share| share >= 95.0);
     match (is_busy(CORE), is_busy(OTHERS)) {

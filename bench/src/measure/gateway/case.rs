@@ -1,4 +1,4 @@
-//! What is measured.
+//! The cases of the measurement.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -6,9 +6,9 @@ use serde::Serialize;
 use crate::measure::figures::{self, Part};
 use crate::measure::table;
 
-/// The numbers of one turn.
+/// Values of one turn.
 pub(super) type Figures = figures::Figures<Case>;
-/// A gateway, or what is measured beside it.
+/// Column of a gateway, or of a subject it is compared with.
 pub(super) type Column = table::Column<Case>;
 
 /// A part of the measurement.
@@ -21,17 +21,17 @@ pub(crate) enum Case {
     SlowGet,
     /// Memory while many clients send large objects slowly.
     SlowPut,
-    /// Signed ListBuckets, which no store is asked for.
+    /// Signed ListBuckets, which needs no request to the store.
     ListBuckets,
-    /// A request whose signature is wrong.
+    /// A request with a wrong signature.
     BadSignature,
-    /// A request for somebody else's bucket.
+    /// A request for another tenant's bucket.
     Scope,
     /// HEAD of an object.
     Head,
     /// GET of 1 KiB.
     GetSmall,
-    /// PUT of 1 KiB, its hash signed.
+    /// PUT of 1 KiB, with its hash signed.
     PutSmall,
     /// GET of a large object.
     GetLarge,
@@ -41,36 +41,37 @@ pub(crate) enum Case {
     PutChunks,
     /// GET of a large object, over TLS from client to gateway and from gateway to store.
     TlsGet,
-    /// PUT of a large object, the same way.
+    /// PUT of a large object, over the same TLS connections.
     TlsPut,
-    /// GET of 1 KiB through a gateway that shares its core with a real store, and without it.
+    /// GET of 1 KiB through a gateway that shares its core with a real store, and without the
+    /// gateway.
     StoreGet,
-    /// PUT of 1 KiB, the same way.
+    /// PUT of 1 KiB, with and without the gateway in the same way.
     StorePut,
-    /// GET of 1 MiB, the same way.
+    /// GET of 1 MiB, with and without the gateway in the same way.
     StoreGetMib,
-    /// From the end of a key's Secret to the first request that is refused.
+    /// Time from the deletion of a key's Secret to the first refused request.
     Revoke,
 }
 
-/// What a case is about.
+/// Kind of work of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Memory at rest.
     Rest,
-    /// Memory under slow clients, who send if `sends`.
+    /// Memory under slow clients, which upload if `sends`.
     Slow { sends: bool },
-    /// Requests that a gateway answers by itself.
+    /// Requests that a gateway answers without the store.
     Local,
-    /// Requests that go to the store.
+    /// Small requests that need the store.
     Small,
-    /// Bytes that go to the store; of a gateway alone if `signed`.
+    /// Large bodies to or from the store; measured for gateways only if `signed`.
     Large { signed: bool },
-    /// The same over TLS.
+    /// Large bodies over TLS.
     LargeTls,
     /// Requests to a real store.
     Real,
-    /// The time that the end of a key takes.
+    /// Time until a revoked key is refused.
     Revocation,
 }
 

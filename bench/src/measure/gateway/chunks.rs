@@ -13,17 +13,17 @@ use super::pattern;
 
 /// Bytes of the object in each chunk but the last.
 const CHUNK: u64 = 64 << 10;
-/// What a chunk has beside its length in digits and its bytes.
+/// Size of a chunk's framing, without the digits of its length.
 const FRAME: u64 = ";chunk-signature=\r\n\r\n".len() as u64 + 64;
 
-/// What signs the chunks of a body.
+/// Signer of a body's chunks.
 pub(super) struct Chain {
     key: hmac::Key,
     stamp: String,
     scope: String,
 }
 
-/// How long an object of this length is in chunks.
+/// Returns the encoded size of an object of this length.
 pub(super) fn encoded(length: u64) -> u64 {
     let frame = |chunk: u64| FRAME + format!("{chunk:x}").len() as u64 + chunk;
     let last = length % CHUNK;
@@ -40,7 +40,7 @@ impl Chain {
         Self { key, stamp, scope: format!("{date}/{REGION}/s3/aws4_request") }
     }
 
-    /// The body that follows this head.
+    /// Returns the body that follows this head.
     pub(super) fn of(&self, head: &[u8], length: u64) -> Result<Bytes> {
         let text = std::str::from_utf8(head).context("a head that is no text")?;
         let seed = text.split("Signature=").nth(1).and_then(|rest| rest.get(..64));

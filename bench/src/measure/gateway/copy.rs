@@ -1,4 +1,4 @@
-//! A proxy that looks at nothing: what any proxy costs at least that has bytes pass through it.
+//! A proxy that doesn't parse anything, which shows the minimum cost of forwarding bytes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,16 +12,16 @@ pub(crate) struct CopyArgs {
     /// Address to listen on.
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Where everything goes.
+    /// Address to which all connections are forwarded.
     #[arg(long, value_name = "ADDRESS")]
     to: SocketAddr,
 }
 
-/// Copies both ways between each connection and one of its own to the other side, on one thread,
-/// for ever.
+/// Copies bytes in both directions between each connection and a new one to the other address, on
+/// one thread, forever.
 ///
 /// # Errors
-/// When the address can't be had.
+/// Fails if it can't listen on the address.
 pub(crate) fn copy(args: &CopyArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("can't start")?;
     runtime.block_on(async {
@@ -29,7 +29,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<()> {
         loop {
             let (client, _) = listener.accept().await.context("can't accept")?;
             let to = args.to;
-            // What breaks is the client's to see.
+            // Errors are ignored: the client sees that its connection broke.
             tokio::spawn(async move { drop(between(client, to).await) });
         }
     })

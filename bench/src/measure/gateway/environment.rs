@@ -1,5 +1,5 @@
-//! What gateways are measured on: a simulated API server with the Secrets of tenants, and the store
-//! that costs nothing.
+//! Environment of the measurement: a simulated API server with the tenants' Secrets, and a null
+//! store.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,37 +25,37 @@ use crate::measure::stores::{Program, Serving};
 
 /// The operator's namespace.
 pub(super) const HOME: &str = "stowage-system";
-/// The Secret with the key of a backend's store, after its name.
+/// Prefix of the names of Secrets with a backend's admin key.
 const ADMIN: &str = "store-admin";
 
 /// A cluster and a store.
 pub(super) struct Environment {
     pub(super) tenants: Vec<Tenant>,
-    /// Whose bucket is at the store by TLS.
+    /// A tenant with a bucket at the store's TLS endpoint.
     pub(super) over_tls: Option<Tenant>,
     pub(super) store: NullStore,
     pub(super) tls: Tls,
-    /// A real store, where there is one.
+    /// A real store, if there is one.
     pub(super) real: Option<Real>,
-    /// How many tenants were made.
+    /// Number of tenants created so far.
     made: AtomicUsize,
     cluster: Cluster,
     directory: TempDir,
     _api: Server,
 }
 
-/// A real store, with a bucket that holds what is read.
+/// A real store, with a bucket that contains the objects to read.
 pub(super) struct Real {
     pub(super) address: SocketAddr,
-    /// Who has a key for it at the gateway.
+    /// A tenant with a key for it at the gateway.
     pub(super) tenant: Tenant,
-    /// The same bucket with the store's own key.
+    /// The same bucket, with the store's own key.
     pub(super) owner: Tenant,
     _serving: Serving,
 }
 
 impl Environment {
-    /// With so many tenants, each with a bucket and a key.
+    /// Starts it with this number of tenants, each with a bucket and a key.
     pub(super) async fn start(keys: usize) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("stowage-bench-").tempdir();
         let directory = directory.context("can't make a temporary directory")?;
@@ -100,7 +100,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Starts a real store, and puts into it what is read.
+    /// Starts a real store, and puts the objects to read into it.
     pub(super) async fn add_real(&mut self, program: &Program, patience: Duration, cpus: &Cpus) -> Result<()> {
         let serving = program.start(patience, Some(cpus)).await?;
         let address = serving.endpoint.trim_start_matches("http://");
@@ -117,17 +117,17 @@ impl Environment {
         Ok(())
     }
 
-    /// A file that tells how the API server is reached.
+    /// Returns the path of the API server's kubeconfig.
     pub(super) fn kubeconfig(&self) -> PathBuf {
         self.directory.path().join("kubeconfig")
     }
 
-    /// Where programs may write.
+    /// Returns a directory for files of programs.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Makes a store known under this name.
+    /// Creates a backend with this name.
     fn backend(&self, name: &str, endpoint: &str, key: &Key) -> Result<()> {
         let admin = json!({
             "metadata": {"labels": {"broker.stowage.io/backend-credentials": "true"},
@@ -138,19 +138,19 @@ impl Environment {
         put(&self.cluster, &secrets(), HOME, &secret, admin)?;
         let spec = json!({
             "endpoint": endpoint, "adminCredentialsSecretRef": {"name": secret, "namespace": HOME},
-            // The certificate is nobody's but this measurement's.
+            // The certificate is generated for this measurement and signed by no known authority.
             "tls": {"insecureSkipVerify": true},
         });
         let backends = kind("broker.stowage.io", "v1alpha1", "s3backends");
         put(&self.cluster, &backends, "", name, json!({"spec": spec}))
     }
 
-    /// A tenant more, at the store that costs nothing.
+    /// Creates another tenant, at the null store.
     pub(super) fn further_tenant(&self) -> Result<Tenant> {
         self.tenant("null", &format!("http://{}", self.store.plain))
     }
 
-    /// A tenant with a bucket of its own at this backend.
+    /// Creates a tenant with a bucket at this backend.
     fn tenant(&self, backend: &str, endpoint: &str) -> Result<Tenant> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (id, bucket) = (format!("STWBENCH{number:012}"), format!("bench-bucket-{number:05}"));
@@ -169,14 +169,14 @@ impl Environment {
         Ok(Tenant { key: Key { id, secret }, bucket })
     }
 
-    /// Ends a tenant's key, as the operator does.
+    /// Revokes a tenant's key like the operator, by deleting its Secret.
     pub(super) fn revoke(&self, tenant: &Tenant) -> Result<()> {
         let gone = self.cluster.delete(&secrets(), HOME, &name_of(&tenant.key.id));
         gone.map(|_| ()).map_err(|why| anyhow!("a key can't be ended: {why:?}"))
     }
 }
 
-/// The name of the Secret of a key.
+/// Returns the name of a key's Secret.
 fn name_of(id: &str) -> String {
     format!("vc-{}", id.to_lowercase())
 }

@@ -1,5 +1,6 @@
-//! Clients: each has a connection and asks, reads the answer to its end, checks it, and asks again.
-//! Heads are signed beforehand, so that a request costs the client next to nothing.
+//! Load generator: each client has a connection, sends a request, reads and checks the whole
+//! response, and repeats. Heads are signed in advance, so that a request costs the client next to
+//! nothing.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,64 +25,64 @@ pub(super) struct Ask {
     pub(super) expect: Expect,
 }
 
-/// What follows a head.
+/// Body of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// These bytes; none at all where there is no body.
+    /// These bytes; empty for a request without a body.
     Bytes(Bytes),
-    /// So many bytes of the pattern.
+    /// This number of bytes of the pattern.
     Pattern(u64),
 }
 
-/// What an answer has to be.
+/// Expected response.
 #[derive(Clone, Debug)]
 pub(super) struct Expect {
     pub(super) status: u16,
     pub(super) body: Answer,
 }
 
-/// What has to follow an answer's head.
+/// Expected body of a response.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
-    /// Nothing, whatever length is told: an answer to HEAD. The length has to be this.
+    /// No body, but this content length: a response to HEAD.
     Told(u64),
-    /// So many bytes of the pattern.
+    /// This number of bytes of the pattern.
     Pattern(u64),
-    /// A text with this in it.
+    /// A text that contains this.
     With(String),
 }
 
-/// Whom clients talk to.
+/// Server that clients connect to.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) address: SocketAddr,
     pub(super) tls: Option<TlsConnector>,
 }
 
-/// What clients do.
+/// Work of the clients.
 pub(super) struct Job {
     pub(super) target: Target,
-    /// What each client asks for in turns. There are as many clients as lists.
+    /// For each client, the requests that it sends in turns.
     pub(super) clients: Vec<Vec<Ask>>,
-    /// When no further request is begun.
+    /// Time after which no further request is started.
     pub(super) time: Duration,
 }
 
-/// What came of it. Every answer was as it had to be.
+/// Result of a job. Every response was as expected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) answers: u64,
-    /// Bytes of objects, in either direction.
+    /// Bytes of object data, in both directions.
     pub(super) bytes: u64,
     pub(super) elapsed: Duration,
-    /// How long each answer took, sorted.
+    /// Time that each response took, sorted.
     pub(super) times: Vec<Duration>,
 }
 
-/// Plays clients on a thread of their own.
+/// Runs clients on a separate thread.
 ///
 /// # Errors
-/// The first answer that was not as it had to be.
+/// Returns the first unexpected response, or the error of a connection.
 pub(super) async fn play(job: Job) -> Result<Outcome> {
     let (tell, told) = tokio::sync::oneshot::channel();
     let work = move || {
@@ -121,7 +122,7 @@ async fn all(job: Job) -> Result<Outcome> {
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// Where a client asks and reads answers.
+/// A connection with a reader of responses.
 pub(super) type Connection = Source<Box<dyn Stream>>;
 
 pub(super) async fn connect(target: &Target) -> Result<Box<dyn Stream>> {
@@ -155,8 +156,8 @@ async fn client(first: Box<dyn Stream>, asks: Vec<Ask>, target: Arc<Target>, end
     Ok(outcome)
 }
 
-/// One request and its answer: how many bytes of an object there were, and whether the connection
-/// ends.
+/// Sends a request and checks its response. Returns the number of bytes of object data, and true if
+/// the connection ends.
 pub(super) async fn one(connection: &mut Connection, ask: &Ask) -> Result<(u64, bool)> {
     let (sent, head) = asked(connection, ask).await?;
     let status = status_of(&head);
@@ -194,17 +195,17 @@ pub(super) async fn one(connection: &mut Connection, ask: &Ask) -> Result<(u64, 
     }
 }
 
-/// One request and the text that answers it, whatever it says.
+/// Sends a request, and returns the response's status and text without checking them.
 pub(super) async fn told(connection: &mut Connection, ask: &Ask) -> Result<(u16, String)> {
     let (_, head) = asked(connection, ask).await?;
     let text = connection.whole(head.length).await?;
     Ok((status_of(&head), String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// One request, and the head of its answer.
+/// Sends a request, and reads the head of its response.
 async fn asked(connection: &mut Connection, ask: &Ask) -> Result<(u64, Head)> {
     let sent = send(connection.get_mut(), ask).await.context("a request could not be sent");
-    // Who refuses may do so before all is sent, and says why.
+    // A server may refuse a request with a response before all of it is sent.
     let head = connection.head().await.context("an answer could not be read");
     match (sent, head) {
         (Ok(sent), Ok(Some(head))) => Ok((sent, head)),
@@ -225,7 +226,7 @@ async fn send(to: &mut (impl AsyncWrite + Unpin), ask: &Ask) -> io::Result<u64> 
             0
         }
         Body::Bytes(bytes) => {
-            // A short one goes with its head, as clients do it.
+            // A short body is sent together with its head, as clients do.
             if bytes.len() <= 4096 {
                 to.write_all(&[&ask.head[..], bytes].concat()).await?;
             } else {

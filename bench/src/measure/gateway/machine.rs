@@ -1,8 +1,8 @@
-//! What a measurement was made on, as Linux tells it.
+//! The machine of a measurement, by Linux' `/proc`.
 
 use std::fs::read_to_string;
 
-/// Processor, memory and kernel of this machine, in a sentence.
+/// Describes processor, memory and kernel of this machine in a sentence.
 pub(super) fn told() -> String {
     let read = |path| read_to_string(path).unwrap_or_default();
     let (cpu, memory, kernel, load) =
@@ -16,7 +16,7 @@ pub(super) fn told() -> String {
     format!("{count} × {model}, {gibibytes} GiB, Linux {}; load average {load} at the end.", kernel.trim())
 }
 
-/// The text after a name and a colon.
+/// Returns the text after a name and a colon.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_once(':').map(|(_, value)| value.trim())

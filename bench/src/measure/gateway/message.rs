@@ -1,38 +1,38 @@
-//! As much of HTTP/1.1 as clients and store of a measurement need: heads that are whole, bodies of
-//! a known length. Everything else is an error, as no measured program has a reason for it.
+//! As much of HTTP/1.1 as clients and store of a measurement need: complete heads, and bodies of
+//! known length. Anything else is an error, as no measured program has a reason to send it.
 
 use std::io;
 
 use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Longest head.
+/// Maximum length of a head.
 const LONGEST_HEAD: usize = 64 << 10;
-/// Bytes that are read at once.
+/// Maximum number of bytes per read.
 const AT_ONCE: usize = 256 << 10;
 
-/// Where messages come from.
+/// A reader of messages.
 pub(super) struct Source<R> {
     from: R,
     buffer: BytesMut,
 }
 
-/// The head of a message, and what every reader asks of it.
+/// The head of a message, with the fields that every reader needs.
 pub(super) struct Head {
     text: BytesMut,
-    /// Bytes of the body, as the head has it.
+    /// Content length.
     pub(super) length: u64,
-    /// Whether the connection ends after this message.
+    /// True if the connection ends after this message.
     pub(super) is_last: bool,
 }
 
 impl Head {
-    /// The first line.
+    /// Returns the first line.
     pub(super) fn line(&self) -> &[u8] {
         self.text.as_ref().split(|byte: &u8| *byte == b'\r').next().unwrap_or_default()
     }
 
-    /// The word of the first line at this place.
+    /// Returns the word at this position of the first line.
     pub(super) fn word(&self, at: usize) -> &[u8] {
         self.line().split(|byte| *byte == b' ').nth(at).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ fn memchr(line: &[u8]) -> Option<usize> {
     line.iter().position(|byte| *byte == b':')
 }
 
-/// What no measured program has a reason to send.
+/// Returns the error for a message that no measured program has a reason to send.
 pub(super) fn broken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
@@ -78,7 +78,7 @@ impl<R: AsyncRead + Unpin> Source<R> {
         &mut self.from
     }
 
-    /// The next head; nothing where the other end has closed between two messages.
+    /// Returns the next head; `None` if the other end closed the connection between two messages.
     pub(super) async fn head(&mut self) -> io::Result<Option<Head>> {
         let mut looked_at = 0;
         loop {
@@ -96,7 +96,7 @@ impl<R: AsyncRead + Unpin> Source<R> {
         }
     }
 
-    /// Some of a body of which `left` bytes are still to come: what `look` sees is used up.
+    /// Reads and consumes a part of a body with `left` remaining bytes, after passing it to `look`.
     pub(super) async fn some<T>(&mut self, left: u64, look: impl FnOnce(&[u8]) -> T) -> io::Result<(u64, T)> {
         if self.buffer.is_empty() {
             self.buffer.reserve(usize::try_from(left).unwrap_or(AT_ONCE).min(AT_ONCE));
@@ -110,7 +110,7 @@ impl<R: AsyncRead + Unpin> Source<R> {
         Ok((some as u64, seen))
     }
 
-    /// A short body, whole.
+    /// Reads a whole short body.
     pub(super) async fn whole(&mut self, length: u64) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         while (body.len() as u64) < length {
@@ -120,7 +120,8 @@ impl<R: AsyncRead + Unpin> Source<R> {
     }
 }
 
-/// Where the empty line ends, if it is there; what is before `from` was looked at.
+/// Returns the end of the empty line, if there is one. The bytes before `from` were searched
+/// before.
 fn end_of_head(buffer: &[u8], from: usize) -> Option<usize> {
     let new = buffer.get(from..)?;
     new.windows(4).position(|four| four == b"\r\n\r\n").map(|at| from + at + 4)
@@ -144,7 +145,7 @@ mod tests {
         }
     }
 
-    /// What reads a text in pieces.
+    /// Returns a reader that yields a text in pieces.
     fn tokio_test_pieces(text: &[u8], size: usize) -> impl AsyncRead + Unpin + use<> {
         let (mut to, from) = tokio::io::duplex(size);
         let text = text.to_vec();

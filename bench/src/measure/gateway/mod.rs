@@ -1,10 +1,10 @@
-//! Measures a gateway before a store that costs nothing, beside what any proxy costs.
+//! Measures a gateway in front of a null store, and compares it with the minimum cost of a proxy.
 //!
 //! `args` is the command line. The `environment` is a simulated API server with the tenants'
-//! Secrets, and a `null_store`. `subjects` are what is measured, each a process on a core of its
-//! own (`cpus`); clients (`load`) and store share the others, speak as little HTTP as they need
-//! (`message`), and check every byte against a `pattern`. `asks` are requests, signed beforehand;
-//! `play` has clients make those of one `case`.
+//! Secrets, and a `null_store`. `subjects` are measured, each as a process on a separate core
+//! (`cpus`). Clients (`load`) and store share the other cores, use a minimal HTTP implementation
+//! (`message`), and check every byte against a `pattern`. `asks` are requests, signed in advance;
+//! `play` runs clients with the requests of one `case`.
 
 mod args;
 mod asks;
@@ -40,10 +40,10 @@ use self::subjects::{Running, Subject};
 use crate::measure::figures::Part as _;
 use crate::measure::table::Report;
 
-/// Measures until all rounds are done, or a signal tells to stop, and tells what came of it.
+/// Measures until all rounds are complete or a signal interrupts it, and prints the results.
 ///
 /// # Errors
-/// When a program can't be started or ends, an answer is not what it has to be, or a signal comes.
+/// Fails if a program can't be started or ends, if a response is unexpected, or on a signal.
 pub(crate) async fn run(settings: Settings) -> Result<()> {
     let columns = unless_interrupted(measure(&settings)).await?;
     let mut notes: Vec<String> = settings.missing.iter().map(|name| format!("{name} is not on this machine")).collect();
@@ -58,13 +58,13 @@ pub(crate) async fn run(settings: Settings) -> Result<()> {
     }
 }
 
-/// The page that tells of a run.
+/// Returns the page about a run.
 fn page(report: &Report<About, Case>) -> String {
     let gateway = report.columns.first().map(|column| bars::table(&column.figures)).unwrap_or_default();
     format!("{}\n\n## The bars\n\n{gateway}\n## All numbers\n\n{}", machine::told(), report.markdown())
 }
 
-/// Adds to the numbers of gateways how they compare with those beside them.
+/// Adds to the values of gateways how they compare with the other subjects.
 fn compare(settings: &Settings, figures: &mut [Figures]) {
     let of = |name: &str| {
         let at = settings.subjects.iter().position(|subject| subject.name() == name)?;
@@ -78,7 +78,7 @@ fn compare(settings: &Settings, figures: &mut [Figures]) {
     }
 }
 
-/// All subjects run at once, and take turns; one that is not asked costs nothing.
+/// Runs all subjects at once, and measures them in turns; an idle one costs nothing.
 async fn measure(settings: &Settings) -> Result<Vec<Column>> {
     let mut rounds: Vec<Vec<Figures>> = vec![Vec::new(); settings.subjects.len()];
     let mut environment = Environment::start(settings.keys).await?;

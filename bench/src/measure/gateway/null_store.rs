@@ -1,7 +1,7 @@
-//! A store that costs nothing: it answers out of a pattern as fast as it can, reads what is stored
-//! to the end, and refuses it where a byte is not that of the pattern.
+//! A null store with negligible cost: it answers from a pattern as fast as it can, reads uploads to
+//! the end, and rejects an upload with a byte that differs from the pattern.
 //!
-//! An object's key names its length: `get-1024` has so many bytes. It looks at no signature.
+//! An object's length is part of its key: `get-1024` has 1024 bytes. Signatures are not checked.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use tokio_rustls::TlsAcceptor;
 use super::message::{Head, Source, broken};
 use super::pattern;
 
-/// A store, on a thread of its own, until it is dropped.
+/// A store on a separate thread, until it is dropped.
 pub(super) struct NullStore {
     pub(super) plain: SocketAddr,
-    /// Where it speaks TLS, if it has a certificate.
+    /// Address of its TLS endpoint, if it has a certificate.
     pub(super) tls: Option<SocketAddr>,
     requests: Arc<AtomicU64>,
     _stop: oneshot::Sender<()>,
@@ -57,7 +57,7 @@ impl NullStore {
         Ok(Self { plain: plain_at, tls: tls_at, requests, _stop: stop, _thread: thread })
     }
 
-    /// How many requests it has had.
+    /// Returns the number of requests so far.
     pub(super) fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
@@ -67,7 +67,7 @@ async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, requests: 
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, requests) = (acceptor.clone(), requests.clone());
         let _ = stream.set_nodelay(true);
-        // Whoever is at the other end sees that a connection broke.
+        // Errors are ignored: the other end sees that a connection broke.
         tokio::spawn(async move {
             match acceptor {
                 None => drop(serve(stream, &requests).await),
@@ -122,7 +122,7 @@ fn answer(length: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The length that the key of an object names.
+/// Returns the length in the key of an object.
 fn length_of(head: &Head) -> io::Result<u64> {
     let path = std::str::from_utf8(head.word(1)).unwrap_or_default();
     let path = path.split('?').next().unwrap_or_default();
@@ -143,7 +143,7 @@ async fn give(to: &mut (impl AsyncWrite + Unpin), length: u64) -> io::Result<()>
     Ok(())
 }
 
-/// Reads a body; whether it was the pattern.
+/// Reads a body; returns true if it equals the pattern.
 async fn take<R: AsyncRead + Unpin>(source: &mut Source<R>, length: u64) -> io::Result<bool> {
     let (mut taken, mut is_right) = (0, true);
     while taken < length {

@@ -1,12 +1,12 @@
-//! The bytes that all objects of a measurement are of: known to both ends, so that each checks what
-//! comes without keeping it.
+//! The content of all objects in a measurement. Both ends know it, so each can check a body without
+//! storing it.
 
 use std::sync::OnceLock;
 
-/// Bytes after which they begin again. A prime's power away from every buffer size, so that a piece
-/// that is lost, doubled or moved shows.
+/// Length of the period in bytes. It is a product of two primes and fits no buffer size, so that a
+/// piece that is lost, repeated or moved is detected.
 const PERIOD: usize = 251 * 257;
-/// Bytes that can be had at once, from any place in the period.
+/// Maximum length of a piece, from any position in the period.
 const AT_ONCE: usize = 256 << 10;
 
 fn block() -> &'static [u8] {
@@ -24,14 +24,14 @@ fn block() -> &'static [u8] {
     })
 }
 
-/// Some of the bytes from `offset` on, `most` at most.
+/// Returns some of the bytes from `offset` on, `most` at most.
 pub(crate) fn piece(offset: u64, most: u64) -> &'static [u8] {
     let from = usize::try_from(offset % PERIOD as u64).unwrap_or_default();
     let length = usize::try_from(most).unwrap_or(AT_ONCE).min(AT_ONCE);
     block().get(from..from + length).unwrap_or_default()
 }
 
-/// Whether these are the bytes from `offset` on.
+/// True if these are the bytes from `offset` on.
 pub(crate) fn is(offset: u64, mut bytes: &[u8]) -> bool {
     let mut at = offset;
     while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! One case with one of those that are measured.
+//! One case with one subject.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,32 +18,33 @@ use super::subjects::{Running, Subject};
 use crate::measure::figures::{Unit, milliseconds, percentile};
 use crate::measure::usage::Usage;
 
-/// What each client has prepared: it asks as several tenants, in turns.
+/// Number of tenants that a client makes requests for, in turns.
 const TENANTS_OF_A_CLIENT: usize = 16;
-/// How much of the time goes before that which counts: connections are made, keys of the day
-/// derived.
+/// Divisor of the measured time that gives the warm-up before it, in which connections are opened
+/// and the day's signing keys are derived.
 const WARM_UP: u32 = 10;
-/// How long an object of a slow client is, in bytes: nobody comes to its end.
+/// Size of a slow client's object, in bytes; no client reaches its end.
 const SLOW: u64 = 1 << 30;
-/// Longest object in signed chunks, which are made beforehand, in bytes.
+/// Maximum size of an object in signed chunks, which are prepared in advance, in bytes.
 const IN_CHUNKS: u64 = 64 << 20;
 const MIB: u64 = 1 << 20;
 
-/// A turn: who is measured, on what.
+/// A subject with its environment.
 pub(super) struct Turn<'a> {
     pub(super) settings: &'a Settings,
     pub(super) environment: &'a Environment,
     pub(super) running: &'a Running,
 }
 
-/// Whom clients ask, and as whom.
+/// Server and tenants of the clients.
 struct Way {
     target: Target,
     tenants: Vec<Tenant>,
 }
 
 impl Turn<'_> {
-    /// Plays a case; nothing is told of one that is not for this subject, or not on this machine.
+    /// Plays a case. Adds no values if the case is not for this subject, or not possible on this
+    /// machine.
     pub(super) async fn play(&self, case: Case, figures: &mut Figures) -> Result<()> {
         let is_gateway = self.running.subject.is_gateway();
         match case.shape() {
@@ -67,7 +68,7 @@ impl Turn<'_> {
         }
     }
 
-    /// How clients of this case reach whom; nothing where they can't.
+    /// Returns the server and tenants for this case; `None` if the subject doesn't have it.
     fn way(&self, case: Case) -> Option<Way> {
         let plain = || Target { address: self.running.address, tls: None };
         let over_tls = |address: SocketAddr| Target { address, tls: Some(self.environment.tls.connector.clone()) };
@@ -96,7 +97,7 @@ impl Turn<'_> {
         if case.shape() == Shape::LargeTls { self.running.usage_over_tls() } else { self.running.usage() }
     }
 
-    /// Many requests after each other.
+    /// Measures a case with many requests in sequence.
     async fn ask(&self, case: Case, figures: &mut Figures) -> Result<()> {
         let Some(way) = self.way(case) else { return Ok(()) };
         let (time, store) = (self.settings.time, &self.environment.store);
@@ -125,7 +126,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What each client asks for.
+    /// Returns the requests of each client.
     fn clients(&self, case: Case, way: &Way) -> Result<Vec<Vec<Ask>>> {
         let host = way.target.address.to_string();
         let asking = Asking { host: &host, now: Timestamp::now() };
@@ -156,7 +157,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Memory while many are slow.
+    /// Measures memory with many slow clients.
     async fn slow(&self, case: Case, sends: bool, figures: &mut Figures) -> Result<()> {
         let Some(way) = self.way(case) else { return Ok(()) };
         let host = way.target.address.to_string();
@@ -181,7 +182,7 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / MIB as f64
 }
 
-/// What came of a case.
+/// Adds the results of a case.
 fn tell(case: Case, outcome: &Outcome, cpu: Duration, figures: &mut Figures) {
     let (answers, seconds) = (outcome.answers as f64, outcome.elapsed.as_secs_f64());
     if is_large(case) {
@@ -204,13 +205,13 @@ fn tell(case: Case, outcome: &Outcome, cpu: Duration, figures: &mut Figures) {
     }
 }
 
-/// What is resident of a process.
+/// Name of a process' resident memory.
 pub(super) const MEMORY: &str = "memory";
-/// How busy the measured program was.
+/// Name of the measured program's CPU load.
 pub(super) const CORE: &str = "of its core";
-/// How busy the others were.
+/// Name of the CPU load of clients and store.
 pub(super) const OTHERS: &str = "clients and store, of theirs";
-/// How fast it is, by bytes.
+/// Name of the speed in bytes.
 pub(super) const THROUGHPUT: &str = "throughput";
-/// How fast it is, by requests.
+/// Name of the speed in requests.
 pub(super) const REQUESTS: &str = "requests/s";

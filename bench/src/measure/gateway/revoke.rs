@@ -1,4 +1,4 @@
-//! How long a key still opens after its Secret is gone.
+//! Time for which a key still works after its Secret was deleted.
 
 use std::time::{Duration, Instant};
 
@@ -14,12 +14,12 @@ use super::message::Source;
 use super::settings::Settings;
 use super::subjects::Running;
 
-/// What the slowest but one of a hundred is called.
+/// Name of the 99th percentile.
 pub(super) const REFUSAL: &str = "to the refusal, p99";
-/// Between two requests with the same key.
+/// Interval of requests with the same key.
 const LOOK: Duration = Duration::from_micros(500);
 
-/// Ends keys one after the other, and asks with each until it is refused.
+/// Revokes keys one after the other, and sends requests with each until one is refused.
 pub(super) async fn play(
     settings: &Settings,
     environment: &Environment,
@@ -51,7 +51,8 @@ async fn one(
     let host = running.address.to_string();
     let ask = Asking { host: &host, now: Timestamp::now() }.buckets(tenant)?;
     let began = Instant::now();
-    // Its watch tells the gateway of the key; before that it asks for it, which is another way.
+    // Waits for the key to arrive by the watch. Until then the gateway may find it by a live read,
+    // which is not measured.
     while told(connection, &ask).await?.0 != 200 {
         ensure!(began.elapsed() < settings.patience, "a new key is not known");
         sleep(LOOK).await;

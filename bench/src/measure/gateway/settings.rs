@@ -1,4 +1,4 @@
-//! What of a gateway is measured, and how.
+//! Settings of a measurement of gateways.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use super::subjects::Subject;
 use crate::measure::cpus::Cpus;
 use crate::measure::stores::Program;
 
-/// How it is told.
+/// Format of the results.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Form {
     /// A table.
     Text,
-    /// One document with the numbers of each round.
+    /// One JSON document with the values of each round.
     Json,
     /// The tables of docs/proof/performance.md in full, with the machine and the bars that are met.
     Markdown,
 }
 
-/// What to measure, and how.
+/// Settings of a run.
 pub(crate) struct Settings {
     pub(super) subjects: Vec<Subject>,
-    /// What could be compared with, and is not on this machine.
+    /// Programs for comparison that this machine doesn't have.
     pub(super) missing: Vec<&'static str>,
     pub(super) rounds: usize,
     pub(super) cases: Vec<Case>,
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
     pub(super) output: Form,
 }
 
-/// What was measured.
+/// Description of a run.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct About {
     keys: usize,
@@ -67,17 +67,17 @@ impl fmt::Display for About {
 }
 
 impl Settings {
-    /// Leaves its core to what is measured: this thread does, and those that it starts.
+    /// Keeps this thread, and threads that it starts from now on, off the measured program's core.
     pub(crate) fn stay_off_its_core(&self) -> Result<()> {
         self.cpus.stay_off_the_subjects()
     }
 
-    /// A case of this shape is among those that are measured.
+    /// True if a case of this shape is measured.
     pub(super) fn plays(&self, shape: Shape) -> bool {
         self.cases.iter().any(|case| case.shape() == shape)
     }
 
-    /// What is told of it beside the numbers.
+    /// Returns the description of the run, which is printed with the values.
     pub(super) fn about(&self) -> About {
         About {
             keys: self.keys,

@@ -1,5 +1,5 @@
-//! Many clients, each of whom takes or sends its object a little at a time: what a gateway keeps of
-//! each is seen in its memory.
+//! Many slow clients, each of which downloads or uploads its object a little at a time. The
+//! gateway's memory shows the size of its buffers for each.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use super::load::{Ask, Target};
 use super::message::Source;
 use super::pattern;
 
-/// How much a client takes or sends at once, in bytes.
+/// Number of bytes that a client transfers at once.
 const STEP: u64 = 16 << 10;
-/// How long it then rests.
+/// Pause after each transfer.
 const REST: Duration = Duration::from_millis(500);
-/// What the system may keep for a client that doesn't read, in bytes: little, so that it is the
-/// gateway that has to.
+/// Receive buffer of a client's socket, in bytes. It is small, so that the gateway has to buffer
+/// and not the kernel.
 const RECEIVE: u32 = 32 << 10;
 
-/// Slow clients, until they are told to stop.
+/// Running slow clients.
 pub(super) struct Slow {
     stop: watch::Sender<bool>,
     ended: oneshot::Receiver<Result<()>>,
 }
 
 impl Slow {
-    /// Starts one client for each of these, which are objects of `length` bytes, and waits until
-    /// all have got their answer's head, or have sent something.
+    /// Starts a client for each request, for objects of `length` bytes, and waits until all have
+    /// received the head of a response, or have sent something.
     pub(super) async fn start(target: Target, asks: Vec<Ask>, sends: bool, length: u64) -> Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let ((begun, has_begun), (end, ended)) = (oneshot::channel(), oneshot::channel());
@@ -78,17 +78,17 @@ impl Slow {
         Ok(slow)
     }
 
-    /// Has all clients stop.
+    /// Stops all clients.
     ///
     /// # Errors
-    /// The first thing that was not as it had to be.
+    /// Returns the first unexpected response or error.
     pub(super) async fn stop(self) -> Result<()> {
         self.stop.send_replace(true);
         self.ended.await.context("the clients are gone")?
     }
 }
 
-/// Whether it was told to stop, after a rest.
+/// Pauses; returns true if the client was stopped.
 async fn rested(stopped: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
         _ = stopped.wait_for(|stop| *stop) => true,
@@ -102,7 +102,7 @@ async fn connect(target: &Target) -> Result<tokio::net::TcpStream> {
     socket.connect(target.address).await.context("a slow client can't connect")
 }
 
-/// Reads an object slowly.
+/// Downloads an object slowly.
 async fn take(
     target: &Target,
     ask: &Ask,
@@ -124,7 +124,7 @@ async fn take(
     Ok(())
 }
 
-/// Sends an object slowly.
+/// Uploads an object slowly.
 async fn give(
     target: &Target,
     ask: &Ask,

@@ -1,4 +1,5 @@
-//! What is measured: gateways, and beside them what passes bytes on without looking at them.
+//! Subjects of the measurement: gateways, and for comparison proxies that don't look at the bytes
+//! they forward.
 
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -19,29 +20,29 @@ use super::message::Source;
 use crate::measure::cpus::Cpus;
 use crate::measure::usage::Usage;
 
-/// Between two looks at whether a program listens.
+/// Interval between checks that a program listens.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Something between clients and store.
+/// A program between clients and store.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
-    /// A gateway, by its command.
+    /// A gateway, with its command.
     Gateway { name: &'static str, command: Vec<String> },
     /// The copy proxy of this program.
     Copy,
-    /// haproxy, by its program.
+    /// haproxy, with the path of its program.
     Haproxy(PathBuf),
-    /// nginx, by its program.
+    /// nginx, with the path of its program.
     Nginx(PathBuf),
-    /// Nothing: clients ask the store.
+    /// No program: clients connect to the store.
     Direct,
 }
 
-/// One that runs, until it is dropped.
+/// A running subject, until it is dropped.
 pub(super) struct Running {
     pub(super) subject: Subject,
     pub(super) address: SocketAddr,
-    /// A gateway's, where it serves TLS: a process of its own.
+    /// A gateway's separate process for TLS.
     pub(super) tls: Option<(SocketAddr, Process)>,
     process: Option<Process>,
 }
@@ -57,7 +58,7 @@ impl Subject {
         }
     }
 
-    /// What it is, in words.
+    /// Returns a description.
     pub(super) fn told(&self) -> String {
         match self {
             Self::Gateway { command, .. } => command.join(" "),
@@ -117,12 +118,12 @@ impl Subject {
 }
 
 impl Running {
-    /// What it has taken of the machine; nothing where there is no process.
+    /// Returns its use of processor and memory; zero without a process.
     pub(super) fn usage(&self) -> Result<Usage> {
         self.process.as_ref().map(|process| Usage::of_group(process.group())).transpose().map(Option::unwrap_or_default)
     }
 
-    /// The same of the process that serves TLS.
+    /// Returns the use of processor and memory of the process for TLS.
     pub(super) fn usage_over_tls(&self) -> Result<Usage> {
         self.tls
             .as_ref()
@@ -132,7 +133,7 @@ impl Running {
     }
 }
 
-/// The arguments of a gateway: nothing of what it bounds is to stop a measurement.
+/// Returns the arguments of a gateway, with limits high enough not to affect the measurement.
 fn arguments(environment: &Environment, listen: SocketAddr) -> Vec<String> {
     let kubeconfig = environment.kubeconfig().display().to_string();
     let listen = listen.to_string();
@@ -148,7 +149,7 @@ fn arguments(environment: &Environment, listen: SocketAddr) -> Vec<String> {
     words.into_iter().flatten().map(str::to_owned).chain(bounds).chain(ending).collect()
 }
 
-/// A program that is started in another directory.
+/// Returns an absolute path, because the program is started in another directory.
 fn absolute(program: &str) -> Result<PathBuf> {
     if program.contains('/') {
         std::path::absolute(program).with_context(|| program.to_owned())
@@ -185,7 +186,7 @@ fn write(environment: &Environment, name: &str, text: &str) -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// The last lines that a program wrote.
+/// Returns the last lines of a program's log.
 fn last_words(environment: &Environment, name: &str) -> String {
     let text = std::fs::read_to_string(environment.directory().join(format!("{name}.log"))).unwrap_or_default();
     let lines: Vec<&str> = text.lines().rev().take(3).collect();
@@ -203,7 +204,7 @@ async fn listens(address: SocketAddr, patience: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a gateway that speaks TLS knows its keys.
+/// Waits until a gateway that serves TLS knows its keys.
 async fn ready_over_tls(environment: &Environment, address: SocketAddr, patience: Duration) -> Result<()> {
     listens(address, patience).await?;
     let Some(tenant) = &environment.over_tls else { return Ok(()) };
@@ -219,11 +220,11 @@ async fn ready_over_tls(environment: &Environment, address: SocketAddr, patience
     Ok(())
 }
 
-/// What there is on this machine to compare with, and the names of what there is not.
+/// Returns the subjects for comparison on this machine, and the names of those that are missing.
 pub(super) fn others(path: Option<&OsStr>) -> (Vec<Subject>, Vec<&'static str>) {
     let on_path = |name: &str| {
         let places = path.into_iter().flat_map(std::env::split_paths);
-        // Where Debian puts daemons, which is on the PATH of root only.
+        // Debian puts daemons there, and only root's PATH has it.
         places.chain(["/usr/sbin".into()]).map(|it| it.join(name)).find(|it| it.is_file())
     };
     let (mut found, mut missing) = (vec![Subject::Copy], Vec::new());

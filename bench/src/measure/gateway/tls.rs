@@ -1,4 +1,4 @@
-//! TLS for the length of a measurement.
+//! TLS for the duration of a measurement.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use store_tls::{Trust, tls_config};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// A certificate of this machine's loopback, for whoever serves.
+/// A server certificate for the loopback address.
 pub(super) struct Tls {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
@@ -19,7 +19,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// Makes one in this directory.
+    /// Creates one in this directory.
     pub(super) fn make(directory: &Path) -> Result<Self> {
         let made = crate::tls::certificate(directory)?;
         let chain = CertificateDer::pem_file_iter(&made.certificate).context("can't read the certificate")?;

@@ -1,4 +1,4 @@
-//! The command line of a measurement.
+//! The command line of a measurement of operators.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,72 +16,74 @@ use super::settings::{Settings, Subject};
 use crate::measure::built::{built, places};
 use crate::measure::stores::Program;
 
-/// What is measured where nothing else is named.
+/// The program that is measured by default.
 const OPERATOR: &str = "stowage-operator";
 
 #[derive(Debug, Args)]
 pub(crate) struct OperatorArgs {
-    /// The operator that is measured, a command whose words are separated by spaces. It gets the
-    /// arguments of Stowage's contract (`run --kubeconfig …`), unless {kubeconfig}, {namespace} or
-    /// {gateway} stand in it, which are replaced. By default stowage-operator, from beside this
-    /// program or from target/release.
+    /// Operator to measure: a command with words separated by spaces. It gets the arguments of
+    /// Stowage's contract (`run --kubeconfig …`), unless it contains {kubeconfig}, {namespace} or
+    /// {gateway}, which are replaced. By default, stowage-operator in the directory of this program
+    /// or in target/release.
     #[arg(long, env = "STOWAGE_OPERATOR_COMMAND", value_name = "COMMAND", value_parser = words)]
     operator_command: Option<Words>,
-    /// Another one, measured in turns with it.
+    /// Another operator, measured in turns with it.
     #[arg(long, env = "STOWAGE_AGAINST", value_name = "COMMAND", value_parser = words)]
     against: Option<Words>,
-    /// File with the definitions that the operator serves; by default this version's.
+    /// File with the CustomResourceDefinitions that the operator serves; by default, those of this
+    /// version.
     #[arg(long, env = "STOWAGE_CRDS", value_name = "FILE")]
     crds: Option<PathBuf>,
-    /// The same for the other one; by default as for the first.
+    /// File with the CustomResourceDefinitions that the other operator serves; by default, those of
+    /// the first.
     #[arg(long, env = "STOWAGE_AGAINST_CRDS", value_name = "FILE", requires = "against")]
     against_crds: Option<PathBuf>,
-    /// How often each is measured; told is the median.
+    /// Number of measurements of each operator; the result is the median.
     #[arg(long, env = "STOWAGE_ROUNDS", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=99))]
     rounds: u16,
-    /// How many claims are made at once.
+    /// Number of claims created at once.
     #[arg(long, env = "STOWAGE_CLAIMS", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     claims: u32,
-    /// In how many namespaces.
+    /// Number of namespaces for the claims.
     #[arg(long, env = "STOWAGE_NAMESPACES", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     namespaces: u16,
-    /// What is measured, separated by commas; it happens in the order of the list below. The
-    /// ceiling, a bare loop of the same writes and S3 calls, is told in a column of its own.
+    /// Phases to measure, separated by commas; they run in the order of the list below. The
+    /// ceiling, a bare loop of the same writes and S3 calls, is shown in a separate column.
     #[arg(long, env = "STOWAGE_PHASES", value_name = "PHASES", value_enum, value_delimiter = ',', default_values_t = Phase::ALL)]
     phases: Vec<Phase>,
-    /// The store: a program of versitygw or MinIO, `simulated`, or `auto`, which is versitygw or
-    /// MinIO from the PATH, else the simulated one.
+    /// Store: a program of versitygw or MinIO, `simulated`, or `auto`, which is versitygw or MinIO
+    /// on the PATH, else the simulated one.
     #[arg(long, env = "STOWAGE_STORE", value_name = "PROGRAM", default_value = "auto")]
     store: String,
-    /// How many claims are made beside purges, and beside a store that hangs.
+    /// Number of claims created beside purges, and beside a hanging store.
     #[arg(long, env = "STOWAGE_HEALTHY", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     healthy: u32,
-    /// How many claims wait for the store that hangs.
+    /// Number of claims that wait for the hanging store.
     #[arg(long, env = "STOWAGE_HUNG", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     hung: u32,
-    /// How many buckets are emptied at once.
+    /// Number of buckets emptied at once.
     #[arg(long, env = "STOWAGE_PURGES", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=99_999))]
     purges: u32,
-    /// How many objects each of them holds.
+    /// Number of objects in each of them.
     #[arg(long, env = "STOWAGE_PURGE_OBJECTS", value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     purge_objects: u32,
-    /// How long nobody asks for anything, in seconds.
+    /// Duration of the idle phase, in seconds.
     #[arg(long, env = "STOWAGE_IDLE", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     idle: u64,
-    /// How long to wait at most for each thing that should happen, in seconds. What has not
-    /// happened by then is told, and the measurement goes on.
+    /// Longest time to wait for each expected event, in seconds. After that it is reported as
+    /// missing, and the measurement continues.
     #[arg(long, env = "STOWAGE_TIMEOUT", value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=36_000))]
     timeout: u64,
-    /// What is written to stdout: a table, or one document with the numbers of each round.
+    /// Format of stdout: a table, or one JSON document with the values of each round.
     #[arg(short, long, env = "STOWAGE_OUTPUT", value_name = "FORMAT", default_value = "text")]
     output: Output,
 }
 
 impl OperatorArgs {
-    /// What the command line asks for.
+    /// Validates the command line.
     ///
     /// # Errors
-    /// Wrong usage, or what is missing on this machine.
+    /// Returns a usage error, or fails if a program is missing on this machine.
     pub(crate) fn settings(self) -> Result<Settings, Failure> {
         let mut phases = self.phases;
         phases.sort_unstable();

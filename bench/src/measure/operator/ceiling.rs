@@ -1,5 +1,5 @@
-//! The most that these servers do on this machine: a bare loop of the writes and S3 calls that the
-//! measured operator made, without a thought, driven by the same watch and beside the same clients.
+//! The maximum rate of these servers on this machine: a bare loop of the writes and S3 calls that
+//! the measured operator made, without any logic, with the same watch and the same clients.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ use super::phases::Asked;
 use super::settings::Settings;
 use crate::measure::figures::{Unit, milliseconds};
 
-/// How many claims the loop works on at once.
+/// Number of claims that the loop works on at once.
 const WORKERS: usize = 32;
 
-/// What is done for each claim, in this order: calls to the store in the middle, as operators do,
-/// and the status last.
+/// Requests for each claim, in this order: calls to the store in the middle, as in operators, and
+/// the status last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mix {
     before: Vec<Write>,
     store: Vec<&'static str>,
     after: Vec<Write>,
-    /// What is asked as often, and has no counterpart here.
+    /// Kinds of requests made for each claim that the loop has no counterpart for.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -50,12 +50,12 @@ enum Write {
 
 const MERGE: &str = "application/merge-patch+json";
 
-/// The S3 calls that the loop can make.
+/// S3 calls that the loop can make.
 const CALLS: [&str; 5] = ["HeadBucket", "CreateBucket", "GetBucketTagging", "PutBucketTagging", "GetBucketVersioning"];
 
 impl Mix {
-    /// What was asked for every claim, each kind as often as it is on the whole. Reads of the API
-    /// server are no part of it.
+    /// Derives the requests per claim from an operator's requests, each kind with its average
+    /// count. Reads of the API server are left out.
     pub(crate) fn of(asked: &Asked) -> Self {
         let mut mix = Self::default();
         let each = |count: u64| (count as f64 / asked.claims.max(1) as f64).round() as usize;
@@ -83,7 +83,7 @@ impl Mix {
                 None => mix.left_out.extend((each(count) > 0).then(|| kind.to_owned())),
             }
         }
-        // A bucket is made before it is asked about its tags.
+        // A bucket is created before its tags are read.
         mix.store.sort_by_key(|call| CALLS.iter().position(|known| known == call));
         mix
     }
@@ -94,14 +94,14 @@ impl Mix {
     }
 }
 
-/// Who makes the writes.
+/// Clients of the loop.
 struct Loop {
     client: Client,
     store: Store,
     mix: Mix,
 }
 
-/// Plays the loop over as many claims as were measured.
+/// Runs the loop for the number of claims that were measured.
 pub(crate) async fn play(settings: &Settings, environment: &Environment, mix: Mix, title: &str) -> Result<Figures> {
     tell(&format!("{title}: {} claims, {}", settings.claims, mix.told()));
     let client = environment.plane.client(User::Operator).await?;
@@ -114,7 +114,7 @@ pub(crate) async fn play(settings: &Settings, environment: &Environment, mix: Mi
         ("/api/v1/namespaces".to_owned(), None),
         ("/api/v1/secrets".to_owned(), None),
     ] {
-        // Before the first claim is made, so that none is missed.
+        // Before the first claim is created, so that none is missed.
         let version = version(&client, &path).await?;
         tasks.spawn(watch(client.clone(), path, version, sender));
     }
@@ -161,17 +161,17 @@ pub(crate) async fn play(settings: &Settings, environment: &Environment, mix: Mi
     Ok(figures)
 }
 
-/// What is told of a claim to who works on it.
+/// Namespace and name of a claim, sent from the watch to a worker.
 type Found = (String, String);
 
-/// The version of a collection by now.
+/// Returns the current version of a collection.
 async fn version(client: &Client, path: &str) -> Result<String> {
     let list: Value = client.request(Request::get(format!("{path}?limit=1")).body(Vec::new())?).await?;
     Ok(list["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Follows one collection from a version on, and reads all that it tells, as an operator would. A
-/// watch whose reader is slow is ended by the API server, and goes on where it was.
+/// Watches a collection from a version on, and reads all events, like an operator. The API server
+/// ends a watch with a slow reader; it continues at the last version.
 async fn watch(
     client: Client,
     path: String,
@@ -269,7 +269,7 @@ fn post(path: String, value: &Value) -> Result<Request<Vec<u8>>> {
     Ok(Request::post(path).header("content-type", "application/json").body(value.to_string().into_bytes())?)
 }
 
-/// About as long as a real one.
+/// Returns a status of about the length of a real one.
 fn status(name: &str, number: usize, last: bool) -> Value {
     let (phase, status) = if last { ("Bound", "True") } else { ("Pending", "False") };
     let condition = |kind: &str| {

@@ -1,5 +1,5 @@
-//! Claims, made and deleted at once by tenants, and when each was seen Bound, and gone. Seen by one
-//! watch, of which only what counts is read.
+//! Claims that tenants create and delete at once, with the times at which each was seen Bound, and
+//! gone. They are observed by one watch, which parses only the required fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Where claims are, for whoever asks by hand.
+/// API path of claims, for requests without a typed client.
 pub(crate) const API: &str = "/apis/broker.stowage.io/v1alpha1";
-/// How many requests tenants have under way at once.
+/// Number of concurrent requests of tenants.
 const TENANTS: usize = 32;
-/// Between two looks at how many are Bound.
+/// Interval between checks of the number of Bound claims.
 const LOOK: Duration = Duration::from_millis(5);
-/// Between two words about how it goes.
+/// Interval between progress messages.
 const WORD: Duration = Duration::from_secs(5);
 
-/// How a watch tells that it can't go on. Its object is a `Status`, which is no claim.
+/// Start of a watch event that ends the watch. Its object is a `Status`, not a claim.
 const ERROR: &str = r#"{"type":"ERROR""#;
 
-/// Claims that were made together. Their names tell of it.
+/// Claims that are created together. Their names begin with the batch's name.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) name: String,
@@ -38,7 +38,7 @@ pub(crate) struct Batch {
     pub(crate) further: Value,
 }
 
-/// What was seen of a claim.
+/// Times of a claim's events.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     made: Option<Instant>,
@@ -47,31 +47,31 @@ struct Moments {
     gone: Option<Instant>,
 }
 
-/// What was seen of all.
+/// Events of all claims.
 #[derive(Default)]
 struct Board {
     /// By `namespace/name`.
     claims: HashMap<String, Moments>,
-    /// By batch, how many were seen.
+    /// Number of claims seen Bound and seen gone, by batch.
     bound: HashMap<String, usize>,
     gone: HashMap<String, usize>,
 }
 
-/// Everybody's claims.
+/// All claims of the cluster.
 pub(crate) struct Claims {
     tenant: Client,
     board: Arc<Mutex<Board>>,
     watching: JoinHandle<()>,
 }
 
-/// What came of a batch.
+/// Times of a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
-    /// From the request to what was waited for, of those that came to it.
+    /// From the request to the expected event, for those that reached it.
     pub(crate) each: Vec<Duration>,
-    /// From the first request to the last that came to it.
+    /// From the first request to the last expected event.
     pub(crate) whole: Duration,
-    /// How many didn't in time.
+    /// Number of claims that didn't reach it in time.
     pub(crate) missing: usize,
 }
 
@@ -82,7 +82,7 @@ impl Times {
 }
 
 impl Batch {
-    /// So many, spread over these namespaces in turns.
+    /// Creates a batch of `count` claims, distributed over these namespaces in turns.
     pub(crate) fn new(name: &str, count: usize, namespaces: &[String], backend: &str, further: Value) -> Self {
         let names = (0..count).zip(namespaces.iter().cycle());
         let claims = names.map(|(number, namespace)| (namespace.clone(), format!("{name}-{number:05}"))).collect();
@@ -93,7 +93,7 @@ impl Batch {
         self.claims.len()
     }
 
-    /// Namespace and name of each.
+    /// Returns namespace and name of each.
     pub(crate) fn claims(&self) -> &[(String, String)] {
         &self.claims
     }
@@ -110,7 +110,7 @@ impl Batch {
     }
 }
 
-/// The batch that a claim is of.
+/// Returns the batch of a claim, by its name.
 fn batch_of(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(batch, _)| batch)
 }
@@ -123,7 +123,7 @@ impl Claims {
         Self { tenant, board, watching }
     }
 
-    /// Makes all of a batch at once.
+    /// Creates all claims of a batch at once.
     pub(crate) async fn make(&self, batch: &Batch) -> Result<()> {
         self.at_once(
             batch,
@@ -139,7 +139,7 @@ impl Claims {
         .context("can't make a claim")
     }
 
-    /// Deletes all of a batch at once.
+    /// Deletes all claims of a batch at once.
     pub(crate) async fn delete(&self, batch: &Batch) -> Result<()> {
         self.at_once(
             batch,
@@ -170,22 +170,22 @@ impl Claims {
         futures::stream::iter(requests).buffer_unordered(TENANTS).try_collect().await
     }
 
-    /// How many of a batch were seen Bound.
+    /// Returns the number of claims of a batch that were seen Bound.
     pub(crate) fn bound(&self, batch: &Batch) -> usize {
         self.board.lock().bound.get(&batch.name).copied().unwrap_or(0)
     }
 
-    /// How many of a batch were seen to be gone.
+    /// Returns the number of claims of a batch that were seen gone.
     pub(crate) fn gone(&self, batch: &Batch) -> usize {
         self.board.lock().gone.get(&batch.name).copied().unwrap_or(0)
     }
 
-    /// Waits until all of a batch were seen Bound, or the time is over.
+    /// Waits until all claims of a batch were seen Bound, or the time is over.
     pub(crate) async fn until_bound(&self, batch: &Batch, patience: Duration, tell: impl Fn(usize)) -> Result<()> {
         self.until(batch, patience, || self.bound(batch), tell).await
     }
 
-    /// Waits until all of a batch were seen to be gone, or the time is over.
+    /// Waits until all claims of a batch were seen gone, or the time is over.
     pub(crate) async fn until_gone(&self, batch: &Batch, patience: Duration, tell: impl Fn(usize)) -> Result<()> {
         self.until(batch, patience, || self.gone(batch), tell).await
     }
@@ -211,12 +211,12 @@ impl Claims {
         Ok(())
     }
 
-    /// How long each of a batch took from being made to Bound.
+    /// Returns the times of a batch from creation to Bound.
     pub(crate) fn times_to_bound(&self, batch: &Batch) -> Times {
         self.times(batch, |moments| moments.made.zip(moments.bound))
     }
 
-    /// How long each of a batch took from being deleted to being gone.
+    /// Returns the times of a batch from deletion to gone.
     pub(crate) fn times_to_gone(&self, batch: &Batch) -> Times {
         self.times(batch, |moments| moments.deleted.zip(moments.gone))
     }
@@ -257,7 +257,7 @@ impl Board {
     }
 }
 
-/// A claim, as far as it counts.
+/// A claim, with the required fields only.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Claim {
@@ -299,8 +299,8 @@ impl Claim {
     }
 }
 
-/// Reads all changes, from now on. A watch that ends goes on where it was, and one that is too old
-/// begins with a list, in which only what is gone can be missed.
+/// Reads all changes from now on. A watch that ends is continued at its last version. If that
+/// version is too old, it begins with a new list, which misses only deletions.
 async fn watch(client: Client, board: Arc<Mutex<Board>>) {
     let mut version = String::new();
     loop {
@@ -332,7 +332,7 @@ async fn follow(client: &Client, version: &mut String, board: &Mutex<Board>) -> 
     while let Some(line) = lines.next().await {
         let line = line?;
         if line.starts_with(ERROR) {
-            // Whatever it is, a list is a beginning.
+            // Starts with a new list, whatever the error is.
             version.clear();
             return Ok(());
         }

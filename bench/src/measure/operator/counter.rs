@@ -1,5 +1,5 @@
-//! A proxy before a store that counts: requests by S3 operation, and connections. Small, because it
-//! runs on the machine that is measured: bodies stream through, nothing is kept of a request.
+//! A counting proxy in front of a store: it counts requests by S3 operation, and connections. It is
+//! minimal, because it runs on the measured machine: bodies are streamed, and no request is stored.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::counts::Counts;
 
-/// Any free port, for this machine alone.
+/// Any free port on the loopback address.
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Headers that are a matter between two ends of one connection (RFC 9110 §7.6.1).
+/// Hop-by-hop headers (RFC 9110 §7.6.1).
 const OF_CONNECTION: [HeaderName; 5] =
     [header::CONNECTION, HeaderName::from_static("keep-alive"), header::TE, header::TRANSFER_ENCODING, header::UPGRADE];
 
-/// The proxy. When dropped it ends at once, with all of its connections.
+/// The proxy. Dropping it ends it at once, with all of its connections.
 pub(crate) struct Counter {
     url: String,
     shared: Arc<Shared>,
@@ -45,18 +45,19 @@ struct Shared {
     most: AtomicU64,
 }
 
-/// What has passed up to some moment.
+/// Counts up to some moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) requests: Counts,
-    /// Connections that were opened.
+    /// Number of connections opened.
     pub(crate) opened: u64,
-    /// Most that were open at once, since the last time that somebody asked to count anew.
+    /// Maximum number of connections open at once, since the last
+    /// [`forget_most`](Counter::forget_most).
     pub(crate) most: u64,
 }
 
 impl Counter {
-    /// Serves this store on a port of its own.
+    /// Serves this store on a free port.
     pub(crate) async fn start(store: &str) -> Result<Self> {
         let uri: Uri = store.parse().with_context(|| store.to_owned())?;
         let store = uri.authority().cloned().with_context(|| format!("{store} has no host"))?;
@@ -77,7 +78,8 @@ impl Counter {
         &self.url
     }
 
-    /// From now on requests are taken and not answered; or are answered again, those that wait too.
+    /// Starts or ends hanging: requests are accepted and not answered, until all of them are
+    /// answered at the end.
     pub(crate) fn hang(&self, hang: bool) {
         self.hang.send_replace(hang);
     }
@@ -90,7 +92,7 @@ impl Counter {
         }
     }
 
-    /// From now on the most connections that are open at once are counted anew.
+    /// Restarts the count of the maximum number of open connections.
     pub(crate) fn forget_most(&self) {
         self.shared.most.store(self.shared.open.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -111,14 +113,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, hanging: watch::Rece
                 Ok((stream, _)) => {
                     connections.spawn(converse(stream, shared.clone(), hanging.clone()));
                 }
-                // Mostly a lack of file descriptors, of which others may give some back.
+                // Usually a lack of file descriptors, which other connections may release.
                 Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
             },
         }
     }
 }
 
-/// Is counted as long as it is open.
+/// Counts a connection while it is open.
 struct Open(Arc<Shared>);
 
 impl Open {
@@ -138,15 +140,15 @@ impl Drop for Open {
 
 async fn converse(stream: TcpStream, shared: Arc<Shared>, hanging: watch::Receiver<bool>) {
     let _open = Open::new(shared.clone());
-    // Without it answers may be late by some milliseconds, and no more than that.
+    // Without this option responses may be delayed by some milliseconds, which is harmless.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| pass(request, shared.clone(), hanging.clone()));
     let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    // What breaks is told by whoever is at its other end.
+    // Errors are ignored: the client at the other end reports them.
     let _ = connection.await;
 }
 
-/// Passes a request on. An error breaks the connection, as the store's own end would.
+/// Forwards a request. An error breaks the connection, as an error of the store would.
 async fn pass(
     request: Request<Incoming>,
     shared: Arc<Shared>,
@@ -155,16 +157,16 @@ async fn pass(
     let (mut head, body) = request.into_parts();
     let call = S3Call::read(&head.method, &head.uri, &head.headers);
     shared.counts.lock().add(call.operation.name());
-    // Nobody is left to wait for once the proxy is gone.
+    // An error means that the proxy is being dropped.
     let _ = hanging.wait_for(|hang| !hang).await;
     for name in &OF_CONNECTION {
         head.headers.remove(name);
     }
     let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    // The host stays as it was: it is signed.
+    // The host is part of the signature, so it stays unchanged.
     head.uri = Uri::builder().scheme(Scheme::HTTP).authority(shared.store.clone()).path_and_query(path).build()?;
     let mut answer = shared.client.request(Request::from_parts(head, body)).await?;
-    // Whether the store keeps a connection is to be seen by its client.
+    // `Connection` is kept, because the client has to see if the store keeps the connection open.
     for name in OF_CONNECTION.iter().filter(|name| **name != header::CONNECTION) {
         answer.headers_mut().remove(name);
     }

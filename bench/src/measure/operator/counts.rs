@@ -1,4 +1,4 @@
-//! What was asked, counted by kind; and the API server's audit log, read as it grows.
+//! Counts of requests by kind, and the API server's audit log, read as it grows.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-/// How often what was asked, by kind.
+/// Numbers of requests, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts(BTreeMap<String, u64>);
 
@@ -26,13 +26,13 @@ impl Counts {
         self.0.values().sum()
     }
 
-    /// What has been asked since there were these.
+    /// Returns the requests since the earlier counts.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let new = self.0.iter().map(|(kind, count)| (kind.clone(), count - earlier.0.get(kind).copied().unwrap_or(0)));
         Self(new.filter(|(_, count)| *count > 0).collect())
     }
 
-    /// By kind, the most frequent first.
+    /// Returns the counts by kind, the most frequent first.
     pub(crate) fn sorted(&self) -> Vec<(&str, u64)> {
         let mut kinds: Vec<(&str, u64)> = self.0.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
         kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
@@ -48,7 +48,7 @@ pub(crate) struct Audit {
     counts: Counts,
 }
 
-/// A line of the log, as far as it counts.
+/// A line of the log, with the required fields only.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
@@ -86,13 +86,13 @@ impl Audit {
         Self { file, user, read: 0, counts: Counts::default() }
     }
 
-    /// How long the log is by now.
+    /// Returns the current length of the log.
     pub(crate) fn length(&self) -> Result<u64> {
         let length = std::fs::metadata(&self.file).map(|file| file.len());
         length.with_context(|| format!("can't read the audit log {}", self.file.display()))
     }
 
-    /// All requests in so many bytes of the log.
+    /// Returns the counts of all requests in the first `length` bytes of the log.
     pub(crate) fn counts(&mut self, length: u64) -> Result<Counts> {
         let failed = || format!("can't read the audit log {}", self.file.display());
         let mut file = File::open(&self.file).with_context(failed)?;
@@ -102,7 +102,7 @@ impl Audit {
         loop {
             line.clear();
             let length = part.read_until(b'\n', &mut line).with_context(failed)?;
-            // The last line may be in the middle of being written.
+            // The last line may be incomplete.
             if !line.ends_with(b"\n") {
                 return Ok(self.counts.clone());
             }
@@ -114,11 +114,11 @@ impl Audit {
     }
 }
 
-/// What a line says that this user asked, such as `patch bucketclaims/status`; `None` where it
-/// tells of somebody else, or of the other of the two moments in which a watch is told of.
+/// Returns the kind of request in a line, such as `patch bucketclaims/status`. Returns `None` for
+/// other users, and for the second event of a watch, which is logged at its start and its end.
 fn kind(line: &str, user: &str) -> Option<String> {
-    // Most lines of a log are other users', and reading them would take the processor from whoever
-    // is measured.
+    // Most lines are about other users, and parsing them would take processor time from the
+    // measured program.
     if !line.contains(user) {
         return None;
     }
@@ -128,7 +128,7 @@ fn kind(line: &str, user: &str) -> Option<String> {
         return None;
     }
     let Object { resource, subresource } = object_ref;
-    // A patch that makes an object costs another price than one that changes one.
+    // A patch that creates an object has another cost than one that changes it.
     let new = if verb == "patch" && response_status.code == 201 { NEW } else { "" };
     let what = match (resource, subresource) {
         ("", _) => uri.split('?').next().unwrap_or_default().to_owned(),
@@ -138,7 +138,7 @@ fn kind(line: &str, user: &str) -> Option<String> {
     Some(format!("{verb} {what}{new}"))
 }
 
-/// Said of a patch that made what it is about.
+/// Suffix of a patch that created its object.
 pub(crate) const NEW: &str = " (new)";
 
 #[cfg(test)]

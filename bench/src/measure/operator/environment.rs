@@ -1,5 +1,5 @@
-//! What one command is measured on: a control plane, a store behind counting proxies, two backends,
-//! tenants' namespaces. Each turn has one of its own, so that none finds what another left.
+//! Environment of one command: a control plane, a store behind counting proxies, two backends, and
+//! the tenants' namespaces. Each turn has a separate one, so that no turn finds data of another.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -31,39 +31,40 @@ use crate::measure::usage::Usage;
 
 /// The operator's namespace.
 pub(crate) const HOME: &str = "stowage-system";
-/// The backend that is measured, and the one that will answer nothing.
+/// The measured backend, and the one that will hang.
 pub(crate) const MAIN: &str = "main";
 pub(crate) const HUNG: &str = "hung";
 /// The Secret with the store's key.
 const ADMIN: &str = "store-admin";
-/// Between two looks at whether there is anything to do still.
+/// Interval between checks for further requests.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A control plane and a store.
 pub(crate) struct Environment {
     pub(crate) claims: Claims,
     audit: Mutex<Audit>,
-    /// Before the store, as the measured backend and the one that will hang know it.
+    /// Proxies in front of the store, as endpoints of the measured backend and of the one that will
+    /// hang.
     pub(crate) main: Counter,
     pub(crate) hung: Counter,
-    /// The store, past the proxies.
+    /// Client of the store that bypasses the proxies.
     pub(crate) store: Store,
     pub(crate) serving: Serving,
     pub(crate) plane: ControlPlane,
     kubeconfig: PathBuf,
 }
 
-/// What an environment is made of.
+/// Settings of an environment.
 pub(crate) struct Plan<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) store: &'a Program,
-    /// The definitions, as YAML; this version's by default.
+    /// CustomResourceDefinitions as YAML; those of this version by default.
     pub(crate) definitions: Option<&'a Path>,
     pub(crate) namespaces: &'a [String],
     pub(crate) patience: Duration,
 }
 
-/// Everything that is counted, at one moment.
+/// All counts at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     pub(crate) at: Instant,
@@ -72,17 +73,17 @@ pub(crate) struct Mark {
     pub(crate) operator: Usage,
     pub(crate) api_server: Usage,
     pub(crate) etcd: Usage,
-    /// Nothing where the store is the simulated one.
+    /// Zero for the simulated store.
     pub(crate) server: Usage,
-    /// The harness: tenants, proxy, bare loop.
+    /// The harness: tenants, proxies, bare loop.
     pub(crate) harness: Usage,
 }
 
-/// What a process used, as it stands in a mark.
+/// Accessor of a process' usage in a mark.
 type OfProcess = fn(&Mark) -> &Usage;
 
 impl Mark {
-    /// Whose use of the machine is told.
+    /// The reported processes, with their names.
     pub(crate) const PROCESSES: [(&str, OfProcess); 5] = [
         ("operator", |mark| &mark.operator),
         ("API server", |mark| &mark.api_server),
@@ -103,7 +104,7 @@ impl Environment {
             let namespace: Namespace = from_json(json!({"metadata": {"name": namespace}}));
             create(Api::all(admin.clone()), &namespace).await?;
         }
-        // The measured operator may be anybody's, and nobody knows what it needs.
+        // The measured operator may be a third-party one, and its required rights are unknown.
         create(Api::all(admin.clone()), &all_rights()).await?;
         let secret: Secret = from_json(admin_secret(&serving, &[main.url(), hung.url()]));
         create(Api::namespaced(admin.clone(), HOME), &secret).await?;
@@ -122,13 +123,13 @@ impl Environment {
         })
     }
 
-    /// How this command is started here. Words in braces are replaced; where there are none, what
-    /// the contract asks for comes after it.
+    /// Returns the command that starts an operator here. Placeholders in braces are replaced; a
+    /// command without any gets the arguments of the contract.
     pub(crate) fn launch(&self, command: &[String]) -> Vec<String> {
         launch(command, &self.kubeconfig.display().to_string())
     }
 
-    /// Waits until the operator has found both backends to be Ready.
+    /// Waits until the operator has reported both backends as Ready.
     pub(crate) async fn until_backends_ready(&self, patience: Duration) -> Result<()> {
         let backends = backends(&self.plane.client(User::Admin).await?);
         let ready = async {
@@ -141,10 +142,10 @@ impl Environment {
         timeout(patience, ready).await.with_context(|| format!("the backends were not Ready within {seconds} s"))?
     }
 
-    /// Counts everything up to now.
+    /// Returns all counts up to now.
     pub(crate) fn mark(&self, operator: Option<&Process>) -> Result<Mark> {
         let mut audit = self.audit.lock();
-        // First what goes on while the rest is read.
+        // Read first, because these grow while the rest is read.
         let (at, store, length) = (Instant::now(), self.main.passed(), audit.length()?);
         let usage = |group: Option<i32>| group.map(Usage::of_group).transpose().map(Option::unwrap_or_default);
         Ok(Mark {
@@ -155,12 +156,12 @@ impl Environment {
             etcd: usage(self.plane.group(ETCD))?,
             server: usage(self.serving.group())?,
             harness: Usage::of_this_process()?,
-            // Reading it takes the longest.
+            // Takes the longest.
             kubernetes: audit.counts(length)?,
         })
     }
 
-    /// Waits until the operator has asked for nothing during two looks, or the time is over.
+    /// Waits until the operator has sent no request during two intervals, or the time is over.
     pub(crate) async fn until_quiet(&self, patience: Duration) -> Result<()> {
         let (start, mut before, mut quiet) = (Instant::now(), 0, 0);
         while quiet < 2 && start.elapsed() < patience {
@@ -178,8 +179,8 @@ impl Environment {
     }
 }
 
-/// A program and its arguments: `{kubeconfig}`, `{namespace}` and `{gateway}` stand for what they
-/// say; a command without any of them is one with the contract's command line.
+/// Replaces `{kubeconfig}`, `{namespace}` and `{gateway}` in a command. A command with none of them
+/// gets the arguments of the contract.
 fn launch(command: &[String], kubeconfig: &str) -> Vec<String> {
     let known = [("{kubeconfig}", kubeconfig), ("{namespace}", HOME), ("{gateway}", GATEWAY)];
     let names = |word: &String| known.iter().any(|(name, _)| word.contains(name));
@@ -192,7 +193,7 @@ fn launch(command: &[String], kubeconfig: &str) -> Vec<String> {
     command.iter().cloned().chain(contract).collect()
 }
 
-/// Puts the definitions into the cluster, and waits until they are served.
+/// Applies the CustomResourceDefinitions, and waits until they are established.
 async fn define(admin: &Client, file: Option<&Path>, patience: Duration) -> Result<()> {
     let (name, yaml) = match file {
         Some(file) => {
@@ -248,7 +249,7 @@ fn backend(name: &str, endpoint: &str) -> Value {
     })
 }
 
-/// Backends, by whatever definition there is of them.
+/// Returns the API of backends, untyped, as their definition may be of another version.
 fn backends(client: &Client) -> Api<DynamicObject> {
     let kind = ApiResource::erase::<stowage_operator::api::S3Backend>(&());
     Api::all_with(client.clone(), &kind)

@@ -1,9 +1,9 @@
 //! Measures an operator on a real API server and a real store.
 //!
-//! `args` is the command line. Each command has a turn in an `environment` of its own: a control
-//! plane, a store behind a counting proxy (`counter`). The `phases` of a turn make and delete
-//! `claims`, and count what that takes: requests by the audit log (`counts`), processor and memory.
-//! `ceiling` is a bare loop of what was asked.
+//! `args` is the command line. Each command has a turn in a separate `environment`: a control
+//! plane, and a store behind a counting proxy (`counter`). The `phases` of a turn create and delete
+//! `claims`, and measure their cost: requests by the audit log (`counts`), processor and memory.
+//! `ceiling` is a bare loop of the same requests.
 
 mod args;
 mod ceiling;
@@ -33,10 +33,10 @@ use self::settings::Subject;
 use crate::measure::figures::Unit;
 use crate::measure::table::Report;
 
-/// What was measured.
+/// Description of a run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct About {
-    /// What the claims were bound on.
+    /// Name of the store.
     pub(crate) store: String,
     pub(crate) claims: usize,
 }
@@ -47,13 +47,13 @@ impl fmt::Display for About {
     }
 }
 
-/// What the column of the bare loop is called.
+/// Name of the bare loop's column.
 const CEILING: &str = "ceiling";
 
-/// Measures until all rounds are done, or a signal tells to stop, and tells what came of it.
+/// Measures until all rounds are complete or a signal interrupts it, and prints the results.
 ///
 /// # Errors
-/// When something can't be begun, or an operator ends, or a signal comes.
+/// Fails if something can't be started, if an operator ends, or on a signal.
 pub(crate) async fn run(settings: Settings) -> Result<()> {
     let mut notes = Vec::new();
     let columns = unless_interrupted(measure(&settings, &mut notes)).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: Settings) -> Result<()> {
     }
 }
 
-/// The commands in turns, and the bare loop after the first of them, in each round.
+/// Measures the commands in turns, in each round followed by the bare loop of the first one.
 async fn measure(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Column>> {
     let names: &[&str] = if settings.subjects.len() > 1 { &["A", "B"] } else { &["operator"] };
     let mut rounds: Vec<Vec<Figures>> = vec![Vec::new(); names.len()];
@@ -106,7 +106,7 @@ async fn measure(settings: &Settings, notes: &mut Vec<String>) -> Result<Vec<Col
     Ok(columns)
 }
 
-/// One command, from nothing to nothing.
+/// Measures one command in a new environment.
 async fn turn(
     settings: &Settings,
     subject: &Subject,
@@ -136,7 +136,7 @@ async fn turn(
     Ok((turn.figures, turn.asked))
 }
 
-/// How much of what these servers do at most an operator had them do.
+/// Returns an operator's rate as a percentage of the ceiling.
 fn share(round: &Figures, ceiling: &Figures) -> Figures {
     let mut share = Figures::default();
     let rate = |figures: &Figures| figures.get(Phase::Create, "claims/s");

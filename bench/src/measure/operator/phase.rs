@@ -1,4 +1,4 @@
-//! The phases of a measurement, and what is told of them.
+//! The phases of a measurement.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -6,33 +6,33 @@ use serde::Serialize;
 use crate::measure::figures::{self, Part};
 use crate::measure::table;
 
-/// The numbers of one turn.
+/// Values of one turn.
 pub(crate) type Figures = figures::Figures<Phase>;
-/// One command, or the bare loop.
+/// Column of one command, or of the bare loop.
 pub(crate) type Column = table::Column<Phase>;
 
 /// A part of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Phase {
-    /// Claims made at once, until the last is Bound.
+    /// Claims created at once, until the last is Bound.
     Create,
-    /// Nobody asks for anything.
+    /// No changes.
     Idle,
     /// SIGTERM, start, and one new claim.
     Restart,
-    /// Buckets with objects are emptied while claims are made on the same store.
+    /// Buckets with objects are emptied while claims are created on the same store.
     Purge,
     /// The claims of `create` deleted at once, until the last is gone.
     Delete,
-    /// A store that answers nothing, with claims on it, while claims are made on another.
+    /// A hanging store with claims, while claims are created on another one.
     Hung,
     /// A bare loop of the same writes and S3 calls, beside the same watches and clients.
     Ceiling,
 }
 
 impl Phase {
-    /// In the order in which they are measured.
+    /// All phases, in the order in which they are measured.
     pub(crate) const ALL: [Self; 7] =
         [Self::Create, Self::Idle, Self::Restart, Self::Purge, Self::Delete, Self::Hung, Self::Ceiling];
 

@@ -1,4 +1,4 @@
-//! What is done in each phase, and which numbers come of it.
+//! The actions of each phase, and its values.
 
 use std::time::{Duration, Instant};
 
@@ -16,27 +16,27 @@ use super::phase::{Figures, Phase};
 use super::settings::Settings;
 use crate::measure::figures::{Part as _, Unit, milliseconds};
 
-/// How long it is waited until an operator that has nothing to do asks for nothing.
+/// Longest time to wait until an operator with nothing to do sends no requests.
 const SETTLING: Duration = Duration::from_secs(30);
-/// Requests that fill a bucket, at once.
+/// Number of concurrent requests that fill a bucket.
 const FILLERS: usize = 16;
-/// A kind of request that is asked more seldom than for every fiftieth claim has no line of its
-/// own.
+/// Minimum number of requests per claim for a kind of request to get a separate line: one for every
+/// fiftieth claim.
 const SELDOM: f64 = 0.02;
 
 /// One command in its environment.
 pub(crate) struct Turn<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) environment: &'a Environment,
-    /// Comes before each word about how it goes.
+    /// Prefix of progress messages.
     pub(crate) title: String,
     pub(crate) figures: Figures,
     pub(crate) notes: Vec<String>,
-    /// What was asked of both servers until all claims were Bound.
+    /// Requests to both servers until all claims were Bound.
     pub(crate) asked: Option<Asked>,
 }
 
-/// What was asked for some claims.
+/// Requests for a number of claims.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) claims: usize,
@@ -45,7 +45,7 @@ pub(crate) struct Asked {
 }
 
 impl Turn<'_> {
-    /// Measures all phases that are asked for, in their order.
+    /// Measures all selected phases, in order.
     pub(crate) async fn play(&mut self, operator: &mut Process) -> Result<()> {
         let asks = |phase| self.settings.phases.contains(&phase);
         let [idle, restart, purge, delete, hung] =
@@ -104,7 +104,7 @@ impl Turn<'_> {
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         self.figures.add(phase, "memory, peak", Unit::Megabytes, megabytes(settled.operator.peak));
         self.figures.add(phase, "memory, steady", Unit::Megabytes, megabytes(settled.operator.resident));
-        // Those that were opened before the first claim are in use still.
+        // Absolute counts, because connections opened before the first claim are still in use.
         self.figures.add(phase, "connections to the store, opened", Unit::Count, settled.store.opened as f64);
         self.figures.add(phase, "connections to the store, most at once", Unit::Count, settled.store.most as f64);
         Ok(())
@@ -174,7 +174,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Claims are made on a store twice: by themselves, and while buckets there are emptied.
+    /// Creates claims on a store twice: alone, and while buckets there are emptied.
     async fn purge(&mut self, operator: &mut Process) -> Result<()> {
         let (healthy, purges, objects) = (self.settings.healthy, self.settings.purges, self.settings.purge_objects);
         let alone = self.settings.batch("alone", healthy, MAIN);
@@ -215,8 +215,8 @@ impl Turn<'_> {
         Ok(futures::stream::iter(puts).buffer_unordered(FILLERS).try_collect::<()>().await?)
     }
 
-    /// Claims are made on a store twice: by themselves, and while claims wait for another store,
-    /// which takes all requests and answers none.
+    /// Creates claims on a store twice: alone, and while claims wait for another store, which
+    /// accepts all requests and answers none.
     async fn hung(&mut self, operator: &mut Process) -> Result<()> {
         let (healthy, waiting) = (self.settings.healthy, self.settings.hung);
         let alone = self.settings.batch("before", healthy, MAIN);
@@ -224,7 +224,7 @@ impl Turn<'_> {
         self.tell(&format!("{healthy} claims beside {waiting} on a store that hangs"));
         self.environment.hung.hang(true);
         self.environment.claims.make(&self.settings.batch("hung", waiting, HUNG)).await?;
-        // They are to have all that they can take before the others come.
+        // Gives them time to occupy everything that they can, before the others are created.
         sleep(Duration::from_secs(1)).await;
         let beside = self.settings.batch("healthy", healthy, MAIN);
         self.bind(operator, &beside).await?;
@@ -235,7 +235,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Makes a batch and waits until it is Bound.
+    /// Creates a batch and waits until it is Bound.
     async fn bind(&self, operator: &mut Process, batch: &Batch) -> Result<()> {
         let claims = &self.environment.claims;
         let told = |count| self.tell(&format!("{count} of {} are Bound", batch.len()));
@@ -244,7 +244,7 @@ impl Turn<'_> {
         watched(operator, done).await.map(|_| ())
     }
 
-    /// How long claims took by themselves and beside something.
+    /// Adds the times of claims alone and beside something else.
     fn add_comparison(&mut self, phase: Phase, alone: &Batch, beside: &Batch) {
         let claims = &self.environment.claims;
         let (alone_times, beside_times) = (claims.times_to_bound(alone), claims.times_to_bound(beside));
@@ -260,7 +260,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What so many claims cost between two moments, each.
+    /// Adds the cost per claim between two moments.
     fn add_costs(&mut self, phase: Phase, before: &Mark, after: &Mark, claims: usize) {
         let kubernetes = after.kubernetes.since(&before.kubernetes);
         let store = after.store.requests.since(&before.store.requests);
@@ -300,7 +300,7 @@ impl Turn<'_> {
     }
 }
 
-/// Does this as long as the operator runs.
+/// Runs `work` while the operator runs; fails if the operator ends first.
 pub(crate) async fn watched<T>(operator: &mut Process, work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
         done = work => done,

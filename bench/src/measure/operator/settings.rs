@@ -1,4 +1,4 @@
-//! What of an operator is measured, and how.
+//! Settings of a measurement of operators.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::environment::Plan;
 use super::phase::Phase;
 use crate::measure::stores::Program;
 
-/// What to measure, and how.
+/// Settings of a run.
 pub(crate) struct Settings {
     pub(super) subjects: Vec<Subject>,
     pub(super) rounds: usize,
@@ -30,19 +30,19 @@ pub(crate) struct Settings {
     pub(super) output: Output,
 }
 
-/// An operator.
+/// An operator to measure.
 pub(super) struct Subject {
     pub(super) command: Vec<String>,
     pub(super) definitions: Option<PathBuf>,
 }
 
 impl Settings {
-    /// So many claims of this name, whose buckets go with them.
+    /// Returns a batch of `count` claims with this name, with buckets that are deleted with them.
     pub(super) fn batch(&self, name: &str, count: usize, backend: &str) -> Batch {
         Batch::new(name, count, &self.namespaces, backend, json!({"deletionPolicy": "Delete"}))
     }
 
-    /// The environment of this subject.
+    /// Returns the settings of this subject's environment.
     pub(super) fn plan<'a>(&'a self, subject: &'a Subject) -> Plan<'a> {
         Plan {
             programs: &self.programs,

@@ -1,4 +1,4 @@
-//! The two buckets at the store: what is put there to be got at, and what is there afterwards.
+//! The two buckets in the store: their prepared objects, and their content afterwards.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use stowage_testbed::sigv4::encoded;
 
 use super::doors::KEYS;
 
-/// What leads to an object besides its key.
+/// Identifiers of an object's data apart from its key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ids {
-    /// A version that is past.
+    /// A noncurrent version.
     pub(super) version: String,
-    /// An upload that is not ended.
+    /// An unfinished upload.
     pub(super) upload: String,
-    /// The entity tag of its only part.
+    /// The ETag of the upload's only part.
     pub(super) part: String,
 }
 
-/// The store, as who owns it sees it, the two buckets that are got at, and one elsewhere.
+/// The store as its owner sees it, the two buckets that accesses try, and one in another namespace.
 pub(super) struct Buckets {
     pub(super) owner: Asker,
     pub(super) photos: String,
@@ -28,7 +28,7 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// Puts an object with each of the keys into both buckets. Gives what leads to them, by bucket
+    /// Puts an object with each of the keys into both buckets. Returns their identifiers, by bucket
     /// and key.
     pub(super) async fn fill(&self) -> Result<BTreeMap<(String, String), Ids>> {
         let mut all = BTreeMap::new();
@@ -40,7 +40,7 @@ impl Buckets {
         Ok(all)
     }
 
-    /// Puts an object that has a past version, tags and an upload.
+    /// Puts an object with a noncurrent version, tags and an unfinished upload.
     pub(super) async fn put(&self, bucket: &str, key: &str) -> Result<Ids> {
         let target = format!("/{bucket}/{}", encoded(key.as_bytes(), "/"));
         let data = |content: &str| content.as_bytes().to_vec();
@@ -56,8 +56,8 @@ impl Buckets {
         Ok(Ids { version, upload, part })
     }
 
-    /// All that is in both buckets, as text: versions, uploads, parts, and the bytes of the
-    /// objects.
+    /// Returns the content of both buckets as text: versions, uploads, parts, and the objects'
+    /// data.
     pub(super) async fn state(&self) -> Result<String> {
         let mut state = String::new();
         for bucket in [&self.photos, &self.films] {
@@ -76,7 +76,7 @@ impl Buckets {
                 let target = format!("/{bucket}/{}?versionId={id}", encoded(key.as_bytes(), "/"));
                 let tags = target.replace("?versionId", "?tagging&versionId");
                 for target in [target, tags] {
-                    // Of a marker of a deletion there is nothing to be read.
+                    // A delete marker has no content; only its status is compared.
                     let read = self.owner.ask(Ask::new("GET", target), Signed::Headers).await?;
                     state.push_str(&format!("\n{} {}", read.status, if read.is_done() { &read.body } else { "" }));
                 }
@@ -93,7 +93,7 @@ impl Buckets {
     }
 }
 
-/// What is in an object.
+/// Returns the content of an object.
 pub(super) fn content(bucket: &str, key: &str) -> String {
     format!("content of {bucket}/{key}")
 }

@@ -1,4 +1,4 @@
-//! The accesses of the scenario: what each asks for, and what is to become of it.
+//! The accesses of the scenario, with their requested buckets and expected states.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
@@ -14,25 +14,25 @@ use stowage_testbed::store::Key;
 use super::buckets::Buckets;
 use super::tries::{Caller, Grant};
 
-/// The claim whose bucket is shared, one whose bucket is not, and one elsewhere.
+/// The claim with a shared bucket, one that isn't shared, and one in another namespace.
 pub(super) const PHOTOS: &str = "photos";
 pub(super) const FILMS: &str = "films";
 pub(super) const NOTES: &str = "notes";
 
-/// Where an access is made.
+/// Namespace of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The claims' own namespace.
     Own,
-    /// One that the owner shares with for a time.
+    /// One that the owner shares with at first, and later doesn't.
     Shared,
-    /// One that the owner shares with as long as the claim is there.
+    /// One that the owner shares with until the claim is deleted.
     Guests,
-    /// One that nobody shares with.
+    /// One that no owner shares with.
     Elsewhere,
 }
 
-/// An entry of an access: claim, mode, prefix, and what is to become of it: `Open`, or why not.
+/// An entry of an access: claim, mode, prefix, and expected state: `Open`, or the reason why not.
 pub(super) struct Entry(
     pub(super) &'static str,
     pub(super) AccessMode,
@@ -40,10 +40,10 @@ pub(super) struct Entry(
     pub(super) &'static str,
 );
 
-/// An access: its name, where it is made, and its entries.
+/// An access: its name, its namespace, and its entries.
 pub(super) struct Wanted(pub(super) &'static str, pub(super) Place, pub(super) &'static [Entry]);
 
-/// What is told of an entry that its key opens, and of an access all of whose entries are so.
+/// State of an entry that the key opens, and reason of an access with only such entries.
 pub(super) const OPEN: &str = "Open";
 
 #[rustfmt::skip]
@@ -52,23 +52,23 @@ pub(super) static ACCESSES: [Wanted; 8] = [
     Wanted("writer",   Place::Shared,    &[Entry(PHOTOS, WriteOnly, Some("shared/"), OPEN)]),
     Wanted("editor",   Place::Shared,    &[Entry(PHOTOS, ReadWrite, Some("shared/"), OPEN)]),
     Wanted("deeper",   Place::Shared,    &[Entry(PHOTOS, ReadWrite, Some("shared/deep/"), OPEN)]),
-    // Once it has a key it asks for the whole bucket.
+    // Once it has a key, it is edited to request the whole bucket.
     Wanted("greedy",   Place::Shared,    &[Entry(PHOTOS, ReadWrite, Some("shared/"), OPEN)]),
     Wanted("guest",    Place::Guests,    &[Entry(PHOTOS, ReadWrite, Some("shared/"), OPEN)]),
-    // Its key is for a bucket of its own namespace.
+    // It has a key for a bucket in its own namespace.
     Wanted("stranger", Place::Elsewhere, &[Entry(NOTES, ReadWrite, None, OPEN),
                                            Entry(PHOTOS, ReadOnly, Some("shared/"), "NotShared")]),
     Wanted("pair",     Place::Own,       &[Entry(PHOTOS, ReadOnly, None, OPEN), Entry(FILMS, ReadWrite, None, OPEN)]),
 ];
 
 impl Wanted {
-    /// The reason that `Ready` is to have.
+    /// Returns the expected reason of the condition `Ready`.
     pub(super) fn reason(&self) -> &'static str {
         self.2.iter().map(|entry| entry.3).find(|told| *told != OPEN).unwrap_or(OPEN)
     }
 }
 
-/// The name of a place's namespace.
+/// Returns the namespace of a place.
 pub(super) fn namespace(setup: &Setup<'_>, from: Place) -> String {
     match from {
         Place::Own => setup.tenant.clone(),
@@ -78,7 +78,7 @@ pub(super) fn namespace(setup: &Setup<'_>, from: Place) -> String {
     }
 }
 
-/// The accesses of a place, as a tenant.
+/// Returns the API of a place's accesses, with the tenant's rights.
 pub(super) fn accesses(setup: &Setup<'_>, from: Place) -> Api<BucketAccess> {
     Api::namespaced(setup.environment.tenant.clone(), &namespace(setup, from))
 }
@@ -87,7 +87,7 @@ fn secret_name(access: &str) -> String {
     format!("{access}-key")
 }
 
-/// Makes an access.
+/// Creates an access.
 pub(super) async fn make(setup: &Setup<'_>, Wanted(name, from, entries): &Wanted) -> Result<()> {
     let entry = |Entry(claim, mode, prefix, _): &Entry| {
         let place = if *claim == NOTES { Place::Elsewhere } else { Place::Own };
@@ -108,21 +108,22 @@ pub(super) async fn make(setup: &Setup<'_>, Wanted(name, from, entries): &Wanted
     made.with_context(|| format!("can't make access {name}")).map(|_| ())
 }
 
-/// Waits until an access tells this reason, for its current generation.
+/// Waits until `Ready` of an access has this reason, for its current generation.
 pub(super) async fn shows(setup: &Setup<'_>, from: Place, name: &str, reason: &'static str) -> Result<BucketAccess> {
     let tells = |access: Option<&BucketAccess>| access.is_some_and(|access| reason_of(access) == Some(reason));
     let found = setup.environment.wait(&accesses(setup, from), name, reason, tells).await?;
     found.with_context(|| format!("access {name} is gone"))
 }
 
-/// Reason of the condition `Ready`, if it speaks of the access's current generation.
+/// Returns the reason of the condition `Ready` if the condition is about the access's current
+/// generation.
 fn reason_of(access: &BucketAccess) -> Option<&str> {
     let conditions = &access.status.as_ref()?.conditions;
     let ready = conditions.iter().find(|condition| condition.type_ == "Ready")?;
     (ready.observed_generation == access.metadata.generation).then_some(ready.reason.as_str())
 }
 
-/// Waits until an access is what it is to become, and reads its Secret.
+/// Waits until an access has its expected state, and reads its Secret.
 pub(super) async fn caller(setup: &Setup<'_>, buckets: &Buckets, wanted: &Wanted) -> Result<Caller> {
     let Wanted(name, from, entries) = wanted;
     let access = shows(setup, *from, name, wanted.reason()).await?;
@@ -153,7 +154,8 @@ fn bucket_of(buckets: &Buckets, claim: &str) -> String {
     bucket.clone()
 }
 
-/// One bucket has a name, several have theirs in the order of the entries.
+/// Checks the bucket names in a Secret: `BUCKET_NAME` for one bucket, `BUCKET_NAMES` in the order
+/// of the entries for several.
 fn check_buckets(buckets: &Buckets, Wanted(name, _, entries): &Wanted, secret: &Secret) -> Result<()> {
     let open = entries.iter().filter(|entry| entry.3 == OPEN);
     let names: Vec<String> = open.map(|entry| bucket_of(buckets, entry.0)).collect();

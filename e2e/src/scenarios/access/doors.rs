@@ -1,25 +1,26 @@
-//! The doors of S3: every way to get at an object or at a list, one a line, and what it takes to be
-//! let through. What the modes allow is written down here once more, from the contract (spec §8).
+//! The S3 requests that read or change an object or a list, one per line, each with the right that
+//! it requires. The meaning of the modes is repeated here from the contract (spec §8),
+//! independently of the gateway's code.
 
 use stowage_operator::api::AccessMode;
 
-/// What a request does to the bucket that it names.
+/// Right that a request requires on the bucket it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Present objects are read or listed.
+    /// Reads or lists current objects.
     Reads,
-    /// An object is stored.
+    /// Stores an object.
     Stores,
-    /// Anything else that is about objects.
+    /// Any other operation on objects.
     All,
-    /// It is asked whether there is a bucket: no prefix matters.
+    /// Checks that the bucket exists: every prefix is enough.
     Knows,
-    /// No tenant may.
+    /// Denied to all tenants.
     Nobody,
 }
 
 impl Need {
-    /// Whether a mode is enough.
+    /// True if an access of this mode has the right.
     pub(super) fn is_met_by(self, mode: AccessMode) -> bool {
         match self {
             Self::Reads | Self::Knows => mode != AccessMode::WriteOnly,
@@ -30,31 +31,31 @@ impl Need {
     }
 }
 
-/// What goes with a request.
+/// Headers and body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum With {
     Nothing,
-    /// The bytes of an object.
+    /// The data of an object.
     Data,
     /// A header.
     Header(&'static str, &'static str),
-    /// The source of a copy, and what it takes to read that.
+    /// The source of a copy, and the right required to read it.
     Source(Need, &'static str),
-    /// The parts of an upload, which is to end.
+    /// The list of parts that completes an upload.
     Parts,
     /// Tags of an object.
     Tags,
-    /// Keys that are to be deleted.
+    /// Keys to delete.
     Keys(&'static str, &'static str),
     /// The field `key` of a form, and the name of its file.
     Form(&'static str, &'static str),
-    /// A document that configures a bucket.
+    /// A document with a bucket's configuration.
     Document,
 }
 
-/// A way in: what it takes, method, target, and what goes with it. In the texts stand `@` for the
-/// bucket and `^` for the other one, `#` for the key or prefix that is tried and `$` for a key that
-/// the caller may get at, `*` for a past version and `~` for an upload of that key.
+/// A request: required right, method, target, and headers or body. Placeholders: `@` is the bucket
+/// and `^` the other one, `#` the key or prefix that is tried and `$` a key that the caller has
+/// access to, `*` a noncurrent version and `~` an upload of that key.
 #[derive(Debug)]
 pub(super) struct Door(pub(super) Need, pub(super) &'static str, pub(super) &'static str, pub(super) With);
 
@@ -63,17 +64,17 @@ use With::{Data, Document, Form, Header, Keys, Nothing, Parts, Source, Tags};
 
 #[rustfmt::skip]
 pub(super) static DOORS: [Door; 45] = [
-    // An object is read.
+    // Reads an object.
     Door(Reads,  "GET",    "/@/#",                           Nothing),
     Door(Reads,  "HEAD",   "/@/#",                           Nothing),
     Door(Reads,  "GET",    "/@/#?attributes",                Header("x-amz-object-attributes", "ETag")),
     Door(Reads,  "GET",    "/@/#?tagging",                   Nothing),
-    // What is past is read.
+    // Reads a noncurrent version.
     Door(All,    "GET",    "/@/#?versionId=*",               Nothing),
     Door(All,    "HEAD",   "/@/#?versionId=*",               Nothing),
     Door(All,    "GET",    "/@/#?attributes&versionId=*",    Header("x-amz-object-attributes", "ETag")),
     Door(All,    "GET",    "/@/#?tagging&versionId=*",       Nothing),
-    // Objects are listed.
+    // Lists objects.
     Door(Reads,  "GET",    "/@?prefix=#",                    Nothing),
     Door(Reads,  "GET",    "/@?list-type=2&prefix=#",        Nothing),
     Door(All,    "GET",    "/@?versions&prefix=#",           Nothing),
@@ -84,19 +85,19 @@ pub(super) static DOORS: [Door; 45] = [
     Door(Reads,  "GET",    "/@?list-type=2&start-after=$",   Nothing),
     Door(All,    "GET",    "/@?versions",                    Nothing),
     Door(All,    "GET",    "/@?uploads",                     Nothing),
-    // One is stored.
+    // Stores an object.
     Door(Stores, "PUT",    "/@/#",                           Data),
     Door(Stores, "POST",   "/@",                             Form("#", "file")),
     Door(Stores, "POST",   "/@",                             Form("#${filename}", "file")),
     Door(Stores, "POST",   "/@",                             Form("${filename}", "#")),
-    // In parts.
+    // Stores an object in parts.
     Door(Stores, "POST",   "/@/#?uploads",                   Nothing),
     Door(Stores, "PUT",    "/@/#?partNumber=1&uploadId=~",   Data),
     Door(Stores, "POST",   "/@/#?uploadId=~",                Parts),
     Door(Stores, "DELETE", "/@/#?uploadId=~",                Nothing),
     Door(All,    "GET",    "/@/#?uploadId=~",                Nothing),
-    // As a copy: the target is tried, the source, a source that is past, and one of the other
-    // bucket.
+    // Copies an object. The key that is tried is the target, the source, a noncurrent source, or a
+    // source in the other bucket.
     Door(Stores, "PUT",    "/@/#-copy",                      Source(Reads, "/@/$")),
     Door(Stores, "PUT",    "/@/$-copy",                      Source(Reads, "/@/#")),
     Door(Stores, "PUT",    "/@/$-copy",                      Source(All, "/@/#?versionId=*")),
@@ -104,13 +105,13 @@ pub(super) static DOORS: [Door; 45] = [
     Door(Stores, "PUT",    "/@/#?partNumber=2&uploadId=~",   Source(Reads, "/@/$")),
     Door(Stores, "PUT",    "/@/$?partNumber=2&uploadId=~",   Source(Reads, "/@/#")),
     Door(Stores, "PUT",    "/@/$?partNumber=2&uploadId=~",   Source(Reads, "/^/#")),
-    // One is deleted, or tagged.
+    // Deletes or tags an object.
     Door(All,    "DELETE", "/@/#",                           Nothing),
     Door(All,    "DELETE", "/@/#?versionId=*",               Nothing),
     Door(All,    "POST",   "/@?delete",                      Keys("$-copy", "#")),
     Door(All,    "PUT",    "/@/#?tagging",                   Tags),
     Door(All,    "DELETE", "/@/#?tagging",                   Nothing),
-    // The bucket itself.
+    // Requests about the bucket itself.
     Door(Knows,  "HEAD",   "/@",                             Nothing),
     Door(Knows,  "GET",    "/@?location",                    Nothing),
     Door(Nobody, "PUT",    "/@",                             Nothing),
@@ -119,15 +120,15 @@ pub(super) static DOORS: [Door; 45] = [
     Door(Nobody, "PUT",    "/@?policy",                      Document),
 ];
 
-/// Keys that are tried, most of which look like one below `shared/` and are none.
+/// Keys to try. Most look like a key below `shared/` and are not.
 pub(super) static KEYS: [&str; 7] =
     ["shared/a", "shared/deep/a", "secret/a", "shared", "sharedly/a", "Shared/a", "/shared/a"];
-/// The same of lists.
+/// Prefixes of lists to try.
 pub(super) static PREFIXES: [&str; 7] = ["shared/", "shared/deep/", "secret/", "shared", "s", "", "/"];
 
-/// Requests of somebody with `shared/` that could be read as another one: method, target, and the
-/// bucket that the host names. Each is refused: for want of rights, or because it makes no sense
-/// or is not understood.
+/// Requests of a caller with the prefix `shared/` that a server might parse as another request:
+/// method, target, and the bucket in the host name. Each must be rejected: denied, invalid, or not
+/// implemented.
 pub(super) static TRICKS: [(&str, &str, Option<&str>); 24] = [
     ("GET", "/@/shared/../secret/a", None),
     ("PUT", "/@/shared/../secret/a", None),

@@ -1,5 +1,5 @@
-//! Accesses to buckets of others: each opens what its owner consents to, at the gateway, through
-//! every door of S3, and nothing beyond; and no longer than that.
+//! Accesses to the buckets of other namespaces. At the gateway, each opens exactly what the owner
+//! consents to, for every S3 request that could reach it, and only as long as the owner does.
 
 mod buckets;
 mod cast;
@@ -26,9 +26,10 @@ use self::cast::{ACCESSES, FILMS, NOTES, OPEN, PHOTOS, Place, Wanted, accesses, 
 use self::doors::{DOORS, Door, Need, TRICKS};
 use self::tries::{Caller, Tries, Try, outcome};
 
-/// Requests at once: fewer than the gateway lets an access have of those that delete several keys.
+/// Number of concurrent requests: below the gateway's limit per access for requests that delete
+/// several keys.
 const AT_ONCE: usize = 3;
-/// Between two looks at what the gateway has heard of.
+/// Interval between checks of the gateway's state.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) async fn play(environment: &Environment) -> Result<String> {
@@ -71,7 +72,7 @@ async fn in_turn(setup: &Setup<'_>) -> Result<String> {
     ))
 }
 
-/// Three claims, of which one shares what is below a prefix. Returns that one.
+/// Creates three claims, one of which shares a prefix. Returns that one.
 async fn claims(setup: &Setup<'_>) -> Result<BucketClaim> {
     setup
         .claim(PHOTOS, json!({"versioning": "Enabled", "sharing": sharing(setup, &[Place::Shared, Place::Guests])}))
@@ -87,13 +88,13 @@ async fn claims(setup: &Setup<'_>) -> Result<BucketClaim> {
     setup.ready(PHOTOS).await
 }
 
-/// Claims where this one is.
+/// Returns the API of claims in the namespace of this one.
 fn claims_of(setup: &Setup<'_>, claim: &str) -> Api<BucketClaim> {
     let place = if claim == NOTES { Place::Elsewhere } else { Place::Own };
     Api::namespaced(setup.environment.tenant.clone(), &namespace(setup, place))
 }
 
-/// The owner's consent for the namespaces of these places.
+/// Returns sharing rules for the namespaces of these places.
 fn sharing(setup: &Setup<'_>, with: &[Place]) -> Value {
     let rule = |place: &Place| {
         let names = [namespace(setup, *place)];
@@ -115,7 +116,7 @@ async fn buckets(setup: &Setup<'_>) -> Result<Buckets> {
     Ok(Buckets { owner, photos: name(PHOTOS).await?, films: name(FILMS).await?, notes: name(NOTES).await? })
 }
 
-/// Waits until the gateway has heard of every key.
+/// Waits until the gateway knows every key.
 async fn all_known(setup: &Setup<'_>, callers: &[Caller]) -> Result<()> {
     let deadline = Instant::now() + setup.environment.patience;
     for caller in callers {
@@ -127,7 +128,7 @@ async fn all_known(setup: &Setup<'_>, callers: &[Caller]) -> Result<()> {
     Ok(())
 }
 
-/// The claim tells which accesses its bucket is open to.
+/// Waits until the claim's status lists the accesses that its bucket is open to.
 async fn told_to_the_owner(setup: &Setup<'_>) -> Result<()> {
     let is_open = |wanted: &&Wanted| wanted.2.iter().any(|entry| entry.0 == PHOTOS && entry.3 == OPEN);
     let open = ACCESSES.iter().filter(is_open).map(|wanted| format!("{}/{}", namespace(setup, wanted.1), wanted.0));
@@ -139,7 +140,8 @@ async fn told_to_the_owner(setup: &Setup<'_>) -> Result<()> {
     setup.environment.wait(&setup.claims(), PHOTOS, "telling of its accesses", told).await.map(|_| ())
 }
 
-/// Who has a key and then asks for more than is consented to has nothing any more.
+/// Edits an access that has a key, so that it requests more than the owner consents to, and checks
+/// that it loses all buckets.
 async fn beyond_consent(setup: &Setup<'_>, callers: &mut [Caller]) -> Result<()> {
     let whole = json!({"spec": {"buckets": [{"claimRef": {"name": PHOTOS, "namespace": setup.tenant}}]}});
     let patched = accesses(setup, Place::Shared).patch("greedy", &PatchParams::default(), &Patch::Merge(whole)).await;
@@ -155,7 +157,8 @@ async fn beyond_consent(setup: &Setup<'_>, callers: &mut [Caller]) -> Result<()>
     Ok(())
 }
 
-/// Everybody tries what isn't theirs, and nothing at the store changes. Tells how often.
+/// Sends every request that callers have no right to. Checks that all are denied, and that nothing
+/// in the store changes. Returns the number of requests.
 async fn through_every_door(
     buckets: &Buckets,
     ids: &BTreeMap<(String, String), Ids>,
@@ -185,7 +188,7 @@ async fn refused(caller: &Caller, tries: &[Try], ids: &BTreeMap<(String, String)
     Ok(tries.len())
 }
 
-/// What could be read as another request is refused as well, or makes no sense.
+/// Checks that requests that might be parsed as another one are rejected. Returns their number.
 async fn tricks(buckets: &Buckets, editor: &Caller) -> Result<usize> {
     let named = |text: &str| text.replace('@', &buckets.photos).replace('^', &buckets.films);
     let mut count = 0;
@@ -195,7 +198,7 @@ async fn tricks(buckets: &Buckets, editor: &Caller) -> Result<usize> {
             let answer = editor.asker.ask(Ask { host, ..Ask::new(method, named(target)) }, signed).await?;
             let is_refused = match answer.status {
                 403 => answer.code() == Some("AccessDenied"),
-                // What no operation of S3 has is not asked of the store.
+                // The gateway doesn't forward operations that S3 doesn't have.
                 501 => answer.code() == Some("NotImplemented"),
                 status => status == 400,
             };
@@ -206,7 +209,8 @@ async fn tricks(buckets: &Buckets, editor: &Caller) -> Result<usize> {
     Ok(count)
 }
 
-/// Everybody does what is theirs, through every door that there is. Tells how often.
+/// Sends every kind of request that callers have a right to, and checks that all succeed. Returns
+/// the number of requests.
 async fn through_their_own(buckets: &Buckets, callers: &[Caller]) -> Result<usize> {
     let mut opened = BTreeSet::new();
     let mut count = 0;
@@ -214,7 +218,7 @@ async fn through_their_own(buckets: &Buckets, callers: &[Caller]) -> Result<usiz
         for it in Tries::of(caller, [&buckets.photos, &buckets.films]).allowed {
             let mut ids = BTreeMap::new();
             for (bucket, key) in [(&it.bucket, &it.key), (&it.bucket, &it.inside), (&it.other, &it.key)] {
-                // A prefix is no object.
+                // A prefix is not an object.
                 if !key.is_empty() && !key.ends_with('/') && !ids.contains_key(&(bucket.clone(), key.clone())) {
                     ids.insert((bucket.clone(), key.clone()), buckets.put(bucket, key).await?);
                 }
@@ -232,8 +236,8 @@ async fn through_their_own(buckets: &Buckets, callers: &[Caller]) -> Result<usiz
     Ok(count)
 }
 
-/// The owner withdraws consent from one namespace: its accesses are refused, and told so, and those
-/// of others are not. Tells how long the gateway took.
+/// The owner withdraws consent from one namespace. Its accesses are denied and their status says
+/// so, while others continue to work. Returns the time that the gateway took.
 async fn withdrawn(setup: &Setup<'_>, buckets: &Buckets, callers: &mut [Caller]) -> Result<Duration> {
     let ids = buckets.fill().await?;
     setup.patch(PHOTOS, json!({"spec": {"sharing": sharing(setup, &[Place::Guests])}})).await?;
@@ -246,8 +250,8 @@ async fn withdrawn(setup: &Setup<'_>, buckets: &Buckets, callers: &mut [Caller])
     Ok(lag)
 }
 
-/// The claim goes, and its bucket stays: every access to it ends, and those to the other go on.
-/// Tells how long the gateway took once the claim was gone.
+/// Deletes the claim and retains its bucket. Every access to it ends, and accesses to the other
+/// bucket continue to work. Returns the time that the gateway took after the claim was gone.
 async fn ended(setup: &Setup<'_>, buckets: &Buckets, claim: &BucketClaim, callers: &mut [Caller]) -> Result<Duration> {
     let ids = buckets.fill().await?;
     let before = buckets.state().await?;
@@ -264,7 +268,7 @@ async fn ended(setup: &Setup<'_>, buckets: &Buckets, claim: &BucketClaim, caller
     Ok(lag)
 }
 
-/// Somebody reads an object.
+/// Checks that a caller can read an object.
 async fn reads(callers: &[Caller], name: &str, bucket: &str) -> Result<()> {
     let caller = callers.iter().find(|caller| caller.name == name).with_context(|| format!("no {name}"))?;
     let answer = caller.asker.ask(Ask::new("GET", format!("/{bucket}/shared/a")), Signed::Headers).await?;
@@ -272,8 +276,8 @@ async fn reads(callers: &[Caller], name: &str, bucket: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until nobody from these namespaces is told of the first bucket any more, and then tries
-/// all that was theirs of it. Tells how long the first took.
+/// Waits until ListBuckets no longer shows the first bucket to any caller from these places, then
+/// checks that all their requests to it are denied. Returns the time until then.
 async fn shut(
     setup: &Setup<'_>,
     buckets: &Buckets,

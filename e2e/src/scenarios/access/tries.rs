@@ -1,4 +1,4 @@
-//! From doors to requests: who tries what at which key, and whether that is theirs.
+//! The requests of each caller, divided into those that are allowed and those that are denied.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use stowage_testbed::sigv4::{checksum, encoded};
 use super::buckets::Ids;
 use super::doors::{DOORS, Door, KEYS, Need, PREFIXES, With};
 
-/// How far a key opens a bucket, by what was asked for and consented to.
+/// Extent to which a key opens a bucket: the requested access as far as the owner consents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant {
     pub(super) mode: AccessMode,
-    /// What keys begin with; empty = every key.
+    /// Prefix of keys; every key if empty.
     pub(super) prefix: &'static str,
 }
 
@@ -28,22 +28,22 @@ impl Grant {
     }
 }
 
-/// What a request is about.
+/// Scope of a request.
 enum Reach {
-    /// This key, or all that begin so.
+    /// This key, or all keys with this prefix.
     Key(String),
     Bucket,
 }
 
-/// Somebody with a key of an access.
+/// A client with the key of an access.
 pub(super) struct Caller {
     pub(super) name: &'static str,
     pub(super) asker: Asker,
-    /// How far the key opens each bucket, by the bucket's name; others it doesn't open.
+    /// Extent of access, by bucket name; no access to others.
     pub(super) grants: BTreeMap<String, Grant>,
 }
 
-/// A door that is tried at one place.
+/// A request of the table with all its placeholders chosen.
 #[derive(Clone)]
 pub(super) struct Try {
     pub(super) door: &'static Door,
@@ -51,19 +51,19 @@ pub(super) struct Try {
     pub(super) other: String,
     /// The key or prefix that is tried.
     pub(super) key: String,
-    /// A key that the caller may get at, if there is one.
+    /// A key that the caller has access to, if there is one.
     pub(super) inside: String,
     pub(super) signed: Signed,
 }
 
 impl Try {
-    /// In the words of the table.
+    /// Describes the request in the notation of the table.
     pub(super) fn words(&self) -> String {
         let Door(_, method, target, with) = self.door;
         format!("{method} {target} {with:?} of {:?} in {}, signed {:?}", self.key, self.bucket, self.signed)
     }
 
-    /// Everything that it touches, and what that takes.
+    /// Returns the scopes that the request touches, each with the required right.
     fn touches(&self) -> Vec<(Need, &str, Reach)> {
         let Door(need, _, target, with) = self.door;
         let reach = |text: &str| {
@@ -77,7 +77,7 @@ impl Try {
         };
         let of_form = |key: &str, file: &str| {
             let (key, file) = (key.replace('#', &self.key), file.replace('#', &self.key));
-            // Of a path the last segment is the name.
+            // A file name is the last segment of its path.
             key.replace("${filename}", file.rsplit('/').next().unwrap_or_default())
         };
         match with {
@@ -100,7 +100,7 @@ impl Try {
         self.touches().iter().all(allows)
     }
 
-    /// The request. `ids` are those of all keys that are there.
+    /// Builds the request. `ids` has the identifiers of all existing keys.
     fn request(&self, asker: &Asker, ids: &BTreeMap<(String, String), Ids>) -> Ask {
         let Door(_, method, target, with) = self.door;
         if let With::Form(key, file) = with {
@@ -134,7 +134,7 @@ impl Try {
         ask
     }
 
-    /// A text of the table with all that it stands for.
+    /// Returns a text of the table with its placeholders filled in.
     fn filled(&self, text: &str, ids: &BTreeMap<(String, String), Ids>) -> String {
         let bucket = if text.contains('^') { &self.other } else { &self.bucket };
         let key = if text.contains('$') { &self.inside } else { &self.key };
@@ -152,17 +152,18 @@ impl Try {
     }
 }
 
-/// All that a caller may try.
+/// All requests of a caller.
 #[derive(Default)]
 pub(super) struct Tries {
-    /// What is theirs.
+    /// Requests that are allowed.
     pub(super) allowed: Vec<Try>,
-    /// What isn't.
+    /// Requests that are denied.
     pub(super) refused: Vec<Try>,
 }
 
 impl Tries {
-    /// Every door at every place in both buckets. Of what is a caller's, each door once.
+    /// Combines every request with every place in both buckets. Allowed requests are tried at one
+    /// place only.
     pub(super) fn of(caller: &Caller, buckets: [&str; 2]) -> Self {
         let mut tries = Self::default();
         let [photos, films] = buckets;
@@ -195,7 +196,7 @@ impl Tries {
     }
 }
 
-/// Where a door is tried, and at which of these places it is to be tried where it is open.
+/// Returns the keys or prefixes at which a request is tried, and the one to try if it is allowed.
 fn places<'a>(door: &Door, inside: &'a str, prefix: &'a str) -> (&'static [&'static str], &'a str) {
     let Door(_, _, target, with) = door;
     let names = |text: &str| text.contains('#');
@@ -214,7 +215,7 @@ fn places<'a>(door: &Door, inside: &'a str, prefix: &'a str) -> (&'static [&'sta
     }
 }
 
-/// Where the signature may stand.
+/// Returns the possible places of a request's signature.
 fn ways(door: &Door) -> &'static [Signed] {
     match door.3 {
         With::Form(..) => &[Signed::Form],
@@ -223,28 +224,29 @@ fn ways(door: &Door) -> &'static [Signed] {
 }
 
 impl Caller {
-    /// Tries what isn't theirs.
+    /// Sends a request that the caller has no right to.
     ///
     /// # Errors
-    /// When it is not refused for want of rights.
+    /// Fails if it is not denied.
     pub(super) async fn is_refused(&self, it: &Try, ids: &BTreeMap<(String, String), Ids>) -> Result<()> {
         let answer = self.asker.ask(it.request(&self.asker, ids), it.signed).await?;
-        // An answer to HEAD has no body, so no code.
+        // A response to HEAD has no body, and so no error code.
         let is_denied = answer.code() == Some("AccessDenied") || it.door.1 == "HEAD";
         let told = format!("{} tried {}: {}", self.name, it.words(), outcome(&answer));
-        // To make the bucket is answered so that clients which make sure of it go on.
+        // CreateBucket on the caller's own bucket gets this answer, so that clients which first
+        // ensure that their bucket exists continue.
         let is_there = answer.status == 409 && answer.code() == Some("BucketAlreadyOwnedByYou");
         ensure!(answer.status == 403 && is_denied || is_there, "{told}");
         Ok(())
     }
 
-    /// Tries what is theirs.
+    /// Sends a request that the caller has a right to.
     ///
     /// # Errors
-    /// When it is not done.
+    /// Fails if it is not carried out.
     pub(super) async fn is_let_in(&self, it: &Try, ids: &BTreeMap<(String, String), Ids>) -> Result<Answer> {
         let answer = self.asker.ask(it.request(&self.asker, ids), it.signed).await?;
-        // The simulated store has no GetObjectAttributes, and says so itself.
+        // The simulated store doesn't implement GetObjectAttributes, and says so itself.
         let is_past_gateway = matches!(it.door.3, With::Header(..)) && answer.code() == Some("NotImplemented");
         ensure!(
             answer.is_done() || is_past_gateway,
@@ -256,21 +258,21 @@ impl Caller {
         Ok(answer)
     }
 
-    /// The buckets that ListBuckets names.
+    /// Returns the buckets that ListBuckets names.
     pub(super) async fn buckets(&self) -> Result<Vec<String>> {
         let answer = self.asker.ask(Ask::new("GET", "/".to_owned()), Signed::Headers).await?;
         ensure!(answer.is_done(), "{} lists its buckets: {}", self.name, outcome(&answer));
         Ok(answer.elements("Name").into_iter().map(str::to_owned).collect())
     }
 
-    /// Whether its key is known to the gateway.
+    /// True if the gateway knows the key.
     pub(super) async fn is_known(&self) -> Result<bool> {
         let answer = self.asker.ask(Ask::new("GET", "/".to_owned()), Signed::Headers).await;
         answer.map(|answer| answer.code() != Some("InvalidAccessKeyId")).context(self.name)
     }
 }
 
-/// What an answer tells.
+/// Describes a response: status, error code and message.
 pub(super) fn outcome(answer: &Answer) -> String {
     format!("{} {} {}", answer.status, answer.code().unwrap_or("-"), answer.element("Message").unwrap_or_default())
 }
@@ -319,7 +321,8 @@ mod tests {
         assert_eq!([get, put, delete].map(|what| has(&reader, what)), [true, false, false]);
         assert_eq!([get, put, delete].map(|what| has(&writer, what)), [false, true, false]);
         assert_eq!([get, put, delete].map(|what| has(&editor, what)), [true, true, true]);
-        // A copy inside of the bucket takes both, one from the other bucket a scope there.
+        // A copy within a bucket requires both rights on it; one from the other bucket requires a
+        // right there too.
         let copies = "PUT /@/$-copy Source(Reads, \"/^/#\")";
         assert!(!has(&editor, copies));
         let both = allowed(&[("photos", AccessMode::ReadOnly, ""), ("films", AccessMode::WriteOnly, "")]);

@@ -1,5 +1,5 @@
-//! A chart of the field: what it renders is applied, and each of its containers finds what it takes
-//! from ConfigMap and Secret.
+//! A typical chart: its rendered objects are applied, and each of its containers finds its
+//! environment in ConfigMap and Secret.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use stowage_testbed::objects::text;
 use super::claims::{App, bound, claims, config_maps, gone};
 
 const MANIFESTS: &str = include_str!("../../../obc/chart.yaml");
-/// The claim among them.
+/// The ObjectBucketClaim in the manifests.
 const CLAIM: &str = "gallery-bucket";
 
-/// Applies the chart with this class, and does what its containers would.
+/// Applies the chart with this storage class, and makes the requests of its containers.
 pub(super) async fn play(setup: &Setup<'_>, class: &str) -> Result<()> {
     let mut containers = Vec::new();
     for mut document in stowage_world::parse("chart.yaml", MANIFESTS)? {
         document.object.metadata.namespace = Some(setup.tenant.clone());
-        // As a value of the chart says it.
+        // As a value of the chart would set it.
         if let Some(of_claim) = document.object.data.pointer_mut("/spec/storageClassName") {
             *of_claim = class.into();
         }
@@ -40,7 +40,7 @@ pub(super) async fn play(setup: &Setup<'_>, class: &str) -> Result<()> {
     gone(setup, &claim).await
 }
 
-/// The containers of what makes pods, by their names.
+/// Returns the containers of an object's pod template, by name.
 fn containers_of(object: &DynamicObject) -> Vec<(String, Value)> {
     let pod = &object.data["spec"]["template"]["spec"];
     let all = [&pod["initContainers"], &pod["containers"]].into_iter().filter_map(Value::as_array).flatten();
@@ -48,8 +48,9 @@ fn containers_of(object: &DynamicObject) -> Vec<(String, Value)> {
     all.map(|container| (name(container), container.clone())).collect()
 }
 
-/// What a container is given as the kubelet gives it: all of `envFrom`, then `env`, in which others
-/// may be named. A reference to what is not there keeps it from starting.
+/// Returns a container's environment, built as by the kubelet: first `envFrom`, then `env`, which
+/// may refer to other variables. A reference to a missing object is an error, as it would keep the
+/// container from starting.
 async fn environment(setup: &Setup<'_>, container: &Value) -> Result<BTreeMap<String, String>> {
     let mut env = BTreeMap::new();
     for source in container["envFrom"].as_array().into_iter().flatten() {
@@ -74,7 +75,7 @@ async fn environment(setup: &Setup<'_>, container: &Value) -> Result<BTreeMap<St
     Ok(env)
 }
 
-/// A value with `$(NAME)` replaced.
+/// Replaces `$(NAME)` in a value.
 fn expanded(value: &str, env: &BTreeMap<String, String>) -> String {
     env.iter().fold(value.to_owned(), |value, (name, with)| value.replace(&format!("$({name})"), with))
 }

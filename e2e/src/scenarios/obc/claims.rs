@@ -1,4 +1,4 @@
-//! ObjectBucketClaims, what is made for them, and apps that use it.
+//! ObjectBucketClaims, the objects created for them, and applications that use them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,24 +15,24 @@ use stowage_testbed::request::{Answer, Ask, Asker, Signed};
 use stowage_testbed::store::Key;
 use tokio::time::sleep;
 
-/// The value of the label that says who serves a claim.
+/// Value of the label that names a claim's provisioner.
 const LABEL: &str = "broker.stowage.io-bucket";
-/// What a ConfigMap tells.
+/// Keys of a ConfigMap.
 const CONFIG_KEYS: [&str; 5] = ["BUCKET_HOST", "BUCKET_NAME", "BUCKET_PORT", "BUCKET_REGION", "BUCKET_SUBREGION"];
-/// Between two looks at what is announced to nobody.
+/// Polling interval.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// ObjectBucketClaims of the tenant, as the tenant.
+/// Returns the API of the tenant's ObjectBucketClaims, with the tenant's rights.
 pub(super) fn claims(setup: &Setup<'_>) -> Api<ObjectBucketClaim> {
     Api::namespaced(setup.environment.tenant.clone(), &setup.tenant)
 }
 
-/// All ObjectBuckets.
+/// Returns the API of all ObjectBuckets.
 pub(super) fn object_buckets(setup: &Setup<'_>) -> Api<ObjectBucket> {
     Api::all(setup.environment.client.clone())
 }
 
-/// ConfigMaps of the tenant, as the tenant.
+/// Returns the API of the tenant's ConfigMaps, with the tenant's rights.
 pub(super) fn config_maps(setup: &Setup<'_>) -> Api<ConfigMap> {
     Api::namespaced(setup.environment.tenant.clone(), &setup.tenant)
 }
@@ -46,7 +46,7 @@ pub(super) async fn shows(setup: &Setup<'_>, name: &str, phase: &'static str) ->
     found.with_context(|| format!("ObjectBucketClaim {name} is gone"))
 }
 
-/// A claim that is Bound, and what there is of it.
+/// A bound claim with its objects.
 pub(super) struct Bound {
     pub(super) claim: ObjectBucketClaim,
     pub(super) object_bucket: ObjectBucket,
@@ -55,7 +55,7 @@ pub(super) struct Bound {
     pub(super) app: App,
 }
 
-/// Waits until a claim is Bound, and checks all that consumers of such claims expect.
+/// Waits until a claim is Bound, and checks everything that consumers of such claims expect.
 pub(super) async fn bound(setup: &Setup<'_>, name: &str) -> Result<Bound> {
     let claim = shows(setup, name, "Bound").await?;
     let named = claim.spec.object_bucket_name.clone().context("spec.objectBucketName names nothing")?;
@@ -83,14 +83,14 @@ pub(super) async fn bound(setup: &Setup<'_>, name: &str) -> Result<Bound> {
     Ok(Bound { claim, object_bucket, config_map, secret, app })
 }
 
-/// An app that was given what a claim's ConfigMap and Secret say, and nothing else.
+/// An application that has a claim's ConfigMap and Secret, and nothing else.
 pub(super) struct App {
     pub(super) bucket: String,
     asker: Asker,
 }
 
 impl App {
-    /// The one with this environment.
+    /// Creates the application with this environment.
     pub(super) fn of(env: &BTreeMap<String, String>) -> Result<Self> {
         let given = |name: &str| {
             let value = env.get(name).filter(|value| !value.is_empty());
@@ -110,7 +110,7 @@ impl App {
 
     /// Puts an object, reads it, and deletes it.
     pub(super) async fn round_trip(&self) -> Result<()> {
-        // The gateway may hear of a key after who was given it.
+        // The gateway may learn of a key later than the application.
         let deadline = Instant::now() + Duration::from_secs(30);
         let put = loop {
             let answer = self.ask("PUT", "rook/test", b"Test Data".to_vec()).await?;

@@ -1,5 +1,5 @@
-//! ObjectBucketClaims, as charts for Rook and NooBaa have them. What Rook's own tests assert of a
-//! provisioner is asserted here, but for what spec §9 refuses by name.
+//! ObjectBucketClaims, as in charts for Rook and NooBaa. This asserts everything that Rook's own
+//! tests assert of a provisioner, except for features that spec §9 refuses by name.
 
 mod chart;
 mod claims;
@@ -24,18 +24,18 @@ use tokio::time::sleep;
 
 use self::claims::{Bound, LOOK, bound, claims, config_maps, gone, object_buckets, shows};
 
-/// Whose definitions of the kinds there are in clusters, as the simulator has them.
+/// Definitions of the kinds by their projects, as in the simulator.
 const DEFINITIONS: [(&str, &str); 2] = [
     ("rook", include_str!("../../../../world/src/foreign/rook.yaml")),
     ("noobaa", include_str!("../../../../world/src/foreign/noobaa.yaml")),
 ];
-/// How long nothing may be written at rest.
+/// Time in which nothing may be written at rest.
 const REST: Duration = Duration::from_secs(4);
-/// An object that is too large for the first quota of a claim, and not for the second.
+/// Size of an object that exceeds the first quota of a claim and not the second.
 const LARGE: usize = 100 << 10;
 const QUOTAS: [&str; 2] = ["64Ki", "10Mi"];
 
-/// The claims: one whose bucket goes with it, one whose bucket stays.
+/// A claim with its bucket deleted, and one with its bucket retained.
 const GOES: &str = "photos";
 const STAYS: &str = "films";
 
@@ -65,7 +65,7 @@ fn read(definitions: &str) -> Result<Vec<CustomResourceDefinition>> {
     documents.into_iter().map(|it| it.object.try_parse().context("a definition")).collect()
 }
 
-/// Takes a definition away, with which there are no objects left.
+/// Deletes a definition; there are no objects of it left.
 async fn away(environment: &Environment, definition: &CustomResourceDefinition) -> Result<()> {
     let (api, name) = (definitions::definitions(environment), definition.name_any());
     let uid = api.get(&name).await.with_context(|| format!("no {name}"))?.uid().unwrap_or_default();
@@ -83,7 +83,7 @@ async fn in_turn(setup: &Setup<'_>) -> Result<()> {
     let goes = bound(setup, GOES).await?;
     let stays = bound(setup, STAYS).await?;
     let bucket = &goes.app.bucket;
-    // A name has 63 bytes at most, of which a UID has 36.
+    // A name has at most 63 bytes, 36 of which are the UID.
     let made_up = format!("{prefix:.26}-{}", goes.claim.uid().unwrap_or_default());
     ensure!(*bucket == made_up, "the bucket is {bucket}, and not {made_up}");
     for bound in [&goes, &stays] {
@@ -150,7 +150,8 @@ async fn tells(setup: &Setup<'_>, name: &str, reason: &str) -> Result<()> {
     }
 }
 
-/// Claims stay Bound, and nothing is written: neither to them nor to what was made for them.
+/// Checks that claims stay Bound, and that neither they nor the objects created for them are
+/// written.
 async fn at_rest(setup: &Setup<'_>) -> Result<()> {
     let before = versions(setup).await?;
     ensure!(before.len() >= 9, "what was made for two claims is {before:?}");
@@ -164,8 +165,8 @@ async fn at_rest(setup: &Setup<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The version of each object. Of a claim with a quota the status tells what is stored, so that
-/// BucketClaim is left out.
+/// Returns the version of each object. Leaves out BucketClaims with a quota, because their status
+/// shows the current usage.
 async fn versions(setup: &Setup<'_>) -> Result<Vec<(String, String, Option<String>)>> {
     fn of<K: ResourceExt>(kind: &str, all: &[K]) -> Vec<(String, String, Option<String>)> {
         all.iter().map(|it| (kind.to_owned(), it.name_any(), it.resource_version())).collect()
@@ -189,7 +190,8 @@ async fn versions(setup: &Setup<'_>) -> Result<Vec<(String, String, Option<Strin
     .concat())
 }
 
-/// A quota is kept, and raised by an edit: with nothing made anew, and the same key.
+/// Checks that a quota is enforced, and that an edit can raise it without new objects and with the
+/// same key.
 async fn limited(setup: &Setup<'_>, goes: &Bound) -> Result<()> {
     let large = async || goes.app.ask("PUT", "large", vec![b'x'; LARGE]).await;
     let full = large().await?;
@@ -213,8 +215,8 @@ async fn limited(setup: &Setup<'_>, goes: &Bound) -> Result<()> {
     Ok(())
 }
 
-/// A Secret or ConfigMap of somebody else is left alone, and what can't be given is refused by
-/// name.
+/// Checks that Secrets and ConfigMaps of others are left alone, and that unsupported requests are
+/// refused by name.
 async fn refused(setup: &Setup<'_>) -> Result<()> {
     let secrets = setup.secrets(&setup.tenant);
     let secret: Secret = from_json(json!({"metadata": {"name": "taken"}, "stringData": {"whose": "somebody's"}}));
@@ -235,7 +237,7 @@ async fn refused(setup: &Setup<'_>) -> Result<()> {
         tells(setup, name, reason).await?;
         shows(setup, name, phase).await?;
     }
-    // What is not asked for any more is in nobody's way.
+    // Removing the unsupported request is enough.
     patch(setup, "counted", json!({"spec": {"additionalConfig": null}})).await?;
     bound(setup, "counted").await?.app.round_trip().await?;
     for (name, ..) in cases {
@@ -249,8 +251,8 @@ async fn refused(setup: &Setup<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Claims go after their classes, and with them all that was made for them; over the buckets the
-/// classes had decided.
+/// Deletes the classes and then the claims. All objects created for the claims are deleted; the
+/// classes have determined the fate of the buckets before.
 async fn deleted(setup: &Setup<'_>, goes: Bound, stays: Bound) -> Result<()> {
     let kept = stays.app.ask("PUT", "kept", b"kept".to_vec()).await?;
     ensure!(kept.is_done(), "PUT is answered {} {:?}", kept.status, kept.code());
@@ -263,7 +265,7 @@ async fn deleted(setup: &Setup<'_>, goes: Bound, stays: Bound) -> Result<()> {
         let named = bound.object_bucket.name_any();
         let left = object_buckets(setup).get_opt(&named).await.context("can't read an ObjectBucket")?;
         ensure!(left.is_none(), "ObjectBucket {named} is left");
-        // Not the operator deletes these, but the collector of what has no owner any more.
+        // The garbage collector deletes these after their owner, not the operator.
         let (name, secrets) = (bound.claim.name_any(), setup.secrets(&setup.tenant));
         let uid = bound.secret.uid().unwrap_or_default();
         setup.environment.wait(&secrets, &name, "collected", is_deleted(&uid)).await?;

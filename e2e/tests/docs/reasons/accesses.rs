@@ -1,4 +1,4 @@
-//! What to do about each reason of a BucketAccess's conditions, and of its entries.
+//! Advice for each reason of a BucketAccess's conditions, and of its entries.
 
 use stowage_operator::api::AccessReason;
 

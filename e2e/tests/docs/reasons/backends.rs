@@ -1,4 +1,4 @@
-//! What to do about each reason of an S3Backend's conditions.
+//! Advice for each reason of an S3Backend's conditions.
 
 use stowage_operator::api::BackendReason;
 

@@ -1,4 +1,4 @@
-//! What to do about each reason of a BucketClaim's conditions.
+//! Advice for each reason of a BucketClaim's conditions.
 
 use stowage_operator::api::Reason;
 
@@ -195,6 +195,6 @@ table!(Reason {
     }
 });
 
-/// Both in one patch: `forceDelete` without `Delete` is refused.
+/// Both fields in one patch, because `forceDelete` without `Delete` is refused.
 const LET_GO: &str = "kubectl patch bucketclaim photos -n team-a --type=merge -p \
                       '{\"spec\":{\"forceDelete\":false,\"deletionPolicy\":\"Retain\"}}'";

@@ -1,6 +1,6 @@
-//! The page that says of each reason what it means and what to do. What it means is what the
-//! contract says, whether somebody has to change something the reason's `stalls`; what to do stands
-//! in the tables of this room, which don't compile without a line for each reason.
+//! The page that explains each reason and gives advice. The explanation is that of the contract.
+//! The reason's `stalls` decides if a user has to change something. The advice is in the tables of
+//! this directory, which compile only with an entry for each reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -11,12 +11,12 @@ use stowage_operator::api::{AccessReason, BackendReason, Reason};
 use super::generated::assert_page;
 use super::{read, root};
 
-/// The contract, whose tables of conditions say what each reason means.
+/// The contract. Its tables of conditions explain each reason.
 const SPEC: &str = include_str!("../../../../docs/spec.md");
-/// What the operator says in every scenario, as it was compared with what it says.
+/// The operator's messages in all scenarios, as recorded by a test.
 const MESSAGES: &str = include_str!("../../../../proof/tests/messages.txt");
 
-/// Longest line of a paragraph.
+/// Maximum length of a paragraph's lines.
 const COLUMNS: usize = 120;
 const READY: (&str, &str) = ("Ready", "False");
 
@@ -49,26 +49,27 @@ A condition behind *also* has the reason where the trouble is its own. The reaso
 a backend `main`, and a release `stowage` in the namespace `stowage-system`.
 ";
 
-/// Of ObjectBucketClaims.
+/// Introduction to the reasons of ObjectBucketClaims.
 const BEHIND: &str = "An ObjectBucketClaim has a phase and no conditions: why it is so stands in Events. Besides these, an \
                       Event has the reason of the BucketClaim or BucketAccess that does the work, which the tables \
                       above have. `NotShared`, `BeyondConsent` and `HeldByClaim` are for the administrator of the \
                       S3Backend to change, and the claim is `Pending` meanwhile. With every other reason that is \
                       Stalled it is `Failed`.";
 
-/// What to do about a reason.
+/// Advice for a reason.
 pub struct Advice {
-    /// The conditions that have it, with their status, besides `Stalled` and `Reconciling`.
+    /// Conditions that have it, with their status, besides `Stalled` and `Reconciling`.
     at: &'static [(&'static str, &'static str)],
-    /// What to look at and to do.
+    /// Checks and changes to make.
     todo: &'static str,
-    /// When the operator goes on.
+    /// The point at which the operator continues.
     then: &'static str,
-    /// Commands that help.
+    /// Helpful commands.
     look: &'static [&'static str],
 }
 
-/// The table `ALL`: each reason of an enum, with the advice. It has to have all of them.
+/// Defines the table `ALL` with advice for each reason of an enum. Doesn't compile if a reason is
+/// missing.
 macro_rules! table {
     ($enum:ident { $($reason:ident { $($field:ident: $value:expr),* $(,)? })* }) => {
         pub(super) const ALL: &[($enum, super::Advice)] =
@@ -86,9 +87,9 @@ mod obcs;
 struct Entry {
     kind: &'static str,
     reason: String,
-    /// The conditions that have it, each with its status.
+    /// Conditions that have it, with their status.
     at: Vec<(&'static str, &'static str)>,
-    /// Where it stands, in words.
+    /// These conditions in words.
     place: String,
     means: String,
     todo: &'static str,
@@ -97,7 +98,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// `Stalled`, `Reconciling`, or nothing.
+    /// Returns `Stalled`, `Reconciling`, or an empty string.
     fn beside(&self) -> &'static str {
         self.at
             .iter()
@@ -107,8 +108,8 @@ impl Entry {
     }
 }
 
-/// Rows of the contract's tables of reasons, but for those of accesses: what the id of one begins
-/// with. The first that has a reason says what it means.
+/// Prefixes of the ids in the contract's tables of reasons, except for those of accesses. The first
+/// row of a reason has its explanation.
 const OF_CLAIMS: [&str; 3] = ["1.ready.", "1.bucketCreated.", "1.credentialsProvisioned."];
 const OF_BACKENDS: [&str; 1] = ["1.backend.reason."];
 
@@ -119,7 +120,7 @@ struct Row<'a> {
     when: &'a str,
 }
 
-/// The rows of the contract's tables whose first cell begins so.
+/// Returns the rows of the contract's tables with first cells that begin so.
 fn rows<'a>(first: &str, text: &'a str) -> Vec<Row<'a>> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.strip_prefix(first));
     let row = |row: &'a str| {
@@ -129,13 +130,13 @@ fn rows<'a>(first: &str, text: &'a str) -> Vec<Row<'a>> {
     rows.map(row).collect()
 }
 
-/// The contract's table of the reasons of accesses.
+/// Returns the contract's table of reasons of accesses.
 fn of_accesses() -> &'static str {
     let (_, section) = SPEC.split_once("### BucketAccess: status\n").expect("it is there");
     section.split_once("\n### ").expect("another follows").0
 }
 
-/// What reasons mean, without the places in the contract.
+/// Returns the explanations of reasons, without references to sections of the contract.
 fn meanings(rows: impl IntoIterator<Item = Row<'static>>) -> BTreeMap<String, String> {
     let place = Regex::new(r" \(§[0-9.]+\)").expect("it is one");
     let mut meanings = BTreeMap::new();
@@ -145,7 +146,8 @@ fn meanings(rows: impl IntoIterator<Item = Row<'static>>) -> BTreeMap<String, St
     meanings
 }
 
-/// The entries of a kind. `None` of `stalls` = it is neither `Stalled` nor `Reconciling`.
+/// Returns the entries of a kind. `stalls` returns `None` for a reason with neither `Stalled` nor
+/// `Reconciling`.
 fn entries<R: fmt::Display + Copy + 'static>(
     kind: &'static str,
     rows: impl IntoIterator<Item = Row<'static>>,
@@ -170,7 +172,7 @@ fn entries<R: fmt::Display + Copy + 'static>(
     table.iter().map(entry).collect()
 }
 
-/// The conditions that have a reason, in words.
+/// Describes the conditions that have a reason.
 fn place(at: &[(&str, &str)]) -> String {
     let mut words = String::new();
     for (number, (condition, status)) in at.iter().enumerate() {
@@ -205,7 +207,7 @@ fn all() -> Vec<Entry> {
     all
 }
 
-/// A paragraph in lines of [`COLUMNS`] at most.
+/// Writes a paragraph, wrapped at [`COLUMNS`].
 fn write_paragraph(text: &str, page: &mut String) {
     page.push('\n');
     let mut column = 0;
@@ -223,7 +225,7 @@ fn write_paragraph(text: &str, page: &mut String) {
     page.push('\n');
 }
 
-/// What there is of a kind, with links.
+/// Writes the table of a kind's reasons, with links.
 fn write_index((kind, heading): (&str, &str), entries: &[Entry], page: &mut String) {
     let _ = write!(page, "\n## {heading}\n\n| reason | | what it means |\n|---|---|---|\n");
     for entry in entries.iter().filter(|entry| entry.kind == kind) {
@@ -271,13 +273,13 @@ fn each_reason_has_its_meaning_and_what_to_do() {
     assert_page("docs/operate/troubleshooting.md", &page);
 }
 
-/// Reasons of a kind's condition of this type, each with `Stalled` where it is.
+/// Returns the reasons of a kind's condition of this type, each with true if it is `Stalled`.
 fn known(all: &[Entry], kind: &str, condition: &str) -> BTreeSet<(String, bool)> {
     let has_it = |entry: &&Entry| entry.kind == kind && entry.at.iter().any(|(it, _)| *it == condition);
     all.iter().filter(has_it).map(|entry| (entry.reason.clone(), entry.beside() == "Stalled")).collect()
 }
 
-/// The same, as the contract has it.
+/// Returns the reasons of the contract's rows, each with true if it is `Stalled`.
 fn contracted(rows: Vec<Row<'_>>) -> BTreeSet<(String, bool)> {
     rows.into_iter().map(|row| (row.reason.to_owned(), row.stalled)).collect()
 }
@@ -291,7 +293,7 @@ fn the_page_has_the_reasons_of_the_contract() {
     let all = all();
     assert_eq!(known(&all, CLAIM, "Ready"), contracted(rows(OF_CLAIMS[0], SPEC)));
     assert_eq!(known(&all, ACCESS, "Ready"), contracted(rows("", of_accesses())));
-    // Whether a backend's are Stalled the contract does not say.
+    // The contract doesn't say which reasons of a backend are `Stalled`.
     assert_eq!(names(known(&all, BACKEND, "Ready")), names(contracted(rows(OF_BACKENDS[0], SPEC))));
     for (condition, first) in [("BucketCreated", OF_CLAIMS[1]), ("CredentialsProvisioned", OF_CLAIMS[2])] {
         let (known, of_contract) = (names(known(&all, CLAIM, condition)), names(contracted(rows(first, SPEC))));
@@ -322,7 +324,7 @@ fn what_the_operator_says_in_the_scenarios_stands_there() {
     assert!(seen > 300, "where are they? {seen}");
 }
 
-/// Why an ObjectBucketClaim is not Bound stands in no enum: each word is where it is told.
+/// Reasons of ObjectBucketClaims are in no enum, so the test finds them in the source as strings.
 #[test]
 fn the_page_has_each_event_of_object_bucket_claims() {
     let word = Regex::new(r#""([A-Z][a-z]+(?:[A-Z][a-z]+)+)"|Stop::new\(Phase::\w+, "(\w+)""#).expect("it is one");
@@ -336,7 +338,7 @@ fn the_page_has_each_event_of_object_bucket_claims() {
             words.extend(found.map(|found| found.as_str().to_owned()));
         }
     }
-    // Kinds, and not reasons.
+    // These strings are kinds, not reasons.
     for kind in ["BucketAccess", "BucketClaim", "ObjectBucket", "ObjectBucketClaim"] {
         words.remove(kind);
     }

@@ -1,11 +1,10 @@
-//! What to do about each Event that says why an ObjectBucketClaim isn't Bound. It has no
-//! conditions: what stands in their place is these, and the reasons of the BucketClaim or
-//! BucketAccess behind it.
+//! Advice for each Event that explains why an ObjectBucketClaim isn't Bound. It has no conditions;
+//! these Events, and the reasons of the BucketClaim or BucketAccess behind it, replace them.
 
 /// A reason of an Event.
 pub(super) struct Told {
     pub(super) reason: &'static str,
-    /// The phase meanwhile; of several where it depends.
+    /// Its phase meanwhile, or several if it depends.
     pub(super) phase: &'static str,
     pub(super) means: &'static str,
     pub(super) todo: &'static str,

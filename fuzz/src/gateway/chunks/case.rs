@@ -1,4 +1,4 @@
-//! An input: a body, how it is framed and cut, and the request that it came with.
+//! An input: a body with its encoding and its cuts, and the head of its request.
 
 use std::sync::LazyLock;
 
@@ -10,11 +10,11 @@ use stowage_gateway::sigv4::{Raw, Verified, claim, verify};
 
 use super::super::{pieces, reading, signing};
 
-/// How a body is framed.
+/// Encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
-    /// With its hash in the head: the right one, or not.
+    /// Not encoded, with its hash in the head, which is correct if true.
     Hash(bool),
     Signed,
     SignedTrailer,
@@ -78,7 +78,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A request whose body comes in chunks.
+/// A request with a body in chunks.
 pub(super) struct Signed {
     pub(super) seed: String,
     pub(super) verified: Verified,

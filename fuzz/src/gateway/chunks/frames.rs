@@ -1,5 +1,6 @@
-//! Amazon's chunks, written by a client and read by a store ("Signature calculations for the
-//! authorization header", in one part and in chunks with and without trailers).
+//! Amazon's chunked encoding, with the writer of a client and the parser of a store ("Signature
+//! calculations for the authorization header", in one part and in chunks with and without
+//! trailers).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,19 +12,20 @@ use stowage_gateway::body::decoder::MAX_LINE;
 use super::super::signing::Chain;
 use super::case::{Case, Kind, SIGNED};
 
-/// What is read in a body.
+/// The content of a parsed body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Read {
     pub(super) data: Vec<u8>,
     pub(super) value: Option<Vec<u8>>,
 }
 
-/// The body with signatures and checksums in the place of its at signs, as far as it can be read.
+/// Returns the body with signatures and checksums instead of its at signs, as far as it can be
+/// parsed.
 pub(super) fn written(case: &Case<'_>) -> Vec<u8> {
     let (mut rest, mut out, mut data) = (case.body, Vec::new(), Vec::new());
     let mut chain = Chain(SIGNED.seed.clone());
     if matches!(case.kind, Kind::Plain | Kind::Hash(_)) {
-        // No more comes of it: the connection sees to that.
+        // The connection delivers no more than the content length.
         let length = usize::try_from(case.length).unwrap_or(usize::MAX);
         return rest.get(..length).unwrap_or(rest).to_vec();
     }
@@ -65,7 +67,7 @@ fn trailers(case: &Case<'_>, mut rest: &[u8], data: &[u8], chain: &mut Chain) ->
     out
 }
 
-/// A line with its end.
+/// Splits off a line, including its line feed.
 fn line(rest: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     Some(rest.split_at(end + 1))
@@ -85,14 +87,14 @@ fn sum(checksum: Checksum, data: &[u8]) -> Vec<u8> {
     }
 }
 
-/// ISO-HDLC, bit by bit.
+/// Computes the ISO-HDLC checksum bit by bit.
 fn crc32(data: &[u8]) -> u32 {
     !data.iter().fold(!0_u32, |sum, byte| {
         (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 })
     })
 }
 
-/// What a store reads in a body that came whole. `None`: it isn't as it was said to be.
+/// Parses a complete body like a store. Returns `None` if it doesn't match its declaration.
 pub(super) fn read(case: &Case<'_>, body: &[u8], trailers: Trailers) -> Option<Read> {
     let length = usize::try_from(case.length).ok()?;
     let plain = |data: &[u8]| Some(Read { data: data.to_vec(), value: None });
@@ -144,7 +146,8 @@ fn chunked(case: &Case<'_>, body: &[u8], length: usize, trailers: Trailers) -> O
     (rest == b"\r\n" && data.len() == length).then_some(Read { data, value })
 }
 
-/// The value of a trailer, whose line ends in CRLF or, as minio-go has it, in LF and CRLF.
+/// Returns the value of a trailer. Its line ends with CRLF or, as minio-go writes it, with LF and
+/// CRLF.
 fn given(rest: &[u8], checksum: Checksum) -> Option<(Vec<u8>, &[u8])> {
     let (line, mut behind) = line(rest).filter(|(line, _)| line.len() <= MAX_LINE)?;
     let mut text = line.strip_suffix(b"\n")?;

@@ -1,7 +1,8 @@
-//! Bodies in chunks. The first line of an input is `KIND CHECKSUM LENGTH CUT`: how the body is
-//! framed, what the trailer carries (`none`, `crc32`, `sha256`), how long the object is said to be,
-//! and how the body is cut (`1,5,3`). The rest is the body. An at sign in a chunk's line or in a
-//! trailer is the signature or the checksum that belongs there.
+//! Bodies in chunks. The first line of an input is `KIND CHECKSUM LENGTH CUT`: the encoding of the
+//! body, the checksum in the trailer (`none`, `crc32`, `sha256`), the declared length of the
+//! object, and the sizes of the pieces in which the body arrives (`1,5,3`). The rest is the body.
+//! An at sign in the line of a chunk or in a trailer is replaced by the correct signature or
+//! checksum.
 
 mod case;
 mod frames;
@@ -14,10 +15,11 @@ use stowage_gateway::refusal::Code;
 use super::{pieces, run};
 use case::{Case, Kind, SIGNED};
 
-/// More than the lines of a body have that the decoder holds.
+/// Above the size of the lines that the decoder buffers.
 const MOST_HELD: usize = 1024;
 
-/// However a body is cut, it is passed on whole or refused, as it should be by another reader.
+/// Checks that a body is forwarded completely or refused, in agreement with a second parser,
+/// whatever pieces it arrives in.
 pub(crate) fn play(input: &[u8]) {
     let Some(case) = Case::read(input) else { return };
     let body = frames::written(&case);
@@ -27,7 +29,7 @@ pub(crate) fn play(input: &[u8]) {
     little_is_held(&case, &body);
 }
 
-/// What a store gets of a body, for each way in which it is cut.
+/// Checks the body that a store gets, for each way to cut it.
 async fn passed_on(case: &Case<'_>, body: &[u8], trailers: Trailers) {
     let expected = frames::read(case, body, trailers);
     let mut seen: Vec<(Vec<u8>, Option<Code>)> = Vec::new();
@@ -66,7 +68,7 @@ async fn passed_on(case: &Case<'_>, body: &[u8], trailers: Trailers) {
     }
 }
 
-/// The store reads the object and its checksum in what it got.
+/// Checks that the store finds the object and its checksum in the body.
 fn got(case: &Case<'_>, bytes: &[u8], expected: &frames::Read, framed: bool) {
     if !framed {
         assert_eq!(bytes, expected.data);
@@ -82,7 +84,7 @@ fn got(case: &Case<'_>, bytes: &[u8], expected: &frames::Read, framed: bool) {
     assert_eq!(frames::read(&at_store, bytes, Trailers::Understood).as_ref(), Some(expected));
 }
 
-/// The decoder holds lines, and never data.
+/// Checks that the decoder buffers lines and never data.
 fn little_is_held(case: &Case<'_>, body: &[u8]) {
     let layout = match case.kind {
         Kind::Plain | Kind::Hash(_) => Layout::Plain,

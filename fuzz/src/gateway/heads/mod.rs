@@ -1,6 +1,7 @@
-//! Heads of requests. The first line of an input is method and target, each other line a header,
-//! up to an empty line. `!query` signs in the query in place of a header, `!none` not at all, and
-//! `!skip NAME` leaves a header unsigned. What else a signature needs is added.
+//! Heads of requests. The first line of an input is method and target, and each further line a
+//! header, up to an empty line. `!query` signs in the query instead of a header, `!none` doesn't
+//! sign, and `!skip NAME` excludes a header from the signature. Everything else that a signature
+//! needs is added.
 
 mod rules;
 
@@ -18,7 +19,7 @@ const DOMAIN: &str = "gateway.example";
 const DATE: &str = "x-amz-date";
 const PAYLOAD: &str = "x-amz-content-sha256";
 
-/// How a request is signed.
+/// Place of the signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Header,
@@ -40,7 +41,7 @@ impl Case {
         let mut lines = input.split(|byte| *byte == b'\n');
         let (method, target) = reading::split(lines.next()?, b' ');
         let method = Method::from_bytes(method).ok()?;
-        // A fragment is not sent.
+        // A fragment is never sent.
         let target = target.filter(|target| !target.contains(&b'#'));
         let mut case =
             Self { method, target: target?.to_vec(), headers: HeaderMap::new(), way: Way::Header, skipped: Vec::new() };
@@ -61,7 +62,7 @@ impl Case {
         Some(case)
     }
 
-    /// Signs, where the target can be read.
+    /// Signs the request, if its target is a valid URI.
     fn signed(mut self) -> Option<(Parts, Way)> {
         let whole = Uri::try_from(self.target.as_slice()).ok()?;
         if self.way == Way::Header {
@@ -110,8 +111,8 @@ impl Case {
     }
 }
 
-/// What is accepted is signed, is what others read in the request, and is written so that it is
-/// read again as the same, with no name in it that isn't S3's.
+/// Checks that an accepted request is signed, that it is parsed in agreement with a second parser,
+/// and that the request written for the store is parsed as the same, with only names of S3 in it.
 pub(crate) fn play(input: &[u8]) {
     let Some(case) = Case::read(input) else { return };
     let (whole, long) = (case.skipped.is_empty(), input.len());
@@ -130,8 +131,8 @@ fn domains() -> Domains {
     Domains::new([DOMAIN.to_owned()])
 }
 
-/// Whether the signature is in the query, and how the body is signed, as the front has it; `None`
-/// where nobody would be believed.
+/// Returns true if the signature is in the query, and the payload hash, like the gateway's front.
+/// Returns `None` if the request is not authenticated.
 fn known(sent: &Sent, way: Way, whole: bool) -> Option<(bool, String)> {
     let raw = Raw { method: sent.method.as_str(), path: &sent.path, query: &sent.query, headers: &sent.headers };
     let Some(claim) = claim(&raw).ok()? else {
@@ -153,7 +154,7 @@ fn known(sent: &Sent, way: Way, whole: bool) -> Option<(bool, String)> {
     believed.ok().map(|_| (by_query, word.to_owned()))
 }
 
-/// The bucket and the key are those that stand in the path, or in the host and the path.
+/// Checks that bucket and key are those in the path, or in host name and path.
 fn named(parts: &Parts, ask: &Ask) {
     let path = reading::unescaped(parts.uri.path().as_bytes()).expect("it was read");
     let host = parts.headers.get("host").and_then(|host| host.to_str().ok()).expect("it was read").to_ascii_lowercase();
@@ -173,7 +174,7 @@ fn named(parts: &Parts, ask: &Ask) {
     assert!(key.is_empty() || reading::is_key(key), "{key:?} is no key");
 }
 
-/// The request to the store, read as a request: it is the same one.
+/// Checks that the request for the store is parsed as the same request.
 fn read_again(ask: &Ask) {
     let escaped = |pair: &uri::Pair| format!("{}={}", uri::encode(&pair.name), uri::encode(&pair.value));
     let query: Vec<String> = ask.query.iter().map(escaped).collect();

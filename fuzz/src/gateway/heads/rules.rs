@@ -1,11 +1,11 @@
-//! What a store makes of a request, and what may be in one that a tenant sends (Amazon S3, API
-//! reference: the operations on objects and their lists).
+//! The operation that a store finds in a request, and the parameters and headers allowed in a
+//! tenant's request (Amazon S3, API reference: the operations on objects and their lists).
 
 use stowage_gateway::head::{Ask, Level, Sent};
 
 use super::super::reading;
 
-/// Names of a query that say which operation it is: stores look for them in different orders.
+/// Query parameters that select an operation. Stores check them in different orders.
 const MARKS: [&str; 13] = [
     "acl",
     "attributes",
@@ -22,7 +22,7 @@ const MARKS: [&str; 13] = [
     "versions",
 ];
 
-/// The other names that operations on objects have.
+/// The other query parameters of operations on objects.
 const NAMES: [&str; 24] = [
     "bucket-region",
     "continuation-token",
@@ -50,7 +50,7 @@ const NAMES: [&str; 24] = [
     "versionId",
 ];
 
-/// Headers of HTTP that an object keeps, or that ask for some of it.
+/// HTTP headers that are stored with an object, or that select a part of it.
 const OF_HTTP: [&str; 12] = [
     "cache-control",
     "content-disposition",
@@ -66,7 +66,7 @@ const OF_HTTP: [&str; 12] = [
     "range",
 ];
 
-/// What no tenant sets, by how it begins; with `$`, whole.
+/// Prefixes of headers that are denied to tenants; with `$`, whole names.
 const CLOSED: [&str; 17] = [
     "x-amz-acl$",
     "x-amz-bypass-",
@@ -87,7 +87,8 @@ const CLOSED: [&str; 17] = [
     "x-amz-website-",
 ];
 
-/// Nothing goes on but what belongs to one operation, and nothing that wasn't sent.
+/// Checks that only parameters and headers of a single operation are forwarded, and only those that
+/// were sent.
 pub(super) fn closed(ask: &Ask, sent: &Sent) {
     let names: Vec<&str> = ask.query.iter().map(|pair| str::from_utf8(&pair.name).expect("a name of S3")).collect();
     let marks: Vec<&&str> = names.iter().filter(|name| MARKS.contains(name)).collect();
@@ -108,7 +109,7 @@ pub(super) fn closed(ask: &Ask, sent: &Sent) {
         let in_head = sent.headers.get_all(name).iter().any(|sent| sent == value);
         let hoisted = |pair: &&stowage_gateway::uri::Pair| pair.name.eq_ignore_ascii_case(name.as_bytes());
         let in_query = sent.query.iter().filter(hoisted).any(|pair| pair.value == value.as_bytes());
-        // These are written from what was read of them.
+        // These are generated from parsed values.
         let is_rewritten = ["content-encoding", "x-amz-copy-source-range", "x-amz-tagging"].contains(&name);
         assert!(in_head || in_query || is_rewritten, "{name} was not sent so");
         let operation = ask.operation.name();
@@ -135,7 +136,7 @@ pub(super) fn closed(ask: &Ask, sent: &Sent) {
     }
 }
 
-/// The operation that a store takes a request for.
+/// Returns the operation that a store finds in a request.
 fn route(ask: &Ask, mark: Option<&str>, numbered: bool) -> &'static str {
     match (ask.method().as_str(), ask.target.level(), mark) {
         ("GET", Level::Service, None) => "ListBuckets",

@@ -1,10 +1,11 @@
-//! What every client of the matrix does, and what it has to read back (see ../../../README.md).
+//! The operations of every client of the matrix, and the checks of their results (see
+//! ../../../README.md).
 
 use std::error::Error;
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What a client can do.
+/// The operations of a client.
 #[allow(async_fn_in_trait, reason = "nobody else implements it")]
 pub trait Client {
     async fn put(&self, key: &str, data: Vec<u8>) -> Result<()>;
@@ -18,7 +19,7 @@ pub trait Client {
     async fn presign_get(&self, key: &str) -> Result<String>;
 }
 
-/// Names that are written otherwise in a path, in a query, in XML or in a header.
+/// Keys that are encoded differently in a path, a query, XML and a header.
 const ODD: [&str; 7] = [
     "odd/a b+c%2Fd.txt",
     "odd/&amp;<x>='\"",
@@ -29,12 +30,12 @@ const ODD: [&str; 7] = [
     "odd/deep/er/key",
 ];
 
-/// A field of the claim's Secret.
+/// Returns a field of the claim's Secret.
 pub fn field(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
 }
 
-/// Bytes without order.
+/// Returns pseudorandom bytes.
 fn bytes(count: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = || {
@@ -57,7 +58,7 @@ async fn lists(client: &impl Client, prefix: &str, expected: &[&str]) -> Result<
     if found == expected { Ok(()) } else { Err(format!("keys below {prefix} are {found:?}, not {expected:?}").into()) }
 }
 
-/// One plain request, as somebody makes it who has nothing but a URL.
+/// Sends a plain request, like a client that has only a URL.
 async fn ask(request: reqwest::RequestBuilder) -> Result<Vec<u8>> {
     let answer = request.send().await?;
     let (status, body) = (answer.status(), answer.bytes().await?);
@@ -114,12 +115,12 @@ async fn operation(name: &str, client: &impl Client) -> Result<()> {
     }
 }
 
-/// Has TLS computed by ring. To be called first.
+/// Selects ring as the TLS provider. Must be called first.
 pub fn begin() {
     rustls::crypto::ring::default_provider().install_default().expect("nobody was before");
 }
 
-/// Does everything with this client, and says what came of it.
+/// Performs all operations with this client, and prints their results.
 pub async fn play(client: impl Client) {
     let names =
         ["put", "get", "range", "list", "multipart", "copy", "delete-many", "presigned-put", "presigned-get"];

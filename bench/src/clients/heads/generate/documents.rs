@@ -1,4 +1,4 @@
-//! Documents: which objects are deleted, which parts make an object, which tags it has.
+//! Documents: objects to delete, parts of an object, and tags.
 
 use http::HeaderMap;
 use stowage_gateway::uri::Pair;
@@ -9,7 +9,7 @@ use super::request::{Body, Draft};
 use super::scene::SHARED;
 use super::xml::{blank, document, element, stranger};
 
-/// A request with a document.
+/// Generates a request with a document.
 pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     let (key, method, query, body) = match pen.number(0, 9) {
         0..=6 => (None, "POST", vec![mark("delete")], deletion(pen)),
@@ -43,7 +43,7 @@ fn headers(pen: &mut Pen<'_>, body: &[u8]) -> HeaderMap {
     headers
 }
 
-/// The document of a DeleteObjects.
+/// Generates the document of a DeleteObjects request.
 fn deletion(pen: &mut Pen<'_>) -> Vec<u8> {
     let count = match pen.number(0, 200) {
         0 => pen.one(&[1000, 1001]),
@@ -94,7 +94,7 @@ fn object(pen: &mut Pen<'_>) -> String {
     format!("<Object>{inside}{}{}</Object>{}", stranger(pen), blank(pen), blank(pen))
 }
 
-/// The document of a CompleteMultipartUpload.
+/// Generates the document of a CompleteMultipartUpload request.
 fn completion(pen: &mut Pen<'_>) -> Vec<u8> {
     let mut inside = String::new();
     for _ in 0..pen.number(0, 3) {
@@ -111,7 +111,7 @@ fn completion(pen: &mut Pen<'_>) -> Vec<u8> {
     document(pen, "CompleteMultipartUpload", &inside)
 }
 
-/// The document of a PutObjectTagging.
+/// Generates the document of a PutObjectTagging request.
 fn tagging(pen: &mut Pen<'_>) -> Vec<u8> {
     let mut inside = String::new();
     for at in 0..pen.number(0, 3) {

@@ -1,4 +1,4 @@
-//! A form as it is sent, with a signed policy.
+//! A form with a signed policy.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,21 @@ use stowage_testbed::sigv4::Signer;
 /// Lifetime of a policy.
 const GOOD_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-/// A form, whose policy allows what it says but for a quirk.
+/// A form. Its policy allows its fields, unless it has a quirk.
 #[derive(Clone)]
 pub(in super::super) struct Form {
     pub(super) boundary: String,
     pub(super) parts: Vec<Part>,
     pub(super) quirk: Quirk,
-    /// Beginning of the keys that its policy allows.
+    /// Prefix of the keys that its policy allows.
     pub(in super::super) starts: String,
 }
 
 #[derive(Clone)]
 pub(super) struct Part {
-    /// Without the empty line.
+    /// Headers of the part, without the empty line.
     pub(super) head: String,
-    /// Name of the field, as a policy has it; empty for a file.
+    /// Name of the field in a policy; empty for a file.
     pub(super) name: String,
     pub(super) value: Value,
 }
@@ -41,22 +41,22 @@ pub(super) enum Value {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quirk {
     Nothing,
-    /// Something stands before the first boundary.
+    /// Data before the first boundary.
     Preamble,
-    /// Lines end in a line feed alone.
+    /// Lines end with a line feed only.
     LineFeeds,
     /// The last boundary is not marked as such.
     NoEnd,
-    /// Something stands behind the last boundary.
+    /// Data after the last boundary.
     Epilogue,
-    /// The policy says nothing of one of the fields.
+    /// The policy omits one of the fields.
     Unsigned,
-    /// Blanks stand behind a boundary.
+    /// Blanks after a boundary.
     Padding,
 }
 
 impl Form {
-    /// The body, signed for this bucket.
+    /// Returns the body, signed for this bucket.
     pub(in super::super) fn body(&self, signer: &Signer<'_>, bucket: &str) -> Vec<u8> {
         let (policy, signature) = signer.policy(&self.policy(signer, bucket));
         let line: &[u8] = if self.quirk == Quirk::LineFeeds { b"\n" } else { b"\r\n" };
@@ -81,7 +81,7 @@ impl Form {
         body
     }
 
-    /// A policy that allows each field to be anything, and keys that begin as they have to.
+    /// Returns a policy that allows any value of each field, and keys with the allowed prefix.
     fn policy(&self, signer: &Signer<'_>, bucket: &str) -> Vec<u8> {
         let expiration = (signer.now + GOOD_FOR).strftime("%Y-%m-%dT%H:%M:%S.000Z").to_string();
         let mut conditions: Vec<Json> = vec![json!({"bucket": bucket}), json!(["starts-with", "$key", self.starts])];

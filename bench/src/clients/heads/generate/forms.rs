@@ -1,4 +1,5 @@
-//! Uploads by a form: fields, boundaries and file names that two readers might read otherwise.
+//! Uploads by a form, with fields, boundaries and file names that two parsers might read
+//! differently.
 
 use http::HeaderMap;
 
@@ -7,7 +8,7 @@ use super::pen::Pen;
 use super::request::{Body, Draft};
 use super::scene::SHARED;
 
-/// Boundaries, as the content type has them, and as they are.
+/// Boundaries, as written in the content type, and their actual values.
 const BOUNDARIES: &[(&str, &str)] = &[
     ("x", "x"),
     ("----WebKitFormBoundary7MA4YWxkTrZu0gW", "----WebKitFormBoundary7MA4YWxkTrZu0gW"),
@@ -24,7 +25,7 @@ const BOUNDARIES: &[(&str, &str)] = &[
     ("a%2eb", "a.b"),
 ];
 
-/// Fields besides those that every form has.
+/// Optional fields.
 const FIELDS: &[(&str, &[&str])] = &[
     ("acl", &["private", "public-read", "bucket-owner-full-control", ""]),
     ("Content-Type", &["text/plain", "multipart/form-data; boundary=x", "a\r\nx-amz-acl: public-read"]),
@@ -57,7 +58,7 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("x-amz-decoded-content-length", &["4"]),
 ];
 
-/// Names of files, which may stand in a key.
+/// File names, which may become part of a key.
 const FILES: &[&str] = &[
     "a.txt",
     "a.txt",
@@ -93,7 +94,7 @@ const FURTHER: &[&str] = &[
     "\r\n folded",
 ];
 
-/// An upload by a form.
+/// Generates an upload by a form.
 pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     let form = form(pen);
     let (written, boundary) = if pen.chance(60) { pen.one(BOUNDARIES) } else { ("stowage-e2e", "stowage-e2e") };
@@ -136,7 +137,7 @@ fn form(pen: &mut Pen<'_>) -> Form {
     Form { boundary: String::new(), parts, quirk, starts: starts.to_owned() }
 }
 
-/// The value of the field `key`.
+/// Generates the value of the field `key`.
 fn key(pen: &mut Pen<'_>, starts: &str) -> Vec<u8> {
     let key = match pen.number(0, 9) {
         0..=1 => pen.odd().into_bytes(),
@@ -162,7 +163,7 @@ fn part(pen: &mut Pen<'_>, name: &str, value: Value) -> Part {
     Part { head, name: name.to_lowercase(), value }
 }
 
-/// Adds the file, mostly one and mostly at the end.
+/// Adds the file, usually one and usually at the end.
 fn file(pen: &mut Pen<'_>, parts: &mut Vec<Part>) {
     let count = pen.one(&[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0]);
     for _ in 0..count {

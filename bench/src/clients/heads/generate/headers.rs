@@ -1,4 +1,4 @@
-//! Headers by operation: each of the gateway's own table, with operations that it is for and with
+//! Headers by operation: every header of the gateway's table, with its own operations and with
 //! others.
 
 use stowage_gateway::head::header_names;
@@ -8,7 +8,7 @@ use super::heads::shaped;
 use super::pen::Pen;
 use super::request::{Body, Draft};
 
-/// Names that are in no table, or nearly.
+/// Names that are not in the table, some of them very similar to one that is.
 const STRANGERS: &[&str] = &[
     "x-amz-copy-sourc",
     "x-amz-copy-source-",
@@ -35,11 +35,11 @@ const STRANGERS: &[&str] = &[
     "via",
 ];
 
-/// Values that fit no header in particular.
+/// Values for any header.
 const VALUES: &[&str] =
     &["", "a", "true", "*", "0", "1", "bytes=0-1", "\"a\"", "a=b", "a, b", "\u{e9}", "../a", "null"];
 
-/// A value that a header of this name may have; `None` for any.
+/// Returns a value that is valid for this header; `None` if any is.
 fn fitting(name: &str) -> Option<&'static str> {
     match name {
         "x-amz-acl" => Some("private"),
@@ -58,7 +58,7 @@ fn fitting(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A request of some operation, with headers.
+/// Generates a request of any operation, with headers.
 pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     let mut draft = shaped(pen);
     if draft.method == "PUT" && pen.chance(100) {
@@ -72,7 +72,7 @@ pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
         let name = if pen.chance(30) { pen.one(STRANGERS).to_owned() } else { names[at].clone() };
         let value = if pen.chance(150) { fitting(&name) } else { None };
         let value = value.unwrap_or_else(|| pen.one(VALUES));
-        // As one byte a character, so that there are some beyond ASCII.
+        // One byte per character, so that there are bytes beyond ASCII.
         let bytes: Vec<u8> = value.chars().filter_map(|it| u8::try_from(it).ok()).collect();
         let lines = if pen.chance(10) { 2 } else { 1 };
         for _ in 0..lines {
@@ -82,12 +82,13 @@ pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     draft
 }
 
-/// Left to who signs and frames a request.
+/// False for headers that are set when a request is signed and framed.
 fn is_sent(name: &str) -> bool {
     !matches!(name, "content-length" | "x-amz-content-sha256" | "x-amz-date")
 }
 
-/// Moves headers into the query, as presigners do. What S3 has no such parameter for is dropped.
+/// Moves headers into the query, as presigners do. Headers that S3 doesn't have as parameters are
+/// dropped.
 pub(super) fn hoist(draft: &mut Draft) {
     for (name, value) in std::mem::take(&mut draft.headers) {
         let name = name.map(|name| name.as_str().as_bytes().to_vec()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Heads: paths and queries that are written in an odd way, and headers that some servers obey.
+//! Heads: unusual encodings of paths and queries, and headers that some servers obey.
 
 use http::HeaderMap;
 use stowage_gateway::uri::Pair;
@@ -6,13 +6,13 @@ use stowage_gateway::uri::Pair;
 use super::pen::Pen;
 use super::request::{Body, Draft};
 
-/// An operation's method, whether it names a key, names that it needs, and names that it may have.
+/// An operation's method, true if it has a key, required parameters, and optional parameters.
 type Shape = (&'static str, bool, &'static [&'static str], &'static [&'static str]);
 
 const LISTS: &[&str] = &["delimiter", "encoding-type", "max-keys", "prefix"];
 const READS: &[&str] = &["partNumber", "response-content-type", "response-expires", "versionId"];
 
-/// Requests for data, as S3's documentation has them.
+/// Requests for data, by S3's documentation.
 const SHAPES: [Shape; 22] = [
     ("GET", false, &[], &["delimiter", "encoding-type", "marker", "max-keys", "prefix"]),
     ("GET", false, &["list-type"], &["continuation-token", "fetch-owner", "max-keys", "prefix", "start-after"]),
@@ -38,7 +38,8 @@ const SHAPES: [Shape; 22] = [
     ("DELETE", true, &[], &["versionId"]),
 ];
 
-/// Names that mean administration, to somebody, or nearly.
+/// Parameters that select an administrative operation on some server, or are very similar to one
+/// that does.
 const TRAPS: [&str; 40] = [
     "acl",
     "ACL",
@@ -82,7 +83,7 @@ const TRAPS: [&str; 40] = [
     "location",
 ];
 
-/// Headers that a client may send, or somebody who tries something.
+/// Headers that a client or an attacker may send.
 const HEADERS: [(&str, &[&str]); 30] = [
     ("range", &["bytes=0-1", "bytes=-1", "bytes=5-2", "lines=1"]),
     ("if-match", &["*", "\"a\""]),
@@ -127,7 +128,7 @@ const DOCUMENTS: [&str; 5] = [
     "",
 ];
 
-/// A request of some operation.
+/// Generates a request of any operation.
 pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     let mut draft = shaped(pen);
     if pen.chance(40) {
@@ -140,7 +141,7 @@ pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     draft
 }
 
-/// A request of some operation without headers.
+/// Generates a request of any operation, without headers.
 pub(super) fn shaped(pen: &mut Pen<'_>) -> Draft {
     let (method, has_key, asks, may) = pen.one(&SHAPES);
     let key = has_key.then(|| pen.key());
@@ -155,7 +156,7 @@ pub(super) fn shaped(pen: &mut Pen<'_>) -> Draft {
     Draft { method, key, query, headers: HeaderMap::new(), body: Body::Bytes(body) }
 }
 
-/// A parameter with a value that it could have, mostly.
+/// Generates a parameter, usually with a valid value.
 fn pair(pen: &mut Pen<'_>, name: &str) -> Pair {
     let value = match name {
         "list-type" => pen.one(&["2", "2", "2", "02", "1"]).into(),
@@ -184,7 +185,7 @@ fn headers(pen: &mut Pen<'_>) -> HeaderMap {
         let (name, values) = pen.one(&HEADERS);
         let value = pen.one(values);
         let value = pen.filled(value);
-        // As one byte a character, so that there are some beyond ASCII.
+        // One byte per character, so that there are bytes beyond ASCII.
         let bytes: Vec<u8> = value.chars().filter_map(|it| u8::try_from(it).ok()).collect();
         pen.header(&mut headers, name, &bytes);
     }

@@ -1,9 +1,9 @@
-//! Requests on a claim's bucket, in which much is written in an odd way: what one reader might take
-//! for data, and another for administration, or for somebody else's.
+//! Requests on a claim's bucket with unusual encodings, which one parser might take for data, and
+//! another for administration or for another tenant's data.
 //!
-//! A request follows from the seed and its number alone: one that shows a hole can be made again
-//! without those before it. A `request` is written by a `pen` in a `scene`; the other files have a
-//! kind each, and the `form` that one of them sends.
+//! A request depends only on the seed and its number, so one that shows a vulnerability can be
+//! generated again without those before it. A `request` is written by a `pen` in a `scene`. The
+//! other files have one kind each, and the `form` that one of them sends.
 
 mod documents;
 mod form;
@@ -27,7 +27,7 @@ use self::request::Draft;
 pub(super) use self::request::{Body, Request};
 pub(super) use self::scene::{Kind, SHARED, Scene, Who};
 
-/// Makes requests. The same seed, scene and number make the same one.
+/// Generates requests. The result depends only on seed, scene and number.
 pub(super) struct Generator {
     seed: u64,
     scene: Scene,
@@ -38,7 +38,7 @@ impl Generator {
         Self { seed, scene }
     }
 
-    /// The request of this number.
+    /// Generates the request with this number.
     pub(super) fn request(&self, number: u64) -> Request {
         let random = Rng::with_seed(mixed(self.seed ^ mixed(number)));
         let mut pen = Pen::new(random, &self.scene);
@@ -72,7 +72,7 @@ impl Generator {
     }
 }
 
-/// Numbers in a row as numbers that have nothing in common (SplitMix64).
+/// Maps consecutive numbers to unrelated ones (SplitMix64).
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

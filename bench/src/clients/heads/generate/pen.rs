@@ -1,4 +1,4 @@
-//! Chance and words, of which requests are written.
+//! Random choices, and the vocabulary of requests.
 
 use fastrand::Rng;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -6,7 +6,7 @@ use stowage_gateway::uri::Pair;
 
 use super::scene::{Kind, SHARED, Scene, Who};
 
-/// Objects that are there, below [`SHARED`] as well.
+/// Keys of existing objects, which also exist below [`SHARED`].
 pub(in super::super) const OBJECTS: [&str; 5] = ["k0", "k1", "a/k2", "k3 ?acl", "k4+ä"];
 
 /// Pieces of keys, and of values.
@@ -49,9 +49,9 @@ const PIECES: &[&str] = &[
     ".minio.sys",
 ];
 
-/// Keys that lead elsewhere, to somebody: upwards, to what a store keeps for itself, to another
-/// version, or to another key than is written. `NEIGHBOUR`, `FILMS` and `PAST` stand for what the
-/// scene has.
+/// Keys that some server may resolve to another place: a parent directory, a store's internal
+/// files, another version, or another key. `NEIGHBOUR`, `FILMS` and `PAST` are replaced by names of
+/// the scene.
 const ODD_KEYS: &[&str] = &[
     "..",
     ".",
@@ -111,7 +111,7 @@ const ODD_KEYS: &[&str] = &[
     "k\u{85}0",
 ];
 
-/// Chance, the scene, and who writes.
+/// Random numbers, the scene, and the sender.
 pub(super) struct Pen<'a> {
     random: Rng,
     pub(super) scene: &'a Scene,
@@ -123,7 +123,7 @@ impl<'a> Pen<'a> {
         Self { random, scene, who: Who::Owner }
     }
 
-    /// Picks a kind.
+    /// Chooses a kind.
     pub(super) fn kind(&mut self) -> Kind {
         match self.random.u8(..) {
             0..=83 => Kind::Heads,
@@ -134,7 +134,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Picks who writes from here on.
+    /// Chooses the sender from here on.
     pub(super) fn who(&mut self) -> Who {
         self.who = if self.chance(90) { Who::Guest } else { Who::Owner };
         self.who
@@ -144,17 +144,17 @@ impl<'a> Pen<'a> {
         self.who == Who::Guest
     }
 
-    /// True in so many of 256 cases.
+    /// True with a probability of `of_256` / 256.
     pub(super) fn chance(&mut self, of_256: u8) -> bool {
         self.random.u8(..) < of_256
     }
 
-    /// A number from here to there, both included.
+    /// Returns a number between `least` and `most`, both included.
     pub(super) fn number(&mut self, least: usize, most: usize) -> usize {
         self.random.usize(least..=most)
     }
 
-    /// One of these, which are not none.
+    /// Returns a random element of `of`, which must not be empty.
     pub(super) fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.random.usize(..of.len())]
     }
@@ -163,31 +163,31 @@ impl<'a> Pen<'a> {
         self.random.shuffle(all);
     }
 
-    /// A few pieces in a row.
+    /// Returns a concatenation of a few pieces.
     pub(super) fn text(&mut self, most: usize) -> Vec<u8> {
         let count = self.random.usize(1..=most);
         (0..count).flat_map(|_| self.one(PIECES).bytes()).collect()
     }
 
-    /// Any bytes, of which few are UTF-8.
+    /// Returns random bytes, which are rarely UTF-8.
     pub(super) fn bytes(&mut self, most: usize) -> Vec<u8> {
         (0..self.random.usize(1..=most)).map(|_| self.random.u8(..)).collect()
     }
 
-    /// A text with the names of the scene in it.
+    /// Replaces the placeholders in a text by names of the scene.
     pub(super) fn filled(&self, text: &str) -> String {
         let Scene { bucket, films, neighbour, past, .. } = self.scene;
         let filled = text.replace("NEIGHBOUR", neighbour).replace("FILMS", films);
         filled.replace("BUCKET", bucket).replace("PAST", past)
     }
 
-    /// The key of an object that is there.
+    /// Returns the key of an existing object.
     pub(super) fn known(&mut self) -> String {
         let key = self.one(&OBJECTS);
         if self.is_guest() { format!("{SHARED}{key}") } else { key.to_owned() }
     }
 
-    /// A key that leads elsewhere.
+    /// Returns a key of [`ODD_KEYS`], or one of about maximum length.
     pub(super) fn odd(&mut self) -> String {
         let key = self.one(ODD_KEYS);
         let key = self.filled(key);
@@ -198,7 +198,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// A key of any sort; mostly one that its writer may have.
+    /// Returns any key; usually one that the sender has access to.
     pub(super) fn key(&mut self) -> Vec<u8> {
         let key = match self.random.u8(..) {
             0..=99 => return self.known().into_bytes(),
@@ -210,7 +210,7 @@ impl<'a> Pen<'a> {
         if is_within { [SHARED.as_bytes(), &key].concat() } else { key }
     }
 
-    /// The id of a version: of one that is there, of none, or none at all.
+    /// Returns the id of an existing version, of a nonexistent one, or an invalid id.
     pub(super) fn version(&mut self) -> String {
         match self.random.u8(..) {
             0..=99 => self.random.choice(&self.scene.versions).cloned().unwrap_or_default(),
@@ -223,7 +223,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// The id of an upload.
+    /// Returns the id of an upload.
     pub(super) fn upload(&mut self) -> String {
         if self.chance(128) {
             return self.random.choice(&self.scene.uploads).cloned().unwrap_or_default();
@@ -231,7 +231,7 @@ impl<'a> Pen<'a> {
         self.one(&["bf0d3128-d18b-4b78-ae7d-9d21bcb90c2f", "x", ".."]).to_owned()
     }
 
-    /// Adds a header, where its value can be one.
+    /// Adds a header, unless its name or value is invalid.
     pub(super) fn header(&mut self, headers: &mut HeaderMap, name: &str, value: &[u8]) {
         let header = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value));
         if let (Ok(name), Ok(value)) = header {
@@ -239,7 +239,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// Path and query in one of the ways in which they can be written.
+    /// Writes path and query in one of their possible encodings.
     pub(super) fn written(&mut self, path: &[u8], query: &[Pair]) -> String {
         let mut target = String::new();
         for byte in path {
@@ -264,7 +264,7 @@ impl<'a> Pen<'a> {
         target
     }
 
-    /// A byte, encoded where it has to be, and at times where it hasn't.
+    /// Writes a byte, percent-encoded if that is required, and at times if it isn't.
     fn push(&mut self, byte: u8, plain: bool, to: &mut String) {
         if plain && (byte == b'/' || !self.chance(12)) {
             to.push(char::from(byte));
@@ -273,7 +273,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// A byte as an escape, in either case.
+    /// Percent-encodes a byte, with digits in upper or lower case.
     pub(super) fn escape(&mut self, byte: u8) -> String {
         if self.random.bool() { format!("%{byte:02X}") } else { format!("%{byte:02x}") }
     }

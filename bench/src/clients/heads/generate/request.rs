@@ -1,4 +1,4 @@
-//! A request, and what it is made of.
+//! A generated request and its parts.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::scene::{Kind, Who};
 #[derive(Clone)]
 pub(in super::super) enum Body {
     Bytes(Vec<u8>),
-    /// Its policy is signed when it is sent.
+    /// A form, the policy of which is signed when it is sent.
     Form(Form),
 }
 
@@ -30,16 +30,16 @@ pub(in super::super) struct Request {
     pub(in super::super) path: Vec<u8>,
     /// The query, decoded.
     pub(in super::super) query: Vec<Pair>,
-    /// Path and query as they are written.
+    /// Path and query, encoded.
     pub(in super::super) target: String,
     pub(in super::super) headers: HeaderMap,
     pub(in super::super) body: Body,
 }
 
-/// A request before its target is written.
+/// A request before its target is encoded.
 pub(super) struct Draft {
     pub(super) method: &'static str,
-    /// `None` for one on the bucket.
+    /// `None` for a request on the bucket.
     pub(super) key: Option<Vec<u8>>,
     pub(super) query: Vec<Pair>,
     pub(super) headers: HeaderMap,

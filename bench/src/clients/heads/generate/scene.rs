@@ -1,8 +1,8 @@
-//! What is written, by whom, and the names that exist there.
+//! Kinds of requests, their senders, and the names that exist in the store.
 
 use serde::Serialize;
 
-/// The part of a request that is odd.
+/// The part of a request that is unusual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(in super::super) enum Kind {
@@ -38,27 +38,27 @@ impl Kind {
 pub(in super::super) enum Who {
     /// The claim's key.
     Owner,
-    /// The key of an access: what is below [`SHARED`] in the claim's bucket, and the present
-    /// objects of another.
+    /// The key of an access, which opens keys below [`SHARED`] in the claim's bucket, and the
+    /// current objects of another one.
     Guest,
 }
 
-/// Beginning of the keys that the guest has in the claim's bucket.
+/// Prefix of the guest's keys in the claim's bucket.
 pub(in super::super) const SHARED: &str = "shared/";
 
-/// Names that exist: buckets, and ids that lead to something.
+/// Names that exist: buckets, and ids of versions and uploads.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Scene {
     /// The claim's bucket.
     pub(in super::super) bucket: String,
-    /// The bucket that the guest reads, and the owner doesn't.
+    /// A bucket that the guest can read and the owner can't.
     pub(in super::super) films: String,
-    /// A bucket that nobody here has a key for.
+    /// A bucket that no sender has a key for.
     pub(in super::super) neighbour: String,
-    /// A past version of an object in `films`.
+    /// A noncurrent version of an object in `films`.
     pub(in super::super) past: String,
     /// Versions of objects in the claim's bucket.
     pub(in super::super) versions: Vec<String>,
-    /// Uploads that are open in the claim's bucket.
+    /// Unfinished uploads in the claim's bucket.
     pub(in super::super) uploads: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Sources of copies: which object, of which bucket, in which version, and how that is written.
+//! Sources of copies: bucket, key and version, in different encodings.
 
 use http::HeaderMap;
 use stowage_gateway::uri::Pair;
@@ -7,8 +7,8 @@ use super::pen::{OBJECTS, Pen};
 use super::request::{Body, Draft};
 use super::scene::SHARED;
 
-/// Ways to name a version behind a key: as a query, and as a part of the key that some stores take
-/// for one. `@` stands for its id.
+/// Suffixes that name a version: as a query, and as parts of a key that some stores take for one.
+/// `@` is replaced by its id.
 const VERSIONS: &[&str] = &[
     "?versionId=@",
     "?versionId=@",
@@ -33,7 +33,7 @@ const VERSIONS: &[&str] = &[
     "#",
 ];
 
-/// Headers of a copy, with values that they could have, or not.
+/// Headers of a copy, with valid and invalid values.
 const HEADERS: &[(&str, &[&str])] = &[
     (
         "x-amz-copy-source-range",
@@ -63,7 +63,7 @@ const HEADERS: &[(&str, &[&str])] = &[
     ("content-type", &["text/plain"]),
 ];
 
-/// A CopyObject or UploadPartCopy.
+/// Generates a CopyObject or UploadPartCopy request.
 pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
     let mut query = Vec::new();
     if pen.chance(90) {
@@ -83,14 +83,14 @@ pub(super) fn draft(pen: &mut Pen<'_>) -> Draft {
         let value = pen.one(values);
         pen.header(&mut headers, name, value.as_bytes());
     }
-    // Rarely to the key of an object that others need as it is.
+    // Rarely overwrites an object that other requests need unchanged.
     let key = if pen.chance(200) { format!("copy/{}", pen.number(0, 9)).into_bytes() } else { pen.key() };
     let key = if pen.is_guest() && !pen.chance(10) { [SHARED.as_bytes(), &key].concat() } else { key };
     let body = if pen.chance(6) { b"data".to_vec() } else { Vec::new() };
     Draft { method: "PUT", key: Some(key), query, headers, body: Body::Bytes(body) }
 }
 
-/// The value of a header that names a source.
+/// Generates the value of a header that names a source.
 fn source(pen: &mut Pen<'_>) -> Vec<u8> {
     let (bucket, key) = place(pen);
     let path = spelt(pen, &bucket, &key);
@@ -105,14 +105,14 @@ fn source(pen: &mut Pen<'_>) -> Vec<u8> {
         0 => format!("arn:aws:s3:::{source}"),
         1 => format!("http://127.0.0.1/{source}"),
         2 => format!("{source},{source}"),
-        // All of it once more.
+        // Encoded twice.
         3 => source.replace('%', "%25"),
         _ => source,
     }
     .into_bytes()
 }
 
-/// A bucket, and a key in it.
+/// Chooses a bucket, and a key in it.
 fn place(pen: &mut Pen<'_>) -> (String, String) {
     let scene = pen.scene;
     let odd = |pen: &mut Pen<'_>| pen.odd();
@@ -123,13 +123,13 @@ fn place(pen: &mut Pen<'_>) -> (String, String) {
         16..=20 => (scene.bucket.clone(), odd(pen)),
         21 => (pen.one(&["..", ".", "", "a", "BUCKET", "e2e-none"]).to_owned(), "k0".to_owned()),
         22 => (format!("{}/..", scene.bucket), format!("{}/k0", scene.neighbour)),
-        // For the guest: outside of what is shared.
+        // Outside of the guest's prefix.
         23..=25 => (scene.bucket.clone(), pen.one(&OBJECTS).to_owned()),
         _ => (scene.bucket.clone(), pen.known()),
     }
 }
 
-/// Bucket and key as a path, written in one of many ways.
+/// Writes bucket and key as a path, in one of many encodings.
 fn spelt(pen: &mut Pen<'_>, bucket: &str, key: &str) -> String {
     let first = pen.one(&["/", "/", "", "", "//", "%2F", "\\", "/./"]);
     let between = pen.one(&["/", "/", "/", "/", "/", "/", "/", "/", "%2F", "%2f", "//", "\\", "%252F", "/../", "?/"]);
@@ -139,7 +139,8 @@ fn spelt(pen: &mut Pen<'_>, bucket: &str, key: &str) -> String {
     path.push_str(between);
     for byte in key.bytes() {
         let plain = byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-        // Rarely as it is: a question mark in a key is a query then, and a plus stays one.
+        // Rarely unencoded, because a question mark in a key then begins a query, and a plus sign
+        // stays one.
         let is_raw = plain || byte.is_ascii_graphic() && pen.chance(20);
         if is_raw && !pen.chance(often) {
             path.push(char::from(byte));

@@ -17,7 +17,7 @@ fn scene() -> Scene {
     }
 }
 
-/// All of a request, as one text.
+/// Returns a whole request as one text.
 fn text(request: &Request) -> String {
     let key = Key { id: "AKIA".to_owned(), secret: "secret".to_owned() };
     let signer = Signer { key: &key, region: "us-east-1", now: Timestamp::UNIX_EPOCH };
@@ -62,7 +62,7 @@ fn each_kind_is_sent_by_both_and_signed_in_its_ways() {
     }
 }
 
-/// The oddities that a kind has to try, as its requests have it.
+/// Oddities that each kind must try, as they occur in its requests.
 const TRIED: [(Kind, &[&str]); 5] = [
     (Kind::Heads, &["?acl", "%252e%252e", "versionId=PASTID", ".sgwtmp", "x-http-method-override"]),
     (

@@ -1,8 +1,8 @@
-//! Odd ways to write a document: what stands before it and behind it, and how a text is written.
+//! Unusual ways to write an XML document: prologs, trailers, and encodings of text.
 
 use super::pen::Pen;
 
-/// Beginnings of a document.
+/// Prologs of a document.
 const PROLOGS: &[&str] = &[
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>",
     "<?xml version='1.0' encoding='utf-8' standalone='yes'?>\n",
@@ -22,7 +22,7 @@ const PROLOGS: &[&str] = &[
     "<!DOCTYPE Delete [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>",
 ];
 
-/// Attributes of a root.
+/// Attributes of the root element.
 const ATTRIBUTES: &[&str] = &[
     " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"",
     " xmlns='http://s3.amazonaws.com/doc/2006-03-01/' ",
@@ -34,10 +34,10 @@ const ATTRIBUTES: &[&str] = &[
     " xmlns=\"http&#58;//s3.amazonaws.com/doc/2006-03-01/\"",
 ];
 
-/// Ends of a document.
+/// Trailers of a document.
 const ENDS: &[&str] = &["\n", " \t\r\n", "<!-- a -->", "\0", "a", "<Delete/>", "<?a b?>", "]]>", "</Delete>"];
 
-/// Elements that no document of S3 has, and elements that are nearly one of them.
+/// Elements that no S3 document has, some of them very similar to one that it has.
 const STRANGERS: &[&str] = &[
     "<a/>",
     "<Key/>",
@@ -55,7 +55,7 @@ const STRANGERS: &[&str] = &[
     "<Object><Key>k0</Key></Object>",
 ];
 
-/// A document with this root and this inside, whole or not.
+/// Generates a document with this root element and this content, complete or not.
 pub(super) fn document(pen: &mut Pen<'_>, root: &str, inside: &str) -> Vec<u8> {
     let mut document = String::new();
     if pen.chance(70) {
@@ -75,14 +75,14 @@ pub(super) fn document(pen: &mut Pen<'_>, root: &str, inside: &str) -> Vec<u8> {
     encoded(pen, &document)
 }
 
-/// The bytes of a document, at times in another encoding than UTF-8, or in none.
+/// Encodes a document, at times in another encoding than UTF-8, or invalidly.
 fn encoded(pen: &mut Pen<'_>, document: &str) -> Vec<u8> {
     let wide = |to: fn(u16) -> [u8; 2]| document.encode_utf16().flat_map(to).collect::<Vec<u8>>();
     match pen.number(0, 90) {
         0 => [&[0xff_u8, 0xfe][..], &wide(u16::to_le_bytes)].concat(),
         1 => [&[0xfe_u8, 0xff][..], &wide(u16::to_be_bytes)].concat(),
         2 => wide(u16::to_be_bytes),
-        // A full stop in two bytes, which isn't UTF-8.
+        // Overlong encoding of a full stop in two bytes, which isn't valid UTF-8.
         3 => document.bytes().flat_map(|byte| if byte == b'.' { vec![0xc0, 0xae] } else { vec![byte] }).collect(),
         4 => document.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect(),
         5 => {
@@ -93,7 +93,7 @@ fn encoded(pen: &mut Pen<'_>, document: &str) -> Vec<u8> {
     }
 }
 
-/// An element with a text, written in one of many ways.
+/// Generates an element with a text, written in one of many ways.
 pub(super) fn element(pen: &mut Pen<'_>, name: &str, text: &str) -> String {
     let text = written(pen, text);
     match pen.number(0, 120) {
@@ -109,17 +109,17 @@ pub(super) fn element(pen: &mut Pen<'_>, name: &str, text: &str) -> String {
     }
 }
 
-/// Nothing, mostly, or what doesn't belong there.
+/// Returns an element that doesn't belong there, or usually an empty string.
 pub(super) fn stranger(pen: &mut Pen<'_>) -> &'static str {
     if pen.chance(8) { pen.one(STRANGERS) } else { "" }
 }
 
-/// A blank between elements, at times.
+/// Returns white space between elements, at times.
 pub(super) fn blank(pen: &mut Pen<'_>) -> &'static str {
     pen.one(&["", "", "", "\n", " \t", "\r\n  "])
 }
 
-/// A text with what is markup escaped, and more of it than needs to be.
+/// Escapes a text, usually including characters that don't need it.
 fn written(pen: &mut Pen<'_>, text: &str) -> String {
     match pen.number(0, 40) {
         0..=3 => return format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>")),
