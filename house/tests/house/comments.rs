@@ -15,17 +15,8 @@ const OPENINGS: [&str; 12] =
     ["How", "That", "What", "Whatever", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why"];
 
 /// Phrases that are not plain English for a reader from another team, in lower case.
-const REFUSED: [&str; 9] = [
-    " are told",
-    " by halves",
-    " has a say",
-    " is told",
-    " lets go",
-    " sees out",
-    " so many",
-    " whoever",
-    " anew",
-];
+const REFUSED: [&str; 9] =
+    [" are told", " by halves", " has a say", " is told", " lets go", " sees out", " so many", " whoever", " anew"];
 
 /// A line of a comment with its number, counted from 1.
 type Line<'a> = (usize, &'a str);
@@ -42,12 +33,8 @@ fn doc(line: &str) -> Option<&str> {
 
 /// Returns the first lines of doc comments that begin with one of [`OPENINGS`].
 fn badly_opened(text: &str) -> Vec<Line<'_>> {
-    let mut last_doc = 0;
-    let is_first = |(number, _): &Line<'_>| {
-        let first = *number != last_doc + 1;
-        last_doc = *number;
-        first
-    };
+    let mut last = None;
+    let is_first = |(number, _): &Line<'_>| last.replace(*number).is_none_or(|last| last + 1 != *number);
     let docs = comments(text).filter_map(|(number, line)| Some((number, doc(line)?)));
     let word = |says: &str| says.split(|letter: char| !letter.is_alphabetic()).next().unwrap_or_default().to_owned();
     docs.filter(is_first).filter(|(_, says)| OPENINGS.contains(&word(says).as_str())).collect()

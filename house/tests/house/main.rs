@@ -2,6 +2,7 @@
 
 mod circles;
 mod code;
+mod comments;
 mod contents;
 mod floors;
 mod graph;

@@ -1,10 +1,9 @@
-//! Code style: no catch-all arms in the planner, no public fields on what a pass knows, and
-//! comments that keep to their columns.
+//! Code style: no catch-all arms in the planner, no public fields on what a pass knows.
 
 use syn::visit::{self, Visit};
 use syn::{Arm, Fields, ImplItemFn, ItemFn, ItemStruct, Pat, Visibility};
 
-use crate::code::{code, code_and_tests};
+use crate::code::code;
 use crate::contents::without_tests;
 
 /// Catch-all arms that the planner may have, although a new case would not be noticed there: the
@@ -18,9 +17,6 @@ const CATCH_ALL: [(&str, &str, &str); 4] = [
 
 /// Input of the planner, and its output for the next pass: plain data with public fields.
 const PLAIN_DATA: [&str; 4] = ["Setting", "Cached", "Remembered", "LetGo"];
-
-/// Maximum number of characters in a line of comment.
-const COLUMNS: usize = 100;
 
 /// Functions with a catch-all arm, in order.
 #[derive(Default)]
@@ -129,41 +125,4 @@ fn a_field_that_others_can_reach_is_seen() {
     assert_eq!(reachable("view/mod.rs", fields), ["View::b", "View::c", "View::d", "View::e"]);
     assert_eq!(reachable("view/bucket.rs", fields), ["View::b", "View::d", "View::e"]);
     assert_eq!(reachable("view/mod.rs", "struct Key(u8, pub u8); pub struct Cached { pub a: u8 }"), ["Key::1"]);
-}
-
-/// Returns comment lines that are too long. Single words, code between backticks, and table rows
-/// can't be wrapped and are allowed.
-fn too_long(text: &str) -> Vec<&str> {
-    let is_comment = |line: &&str| line.trim_start().starts_with("//");
-    let can_be_broken = |line: &&str| {
-        let says = line.trim_start().trim_start_matches(['/', '!']).trim();
-        let words: String = says.split('`').step_by(2).collect::<Vec<_>>().join("code");
-        !says.starts_with('|') && words.split_whitespace().count() > 1
-    };
-    text.lines().filter(is_comment).filter(|line| line.chars().count() > COLUMNS).filter(can_be_broken).collect()
-}
-
-#[test]
-fn comments_keep_to_their_columns() {
-    let mut long = Vec::new();
-    for (file, text) in
-        code_and_tests(&["crates", "operator", "gateway", "world", "sim", "proof", "testbed", "e2e", "bench", "fuzz"])
-    {
-        long.extend(too_long(&text).into_iter().map(|line| format!("{file}: {line}")));
-    }
-    assert_eq!(long, [] as [&str; 0], "these have more than {COLUMNS} characters");
-}
-
-#[test]
-fn a_comment_that_is_too_long_is_seen() {
-    let line = |length: usize| format!("    /// {}", "ü ".repeat(length).chars().take(length).collect::<String>());
-    assert_eq!(too_long(&line(COLUMNS - 8)), [] as [&str; 0], "characters count, not bytes");
-    assert_eq!(too_long(&line(COLUMNS - 7)), [line(COLUMNS - 7)]);
-    let url = format!("//! <https://example.com/{}>", "x".repeat(COLUMNS));
-    assert_eq!(too_long(&url), [] as [&str; 0], "one word");
-    let code = format!("/// `{}`.", "let x = 1; ".repeat(COLUMNS / 10));
-    assert_eq!(too_long(&code), [] as [&str; 0], "code");
-    assert_eq!(too_long(&format!("{code} And more")).len(), 1);
-    assert_eq!(too_long(&format!("//! | {} |", "cell | ".repeat(COLUMNS / 5))), [] as [&str; 0], "a row");
-    assert_eq!(too_long(&format!("let x = \"{}\"; // no line of comment", "x ".repeat(COLUMNS))), [] as [&str; 0]);
 }

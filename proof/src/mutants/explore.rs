@@ -113,7 +113,7 @@ pub(super) struct Replayed {
 pub(super) struct Violated {
     /// Its name.
     pub(super) promise: String,
-    /// What was seen.
+    /// The observation that broke it.
     #[serde(default)]
     pub(super) message: String,
 }
