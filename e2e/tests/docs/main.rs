@@ -18,7 +18,6 @@ use clap::Parser;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use page::{Link, Page};
-use stowage_proof::explorer::scenario::Scenario;
 use stowage_proof::explorer::scenarios;
 use stowage_proof::oracles::Promise;
 
@@ -240,13 +239,6 @@ fn assert_rows(path: &str, heading: &str, rows: &[String]) {
     let is_row = |line: &&str| line.starts_with("| `");
     let stored: Vec<&str> = section.lines().filter(is_row).collect();
     assert_eq!(stored, rows, "{path}, {heading}");
-}
-
-#[test]
-fn the_reference_has_every_scenario_of_the_explorer() {
-    let row = |it: &&'static Scenario| format!("| `{}` | {} | {} |", it.name, it.phase, it.about);
-    let rows: Vec<String> = scenarios::ALL.iter().map(row).collect();
-    assert_rows("docs/reference/scenarios.md", "Of the explorer", &rows);
 }
 
 #[test]
