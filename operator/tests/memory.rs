@@ -3,6 +3,8 @@
 //! The tests cover everything from the list to the pass. The API server generates each object on
 //! request and stores none, so all allocated memory is the operator's.
 
+#![expect(clippy::print_stdout, reason = "memory of each kind, for people")]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
