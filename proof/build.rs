@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What decides how a schedule goes.
+/// Sources on which the outcome of a schedule depends.
 const SOURCES: [&str; 6] = ["src", "../world/src", "../operator/src", "../gateway/src", "../crates", "../Cargo.lock"];
 
 fn main() -> io::Result<()> {

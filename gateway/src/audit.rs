@@ -111,7 +111,7 @@ impl Log {
     /// Creates a log with its own writer thread, so that a slow disk delays no request.
     ///
     /// # Errors
-    /// The thread can't be started.
+    /// Returns an error if the thread can't be started.
     pub fn to(mut writer: impl Write + Send + 'static) -> std::io::Result<Self> {
         let (lines, mut waiting) = mpsc::channel::<Told>(WAITING);
         let write = move || {

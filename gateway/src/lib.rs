@@ -8,7 +8,8 @@
 //!
 //! A request is parsed once, into one struct ([`head`]), and the request to the store is built from
 //! that struct alone. Authorisation is a pure function ([`decide`]). Bodies are streamed
-//! ([`body`]); only XML documents are buffered whole ([`document`], [`deletion`]).
+//! ([`body`]); only XML documents are buffered whole ([`document`], [`deletion`]). Replicas share
+//! nothing but the usage of buckets with a limit ([`quota`]), by objects of the API server.
 
 #![warn(clippy::too_many_lines)]
 

@@ -104,7 +104,7 @@ impl<K: Hash + Eq> Rates<K> {
     /// seconds' worth.
     ///
     /// # Errors
-    /// The time to wait.
+    /// Returns the time to wait.
     pub fn pass(&self, key: K, per_second: u32, now: Instant) -> Result<(), Duration> {
         let step = Duration::from_secs(1) / per_second.max(1);
         let burst = Duration::from_secs(2);

@@ -286,7 +286,7 @@ impl Metrics {
     /// Renders all metrics as text.
     ///
     /// # Errors
-    /// Only for lack of memory.
+    /// Fails only for lack of memory.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut buffer = String::new();
         text::encode(&mut buffer, &self.0.registry.lock())?;

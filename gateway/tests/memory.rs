@@ -111,7 +111,7 @@ impl Kind {
     }
 }
 
-/// Pseudorandom letters, different for each number.
+/// Returns pseudorandom letters, different for each number.
 fn noise(number: usize, length: usize, letters: &[u8]) -> String {
     let mut state = number as u64 + 1;
     let mut next = || {
@@ -135,8 +135,8 @@ fn secret_key() -> SecretKey {
     SecretKey::new("tenant-secret-of-a-test-0123456789-abcde".to_owned())
 }
 
-/// Consent to as many namespaces as fit into a record, with rules of the maximum length in the
-/// schema.
+/// Returns consent to as many namespaces as fit into a record, with rules of the maximum length in
+/// the schema.
 fn consents() -> &'static BTreeMap<NamespaceUid, Consent> {
     static ALL: OnceLock<BTreeMap<NamespaceUid, Consent>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -165,7 +165,8 @@ fn record(number: usize) -> Value {
     internal(number, record.content(SYSTEM).to_secret())
 }
 
-/// A key to as many buckets as an access may name, with prefixes of the maximum total length.
+/// Returns a key to as many buckets as an access may name, with prefixes of the maximum total
+/// length.
 fn access_key(number: usize) -> Value {
     let controls: Vec<u8> = (1..8).chain(14..32).collect();
     let scope = |entry: usize| AccessScope {
@@ -185,7 +186,7 @@ fn access_key(number: usize) -> Value {
     internal(number, facts.content(SYSTEM, Some(&secret_key())).to_secret())
 }
 
-/// A key to a bucket with a limit: without one, gateways exchange nothing.
+/// Returns a key to a bucket with a limit: without one, gateways exchange nothing.
 fn limited() -> Value {
     let record = BucketRecord { uid: ClaimUid::new("u"), endpoint: endpoint(), ..BucketRecord::fixture() };
     let quota_hard = Quantity::Text("1000".to_owned()).bytes().ok();
@@ -247,7 +248,7 @@ fn number(query: &str, name: &str) -> Option<usize> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// A page of a list of `of` objects, each generated when it is sent.
+/// Returns a page of a list of `of` objects, each generated when it is sent.
 fn page(query: &str, of: usize, object: impl Fn(usize) -> Value + Send + 'static) -> BoxStream<'static, Bytes> {
     let from = number(query, "continue").unwrap_or_default();
     let to = number(query, "limit").map_or(of, |limit| of.min(from + limit));
@@ -258,7 +259,7 @@ fn page(query: &str, of: usize, object: impl Fn(usize) -> Value + Send + 'static
     stream::iter([Bytes::from(head)].into_iter().chain(items).chain([Bytes::from_static(b"]}")])).boxed()
 }
 
-/// The API server's response: lists, watches without events, and errors for everything else.
+/// Answers like an API server: lists, watches without events, and errors for everything else.
 fn answer(request: &Request<Body>, kind: Kind) -> (u16, BoxStream<'static, Bytes>) {
     let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
     let is_of_one = query.contains("fieldSelector");

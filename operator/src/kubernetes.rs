@@ -101,7 +101,7 @@ struct Short;
 /// The body of a successful watch is passed on as a stream.
 ///
 /// # Errors
-/// If there is no answer, or it breaks off, or is [`Late`].
+/// Returns an error if there is no answer, or it breaks off, or is [`Late`].
 async fn answer(
     client: Client,
     request: http::Request<Body>,
@@ -119,7 +119,7 @@ async fn answer(
     Ok(http::Response::from_parts(head, body))
 }
 
-/// True if the request is a watch.
+/// Returns true if the request is a watch.
 fn is_watch(uri: &http::Uri) -> bool {
     uri.query().unwrap_or_default().split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
@@ -138,7 +138,7 @@ fn no_shorter_than(
 /// Reads a whole body. A piece that is ready at once costs no timer.
 ///
 /// # Errors
-/// If the body breaks off, stalls for [`DEADLINE`], or has more than `most` bytes.
+/// Returns an error if the body breaks off, stalls for [`DEADLINE`], or has more than `most` bytes.
 async fn pieces(
     mut body: impl http_body::Body<Data = Bytes, Error = Error> + Unpin,
     most: usize,
@@ -160,7 +160,7 @@ pub(crate) fn patch_params() -> PatchParams {
 /// Builds a JSON patch of these operations.
 ///
 /// # Errors
-/// If an operation is malformed.
+/// Returns an error if an operation is malformed.
 pub(crate) fn json_patch(operations: Vec<Value>) -> Result<Patch<()>, String> {
     serde_json::from_value(Value::Array(operations)).map(Patch::Json).map_err(|error| error.to_string())
 }
@@ -189,7 +189,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
-/// True if the error says that no object of this name exists.
+/// Returns true if the error says that no object of this name exists.
 ///
 /// A 404 for any other reason doesn't say that: the whole kind may be unknown for a moment.
 pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
@@ -210,19 +210,20 @@ pub(crate) fn describe(error: &Error) -> String {
     }
 }
 
-/// True for a JSON patch whose `test` failed: 422 without causes. Its reason is not Conflict.
+/// Returns true for a JSON patch whose `test` failed: 422 without causes. Its reason is not
+/// Conflict.
 fn is_failed_test(status: &Status) -> bool {
     let causes = status.details.as_ref().map_or(0, |details| details.causes.len());
     status.code == 422 && causes == 0
 }
 
-/// True if a creation was refused because the namespace is terminating (spec §3.4).
+/// Returns true if a creation was refused because the namespace is terminating (spec §3.4).
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     status.is_forbidden() && causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// True if a creation failed because the namespace doesn't exist.
+/// Returns true if a creation failed because the namespace doesn't exist.
 fn is_namespace_missing(status: &Status) -> bool {
     status.is_not_found() && status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
 }
@@ -246,7 +247,7 @@ mod tests {
     const EVENT: &str =
         concat!(r#"{"type":"ADDED","object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}}"#, "\n");
 
-    /// The Secrets API of a server whose every answer has this status and body.
+    /// Returns the Secrets API of a server whose every answer has this status and body.
     fn secrets<S>(status: u16, body: impl Fn() -> S + Send + 'static) -> Api<Secret>
     where
         S: Stream<Item = Bytes> + Send + 'static,
@@ -259,7 +260,7 @@ mod tests {
         Api::namespaced(guarded(Client::new(service, "team-a"), Mandate::Always), "team-a")
     }
 
-    /// A body that begins and then stalls.
+    /// Returns a body that begins and then stalls.
     fn half() -> impl Stream<Item = Bytes> + Send {
         stream::iter([Bytes::from_static(EVENT.as_bytes())]).chain(stream::pending())
     }

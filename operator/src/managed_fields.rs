@@ -242,7 +242,7 @@ mod tests {
         })
     }
 
-    /// The expected result, computed on the document instead of the text.
+    /// Returns the expected result, computed on the document instead of the text.
     fn emptied(document: Value) -> Value {
         match document {
             Value::Object(map) => {

@@ -35,7 +35,7 @@ impl Mandate {
     /// Permits one change.
     ///
     /// # Errors
-    /// If changes are not permitted now.
+    /// Returns an error if changes are not permitted now.
     pub fn permit(&self) -> Result<Permit, NoMandate> {
         match self {
             Self::Always => Ok(Permit(None)),
@@ -87,7 +87,7 @@ impl Tenure {
         *self.0.until.lock() = moment;
     }
 
-    /// True if every change that was begun is over.
+    /// Returns true if every change that was begun is over.
     pub fn is_settled(&self) -> bool {
         self.0.begun.load(Ordering::Relaxed) == self.0.over.load(Ordering::Relaxed)
     }

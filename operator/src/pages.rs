@@ -21,7 +21,7 @@ pub(crate) struct TooLarge;
 /// Repeats a list request with a smaller `limit` until the answer is no longer [`TooLarge`].
 ///
 /// # Errors
-/// The errors of `ask`.
+/// Returns the errors of `ask`.
 pub(crate) async fn ask<T, F: Future<Output = Result<T, BoxError>>>(
     mut request: http::Request<Body>,
     ask: impl Fn(http::Request<Body>, usize) -> F,
@@ -70,7 +70,7 @@ impl Size {
     /// Counts a piece.
     ///
     /// # Errors
-    /// If the answer is larger than allowed.
+    /// Returns an error if the answer is larger than allowed.
     pub(crate) fn take(&mut self, piece: Option<&Bytes>) -> Result<(), TooLarge> {
         self.left = self.left.checked_sub(piece.map_or(0, Bytes::len)).ok_or(TooLarge)?;
         Ok(())

@@ -114,20 +114,21 @@ impl Kind {
     }
 }
 
-/// A Secret with our label and a megabyte in a field of ours.
+/// Returns a Secret with our label and a megabyte in a field of ours.
 fn full(number: usize) -> String {
     let data = json!({"BUCKET_NAME": "eHh4".repeat(MIB / 3)});
     consumer(number, &json!([]), &json!({}), &data)
 }
 
-/// A Secret whose controller has a longer UID than any real object.
+/// Returns a Secret whose controller has a longer UID than any real object.
 fn owned(number: usize) -> String {
     let uid = format!("{number}{}", "u".repeat(1_200_000));
     let owner = json!([{"apiVersion": "v1", "kind": "x", "name": "x", "uid": uid, "controller": true}]);
     consumer(number, &owner, &json!({}), &json!({}))
 }
 
-/// A Secret which claims that templates wrote all its content, as much as fits into annotations.
+/// Returns a Secret which claims that templates wrote all its content, as much as fits into
+/// annotations.
 fn templated(number: usize) -> String {
     let names: Vec<String> = (0..900).map(|name| format!("n{name}")).collect();
     let told = json!({"annotations": names}).to_string();
@@ -157,7 +158,7 @@ fn asking(number: usize) -> Value {
     metadata
 }
 
-/// A template as large as the schema allows.
+/// Returns a template as large as the schema allows.
 fn template() -> Value {
     let map = |text: &str, longest: usize| -> Map<String, Value> {
         (0..32).map(|key| (format!("{key:02}{}", "k".repeat(40)), json!(text.repeat(longest)))).collect()
@@ -226,7 +227,7 @@ fn object_bucket(number: usize) -> String {
     json!({"metadata": asking(number), "spec": spec, "status": {"phase": long()}}).to_string()
 }
 
-/// A ConfigMap with the provisioner's label and a megabyte of data.
+/// Returns a ConfigMap with the provisioner's label and a megabyte of data.
 fn config_map(number: usize) -> String {
     let mut metadata = asking(number);
     metadata["labels"] = json!({"bucket-provisioner": "stowage.io-buckets", "theirs": "l".repeat(63)});
@@ -255,7 +256,7 @@ fn noise(number: usize, length: usize, letters: &[u8]) -> String {
 
 const DIGITS: &[u8] = b"0123456789abcdef";
 
-/// The record of a claim that shares its bucket by rules as long as the schema allows, with
+/// Returns the record of a claim that shares its bucket by rules as long as the schema allows, with
 /// accesses in as many namespaces as a record has room for.
 fn record(number: usize) -> String {
     static ACCESSES: OnceLock<String> = OnceLock::new();
@@ -270,7 +271,7 @@ fn record(number: usize) -> String {
     internal(number, secret).replacen("ACCESSES", ACCESSES.get_or_init(accesses), 1)
 }
 
-/// The accesses of such a record, encoded as in a Secret.
+/// Returns the accesses of such a record, encoded as in a Secret.
 fn accesses() -> String {
     let prefix = |rule: usize, prefix: usize| Prefix::parse(&format!("{}/", noise(8 * rule + prefix, 62, DIGITS)));
     let rule = |rule: usize| Consent {
@@ -286,8 +287,8 @@ fn accesses() -> String {
     encoded.as_str().expect("it is encoded as one").to_owned()
 }
 
-/// A key to as many buckets as an access may name, with prefixes of the maximum total length, some
-/// of whose letters take two bytes in JSON.
+/// Returns a key to as many buckets as an access may name, with prefixes of the maximum total
+/// length, some of whose letters take two bytes in JSON.
 fn access_key(number: usize) -> String {
     let letters = [DIGITS, b"\"\\"].concat();
     let scope = |entry: usize| {
@@ -327,7 +328,7 @@ fn number(query: &str, name: &str) -> Option<usize> {
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-/// A page of a list of `of` objects, each generated when it is sent.
+/// Returns a page of a list of `of` objects, each generated when it is sent.
 fn page(query: &str, of: usize, object: fn(usize) -> String) -> impl Stream<Item = Bytes> + Send + use<> {
     let from = number(query, "continue").unwrap_or_default();
     let to = number(query, "limit").map_or(of, |limit| of.min(from + limit));
@@ -337,7 +338,7 @@ fn page(query: &str, of: usize, object: fn(usize) -> String) -> impl Stream<Item
     stream::iter([Bytes::from(head)].into_iter().chain(items).chain([Bytes::from_static(b"]}")]))
 }
 
-/// The API server's answer: tenants' objects for lists, nothing for watches, an error otherwise.
+/// Answers like an API server: tenants' objects for lists, nothing for watches, an error otherwise.
 fn answer(request: &Request<Body>, kind: Kind) -> (u16, stream::BoxStream<'static, Bytes>) {
     let query = request.uri().query().unwrap_or_default();
     if query.contains("watch=true") {

@@ -281,7 +281,8 @@ fn contradictions(sections: &[Section], covered: &Covered) -> Vec<String> {
     problems
 }
 
-/// A line for each test of each rule, in the order of the contract: the rule, a tab, the test.
+/// Returns a line for each test of each rule, in the order of the contract: the rule, a tab, the
+/// test.
 fn render(sections: &[Section], covered: &Covered) -> String {
     let tests = |rule: &Rule| covered.get(&rule.id).into_iter().flatten();
     let lines = rules(sections).flat_map(|rule| tests(rule).map(|test| format!("{}\t{test}\n", rule.id)));

@@ -1,4 +1,4 @@
-//! Options of a world.
+//! The [`Options`] type.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::backends::BackendStore;
 use crate::effects::{GatewayPlan, Plan};
 use crate::foreign::Foreign;
 
-/// Options of a world.
+/// Options of a simulated world: its operators, gateways, stores and faults.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Seed of everything random in the cluster: UIDs, generated names.

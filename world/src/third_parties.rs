@@ -33,7 +33,7 @@ const STRANGER: &str = "stranger";
 /// Pause of the cluster's controllers by a fault.
 const REST: Duration = Duration::from_secs(60);
 
-/// Time for which a third party's finalizer keeps a Secret.
+/// Time after which a third party removes its finalizer from a Secret.
 const KEPT: Duration = Duration::from_secs(300);
 
 /// Namespace and name.

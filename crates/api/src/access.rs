@@ -52,8 +52,8 @@ pub struct BucketAccessSpec {
     pub rotation_policy: RotationPolicy,
 }
 
-/// CEL rule that bounds the sum of the strings chosen by a tenant, because every access is kept in
-/// memory.
+/// Returns the CEL rule that bounds the sum of the strings chosen by a tenant, because every access
+/// is kept in memory.
 fn entries_rule() -> String {
     let claim = "(has(e.claimRef) ? e.claimRef.name.size() + (has(e.claimRef.namespace) ? e.claimRef.namespace.size() : 0) : 0)";
     let bucket = "(has(e.bucketRef) ? e.bucketRef.backend.size() + e.bucketRef.name.size() : 0)";

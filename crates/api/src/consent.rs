@@ -23,7 +23,7 @@ impl Prefix {
     /// Parses a prefix.
     ///
     /// # Errors
-    /// If `text` violates one of the rules.
+    /// Returns an error if `text` violates one of the rules.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let invalid = |why| Err(InvalidName { what: "prefix", text: text.to_owned(), why });
         let Some(path) = text.strip_suffix('/') else { return invalid("it must end with a slash") };

@@ -37,7 +37,7 @@ impl BucketName {
     /// Parses a bucket name.
     ///
     /// # Errors
-    /// If `text` violates one of the rules.
+    /// Returns an error if `text` violates one of the rules.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let invalid = |why| Err(InvalidName { what: "bucket name", text: text.to_owned(), why });
         let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
@@ -99,7 +99,7 @@ impl Endpoint {
     /// Parses and normalizes a URL: lower case host, no default port, no trailing slash.
     ///
     /// # Errors
-    /// If `text` is not such a URL.
+    /// Returns an error if `text` is not such a URL.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let invalid = |why| InvalidName { what: "endpoint", text: text.to_owned(), why };
         let url = Url::parse(text).map_err(|_| invalid("it is not a URL"))?;
@@ -201,7 +201,7 @@ impl RecordName {
     /// Parses a name created by [`RecordName::of`].
     ///
     /// # Errors
-    /// If it is not `br-` and 40 lower case hexadecimal digits.
+    /// Returns an error if it is not `br-` and 40 lower case hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let digits = text.strip_prefix(RECORD_PREFIX).filter(|rest| rest.len() == 40 && rest.bytes().all(is_digit));

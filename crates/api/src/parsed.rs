@@ -221,7 +221,7 @@ impl Backend {
     /// Parses a backend.
     ///
     /// # Errors
-    /// If endpoint or template is invalid.
+    /// Returns an error if endpoint or template is invalid.
     pub fn parse(raw: &S3Backend) -> Result<Self, InvalidSpec> {
         let spec = &raw.spec;
         let generation = raw.metadata.generation.unwrap_or_default();

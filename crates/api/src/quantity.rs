@@ -43,8 +43,8 @@ impl Quantity {
     /// Returns the number of bytes. A fraction of a byte is rounded up.
     ///
     /// # Errors
-    /// If the quantity is not digits, an optional fraction and an optional suffix (`Ki…Ei` or
-    /// `k…E`), or is above 7Ei.
+    /// Returns an error if the quantity is not digits, an optional fraction and an optional suffix
+    /// (`Ki…Ei` or `k…E`), or is above 7Ei.
     pub fn bytes(&self) -> Result<Bytes, InvalidQuantity> {
         let text = match self {
             Self::Int(number) => number.to_string(),

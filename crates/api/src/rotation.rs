@@ -74,7 +74,7 @@ impl Rotation {
     /// Parses a policy.
     ///
     /// # Errors
-    /// If the mode is unknown, or a number is negative.
+    /// Returns an error if the mode is unknown, or a number is negative.
     pub(super) fn parse(policy: &RotationPolicy) -> Result<Self, InvalidSpec> {
         let number = |field, value: i32| u32::try_from(value).map_err(|error| InvalidSpec::of(field, &error));
         let mode = word("spec.rotationPolicy.mode", policy.mode)?;

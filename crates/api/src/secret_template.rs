@@ -7,12 +7,13 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// CEL rule that bounds the length of each key of a map, which an OpenAPI schema cannot express.
+/// Returns the CEL rule that bounds the length of each key of a map, which an OpenAPI schema cannot
+/// express.
 fn keys(longest: usize) -> String {
     format!("self.all(k, k.size() <= {longest})")
 }
 
-/// CEL rule that bounds the total length of the keys of all maps.
+/// Returns the CEL rule that bounds the total length of the keys of all maps.
 fn all_keys(most: usize) -> String {
     let of = |map: &str| format!("(has(self.{map}) ? self.{map}.map(k, k.size()).sum() : 0)");
     format!("{} + {} + {} <= {most}", of("labels"), of("annotations"), of("data"))

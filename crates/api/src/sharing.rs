@@ -45,8 +45,8 @@ impl AccessMode {
     }
 }
 
-/// CEL rule that bounds the sum of the strings in a claim's rules, which a tenant chooses and which
-/// are kept in memory.
+/// Returns the CEL rule that bounds the sum of the strings in a claim's rules, which a tenant
+/// chooses and which are kept in memory.
 pub(super) fn sharing_rule() -> String {
     let sum = |of: &str, each: &str| format!("(has({of}) ? {of}.map({each}).sum() : 0)");
     let labels = "r.namespaces.selector.matchLabels";

@@ -42,9 +42,9 @@ impl NameTemplate {
     /// Parses a template. Positions in errors count bytes from 0.
     ///
     /// # Errors
-    /// If it contains anything except literal `a-z 0-9 . -` and `{{ .Namespace }}`, `{{ .Name }}`,
-    /// `{{ .Hash }}`. Trim markers, pipelines and the rest of Go's template language are rejected
-    /// (spec §1).
+    /// Returns an error if `text` contains anything except literal `a-z 0-9 . -` and the fields
+    /// `{{ .Namespace }}`, `{{ .Name }}`, `{{ .Hash }}`. Trim markers, pipelines and the rest of
+    /// Go's template language are rejected (spec §1).
     pub fn parse(text: &str) -> Result<Self, InvalidTemplate> {
         let mut parts = Vec::new();
         let mut at = 0;
@@ -67,7 +67,8 @@ impl NameTemplate {
     /// Returns the bucket name for the claim `namespace/name`.
     ///
     /// # Errors
-    /// If the result is not a valid bucket name, for instance because it is too long.
+    /// Returns an error if the result is not a valid bucket name, for instance because it is too
+    /// long.
     pub fn render(&self, namespace: &str, name: &str) -> Result<BucketName, InvalidName> {
         let text: String = self
             .0

@@ -124,7 +124,7 @@ impl Counters {
     /// Parses a ConfigMap.
     ///
     /// # Errors
-    /// If it is not one that gateways write.
+    /// Returns an error if the ConfigMap is not one that gateways write.
     pub fn read(map: &ConfigMap) -> Result<Self, NoUsage> {
         let rest = name_of(map, Usage::Counters, COUNTERS_PREFIX)?;
         let (replica, shard) = rest.rsplit_once('-').ok_or(NoUsage::Foreign)?;
@@ -222,7 +222,7 @@ impl Snapshot {
     /// Parses a ConfigMap.
     ///
     /// # Errors
-    /// If it is not one that gateways write.
+    /// Returns an error if the ConfigMap is not one that gateways write.
     pub fn read(map: &ConfigMap) -> Result<Self, NoUsage> {
         let digits = name_of(map, Usage::Snapshot, SNAPSHOT_PREFIX)?;
         let name = format!("{}{digits}", wire::RECORD_PREFIX);

@@ -3,10 +3,10 @@
 //! A controller calls a Kubernetes API, and perhaps an S3 store. [`Simulation`] simulates both
 //! below the controller's real clients, so that the code under test is the code that ships. One run
 //! without faults numbers its calls. Then each call meets each fault that makes sense for it: the
-//! answer is lost, the API server refuses, a watch goes silent, the process dies before the effect,
-//! after it, or after its answer. At the end of each run the state that the user wanted must be
-//! reached, and every [`Oracle`] must be satisfied. Each violation is printed as one line of text
-//! that replays it.
+//! answer is lost, the API server refuses, a watch goes silent, the process dies before the call is
+//! carried out, after that, or after its answer. At the end of each run the state that the user
+//! wanted must be reached, and every [`Oracle`] must be satisfied. Each violation is printed as one
+//! line of text that replays it.
 //!
 //! # A tutorial
 //!
@@ -50,7 +50,7 @@
 //!
 //! # Guarantees
 //!
-//! - Every effect of the fault-free run after the user's first action is a crash point at three
+//! - Every call of the fault-free run after the user's first action is a crash point at three
 //!   places, and [`ExplorationReport::is_clean`] is false unless all of them were reached.
 //! - Besides the oracles, three promises are judged for every run: `end` (the wanted state was
 //!   reached and stayed), `rest` (the process changes nothing once the wanted state is reached),

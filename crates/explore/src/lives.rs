@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// A twin counts as idle once it has made no call for this long.
 const TWIN_RESTS: Duration = Duration::from_secs(10);
-/// Longest time that a twin runs.
+/// Maximum time that a twin runs.
 const LONGEST_TURN: Duration = Duration::from_secs(120);
 
 /// Runs one life of a process, pausing it where the plan has a pause.

@@ -32,19 +32,19 @@ impl<'a, V> Undisturbed<'a, V> {
     }
 }
 
-/// Returns the plan of one fault at one effect; `None` for the number 0, which no effect has.
+/// Returns the plan of one fault at one call; `None` for the number 0, which no call has.
 pub fn single<V>(number: u64, fault: Fault<V>) -> Option<Plan<V>> {
     entry(number, fault).map(|entry| Plan { entries: vec![entry] })
 }
 
-/// Returns one fault at one effect; `None` for the number 0.
+/// Returns one fault at one call; `None` for the number 0.
 pub fn entry<V>(number: u64, fault: Fault<V>) -> Option<Entry<V>> {
     Some(Entry { effect: EffectPattern::Number(number.try_into().ok()?), fault })
 }
 
-/// Returns every fault at every effect that it applies to and that `begins` allows.
+/// Returns every fault at every call that it applies to and that `begins` allows.
 ///
-/// `begins` returns the number of the first effect that a fault may meet. A fault of watches may
+/// `begins` returns the number of the first call that a fault may meet. A fault of watches may
 /// also meet an earlier watch, as that one is still open.
 pub fn singles<V: Vocabulary>(
     undisturbed: Undisturbed<'_, V>,
@@ -147,7 +147,7 @@ pub fn preemptions<V>(undisturbed: Undisturbed<'_, V>) -> Vec<Plan<V>> {
     one.chain(two).collect()
 }
 
-/// Draws `count` plans of up to three of these faults at different effects; empty ones are dropped.
+/// Draws `count` plans of up to three of these faults at different calls; empty ones are dropped.
 ///
 /// Swarm selection: each plan draws from half of the kinds of faults, so that rare combinations of
 /// rare kinds occur.

@@ -1,4 +1,4 @@
-//! Faults of all families, and those that a project adds.
+//! The [`Fault`] type: a fault of any family, including one that a project defines.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use crate::call::{Call, CallKind};
 use crate::families::{CallFault, ClockFault, KubeFault, ProcessFault, S3Fault};
 use crate::row::{Application, Lasts, Nobody, Parameter, Vocabulary};
 
-/// Longest time in a fault's brackets, in seconds: a day. With a longer one, a controller's own
-/// probes alone would make more calls than a run may have.
+/// Maximum of a parameter that is a time, in seconds: a day. A controller's own probes would make
+/// more calls in a longer time than a run may have.
 pub(crate) const LONGEST: u32 = 86_400;
 
-/// A fault. `V` is the project's own family, for its users and third parties.
+/// A fault. `V` is the family that the project under test defines for its users and third parties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault<V = Nobody> {
     /// A fault of any call.
@@ -24,7 +24,7 @@ pub enum Fault<V = Nobody> {
     Kube(KubeFault),
     /// A fault of a call to a store.
     S3(S3Fault),
-    /// A fault of the project's own family.
+    /// A fault of the family that the project defines.
     Project(V),
 }
 
@@ -60,20 +60,20 @@ macro_rules! of_family {
     };
 }
 
-/// Reason why a text is not a fault.
+/// The reason why a text is not a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misspelt {
-    /// No fault has that name.
+    /// No fault of any family has that name.
     Name,
     /// The fault does not have this parameter.
     Parameter,
-    /// The time in its brackets is too long.
+    /// The parameter is a time longer than [`LONGEST`].
     TooLong,
 }
 
 impl<V: Vocabulary> Fault<V> {
-    /// Returns every fault once. Faults with a parameter are included for each word, or for each
-    /// number that is worth trying. A matrix of single faults iterates over them.
+    /// Returns every fault that a matrix of single faults tries. A fault with a parameter is
+    /// included once for each of its words, or for each number that makes a difference.
     pub fn all_single() -> Vec<Self> {
         let call = CallFault::all().into_iter().map(Self::Call);
         let process = ProcessFault::all().into_iter().map(Self::Process);
@@ -84,62 +84,62 @@ impl<V: Vocabulary> Fault<V> {
         call.chain(process).chain(clock).chain(kube).chain(project).chain(s3).collect()
     }
 
-    /// Returns its name without the brackets.
+    /// Returns its name in a plan, without the parameter.
     pub fn name(self) -> &'static str {
         of_family!(self, it => it.row().word)
     }
 
-    /// Returns its unique name for counting. Two families have a fault with the same name in plans:
-    /// a name that is taken, of an object and of a bucket.
+    /// Returns its unique name, for counting. Names in plans are not unique: `already-exists` is a
+    /// fault of an object in one family and of a bucket in another.
     pub fn kind(self) -> &'static str {
         of_family!(self, it => it.row().kind)
     }
 
-    /// Checks that the fault may be planned for a call of this kind.
+    /// Checks that a plan may have the fault at a call of this kind.
     ///
     /// # Errors
     ///
-    /// Returns the description of the calls that the fault is for.
+    /// Returns the description of the calls that a plan may have it at.
     pub fn check(self, kind: CallKind) -> Result<(), &'static str> {
         let calls = of_family!(self, it => it.row().calls);
         if calls.contain(kind) { Ok(()) } else { Err(calls.words()) }
     }
 
-    /// Returns true if the fault affects this call, and not only later ones. For example, an
-    /// operation can go down at a call of another operation.
+    /// Returns true if the fault changes this call itself, rather than later ones alone. For
+    /// example, the failure of an S3 operation can begin at any S3 call, but only calls of that
+    /// operation fail.
     pub fn concerns(self, call: &Call) -> bool {
         of_family!(self, it => it.row().meets).contain(call.kind())
     }
 
-    /// Returns how long it lasts.
+    /// Returns its duration.
     pub fn lasts(self) -> Lasts {
         of_family!(self, it => it.row().lasts)
     }
 
-    /// Returns true if it applies to the whole run, regardless of its effect pattern.
+    /// Returns true if it applies to the whole run, whichever call the plan has it at.
     pub fn is_of_run(self) -> bool {
         self.lasts() == Lasts::WholeRun
     }
 
-    /// Returns true if it can continue or leave something behind after its call is answered: a
-    /// clock that is off, a watch that hides something, a feature or operation that the store
-    /// lacks, an object that cannot be deleted.
+    /// Returns true if its effect can last after its call was answered: a wrong clock, a watch that
+    /// misses an event, an S3 operation or feature that fails, an object that can't be deleted.
     pub fn outlasts_its_call(self) -> bool {
         self.lasts() != Lasts::ItsCall
     }
 
-    /// Returns how it is applied.
+    /// Returns the way in which it is applied.
     pub fn applied(self) -> Application {
         of_family!(self, it => it.row().applied)
     }
 
-    /// Returns the server's answer; `None` if the fault does not refuse, or does not refuse this
+    /// Returns the server's answer, or `None` if the fault does not replace the answer to this
     /// call.
     pub(crate) fn answer(self, call: &Call) -> Option<Answered> {
         of_family!(self, it => it.answer(call))
     }
 
-    /// Parses a fault as written in a plan, already split into name and parameter.
+    /// Parses a fault from its name and its parameter in a plan.
     pub(crate) fn read(name: &str, parameter: Option<&str>) -> Result<Self, Misspelt> {
         let known: Vec<Self> = Self::all_single().into_iter().filter(|fault| fault.name() == name).collect();
         if known.is_empty() {
@@ -153,7 +153,7 @@ impl<V: Vocabulary> Fault<V> {
         found.ok_or(if takes_none { Misspelt::Name } else { Misspelt::Parameter })
     }
 
-    /// Returns this fault with another parameter, if it can have it.
+    /// Returns this fault with this parameter, or `None` if it can't have it.
     fn with(self, parameter: Option<&str>) -> Option<Self> {
         fn with<F: Vocabulary>(fault: F, parameter: Option<&str>) -> Option<F> {
             match (fault.row().parameter, parameter) {
@@ -173,13 +173,13 @@ impl<V: Vocabulary> Fault<V> {
         }
     }
 
-    /// Returns the possible contents of this fault's brackets; `None` if it has none.
+    /// Returns the possible parameters of this fault, or `None` if it has none.
     fn brackets(self) -> Option<Brackets> {
         of_family!(self, it => Brackets::of(&it.row().parameter))
     }
 
-    /// Returns the forms of all faults with a name, or of all faults:
-    /// `crash(before|after-effect|after-answer), conflict`.
+    /// Returns the syntax of all faults with this name, or of all faults, for error messages and
+    /// help: `crash(before|after-effect|after-answer), conflict`.
     pub fn forms(of: Option<&str>) -> String {
         let mut forms: Vec<(&str, Option<Brackets>)> = Vec::new();
         for fault in Self::all_single().into_iter().filter(|fault| of.is_none_or(|of| of == fault.name())) {
@@ -199,12 +199,11 @@ impl<V: Vocabulary> Fault<V> {
     }
 }
 
-/// Possible contents of the brackets of all faults with a name.
+/// Syntax of the parameter of all faults that share a name.
 struct Brackets {
     /// Alternatives of a closed set of words.
     words: Vec<&'static str>,
-    /// Placeholder for a number, in addition to the words or instead of them, such as `s` for
-    /// seconds.
+    /// Placeholder for a number, such as `s` for seconds. Empty if the parameter has none.
     number: &'static str,
 }
 
@@ -223,7 +222,7 @@ impl Brackets {
         Some(Self { words, number })
     }
 
-    /// Adds the words of another fault with that name.
+    /// Adds the words of another fault with the same name.
     fn join(&mut self, other: Self) {
         for word in other.words {
             if !self.words.contains(&word) {

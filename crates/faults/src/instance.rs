@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::standstill::{Standstill, Stop};
 
-/// Longest time that an instance lives on if it has to die after an answer, so that it dies even if
+/// Maximum time that an instance lives on if it has to die after an answer, so that it dies even if
 /// it makes no further call. With tokio's paused clock, this time passes only when the operator has
 /// nothing to do but wait.
 const LAST_BREATH: Duration = Duration::from_millis(1);
@@ -60,7 +60,7 @@ impl Instance {
         matches!(*self.life.borrow(), Life::Dead { .. })
     }
 
-    /// Ends the instance now, like SIGKILL, at no particular effect. Does nothing if it is dead.
+    /// Ends the instance now, like SIGKILL, at no particular call. Does nothing if it is dead.
     pub fn kill(&self) {
         self.die(None);
     }
@@ -92,7 +92,7 @@ impl Instance {
         &self.standstill
     }
 
-    /// Ends the instance because of a crash at this effect.
+    /// Ends the instance because of a crash at this call.
     pub(super) fn crash(&self, effect: u64) {
         self.die(Some(effect));
     }
@@ -131,7 +131,7 @@ impl Instance {
         });
     }
 
-    /// Completes when the instance has died. Returns the effect at which it crashed, or `None` if
+    /// Completes when the instance has died. Returns the call at which it crashed, or `None` if
     /// it was killed.
     ///
     /// An instance that has to die after an answer and makes no further call only dies while
@@ -195,9 +195,9 @@ async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
 pub enum LifeEnd<T> {
     /// The operator's future completed.
     Finished(T),
-    /// It was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
+    /// The instance was killed by the plan, or by [`Instance::kill`].
     Crashed {
-        /// Number of the effect at which the plan crashed it.
+        /// Number of the call at which the plan killed it. `None` if [`Instance::kill`] did.
         effect: Option<u64>,
     },
 }

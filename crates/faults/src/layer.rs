@@ -20,7 +20,7 @@ use super::run::Run;
 use super::surroundings::Surroundings;
 use super::trace::{Line, Trace};
 
-/// The effects of one run: its plan, its numbering and its trace. It is cheap to clone, and clones
+/// The calls of one run: its plan, its numbering and its trace. It is cheap to clone, and clones
 /// are the same run.
 #[derive(Debug)]
 pub struct Effects<V = Nobody> {

@@ -1,6 +1,6 @@
-//! Plans: faults and the effects that they meet. `seed + plan` replays a run exactly.
+//! Plans: faults and the calls that they meet. `seed + plan` replays a run exactly.
 //!
-//! As text, pairs of effect and fault joined by `; `:
+//! As text, pairs of call and fault joined by `; `:
 //! `s3:CreateBucket@1 lost-answer; kube:patch bucketclaims/status@2 conflict; #17 crash(after-effect)`.
 
 use std::fmt;
@@ -10,24 +10,24 @@ use super::call::{Call, CallKind, KubeVerb, S3Operation};
 use super::fault::Fault;
 use super::row::{Nobody, Vocabulary};
 
-/// Faults to inject, in the order written. If several entries meet one effect, the first that can
+/// Faults to inject, in the order written. If several entries meet one call, the first that can
 /// apply to it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan<V = Nobody> {
-    /// The pairs of effect and fault.
+    /// The pairs of call and fault.
     pub entries: Vec<Entry<V>>,
 }
 
-/// One fault at one effect, or at each effect of one kind.
+/// One fault at one call, or at each call of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<V = Nobody> {
-    /// Effects that it meets.
+    /// Calls that it meets.
     pub effect: EffectPattern,
     /// Fault to inject.
     pub fault: Fault<V>,
 }
 
-/// Selection of effects.
+/// Selection of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EffectPattern {
     /// `#17`: by its number in the run, counted from 1.

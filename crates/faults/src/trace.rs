@@ -1,4 +1,4 @@
-//! Traces: every effect of a run, in the order of their starts, in a form that two equal runs
+//! Traces: every call of a run, in the order of their starts, in a form that two equal runs
 //! share.
 //!
 //! The form is canonical: it has no bodies and no wall-clock time; times are those of the run's own
@@ -14,16 +14,16 @@ use super::fault::Fault;
 use super::plan::{EffectPattern, Entry, Plan};
 use super::row::{Nobody, Vocabulary};
 
-/// All effects of a run, by number; or only the last ones, if a run without end keeps no more (see
+/// All calls of a run, by number; or only the last ones, if a run without end keeps no more (see
 /// [`super::Effects::keep`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace<V = Nobody> {
-    /// Number of effects before the first line.
+    /// Number of calls before the first line.
     forgotten: u64,
     lines: Vec<Line<V>>,
 }
 
-/// One effect.
+/// One call and its result: a line of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<V = Nobody> {
     /// Its number, counted from 1.
@@ -88,7 +88,7 @@ impl<V: Vocabulary> Trace<V> {
         &self.lines
     }
 
-    /// Returns the number of effects, which is the number of the last one.
+    /// Returns the number of calls, which is the number of the last one.
     pub fn effects(&self) -> u64 {
         self.forgotten + self.lines.len() as u64
     }
@@ -103,7 +103,7 @@ impl<V: Vocabulary> Trace<V> {
         self.counters_after(0)
     }
 
-    /// Returns counters over the effects with numbers above this one. Call [`Trace::effects`]
+    /// Returns counters over the calls with numbers above this one. Call [`Trace::effects`]
     /// first, then act, then count.
     pub fn counters_after(&self, number: u64) -> Counters {
         let mut counters = Counters::default();
@@ -150,13 +150,13 @@ impl<V: Vocabulary> Trace<V> {
         }
     }
 
-    /// Returns the lines after the effect with this number, as far as they are kept.
+    /// Returns the lines after the call with this number, as far as they are kept.
     pub fn lines_after(&self, number: u64) -> &[Line<V>] {
         let passed = usize::try_from(number.saturating_sub(self.forgotten)).unwrap_or(usize::MAX);
         self.lines.get(passed..).unwrap_or_default()
     }
 
-    /// Returns the line of an earlier effect, if it is kept.
+    /// Returns the line of an earlier call, if it is kept.
     pub(super) fn line_mut(&mut self, number: u64) -> Option<&mut Line<V>> {
         let index = usize::try_from(number.checked_sub(self.forgotten)?).ok()?.checked_sub(1)?;
         self.lines.get_mut(index)
@@ -193,7 +193,7 @@ impl<V> FromIterator<Line<V>> for Trace<V> {
 }
 
 impl<V: Vocabulary> fmt::Display for Trace<V> {
-    /// Formats one line per effect.
+    /// Formats one line per call.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }

@@ -72,8 +72,8 @@ impl Catalog {
     }
 }
 
-/// Sort key of versions: stable before beta before alpha, higher before lower, and other names last
-/// (`k8s.io/apimachinery/pkg/version`).
+/// Returns the sort key of versions: stable before beta before alpha, higher before lower, and
+/// other names last (`k8s.io/apimachinery/pkg/version`).
 fn version_order(version: &str) -> (u8, std::cmp::Reverse<(u64, u64)>, String) {
     let read = || {
         let rest = version.strip_prefix('v')?;
@@ -125,7 +125,7 @@ fn has_scale(kind: &Kind) -> bool {
     )
 }
 
-/// The events of the core group: a second view of the events of `events.k8s.io`.
+/// Returns the events of the core group: a second view of the events of `events.k8s.io`.
 fn core_events(kind: &SharedKind) -> Resource {
     Resource {
         group: String::new(),
@@ -182,7 +182,7 @@ fn scale_paths(scale: &Value) -> Option<ScalePaths> {
     })
 }
 
-/// The printer columns of a version. Without any, an API server shows the age.
+/// Returns the printer columns of a version. Without any, an API server shows the age.
 fn columns(asked: &Value) -> Vec<Column> {
     let of = |column: &Value| {
         let text = |name: &str| column[name].as_str().unwrap_or_default().to_owned();

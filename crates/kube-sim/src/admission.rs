@@ -33,7 +33,7 @@ pub trait Admission: Send + Sync {
     /// Changes an object before it is written. The object that it replaces is in the request.
     ///
     /// # Errors
-    /// The rejection, or any error if the request is suspended.
+    /// Returns the rejection, or any error if the request is suspended.
     fn mutate(&self, stored: &Tables, request: &AdmissionRequest<'_>, object: Value) -> Result<Value, Failure>;
 
     /// Reviews the final object of a write, or a deletion. Returns warnings.
@@ -150,7 +150,7 @@ impl AdmissionContext {
     /// Fails if the request is suspended, for callers that ignored an earlier error.
     ///
     /// # Errors
-    /// An error that is not sent to the client.
+    /// Returns an error that is not sent to the client.
     pub(crate) fn require_answered(context: Option<&Self>) -> Result<(), Failure> {
         let is_suspended = context.is_some_and(|context| context.admission.is_suspended());
         if is_suspended { Err(suspended()) } else { Ok(()) }

@@ -113,7 +113,7 @@ fn other_kind(kind: &Kind, object: &Value) -> Failure {
 /// Checks that the object has a name, and that it is the one in the path.
 ///
 /// # Errors
-/// 400 otherwise.
+/// Returns 400 if it has none or another one.
 pub(crate) fn check_name(name: &str, object: &Value) -> Result<(), Failure> {
     let stated = meta::name(object);
     if stated.is_empty() {
@@ -132,8 +132,8 @@ pub(crate) fn check_name(name: &str, object: &Value) -> Result<(), Failure> {
 /// Prunes, sets defaults, and checks the types that decoding requires. Returns the warnings.
 ///
 /// # Errors
-/// For unknown fields with `Strict`, and for wrong types in built-in kinds and in metadata: 400 for
-/// a body, 422 for the result of a patch.
+/// Returns an error for unknown fields with `Strict`, and for wrong types in built-in kinds and in
+/// metadata: 400 for a body, 422 for the result of a patch.
 pub(crate) fn shape(
     kind: &Kind,
     object: &mut Value,

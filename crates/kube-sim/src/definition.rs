@@ -24,7 +24,7 @@ impl ReadDefinition {
     /// Reads a definition.
     ///
     /// # Errors
-    /// The `422 Invalid` of an API server for the schema, with paths.
+    /// Returns the `422 Invalid` of an API server for the schema, with paths.
     pub fn new(definition: &CustomResourceDefinition) -> Result<Self, Box<Status>> {
         let object = serde_json::to_value(definition).expect("a definition is JSON");
         Ok(Self { kind: read(definition)?, object: Arc::new(object) })

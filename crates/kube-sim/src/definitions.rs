@@ -21,7 +21,7 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// Writes a definition if it is valid, and serves its resource.
 ///
 /// # Errors
-/// Those of the write, and 422 for an invalid definition.
+/// Returns the errors of the write, and 422 for an invalid definition.
 pub(crate) fn write(
     state: &mut Store,
     definitions: &Kind,

@@ -14,11 +14,11 @@ use super::write;
 /// Handling of the dependants of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
-    /// The garbage collector removes them later.
+    /// The garbage collector removes dependants after the object.
     Background,
-    /// They are removed first.
+    /// Dependants are removed before the object.
     Foreground,
-    /// They are kept, without their owner reference.
+    /// Dependants are kept, without their owner reference.
     Orphan,
 }
 

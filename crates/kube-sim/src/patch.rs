@@ -16,7 +16,7 @@ use super::store::{Place, Shared, Store};
 use super::strategic;
 use super::write;
 
-/// Format of a patch.
+/// Format of a patch, by its content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchFormat {
     Json,

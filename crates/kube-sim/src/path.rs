@@ -1,18 +1,19 @@
-//! Path of a value in an object, in the server's notation.
+//! The [`FieldPath`] type: the path of a value in an object, formatted as in the API server's
+//! errors.
 
 use std::fmt;
 
 /// A path such as `spec.rules[2].name`.
 ///
-/// It is built step by step from borrowed parts while walking down, and formatted only for errors,
-/// because nearly every value of nearly every object is valid.
+/// Each level of a validation adds its part to the borrowed path of its parent. Only an error
+/// formats the whole, because nearly every value of nearly every object is valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldPath<'a> {
-    /// Start of the walk; empty for a whole object.
+    /// Start of the path; empty for a whole object.
     Start(&'a str),
     /// A field of an object.
     Field(&'a FieldPath<'a>, &'a str),
-    /// An entry of a map, in brackets.
+    /// An entry of a map, written in brackets.
     Entry(&'a FieldPath<'a>, &'a str),
     /// An item of a list.
     Item(&'a FieldPath<'a>, usize),

@@ -91,7 +91,7 @@ impl Filter {
 /// Returns true if a selector object (`matchLabels`, `matchExpressions`) matches these labels.
 ///
 /// # Errors
-/// Index and text of the first unknown operator.
+/// Returns index and text of the first unknown operator.
 pub fn selects(selector: &Value, labels: &Value) -> Result<bool, (usize, String)> {
     let equal = selector["matchLabels"].as_object().into_iter().flatten();
     let mut all = equal.into_iter().all(|(key, value)| labels.get(key) == Some(value));

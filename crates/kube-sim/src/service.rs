@@ -104,7 +104,7 @@ pub enum Way {
 /// Answers a request whose body is complete.
 ///
 /// # Errors
-/// The status of a request that fails.
+/// Returns the status of a request that fails.
 pub(crate) fn dispatch(
     store: &SharedStore,
     head: &Parts,
@@ -142,7 +142,7 @@ pub(crate) fn dispatch(
 /// status; in groups of definitions and in unknown groups it is a page.
 ///
 /// # Errors
-/// That status.
+/// Returns the status, for the server's own groups.
 pub(crate) fn nowhere(stored: &Tables, route: &Route) -> Result<Response<ApiBody>, Failure> {
     let built_in = stored.kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
     if built_in { Err(status::no_such_resource()) } else { Ok(output::page_not_found()) }

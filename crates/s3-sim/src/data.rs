@@ -128,7 +128,7 @@ impl Data {
     /// Stores bytes in a blob of this store.
     ///
     /// # Errors
-    /// If there is no space for them.
+    /// Returns an error if there is no space for them.
     pub(super) fn store(home: &Arc<Home>, bytes: &[u8]) -> io::Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::Kept(Vec::new()));
@@ -145,7 +145,7 @@ impl Data {
     /// Calls `take` for all bytes in order, in chunks.
     ///
     /// # Errors
-    /// If a blob cannot be read.
+    /// Returns an error if a blob cannot be read.
     pub(super) fn read(&self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         let pieces = match self {
             Self::Memory(bytes) => {
@@ -166,7 +166,7 @@ impl Data {
     /// Returns all bytes at once.
     ///
     /// # Errors
-    /// If a blob cannot be read.
+    /// Returns an error if a blob cannot be read.
     pub(super) fn bytes(&self) -> io::Result<Bytes> {
         if let Self::Memory(bytes) = self {
             return Ok(bytes.clone());

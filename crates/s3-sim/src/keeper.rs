@@ -30,13 +30,13 @@ pub trait Keeper: Send + Sync {
     /// Starts a blob.
     ///
     /// # Errors
-    /// If there is no space for it.
+    /// Returns an error if there is no space for it.
     fn begin(&self) -> io::Result<Box<dyn BlobWriter>>;
 
     /// Opens a blob. It can be read from then on, even after it was forgotten.
     ///
     /// # Errors
-    /// If it does not exist.
+    /// Returns an error if the blob does not exist.
     fn open(&self, id: u64) -> io::Result<Arc<dyn BlobReader>>;
 
     /// Allows these blobs to be deleted once the changes reported so far are persistent.
@@ -48,14 +48,14 @@ pub trait BlobWriter: Send {
     /// Appends bytes.
     ///
     /// # Errors
-    /// If there is no space for them.
+    /// Returns an error if there is no space for them.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Completes the blob and makes it persistent, which may take a while. Returns its id, which
     /// this keeper never uses for another blob.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     fn finish(self: Box<Self>) -> io::Result<u64>;
 }
 
@@ -64,6 +64,6 @@ pub trait BlobReader: Send + Sync {
     /// Fills the buffer with the bytes from `at` on.
     ///
     /// # Errors
-    /// If there are not enough bytes.
+    /// Returns an error if there are not enough bytes.
     fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
 }

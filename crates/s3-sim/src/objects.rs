@@ -208,7 +208,7 @@ pub(super) struct Source {
 /// Reads the source of a copy.
 ///
 /// # Errors
-/// Those of a read of that object; `NotImplemented` for access points and Outposts.
+/// Returns the errors of a read of that object; `NotImplemented` for access points and Outposts.
 pub(super) fn source(call: &mut Call<'_>, from: &CopySource, conditions: &ReadConditions<'_>) -> S3Result<Source> {
     let CopySource::Bucket { bucket: name, key, version_id } = from else {
         return Err(refuse(S3ErrorCode::NotImplemented));

@@ -72,7 +72,7 @@ pub enum Versioning {
     Suspended,
 }
 
-/// A bucket.
+/// State of a bucket.
 #[derive(Clone)]
 pub(super) struct Bucket {
     pub(super) owner: String,
@@ -257,7 +257,7 @@ impl Bucket {
     /// version or named by its id, has no lock.
     ///
     /// # Errors
-    /// Those of [`Bucket::object`], but always `MethodNotAllowed` for a delete marker.
+    /// Returns the errors of [`Bucket::object`], but always `MethodNotAllowed` for a delete marker.
     pub(super) fn lockable(&self, key: &str, id: Option<&str>) -> S3Result<&Object> {
         let version = self.version(key, id)?;
         version.object().ok_or_else(|| refuse_marker(S3ErrorCode::MethodNotAllowed))

@@ -55,7 +55,7 @@ impl Interrupt {
         self.0.clone()
     }
 
-    /// True once a signal has arrived.
+    /// Returns true once a signal has arrived.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

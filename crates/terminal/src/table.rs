@@ -9,7 +9,7 @@ const GUTTER: usize = 3;
 /// Minimum width of a wrapped last column, in characters.
 const LEAST_LAST: usize = 20;
 
-/// A table.
+/// A table, formatted once all its rows are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     heads: Vec<&'static str>,

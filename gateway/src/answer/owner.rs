@@ -62,9 +62,9 @@ impl Document {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     AsItIs,
-    /// With the owner that all buckets have.
+    /// Replaced by the owner that all buckets have.
     Owner,
-    /// With the gateway's message.
+    /// Replaced by the gateway's message.
     Message,
     /// Omitted.
     Not,

@@ -115,7 +115,7 @@ impl Filter {
     /// of the last [`WITHHELD`] bytes of the object is kept.
     ///
     /// # Errors
-    /// The refusal for the client. Nothing may be sent to the store after it.
+    /// Returns the refusal for the client. Nothing may be sent to the store after it.
     pub(super) fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, Refusal> {
         loop {
             if let Some(frame) = self.framer.next(&mut self.piece) {
@@ -141,7 +141,7 @@ impl Filter {
     /// Releases the withheld bytes at the end of the input.
     ///
     /// # Errors
-    /// The refusal for the client, if the input ended early.
+    /// Returns the refusal for the client, if the input ended early.
     pub(super) fn finish(&mut self) -> Result<(), Refusal> {
         self.decoder.finish()?;
         if let Tail::Shared(tail) | Tail::Own(tail) = std::mem::replace(&mut self.tail, Tail::Nothing) {

@@ -112,11 +112,11 @@ impl Meter {
         self.pace.least = least;
     }
 
-    /// Notes that the peer is waited for at `now`. Returns when to call again if it doesn't move
+    /// Records that the peer is waited for at `now`. Returns when to call again if it doesn't move
     /// before, which is later than `now`.
     ///
     /// # Errors
-    /// The peer has been too slow.
+    /// Returns an error if the peer has been too slow.
     pub fn wait(&mut self, now: Instant) -> Result<Instant, Slow> {
         let wait = self.wait.get_or_insert(Wait { began: now, counted: now });
         self.waited = self.waited.saturating_add(now.saturating_duration_since(wait.counted));
@@ -134,7 +134,7 @@ impl Meter {
         Ok(idle.min(now + (self.pace.window - self.waited)))
     }
 
-    /// Notes that `bytes` have moved at `now`. Zero bytes are not progress.
+    /// Records that `bytes` have moved at `now`. Zero bytes are not progress.
     pub fn moved(&mut self, now: Instant, bytes: usize) {
         if bytes > 0 {
             self.rest(now);
@@ -142,7 +142,7 @@ impl Meter {
         }
     }
 
-    /// Notes that the peer is no longer waited for.
+    /// Records that the peer is no longer waited for.
     pub fn rest(&mut self, now: Instant) {
         if let Some(wait) = self.wait.take() {
             self.waited = self.waited.saturating_add(now.saturating_duration_since(wait.counted));

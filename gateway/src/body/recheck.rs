@@ -15,7 +15,7 @@ use tower::BoxError;
 use super::{Body, Broken, Failure, Outgoing};
 use crate::refusal::Refusal;
 
-/// Maximum time for which a body is streamed before its request is authorised again.
+/// Interval at which the request of a body that is being streamed is authorised again.
 pub const RECHECK: Duration = Duration::from_secs(10);
 
 /// A check that a request is still allowed.
@@ -26,7 +26,7 @@ pub type Recheck = Box<dyn FnMut() -> BoxFuture<'static, Result<(), Refusal>> + 
 /// check.
 ///
 /// # Errors
-/// The result of `recheck`, if the body is empty.
+/// Returns the result of `recheck` if the body is empty.
 pub async fn rechecked_upload(out: Outgoing, mut recheck: Recheck) -> Result<Outgoing, Refusal> {
     if out.length == 0 {
         recheck().await?;

@@ -293,7 +293,7 @@ fn below_a_prefix_is_what_begins_with_it_byte_by_byte(#[case] asked: Option<&str
     }
 }
 
-/// A key of an access to `photos`, limited to this prefix.
+/// Returns a key of an access to `photos`, limited to this prefix.
 fn below(prefixed: Option<&str>, mode: AccessMode) -> Known {
     Known { scopes: vec![scope("photos", Some("c-1"), mode, prefixed)], ..Known::default() }
 }

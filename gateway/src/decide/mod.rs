@@ -18,12 +18,12 @@ use refusals::of_unreachable;
 pub use refusals::{denied, unknown_key};
 pub use wanted::Wanted;
 
-/// The sender of a request.
+/// The authenticated sender of a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Caller<'a> {
     /// The holder of this key, whose signature has been verified.
     Key(&'a Key),
-    /// Anonymous.
+    /// An anonymous sender.
     Nobody,
 }
 
@@ -32,22 +32,23 @@ pub enum Caller<'a> {
 pub enum Verdict {
     /// Forward it to this backend.
     Forward(Arc<Backend>),
-    /// Read the document of this DeleteObjects, and decide again with its keys.
+    /// Read the document of this DeleteObjects, then decide again with its keys.
     ReadDeletion,
-    /// Answer with the caller's buckets, each with the time since which it has been claimed.
+    /// Answer with the caller's buckets, each with the time at which it was claimed.
     TellBuckets(Vec<(BucketName, Option<Timestamp>)>),
     /// Answer with the bucket's configuration, as far as a tenant may see it.
     TellConfiguration,
-    /// Answer with the gateway's region. To the caller, every bucket is in it.
+    /// Answer with the gateway's region, which is the region of every bucket to its clients.
     TellRegion,
 }
 
-/// Decides about a request.
+/// Authorises a request.
 ///
 /// # Errors
 /// - `InvalidAccessKeyId` if the key has expired, as if its Secret were deleted;
-/// - `AccessDenied` if the bucket is not the caller's, whether it exists or not, also for the
-///   source of a copy, and if the key of an access doesn't allow the request;
+/// - `AccessDenied` if the bucket, or the source of a copy, is not the caller's, whether it exists
+///   or not;
+/// - `AccessDenied` if the key of an access doesn't allow the request;
 /// - `ServiceUnavailable` if the store that the key was made for can't be determined now;
 /// - `NotImplemented` for a copy from one store to another.
 pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Timestamp) -> Result<Verdict, Refusal> {
@@ -75,9 +76,9 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
                     return Err(Refusal::new(Code::NotImplemented, message));
                 }
             }
-            // Some stores resolve `..` in a key as a path through folders, under the gateway's
-            // admin key. So no document is forwarded unread, even if the client's key is for the
-            // whole bucket.
+            // Every DeleteObjects is read before it is forwarded, even if the key opens the whole
+            // bucket: some stores resolve `..` in an object key as a path, and the gateway's admin
+            // key could reach other buckets.
             if wanted.operation == Operation::DeleteObjects && wanted.deletion.is_none() {
                 return Ok(Verdict::ReadDeletion);
             }
@@ -97,7 +98,7 @@ pub fn decide(caller: Caller<'_>, wanted: &Wanted<'_>, known: &Tables, now: Time
     }
 }
 
-/// Returns the store of a bucket of a claim's key.
+/// Returns the store of a bucket that the claim's key opens.
 fn reach(credential: &ServedCredential, bucket: &BucketName, known: &Tables) -> Result<Arc<Backend>, Refusal> {
     let scope = credential.scope(bucket.as_str()).ok_or_else(denied)?;
     known.reach_scope(credential, scope).map_err(of_unreachable)

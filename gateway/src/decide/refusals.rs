@@ -11,14 +11,15 @@ pub(super) fn of_unreachable(why: Unreachable) -> Refusal {
     }
 }
 
-/// The bucket is not the caller's. The message is the same whether it exists or not.
+/// Returns the refusal for a bucket that is not the caller's. The message is the same whether the
+/// bucket exists or not.
 #[must_use]
 pub fn denied() -> Refusal {
     Refusal::new(Code::AccessDenied, "Access Denied")
 }
 
-/// The key is unknown. The message is the same whether it has expired, was deleted or never
-/// existed.
+/// Returns the refusal for an unknown key. The message is the same whether the key has expired, was
+/// deleted or never existed.
 #[must_use]
 pub fn unknown_key() -> Refusal {
     Refusal::new(Code::InvalidAccessKeyId, "The AWS Access Key Id you provided does not exist in our records.")

@@ -1,4 +1,4 @@
-//! The properties of a request that decide about access.
+//! The [`Wanted`] type: the input of an authorisation.
 
 use stowage_api::BucketName;
 

@@ -69,7 +69,7 @@ fn verify_checksum(name: &HeaderName, value: &HeaderValue, body: &[u8]) -> Resul
 /// before 2022 support no other.
 ///
 /// # Errors
-/// Never: base64 is valid in a header.
+/// Never fails: base64 is valid in a header.
 pub fn write_anew(headers: &mut HeaderMap, body: &[u8]) -> Result<(), InvalidHeaderValue> {
     let is_about_body = |name: &&HeaderName| is_checksum(name) || *name == "x-amz-sdk-checksum-algorithm";
     let theirs: Vec<HeaderName> = headers.keys().filter(is_about_body).cloned().collect();

@@ -8,10 +8,10 @@ pub const MOST_OBJECTS: usize = 1000;
 /// The results that the store returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
-    /// Those of all objects.
+    /// Results of all objects.
     #[default]
     Full,
-    /// Only those of objects that could not be deleted: `Quiet`.
+    /// Results only of objects that could not be deleted: `Quiet`.
     Errors,
 }
 

@@ -278,7 +278,7 @@ fn a_written_document_has_its_own_digest() {
     assert_eq!(found, expected);
 }
 
-/// A text that XML 1.0 can carry, rich in characters that readers treat differently.
+/// Returns a text that XML 1.0 can carry, rich in characters that readers treat differently.
 fn text() -> impl Strategy<Value = String> {
     let c = prop_oneof![
         proptest::sample::select(vec![' ', '\t', '\n', '\r', '&', '<', '>', '"', '\'', ']', '/', ';', '#', '\u{85}']),

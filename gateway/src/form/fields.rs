@@ -58,7 +58,7 @@ impl Form {
     /// its length and its segments.
     ///
     /// # Errors
-    /// The form has no key, or an empty one.
+    /// Returns an error if the form has no key, or an empty one.
     pub fn key(&self) -> Result<String, Refusal> {
         let key = self.get("key").map(|key| key.replace(FILENAME, &self.filename));
         key.filter(|key| !key.is_empty())

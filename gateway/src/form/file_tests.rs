@@ -9,7 +9,7 @@ fn boundary() -> Boundary {
     Boundary::of(&text).ok().flatten().expect("a boundary")
 }
 
-/// A body in which each frame has its own allocation.
+/// Returns a body in which each frame has its own allocation.
 fn body(text: Vec<u8>, size: usize) -> Body {
     let pieces: Vec<Bytes> = text.chunks(size).map(Bytes::copy_from_slice).collect();
     StreamBody::new(futures::stream::iter(pieces).map(|piece| Ok(Frame::data(piece)))).boxed_unsync()

@@ -29,7 +29,7 @@ impl Boundary {
     /// Parses the `content-type` header. Returns `None` if it is not a form's.
     ///
     /// # Errors
-    /// The boundary is missing, repeated or not allowed by RFC 2046.
+    /// Returns an error if the boundary is missing, repeated or not allowed by RFC 2046.
     pub fn of(content_type: &str) -> Result<Option<Self>, Refusal> {
         let (kind, behind) = content_type.split_once(';').unwrap_or((content_type, ""));
         if !kind.trim().eq_ignore_ascii_case("multipart/form-data") {
@@ -256,9 +256,9 @@ pub(super) fn without_line(delimiter: &[u8]) -> &[u8] {
 
 /// The `Content-Disposition` of a part.
 struct Disposition {
-    /// In lower case.
+    /// The field's name, in lower case.
     name: String,
-    /// Without the directories that some browsers send.
+    /// The file's name, without the directories that some browsers send.
     filename: String,
 }
 

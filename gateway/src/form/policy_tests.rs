@@ -97,7 +97,7 @@ const GOOD: [(&str, &str); 7] = [
     ("file", "f"),
 ];
 
-/// The valid form with one field replaced or added.
+/// Returns the valid form with one field replaced or added.
 fn with(name: &'static str, value: &'static str) -> Vec<(&'static str, &'static str)> {
     let kept = GOOD.into_iter().filter(|(of, _)| *of != name);
     kept.chain([(name, value)]).collect()

@@ -43,7 +43,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
 }
 
-/// The lengths of the pieces of a text.
+/// Returns the lengths of the pieces of a text.
 fn sizes() -> impl Strategy<Value = Vec<usize>> {
     proptest::collection::vec(1usize..12, 1..6)
 }

@@ -14,7 +14,7 @@ fn boundary() -> Boundary {
     Boundary::of("multipart/form-data; boundary=b").ok().flatten().expect("a boundary")
 }
 
-/// A body in pieces, followed by a connection error if it is cut.
+/// Returns a body in pieces, followed by a connection error if it is cut.
 fn body(text: &[u8], size: usize, is_cut: bool) -> Body {
     let mut frames: Vec<Result<_, BoxError>> =
         text.chunks(size).map(|piece| Ok(Frame::data(Bytes::copy_from_slice(piece)))).collect();

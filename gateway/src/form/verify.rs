@@ -29,7 +29,8 @@ pub struct Claim {
 /// Parses the authentication of a form. Returns `None` if it isn't signed.
 ///
 /// # Errors
-/// The form is signed by another scheme, its signature is incomplete, or a field is malformed.
+/// Returns an error if the form is signed by another scheme, its signature is incomplete, or a
+/// field is malformed.
 pub fn claim(form: &Form) -> Result<Option<Claim>, Refusal> {
     if form.get("x-amz-security-token").is_some() {
         return Err(Refusal::new(Code::InvalidToken, "The provided token is malformed or otherwise invalid."));
@@ -73,8 +74,8 @@ impl Claim {
     /// length.
     ///
     /// # Errors
-    /// The claim is for another region or time, the signature is of another policy or by another
-    /// key, or the policy doesn't allow the form.
+    /// Returns an error if the claim is for another region or time, if the signature is of another
+    /// policy or by another key, or if the policy doesn't allow the form.
     pub fn verify(
         &self,
         form: &Form,

@@ -34,7 +34,7 @@ const FIELDS: [(&str, &str); 12] = [
     ("x-amz-signature", SIGNATURE),
 ];
 
-/// The example's form with one field replaced, added, or omitted if the value is `None`.
+/// Returns the example's form with one field replaced, added, or omitted if the value is `None`.
 fn form(name: &str, value: Option<&str>) -> Form {
     let kept = FIELDS.into_iter().filter(|(of, _)| *of != name);
     let field = |(name, value): (&str, &str)| Field { name: name.into(), value: value.into() };

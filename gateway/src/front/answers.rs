@@ -49,7 +49,7 @@ pub(super) fn buckets(buckets: &[(BucketName, Option<Timestamp>)], ask: &Ask) ->
 /// Answers an operation on a bucket's configuration: a tenant configures and creates no buckets.
 ///
 /// # Errors
-/// S3's error code for configuration that is not set, or for a bucket that already exists.
+/// Returns S3's error code for configuration that is not set, or for a bucket that already exists.
 pub(super) fn configuration(operation: Operation) -> Result<Response<Body>, Refusal> {
     let refuse = |code, message: &'static str| Err(Refusal::new(code, message));
     match operation {
@@ -101,7 +101,8 @@ pub(super) struct Heard<'a> {
 /// Turns a store's response into the client's.
 ///
 /// # Errors
-/// The store's error if it is about the request; `ServiceUnavailable` if it is about the gateway.
+/// Returns the store's error if it is about the request, and `ServiceUnavailable` if it is about
+/// the gateway.
 pub(super) async fn from_store(
     answer: Response<Body>,
     ask: &Ask,
@@ -182,7 +183,7 @@ fn unhappy(status: StatusCode, text: &[u8], is_head: bool, key_id: &str, heard: 
     unavailable().into()
 }
 
-/// The refusal if the store can't be reached or its response can't be understood.
+/// Returns the refusal if the store can't be reached or its response can't be understood.
 pub(super) fn unavailable() -> Refusal {
     Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
 }

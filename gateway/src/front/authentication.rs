@@ -29,7 +29,7 @@ impl Known {
         }
     }
 
-    /// True for a key of an access, which may be limited to present objects.
+    /// Returns true for a key of an access, which may be limited to present objects.
     pub(super) fn is_access(&self) -> bool {
         match self {
             Self::Key(key, _) | Self::Form(key) => matches!(key.holder, Holder::Access(_)),

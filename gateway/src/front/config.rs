@@ -1,4 +1,4 @@
-//! The configuration of a gateway.
+//! The [`Config`] type.
 
 use std::time::Duration;
 

@@ -23,11 +23,11 @@ use crate::registry::Backend;
 /// Maximum number of buckets in the cache. Once it is full, an unknown bucket is assumed to keep
 /// versions.
 const MOST_BUCKETS: usize = 64 << 10;
-/// Time for which a store's answer that a bucket keeps no versions is trusted.
+/// Maximum age at which a store's answer that a bucket keeps no versions is still trusted.
 const SAID: Duration = Duration::from_secs(60);
 /// Maximum wait for another deletion of the same object.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for which the store may still carry out a deletion that it has not answered.
+/// Time after which a store no longer carries out a deletion that it has not answered.
 const IN_DOUBT: Duration = Duration::from_secs(60);
 /// Maximum number of objects being deleted at once.
 const MOST_BUSY: usize = 1 << 20;
@@ -156,7 +156,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Notes the outcome of a deletion. After a server error or no response the store may still
+    /// Records the outcome of a deletion. After a server error or no response the store may still
     /// delete.
     pub(super) fn ends<T>(&mut self, outcome: &Result<T, Unhappy>) {
         self.is_open = outcome.as_ref().is_err_and(|unhappy| unhappy.status.is_server_error());

@@ -58,7 +58,7 @@ impl Gateway {
     /// Reports readiness: a line with the age of the cached cluster state.
     ///
     /// # Errors
-    /// A line with the reason why requests can't be served now.
+    /// Returns a line with the reason why requests can't be served now.
     pub fn fitness(&self, now: Instant) -> Result<String, String> {
         let age = self.0.fit(now)?;
         if !self.0.quotas.is_ready(now, now.saturating_duration_since(self.0.begun)) {

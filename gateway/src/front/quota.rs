@@ -69,7 +69,7 @@ impl Shared {
         reserved.map(Some)
     }
 
-    /// Notes that a request has removed something from a bucket.
+    /// Records that a request has removed something from a bucket.
     pub(super) fn note_removal(&self, metered: Option<&Metered>, operation: Operation, status: StatusCode) {
         if let Some(Metered { id, limits }) = metered.filter(|_| removes(operation) && status.is_success()) {
             self.quotas.removed(id, *limits);

@@ -21,7 +21,7 @@ use crate::registry::Backend;
 
 /// The `Server` header of a store that hides such versions.
 const HIDES: &[u8] = b"VERSITYGW";
-/// Time for which the gateway remembers that a store is not one of them.
+/// Time after which a store that hid nothing is asked again.
 const KNOWN: Duration = Duration::from_secs(10 * 60);
 
 /// Endpoints of stores that hide nothing, and the times when that was found. There are as many as

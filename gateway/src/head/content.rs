@@ -10,8 +10,8 @@ use crate::refusal::{Code, Refusal};
 /// also the last line of the canonical request.
 ///
 /// # Errors
-/// Those of [`Payload::parse`]; `InvalidArgument` for an invalid number or a repeated header;
-/// `InvalidRequest` if framing and headers contradict each other.
+/// Returns the errors of [`Payload::parse`]; `InvalidArgument` for an invalid number or a repeated
+/// header; `InvalidRequest` if framing and headers contradict each other.
 pub fn payload(headers: &HeaderMap, word: &str) -> Result<Payload, Refusal> {
     let decoded = single(headers, "x-amz-decoded-content-length")?;
     let trailer = single(headers, "x-amz-trailer")?;

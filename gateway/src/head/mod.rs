@@ -104,7 +104,7 @@ impl Sent {
     /// Returns the bucket or object that the request is about.
     ///
     /// # Errors
-    /// Those of [`Target::of`].
+    /// Returns the errors of [`Target::of`].
     pub fn target(&self) -> Result<Target, Refusal> {
         Target::of(&self.path, self.bucket_of_host.as_deref())
     }
@@ -113,7 +113,7 @@ impl Sent {
     /// the value of `x-amz-content-sha256`.
     ///
     /// # Errors
-    /// The first error of any part: malformed, unknown, or allowed to no client.
+    /// Returns the first error of any part: malformed, unknown, or allowed to no client.
     pub fn ask(mut self, signed_by_query: bool, word: &str) -> Result<Ask, Refusal> {
         let mut query = std::mem::take(&mut self.query);
         if signed_by_query {

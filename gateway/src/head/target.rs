@@ -22,8 +22,9 @@ impl Key {
     /// Parses a key sent by a client.
     ///
     /// # Errors
-    /// Those of [`Key::held`]; `InvalidArgument` if a segment is a name that stores reserve, and
-    /// for a character that XML 1.0 can't carry, because lists would show a different key.
+    /// Returns the errors of [`Key::held`]; `InvalidArgument` if a segment is a name that stores
+    /// reserve, and for a character that XML 1.0 can't carry, because lists would show a different
+    /// key.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
         let key = Self::held(bytes)?;
         if !key.as_str().chars().all(is_carried) {
@@ -86,8 +87,8 @@ impl Target {
     /// any.
     ///
     /// # Errors
-    /// Those of [`Key::parse`]; `InvalidBucketName` for an invalid bucket name; `InvalidURI` for a
-    /// path that doesn't begin with a slash.
+    /// Returns the errors of [`Key::parse`]; `InvalidBucketName` for an invalid bucket name;
+    /// `InvalidURI` for a path that doesn't begin with a slash.
     pub fn of(path: &[u8], bucket_of_host: Option<&str>) -> Result<Self, Refusal> {
         let Some(path) = path.strip_prefix(b"/") else {
             return Err(Refusal::new(Code::InvalidURI, "The path doesn't begin with a slash."));

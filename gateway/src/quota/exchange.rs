@@ -39,7 +39,7 @@ const RENEWALS: &str = "broker.stowage.io/renewals";
 /// Number of objects in a page of a list. Each may have more than a megabyte.
 const PAGE: u32 = 25;
 
-/// The client for the exchange objects.
+/// Access to the ConfigMaps and Leases by which replicas exchange their usage.
 #[derive(Clone)]
 pub(super) struct Board {
     maps: Api<ConfigMap>,
@@ -74,8 +74,8 @@ impl Board {
         };
         match written {
             Ok(Ok(map)) => Ok(map.metadata.resource_version),
-            // Also if it was deleted, or if an earlier try succeeded and only its response was
-            // lost.
+            // The stored version is another, the ConfigMap was deleted, or an earlier try succeeded
+            // and its response was lost.
             Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(None),
             Ok(Err(error)) => Err(words(&error)),
             Err(_) => Err("no answer".to_owned()),

@@ -39,7 +39,7 @@ fn names_and_numbers_of_any_length_are_no_sign_of_life() {
     }
 }
 
-/// An API server that counts its requests, and has one response per method.
+/// Returns an API server that counts its requests, and has one response per method.
 fn client(asked: &Arc<AtomicUsize>, patch: u16, post: u16) -> Client {
     let asked = asked.clone();
     let service = service_fn(move |request: Request<Body>| {

@@ -46,15 +46,16 @@ pub const OFTEN: Duration = Duration::from_secs(5);
 const AWAITED: Duration = Duration::from_millis(500);
 /// Time after which counters that haven't come back are published again.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Time for which a bucket without a limit is remembered: the limit may be set again.
+/// Time after which a bucket without a limit is forgotten. Until then the limit may be set again.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
 /// The result of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// It is counted, and may be stored now.
+    /// The bytes are counted, and may be stored now.
     Now,
-    /// It is counted, and may be stored once it was published, if it is within the limit then.
+    /// The bytes are counted, and may be stored once they were published, if the limit still allows
+    /// them then.
     OnceTold,
 }
 
@@ -187,7 +188,7 @@ impl Ledger {
     /// [`Ledger::release`] and [`Ledger::doubt`].
     ///
     /// # Errors
-    /// The limit would be exceeded; nothing is counted then.
+    /// Returns an error if the limit would be exceeded; nothing is counted then.
     pub fn reserve(
         &mut self,
         bucket: &RecordName,
@@ -210,7 +211,7 @@ impl Ledger {
     /// Checks if counted bytes, `length` of which are the caller's, may be stored now.
     ///
     /// # Errors
-    /// The limit is exceeded.
+    /// Returns an error if the limit is exceeded.
     pub fn room(
         &mut self,
         bucket: &RecordName,
@@ -341,7 +342,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that a publication may have failed, and has to be repeated.
+    /// Records that a publication may have failed, and has to be repeated.
     pub fn unsaid(&mut self, counters: &Counters) {
         for bucket in counters.of.keys() {
             if let Some(own) = self.buckets.get_mut(bucket) {
@@ -351,7 +352,7 @@ impl Ledger {
         }
     }
 
-    /// Notes that counters are about to be published. They count as known to the others once the
+    /// Records that counters are about to be published. They count as known to the others once the
     /// watch delivers them.
     pub fn saying(&mut self, counters: &Counters, view: &View, now: Instant) {
         for (bucket, figures) in &counters.of {
@@ -365,7 +366,7 @@ impl Ledger {
         }
     }
 
-    /// Notes the version of the published counters.
+    /// Records the version of the published counters.
     pub fn said(&mut self, counters: &Counters, version: &str) {
         for bucket in counters.of.keys() {
             if let Some(own) = self.buckets.get_mut(bucket) {

@@ -74,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 const HARD: u64 = 2000;
 
-/// A publication, as the API server stores it.
+/// Returns a publication, as the API server stores it.
 fn word(counters: &Counters, version: &str) -> k8s_openapi::api::core::v1::ConfigMap {
     let mut map = counters.config_map("system");
     map.metadata.resource_version = Some(version.to_owned());

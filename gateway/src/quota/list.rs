@@ -9,7 +9,7 @@ use crate::uri::{Pair, decode_query};
 /// Maximum length of a page in bytes: a thousand keys of a kilobyte each, every byte escaped.
 pub const LONGEST_PAGE: usize = 8 << 20;
 
-/// A page.
+/// The contents of one page of a list that a scan needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The sum of all sizes.

@@ -1,7 +1,8 @@
-//! Quotas: limits of the bytes stored in a bucket, over all replicas (spec §6).
+//! Quotas: limits on the bytes stored in a bucket, enforced by all replicas of the gateway together
+//! (spec §6).
 //!
-//! [`ledger`], [`view`], [`peers`], [`scan`] and [`list`] are pure. `exchange` and `scanner`
-//! connect them to the API server and to stores.
+//! [`ledger`], [`view`], [`peers`], [`scan`] and [`list`] are pure. `exchange` connects them to the
+//! API server and `scanner` to the stores.
 
 mod exchange;
 pub mod ledger;
@@ -28,26 +29,27 @@ use self::view::View;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Limited, Listed};
 
-/// Maximum wait of a write for the publication of its bytes.
+/// Time after which a write that can't be admitted yet is refused with `SlowDown`.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time for which a new replica is not ready because it doesn't know the usage of the others. It
-/// serves requests meanwhile, but lets writes wait.
+/// Time after which a replica becomes ready even if it has not received the others' counters.
+/// Writes that it can't judge wait, whether it is ready or not.
 const UNHEARD: Duration = Duration::from_secs(30);
-/// Time for which scans may fail before writes are refused.
+/// Time after which writes to a bucket with a hard limit are refused if its scans keep failing.
 const UNMEASURED: SignedDuration = SignedDuration::from_hours(1);
 
-/// The quotas of one replica. Clones are handles to the same ones.
+/// Handle to the quota state of this replica. Clones share the state.
 #[derive(Clone)]
 pub struct Quotas(Arc<Shared>);
 
 struct Shared {
     me: String,
     state: Mutex<State>,
-    /// Notified when something new is known.
+    /// Wakes the waiting writes: counters, a Lease or the limits have changed.
     told: Notify,
-    /// Notified when something has to be published.
+    /// Wakes the task that publishes this replica's counters.
     to_tell: Notify,
-    /// Notified when a bucket may have a limit that is not known yet.
+    /// Wakes the task that collects the limits from the registry: a write to a bucket with a limit
+    /// came before any limit was known.
     to_look: Notify,
 }
 
@@ -57,7 +59,7 @@ struct State {
     peers: Peers,
     /// The buckets with limits. `None`: not known yet.
     limited: Option<Arc<BTreeMap<RecordName, Limited>>>,
-    /// True once it was ready.
+    /// True once this replica has been ready.
     was_ready: bool,
     /// The versions of this replica's counters, by shard, from the last responses.
     versions: BTreeMap<u16, String>,
@@ -68,8 +70,8 @@ impl State {
         u64::try_from(self.peers.alive(now).len()).unwrap_or(u64::MAX)
     }
 
-    /// Returns true if this replica has received the others' counters, and its own Lease has come
-    /// back.
+    /// Returns true if the watches have delivered the counters of all replicas, and this replica's
+    /// own Lease.
     fn has_heard(&self, now: Instant) -> bool {
         self.view.is_whole() && self.peers.age(now).is_some()
     }
@@ -83,7 +85,7 @@ impl State {
     }
 }
 
-/// The metrics of all quotas.
+/// Values of the quota metrics, over all buckets with a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauge {
     /// Buckets with a limit.
@@ -99,7 +101,8 @@ pub struct Gauge {
 }
 
 impl Quotas {
-    /// Creates the quotas, with nothing known yet. `me` is unique to this run of this process.
+    /// Creates the state of a replica that has received nothing yet. `me` is unique to this run of
+    /// this process.
     #[must_use]
     pub fn new(me: String) -> Self {
         let (ledger, peers) = (Ledger::new(me.clone()), Peers::new(me.clone()));
@@ -114,7 +117,8 @@ impl Quotas {
         }))
     }
 
-    /// Counts bytes about to be stored, if there is room for them.
+    /// Reserves room for the bytes of a write. Waits up to 5 seconds for what it needs from the
+    /// other replicas: their usage, and that they learn of these bytes.
     ///
     /// # Errors
     /// `QuotaExceeded` if there is no room; `SlowDown` if the bytes could not be published to the
@@ -149,7 +153,8 @@ impl Quotas {
         }
     }
 
-    /// Tries once. Returns `None` if the others' usage is not known yet.
+    /// Tries to reserve once, without waiting. Returns `None` if the others' usage is not known
+    /// yet.
     fn look(
         &self,
         bucket: &RecordName,
@@ -180,19 +185,20 @@ impl Quotas {
         }))
     }
 
-    /// Returns true if requests may be routed here, `uptime` after the start.
+    /// Returns true if requests may be routed to this replica, `uptime` after its start.
     #[must_use]
     pub fn is_ready(&self, now: Instant, uptime: Duration) -> bool {
         let mut state = self.0.state.lock();
         // Without limits there is nothing to wait for.
         let is_unlimited = state.limited.as_ref().is_some_and(|limited| limited.is_empty());
         let knows = is_unlimited || state.limited.is_some() && state.has_heard(now);
-        // Losing contact later doesn't make it unready again.
+        // Losing contact with the API server later doesn't make it unready, as all replicas would
+        // become so at once.
         state.was_ready |= knows || uptime >= UNHEARD;
         state.was_ready
     }
 
-    /// Notes a deletion in a bucket.
+    /// Records a deletion in a bucket. The next scan finds how much it freed.
     pub fn removed(&self, bucket: &RecordName, limits: Limits) {
         self.0.state.lock().ledger.removed(bucket, limits, Instant::now());
     }
@@ -232,18 +238,18 @@ fn slow_down() -> Refusal {
     Refusal::new(Code::SlowDown, message)
 }
 
-/// The outcome of a reservation.
+/// The outcome of a write that has a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nothing was sent that could be stored.
+    /// No byte was sent, or the store has refused the write.
     Unsent,
-    /// It is stored.
+    /// The store has stored the bytes.
     Stored,
-    /// It may be stored.
+    /// The store may have stored the bytes, or may still do so.
     Unknown,
 }
 
-/// The counted bytes of one request, settled when it is dropped.
+/// Reserved bytes of one write. They are settled on drop, by the outcome that was set last.
 pub struct Reservation {
     quotas: Quotas,
     bucket: RecordName,
@@ -252,7 +258,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Sets the outcome so far.
+    /// Sets the outcome as known so far.
     pub fn is(&mut self, fate: Fate) {
         self.fate = fate;
     }

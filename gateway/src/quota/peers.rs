@@ -46,7 +46,7 @@ impl Peers {
         &self.me
     }
 
-    /// Notes that this replica is sending its sign of life with this number.
+    /// Records that this replica is sending its sign of life with this number.
     pub fn sending(&mut self, number: u64, now: Instant) {
         self.sent.insert(number, now);
         while self.sent.len() > 8 {

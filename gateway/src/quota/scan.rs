@@ -138,8 +138,8 @@ impl Scan {
     /// Adds the requested page.
     ///
     /// # Errors
-    /// The list leads back to itself; nothing follows a version that was not the last; or the store
-    /// lists an upload but not its parts.
+    /// Returns an error if the list leads back to itself, if nothing follows a version that was not
+    /// the last, or if the store lists an upload but not its parts.
     pub fn take(&mut self, page: Page) -> Result<(), Refused> {
         self.bytes = self.bytes.saturating_add(page.bytes);
         if let Some((_, _, next)) = self.uploads.front_mut() {
@@ -203,7 +203,7 @@ impl Scan {
     /// Handles an error status in place of the page.
     ///
     /// # Errors
-    /// The status says nothing about the usage of the bucket.
+    /// Returns an error if the status says nothing about the usage of the bucket.
     pub fn refused(&mut self, status: u16) -> Result<(), Refused> {
         let is_unknown = matches!(status, 400 | 405 | 501);
         let is_first = self.next.is_empty() && self.after.is_none();

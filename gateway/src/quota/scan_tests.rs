@@ -13,7 +13,7 @@ fn position(query: &[Pair]) -> usize {
     marker.map_or(0, |pair| std::str::from_utf8(&pair.value).expect("ours").parse().expect("a number"))
 }
 
-/// A store with numbered keys and uploads and their sizes, two of them per page.
+/// Answers like a store with numbered keys and uploads and their sizes, two of them per page.
 fn answer(question: &Question, objects: &BTreeMap<usize, u64>, uploads: &BTreeMap<usize, u64>) -> Page {
     if let Some(key) = &question.key {
         let at: usize = std::str::from_utf8(key).expect("ours").parse().expect("a number");

@@ -26,14 +26,14 @@ use crate::upstream::{Call, Client, NotNow, Tenant};
 
 /// Time limit of a page.
 const PAGE: Duration = Duration::from_secs(60);
-/// Maximum time for which a scan continues while others wait.
+/// Maximum duration of a scan while others wait.
 const TURN: Duration = Duration::from_secs(5);
 /// Maximum number of paused scans with a page of uploads in memory. Further scans continue to the
 /// end of their page.
 const MOST_WITHIN: usize = 16;
 /// Interval between two publications of a scan's progress.
 const TELLING: Duration = Duration::from_secs(30);
-/// Minimum and maximum delay of a retry.
+/// Base and maximum of the delay of a retry. It is twice the base at first, and doubles.
 const RETRY: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(10 * 60));
 
 /// A function that returns the client of a bucket's backend.
@@ -179,7 +179,7 @@ impl Quotas {
         let mut removals = BTreeMap::new();
         let own = (me, state.ledger.figures(bucket));
         let others = view.of(bucket).filter(|(replica, _)| *replica != me);
-        // Replicas that it doesn't name count in full.
+        // The writes of a replica that the measurement doesn't name count in full.
         for (replica, figures) in [own].into_iter().chain(others).take(Measured::MOST_REPLICAS) {
             // Open writes of a replica that is long gone have either happened by now, or never
             // will.

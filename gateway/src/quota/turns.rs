@@ -27,7 +27,7 @@ impl Turns {
         (self.groups.get(&group(limited)).copied(), self.buckets.get(&limited.id).copied())
     }
 
-    /// Notes that a bucket had its turn.
+    /// Records that a bucket had its turn.
     pub(super) fn had(&mut self, limited: &Limited, now: Instant) {
         self.groups.insert(group(limited), now);
         self.buckets.insert(limited.id.clone(), now);

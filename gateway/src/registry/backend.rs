@@ -1,5 +1,5 @@
-//! A store as the gateway needs it: the fields of its S3Backend, joined with the Secrets that it
-//! references.
+//! An S3 store as the gateway calls it: the fields of its S3Backend that matter here, joined with
+//! the Secrets that it references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,12 +19,12 @@ use crate::cors::Rule;
 pub struct Backend {
     /// The name of its S3Backend.
     pub name: String,
-    /// The revision of the inputs of its client: backends with the same revision can use the same
-    /// client. It never decreases, and is only meaningful within a process.
+    /// The revision of the inputs of the store's client. Two values with the same revision can
+    /// share a client. It never decreases, and has no meaning outside this process.
     pub revision: u64,
     /// Its endpoint.
     pub endpoint: Endpoint,
-    /// Its former endpoints.
+    /// Endpoints at which the store was before, from `formerEndpoints`.
     pub former: Vec<Endpoint>,
     /// The region that requests are signed for.
     pub region: String,
@@ -32,8 +32,8 @@ pub struct Backend {
     pub addressing: AddressingStyle,
     /// The CORS rule.
     pub cors: Option<Rule>,
-    /// The buckets shared by an administrator, each with the namespaces of the accesses and the
-    /// extent of the consent.
+    /// Buckets shared by the administrator: the namespaces whose accesses may use each, and the
+    /// mode and prefixes that are allowed.
     pub shared: BTreeMap<BucketName, (Vec<String>, Consent)>,
     /// The credentials and trust for its client, or the reason why it has none.
     pub access: Result<Access, Unusable>,
@@ -45,7 +45,7 @@ pub struct Access {
     /// The signing key: the gateway's own credentials if the backend has them, otherwise the
     /// admin's.
     pub key: AdminKey,
-    /// The certificates that are trusted.
+    /// The certificates that the client trusts.
     pub trust: Trust,
 }
 
@@ -113,12 +113,12 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The Secrets that may be read for stores, as configured.
+/// The configured rules for Secrets that backends reference.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Namespaces from which backends may reference Secrets: the operator's, and the trusted ones.
     pub namespaces: BTreeSet<String>,
-    /// The treatment of a Secret whose owner has not set the label and the annotation.
+    /// The treatment of a Secret whose owner has not opted in by label and annotation.
     pub unlabelled: Unlabelled,
 }
 
@@ -135,8 +135,8 @@ impl Setting {
     }
 }
 
-/// The parts of an S3Backend that the gateway uses. Anything else in it, such as a bucket name
-/// template that can't be parsed, is the operator's to judge.
+/// The parts of an S3Backend that the gateway uses. The others, such as the template of bucket
+/// names, are validated by the operator alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spec {
     endpoint: Endpoint,
@@ -176,13 +176,14 @@ impl Spec {
         Some(SecretName { namespace: reference.namespace.clone(), name: reference.name.clone() })
     }
 
-    /// Returns the Secrets to read for it, without those that may not be read.
+    /// Returns the Secrets that it references, without those that may not be read.
     pub(super) fn secrets(&self, setting: &Setting) -> impl Iterator<Item = SecretName> {
         let named = [Some(self.key_secret()), self.bundle_secret()];
         named.into_iter().flatten().filter(|secret| setting.admits(secret).is_ok())
     }
 
-    /// Builds the store, with the Secrets that `find` returns.
+    /// Builds the store from this and the Secrets that `find` returns. The caller sets the
+    /// revision.
     pub(super) fn backend<'a>(
         &self,
         name: &str,
@@ -238,14 +239,15 @@ impl Backend {
         self.endpoint == *endpoint || self.former.contains(endpoint)
     }
 
-    /// Returns true if the same client works for both.
+    /// Returns true if both stores can use the same client.
     pub(super) fn is_made_as(&self, other: &Self) -> bool {
         let is_there = self.endpoint == other.endpoint && self.region == other.region;
         is_there && self.addressing == other.addressing && self.access == other.access
     }
 }
 
-/// Reduces a Secret referenced by a backend to its data and its owner's opt-in.
+/// Reduces a Secret referenced by a backend to its data, its role and its owner's opt-in. Nothing
+/// else is held in memory.
 pub(super) fn kept(secret: Secret) -> Secret {
     let only = |all: Option<BTreeMap<String, String>>, names: &[&str]| {
         all.map(|all| all.into_iter().filter(|(name, _)| names.contains(&name.as_str())).collect())

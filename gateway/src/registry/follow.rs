@@ -128,7 +128,7 @@ impl Watches {
         }
     }
 
-    /// Notes that a watch has delivered something, or logs its failure.
+    /// Records that a watch has delivered something, or logs its failure.
     fn heard<K>(&self, watch: &Watch, told: Told<K>) -> Option<Event<K>> {
         match told {
             Ok(event) => {

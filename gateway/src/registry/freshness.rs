@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::backend::SecretName;
 
-/// A watch.
+/// One of the watches that fill the registry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Watch {
     /// The watch of the internal Secrets.
@@ -21,10 +21,10 @@ pub enum Watch {
 /// A sign of life of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// It begins to list. Until the list is complete, its data ages, even if it hears from the API
-    /// server.
+    /// The watch begins to list. Until the list is complete, the watch's data ages, even if the API
+    /// server answers.
     Listing,
-    /// Its list is complete.
+    /// The list is complete.
     Listed,
     /// The API server has answered, or has sent something: an event, a bookmark.
     Heard,

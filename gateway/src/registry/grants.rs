@@ -39,7 +39,7 @@ impl Tables {
     /// Returns the grant of an access's key to the bucket of this name.
     ///
     /// # Errors
-    /// There is no grant.
+    /// Returns an error if there is no grant.
     pub fn grant(&self, key: &ServedAccess, bucket: &BucketName) -> Result<Granted, Unreachable> {
         let scope = key.scopes.iter().find(|scope| scope.bucket == *bucket).ok_or(Unreachable::Closed)?;
         // The namespace comes from the access's record and never from the key.
@@ -92,7 +92,7 @@ impl Tables {
     /// claim.
     ///
     /// # Errors
-    /// The limits can't be parsed.
+    /// Returns an error if the limits can't be parsed.
     pub(super) fn noted_limits(&self, key: &ServedAccess, bucket: &BucketName) -> Result<Limits, NotServed> {
         let Some(scope) = key.scopes.iter().find(|scope| scope.bucket == *bucket) else { return Ok(Limits::default()) };
         let record = self.records_of(bucket).find(|record| record.endpoint == scope.endpoint);

@@ -30,7 +30,7 @@ impl Tables {
     /// the watch may not have delivered yet.
     ///
     /// # Errors
-    /// The limits can't be parsed. Nothing may be stored then.
+    /// Returns an error if the limits can't be parsed. Nothing may be stored then.
     pub fn limits(&self, own: Option<&Key>, bucket: &BucketName, backend: &Backend) -> Result<Limits, NotServed> {
         let known = self.keys_of(bucket).filter(|key| self.opens(key, bucket, backend)).map(|key| &**key);
         // Of two equally new keys, the one with the lower limit counts. A limit that can't be

@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout};
 use super::internal::Key;
 use crate::limits::Rates;
 
-/// Time for which a result is reused for other requests with the same key.
+/// Maximum age of a result that is reused for other requests with the same key.
 const GOOD_FOR: Duration = Duration::from_secs(1);
 /// Time limit of a read.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -115,7 +115,7 @@ mod tests {
 
     const ID: &str = "AKIA6PWYIRN6WZZLJBUY";
 
-    /// A cluster with one key, which counts its requests.
+    /// Returns a cluster with one key, which counts its requests.
     fn live(asked: &Arc<AtomicUsize>) -> Live {
         let asked = asked.clone();
         let service = service_fn(move |request: Request<Body>| {

@@ -1,4 +1,4 @@
-//! The S3Backends and the Secrets that they reference, joined into stores.
+//! S3 stores as the gateway calls them: each S3Backend, joined with the Secrets that it references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use stowage_api::S3Backend;
 use super::backend::{Backend, Failure, SecretName, Setting, Spec, Unusable, kept};
 use super::table::{Listed, Table};
 
-/// An S3Backend from its watch. One that can't be decoded, because a newer CRD allows new values,
-/// must not affect the others.
+/// An S3Backend as its watch delivers it. The guard keeps one object that can't be decoded, for
+/// example because a newer CRD allows new values, from breaking the watch of all.
 pub type SeenBackend = DeserializeGuard<S3Backend>;
 
-/// The stores.
+/// Cache of all stores, rebuilt from the events of the watches.
 #[derive(Debug)]
 pub(super) struct Stores {
     setting: Setting,
     specs: Listed<Specs>,
     secrets: BTreeMap<SecretName, Watched>,
     made: BTreeMap<String, Arc<Backend>>,
-    /// The highest revision so far.
+    /// The highest revision given to a store so far.
     revision: u64,
 }
 
@@ -52,7 +52,7 @@ impl Table<SeenBackend> for Specs {
         let name = object.name_any();
         let read = match &object.0 {
             Ok(backend) => Spec::read(backend).map_err(|error| error.to_string()),
-            // The error of serde contains values of the object.
+            // Serde's message quotes values of the object, which don't belong in the log.
             Err(_) => Err("it can't be decoded".to_owned()),
         };
         match read {
@@ -80,18 +80,18 @@ impl Stores {
         self.made.get(name)
     }
 
-    /// Returns all stores, by name.
+    /// Returns all stores, in the order of their names.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Backend>> {
         self.made.values()
     }
 
-    /// Returns the Secrets to watch.
+    /// Returns the names of the Secrets to watch.
     pub(super) fn secrets(&self) -> BTreeSet<SecretName> {
         self.secrets.keys().cloned().collect()
     }
 
-    /// Returns true once all S3Backends and the Secrets that they reference have been seen. A
-    /// Secret whose watch fails is not waited for, as it affects one store only.
+    /// Returns true once the watches have delivered all S3Backends and the Secrets that they
+    /// reference. A Secret whose watch fails is not waited for, as it affects one store only.
     pub(super) fn is_whole(&self) -> bool {
         self.specs.is_whole() && self.secrets.values().all(|watched| !matches!(watched.seen, Seen::NotYet))
     }
@@ -149,7 +149,7 @@ impl Stores {
         self.specs.live().0.iter().filter(move |(_, spec)| uses(spec)).map(|(backend, _)| backend)
     }
 
-    /// Updates after a change of the S3Backends that match `which`.
+    /// Updates the list of Secrets to watch, and rebuilds the stores that match `which`.
     fn changed(&mut self, which: impl Fn(&str) -> bool) {
         let specs = &self.specs.live().0;
         let wanted: BTreeSet<SecretName> = specs.values().flat_map(|spec| spec.secrets(&self.setting)).collect();
@@ -160,7 +160,8 @@ impl Stores {
         self.make(which);
     }
 
-    /// Rebuilds the stores that match `which`.
+    /// Rebuilds the stores that match `which`. A store keeps its revision if its client would be
+    /// the same.
     fn make(&mut self, which: impl Fn(&str) -> bool) {
         let Self { setting, specs, secrets, made, revision } = self;
         made.retain(|name, _| specs.live().0.contains_key(name));
@@ -198,7 +199,7 @@ fn tell(backend: &Backend) {
             let lack = access.key.lack.as_ref().map(ToString::to_string);
             tracing::info!(backend = name, revision, %endpoint, lack, "requests can be passed on");
         }
-        // Not seen yet, so there is nothing to fix.
+        // The Secret has yet to arrive, so there is nothing for an administrator to fix.
         Err(Unusable::NotSeen(_)) => {}
         Err(reason) => tracing::warn!(backend = name, revision, %endpoint, %reason, "nothing can be passed on"),
     }

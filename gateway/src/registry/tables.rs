@@ -200,7 +200,7 @@ impl Tables {
     /// Returns the store of a scope of a key.
     ///
     /// # Errors
-    /// The key is for no current store.
+    /// Returns an error if the key is for no current store.
     pub fn reach_scope(&self, credential: &ServedCredential, scope: &Scope) -> Result<Arc<Backend>, Unreachable> {
         let Scope { bucket, backend } = scope;
         let (endpoint, uid) = (credential.endpoint.as_ref(), &credential.uid);
@@ -210,7 +210,7 @@ impl Tables {
     /// Returns the store of a public bucket.
     ///
     /// # Errors
-    /// The binding is for no current store.
+    /// Returns an error if the binding is for no current store.
     pub fn reach_binding(&self, binding: &ServedBinding) -> Result<Arc<Backend>, Unreachable> {
         self.reach(Target::of_binding(binding)).cloned()
     }

@@ -144,7 +144,7 @@ impl Scanner {
         }
     }
 
-    /// Notes the body announced by a header. Returns `None` for an invalid length.
+    /// Records the body announced by a header. Returns `None` for an invalid length.
     fn header(&mut self) -> Option<()> {
         let colon = memchr::memchr(b':', &self.line).unwrap_or(self.line.len());
         let (name, value) = self.line.split_at(colon);

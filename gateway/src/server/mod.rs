@@ -37,7 +37,7 @@ pub struct Config {
     /// True if connections begin with a PROXY header: those of trusted proxies, or all of them if
     /// there are none.
     pub proxy_protocol: bool,
-    /// Time for which new connections are still accepted after the shutdown signal, so that load
+    /// Time after the shutdown signal during which new connections are still accepted, until load
     /// balancers notice it.
     pub drain: Duration,
     /// Time that requests in progress then get, before their connections are cut.
@@ -61,7 +61,7 @@ impl Default for Config {
 /// Serves until `end` is ready, and then for the times of `config`.
 ///
 /// # Errors
-/// The listener itself is broken. A single connection never causes an error.
+/// Returns an error if the listener itself is broken. A single connection never causes an error.
 pub async fn serve(
     listener: TcpListener,
     gateway: Gateway,

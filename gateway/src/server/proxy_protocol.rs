@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// opened the connection itself, for example for a health check.
 ///
 /// # Errors
-/// The header is missing or malformed, or doesn't arrive in time.
+/// Returns an error if the header is missing or malformed, or doesn't arrive in time.
 pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
     let late = || io::Error::new(io::ErrorKind::TimedOut, "no PROXY header came in time");
     timeout(PATIENCE, header(stream)).await.map_err(|_| late())?

@@ -62,7 +62,7 @@ impl Certificate {
     /// Reads certificate chain and private key, both in PEM.
     ///
     /// # Errors
-    /// Either can't be read, or they don't belong together.
+    /// Returns an error if certificate or key can't be read, or if they don't belong together.
     pub fn read(certificate: PathBuf, key: PathBuf) -> Result<Self, CertificateError> {
         let files = Arc::new(Files { certificate, key });
         let shown = Arc::new(Shown(RwLock::new(Arc::new(files.read()?))));

@@ -18,15 +18,15 @@ pub(super) const SIGNATURE_PARAMETER: &[u8] = b"X-Amz-Signature";
 
 /// The signed parts of a request.
 pub(super) struct Canonical<'a> {
-    /// As it was sent.
+    /// The method as it was sent.
     pub method: &'a str,
-    /// Decoded.
+    /// The decoded path.
     pub path: &'a [u8],
-    /// Decoded, in any order.
+    /// The decoded query, in any order.
     pub query: &'a [Pair],
-    /// The headers with the values of `signed`.
+    /// Headers of the request, including those in `signed`.
     pub headers: &'a HeaderMap,
-    /// Sorted by name.
+    /// Names of the signed headers, sorted.
     pub signed: &'a [HeaderName],
     /// The last line: a hash of the body, or a constant in its place.
     pub payload: &'a str,

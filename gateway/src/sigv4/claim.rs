@@ -54,8 +54,8 @@ pub enum How {
 /// Parses the authentication of a request. Returns `None` if it isn't signed.
 ///
 /// # Errors
-/// The request is signed by another scheme or in two ways at once, or its authentication is
-/// malformed.
+/// Returns an error if the request is signed by another scheme or in two ways at once, or its
+/// authentication is malformed.
 pub fn claim(raw: &Raw<'_>) -> Result<Option<Claim>, Refusal> {
     refuse_tokens(raw)?;
     let header = single(raw.headers, &AUTHORIZATION)?;

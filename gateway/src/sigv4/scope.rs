@@ -74,7 +74,7 @@ impl Credential {
     /// Parses `<id>/<day>/<region>/s3/aws4_request`. The id may contain slashes.
     ///
     /// # Errors
-    /// A clause that says what is wrong.
+    /// Returns a clause that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, Clause> {
         const FORM: Clause = "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/s3/aws4_request\".";
         let mut parts = text.rsplitn(5, '/');

@@ -50,7 +50,7 @@ impl Signer {
     /// Signs `host`, `x-amz-*`, `content-type`, `content-md5` and `range`, which no proxy changes.
     ///
     /// # Errors
-    /// A host, payload, id or region that is not a valid header value.
+    /// Returns an error if host, payload, id or region is not a valid header value.
     pub fn sign(
         &self,
         outgoing: &Outgoing<'_>,

@@ -48,8 +48,9 @@ impl fmt::Debug for Verified {
 /// others with `UNSIGNED-PAYLOAD`. The caller tries each.
 ///
 /// # Errors
-/// The claim is for another region or time; a header that has to be signed isn't; or the signature
-/// is wrong. A signature of another request and one by another key have the same error.
+/// Returns an error if the claim is for another region or time, if a header that has to be signed
+/// isn't, or if the signature is wrong. A signature of another request and one by another key have
+/// the same error.
 pub fn verify(
     raw: &Raw<'_>,
     claim: &Claim,
@@ -72,7 +73,7 @@ pub fn refuse_unknown(raw: &Raw<'_>, claim: &Claim, payload: &str, region: &str,
     }
 }
 
-/// The refusal for an unknown key, after the work of checking its signature.
+/// Returns the refusal for an unknown key, after the work of checking its signature.
 pub(crate) fn unknown_key(scope: &Scope, text: &[u8], signature: &Signature) -> Refusal {
     static NOBODY: LazyLock<SigningSecret> = LazyLock::new(SigningSecret::of_nobody);
     // The result doesn't matter: that key is not a secret.
@@ -170,7 +171,7 @@ fn check_signed(raw: &Raw<'_>, claim: &Claim) -> Result<(), Refusal> {
     })
 }
 
-/// The refusal for a wrong signature: of another request, or by another key.
+/// Returns the refusal for a wrong signature: of another request, or by another key.
 pub(crate) fn mismatch() -> Refusal {
     let message = "The request signature we calculated does not match the signature you provided. Check your key and \
                    signing method.";

@@ -119,7 +119,7 @@ impl CallError {
 /// Sends a call to a store.
 ///
 /// # Errors
-/// There is no response.
+/// Returns an error if there is no response.
 pub async fn ask(
     transport: &Transport,
     place: &Place,

@@ -71,8 +71,8 @@ impl Clients {
     /// backends that exist: whenever a client is created, those of deleted backends are removed.
     ///
     /// # Errors
-    /// A sentence for the log with the reason why the store can't be called. It contains nothing of
-    /// a Secret.
+    /// Returns a sentence for the log with the reason why the store can't be called. It contains
+    /// nothing of a Secret.
     pub fn get(&self, backend: &Backend, is_there: impl Fn(&str) -> bool) -> Result<Arc<Client>, Arc<str>> {
         let known = self.made.lock().get(&backend.name).cloned();
         if let Some(made) = known.as_ref().filter(|made| made.revision >= backend.revision) {
@@ -121,7 +121,8 @@ impl Client {
     /// Permits one call for a tenant.
     ///
     /// # Errors
-    /// The store's maximum or the tenant's share of calls is reached, or the circuit is open.
+    /// Returns an error if the store's maximum or the tenant's share of calls is reached, or the
+    /// circuit is open.
     pub fn admit(&self, tenant: Tenant, now: Instant) -> Result<Admitted, NotNow> {
         // The share comes first, so that a caller without one doesn't use up a trial.
         let share = self.calls.take(tenant, 1).map_err(|full| match full {
@@ -141,7 +142,7 @@ impl Client {
     /// Sends a call to the store.
     ///
     /// # Errors
-    /// There is no response.
+    /// Returns an error if there is no response.
     pub async fn ask(&self, call: Call, admitted: &Admitted, now: Timestamp) -> Result<Response<Body>, CallError> {
         let began = Instant::now();
         let answer = call::ask(&self.transport, &self.place, &self.signer, call, now).await;

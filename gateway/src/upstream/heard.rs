@@ -15,7 +15,8 @@ use tokio::time::{Sleep, sleep};
 use tower::util::MapResponse;
 use tower::{Service, ServiceExt};
 
-/// Time for which a response may be read after a write has failed. It has arrived by then.
+/// Delay until a failed write is reported. A response that the store sent before it closed the
+/// connection has been read by then.
 const HEARD: Duration = Duration::from_secs(1);
 
 /// A connection that reports a failed write a second later. If reads fail as well, it fails at
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
     use crate::body::Body;
 
-    /// A store that sends this response to the beginning of a request, and closes.
+    /// Returns a store that sends this response to the beginning of a request, and closes.
     fn hasty(answer: &'static str) -> (SocketAddr, mpsc::Receiver<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -147,8 +148,8 @@ mod tests {
         (address, is_closed)
     }
 
-    /// A body during which the store responds and closes, after the connection was last polled for
-    /// a response.
+    /// Returns a body during which the store responds and closes, after the connection was last
+    /// polled for a response.
     fn body(is_closed: mpsc::Receiver<()>) -> Body {
         let piece = move |number| {
             if number == 1 {

@@ -76,7 +76,7 @@ impl Shares {
     /// Takes `weight` more for a tenant.
     ///
     /// # Errors
-    /// Not enough is free, or the tenant's share is used up.
+    /// Returns an error if not enough is free, or the tenant's share is used up.
     pub fn take(self: &Arc<Self>, tenant: Tenant, weight: usize) -> Result<Place, Full> {
         let mut of = self.of.lock();
         // Only written under the lock.

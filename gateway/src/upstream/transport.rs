@@ -24,7 +24,7 @@ pub trait Connect: Send + Sync + 'static {
     /// Creates a transport that trusts the certificates of `trust`.
     ///
     /// # Errors
-    /// The trust can't be set up, for example because a bundle isn't PEM.
+    /// Returns an error if the trust can't be set up, for example because a bundle isn't PEM.
     fn connect(&self, trust: &Trust) -> Result<Transport, ConnectError>;
 }
 
@@ -39,7 +39,8 @@ pub fn is_unreached(error: &BoxError) -> bool {
 /// Time limit to connect, over all addresses of one family of a store. A dead address leaves time
 /// for the others.
 const CONNECT: Duration = Duration::from_secs(5);
-/// Time for which an idle connection is kept. Stores and their proxies close theirs after a minute.
+/// Time after which an idle connection is closed. Stores and their proxies close theirs after a
+/// minute.
 const IDLE: Duration = Duration::from_secs(30);
 /// Buffer size in bytes, in each direction of a connection: the same as towards clients, for the
 /// same reasons.

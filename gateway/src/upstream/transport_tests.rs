@@ -37,7 +37,7 @@ enum Cut {
     GivenUp,
 }
 
-/// A body of zeros without its last one. It pauses until the store has read all others.
+/// Returns a body of zeros without its last one. It pauses until the store has read all others.
 fn body(length: usize, cut: Cut, arrived: Arc<Notify>) -> Body {
     let pieces: Vec<Bytes> = vec![0; length - 1].chunks(PIECE).map(Bytes::copy_from_slice).collect();
     let end = stream::once(async move {

@@ -142,7 +142,7 @@ pub fn chain(framing: Framing) -> Option<Box<dyn ChunkSignatures>> {
     }
 }
 
-/// A body that arrives in these pieces.
+/// Returns a body that arrives in these pieces.
 pub fn body(pieces: Vec<Bytes>) -> Body {
     let frames = pieces.into_iter().map(|piece| Ok::<_, BoxError>(Frame::data(piece)));
     StreamBody::new(stream::iter(frames)).boxed_unsync()
@@ -160,7 +160,7 @@ pub fn pieces(bytes: &[u8], sizes: &[usize]) -> Vec<Bytes> {
     pieces
 }
 
-/// Bytes without a short period.
+/// Returns bytes without a short period.
 pub fn data(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8 ^ (at / 251) as u8).collect()
 }

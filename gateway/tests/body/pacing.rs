@@ -22,7 +22,7 @@ const fn seconds(seconds: u64) -> Duration {
 
 const PACE: Pace = Pace { idle: seconds(30), window: seconds(60), least: 6000 };
 
-/// A body whose pieces have these delays in seconds and these lengths.
+/// Returns a body whose pieces have these delays in seconds and these lengths.
 fn body(pieces: Vec<(u64, usize)>) -> Body {
     let frames = stream::iter(pieces).then(|(after, bytes)| async move {
         sleep(seconds(after)).await;

@@ -149,8 +149,8 @@ fn a_source_that_fails_is_told(#[case] error: BoxError, #[case] expected: Code) 
     assert_eq!(clone.passed(), 2);
 }
 
-/// The body of a PUT whose client waits for the response: each piece comes when the one before was
-/// taken.
+/// Returns the body of a PUT whose client waits for the response: each piece comes when the one
+/// before was taken.
 fn slowly(pieces: Vec<Bytes>) -> Body {
     let frames = stream::iter(pieces).then(|piece| async {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -27,7 +27,7 @@ async fn a_key_that_names_a_version_is_not_copied(#[case] source: &str) {
     assert!(stage.asked().is_empty());
 }
 
-/// A store whose objects all have this ETag, or don't exist.
+/// Returns a store whose objects all have this ETag, or don't exist.
 fn store(head: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static {
     move |asked| match asked.method.as_str() {
         "HEAD" => answer(head, &[("content-length", "41"), ("etag", "\"e1\"")], ""),

@@ -38,7 +38,7 @@ const OBJECTS: [&str; 9] = [
     "shared2/a",
 ];
 
-/// A store with the bucket and its objects.
+/// Returns a store with the bucket and its objects.
 pub(crate) fn store() -> Store {
     let store = Store::new(Arc::new(now), Dialect::default());
     store.add_account("stowage", STORE_KEY, "store-secret");
@@ -130,7 +130,7 @@ fn crc32(bytes: &[u8]) -> String {
     STANDARD.encode(u32::try_from(sum).expect("it has 32 bits").to_be_bytes())
 }
 
-/// A request with this document, its signed hash and a CRC32, as Amazon's SDKs send it.
+/// Returns a request with this document, its signed hash and a CRC32, as Amazon's SDKs send it.
 pub(crate) fn delete(document: &str) -> Ask {
     let mut request = ask("POST", &format!("/{BUCKET}?delete="))
         .with("content-type", "application/xml")
@@ -236,7 +236,7 @@ async fn a_longer_document_than_any_is_not_read() {
     assert!(stage.asked().is_empty() && gone(&store).is_empty());
 }
 
-/// A valid request with a change to its headers or body.
+/// Returns a valid request with a change to its headers or body.
 fn told(change: impl FnOnce(&mut Ask)) -> Ask {
     let mut request = delete(&document(&["shared/a"]));
     change(&mut request);
@@ -265,7 +265,7 @@ async fn a_body_that_is_not_what_was_said_deletes_nothing(#[case] request: Ask, 
     assert!(stage.asked().is_empty() && gone(&store).is_empty());
 }
 
-/// A request with its document in chunks, followed by a checksum.
+/// Returns a request with its document in chunks, followed by a checksum.
 fn in_chunks(document: &str, sum: &str) -> Ask {
     let framed = format!("{:x}\r\n{document}\r\n0\r\nx-amz-checksum-crc32:{sum}\r\n\r\n", document.len());
     let mut request = ask("POST", &format!("/{BUCKET}?delete="))
@@ -329,7 +329,7 @@ async fn a_key_for_the_whole_bucket_has_its_document_read_and_written(#[case] of
     assert_eq!(only(&stage).body.as_deref(), Ok(written.as_bytes()));
 }
 
-/// A request whose body arrives when `ready` completes.
+/// Returns a request whose body arrives when `ready` completes.
 fn waiting(request: Ask, id: &str, ready: impl Future<Output = ()> + Send + 'static) -> Request<Body> {
     let bytes = request.body.clone();
     let frame = async move {

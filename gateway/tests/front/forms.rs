@@ -15,7 +15,7 @@ use tower::BoxError;
 
 use crate::{Stage, ask, code};
 
-/// A form of which one field arrives, and nothing else.
+/// Returns a form of which one field arrives, and nothing else.
 fn endless() -> Request<stowage_gateway::body::Body> {
     let request = ask("POST", "/photos").with("content-type", "multipart/form-data; boundary=x");
     let field = Bytes::from_static(b"--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nvalue");

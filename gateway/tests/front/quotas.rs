@@ -23,7 +23,7 @@ const LIMITED: &str = "AKIALIMITED";
 
 const ONE_OBJECT: &str = "<ListVersionsResult><Version><Key>a</Key><Size>60</Size></Version></ListVersionsResult>";
 
-/// A store with one object of 60 bytes. It answers writes with this status.
+/// Returns a store with one object of 60 bytes. It answers writes with this status.
 fn store(status: u16) -> impl Fn(&Asked) -> Response<Body> + Send + Sync + 'static {
     move |asked| match (asked.method.as_str(), asked.uri.query().unwrap_or_default()) {
         ("GET", query) if query.contains("uploads=") => {
@@ -315,7 +315,7 @@ async fn what_nobody_could_measure_for_an_hour_is_not_added_to() {
     assert!(status.is_success());
 }
 
-/// Six hundred uploads per page, on four pages.
+/// Returns six hundred uploads per page, on four pages.
 fn many_uploads(asked: &Asked) -> String {
     let page = ["1", "2", "3"]
         .into_iter()

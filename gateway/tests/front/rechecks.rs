@@ -21,7 +21,7 @@ async fn revoke(stage: &Stage) {
     stage.until(|stage| !stage.knows(KEY)).await;
 }
 
-/// A body of `count` KiB, one per second.
+/// Returns a body of `count` KiB, one per second.
 fn a_second_each(count: usize) -> Body {
     let pieces = stream::iter(0..count).then(|_| async {
         sleep(Duration::from_secs(1)).await;

@@ -249,7 +249,7 @@ fn read(query: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs.into_iter().map(|(name, value)| (decode(name), decode(value))).collect()
 }
 
-/// Keys of characters that XML 1.0 can carry (6.characters).
+/// Returns keys of characters that XML 1.0 can carry (6.characters).
 fn key() -> impl Strategy<Value = String> {
     let carried = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     "[^\\x00/]{1,20}(/[^\\x00/.]{0,9}){0,3}".prop_map(move |text| text.chars().filter(carried).collect::<String>())

@@ -129,7 +129,7 @@ async fn who_reads_a_public_bucket_takes_nothing_from_the_keys_of_its_namespace(
     assert_eq!(held(&stage, "AKIAA", "films").await.len(), 4);
 }
 
-/// An upload of `a_second` bytes per second, for a minute.
+/// Returns an upload of `a_second` bytes per second, for a minute.
 fn upload(id: &str, bucket: &str, a_second: usize) -> Request<Body> {
     let request = ask("PUT", &format!("/{bucket}/slow")).with("content-length", &(60 * a_second).to_string());
     let pieces = stream::iter(0..60).then(move |_| async move {

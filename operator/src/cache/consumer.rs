@@ -166,7 +166,7 @@ fn controllers(owners: &[OwnerReference]) -> Vec<OwnerReference> {
 mod tests {
     use super::*;
 
-    /// A Secret as full as a tenant can make it, and more.
+    /// Returns a Secret as full as a tenant can make it, and more.
     fn full(longest: usize, most: usize) -> Secret {
         let long = "x".repeat(longest);
         let map = || wire::LABELS.iter().map(|key| ((*key).to_owned(), long.clone()));

@@ -28,7 +28,7 @@ pub(crate) struct ObcsWritten {
     pub(crate) buckets: Written<ObjectBucket>,
 }
 
-/// The caches.
+/// Caches that a pass over an ObjectBucketClaim reads.
 pub(crate) struct ObcCaches {
     pub(crate) obcs: Store<Guarded<ObjectBucketClaim>>,
     pub(crate) buckets: Store<Guarded<ObjectBucket>>,

@@ -195,7 +195,7 @@ mod tests {
         ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
-    /// A record of this claim for a bucket.
+    /// Returns a record of this claim for a bucket.
     fn record(claim: ClaimRef, bucket: &str) -> SecretContent {
         let record = BucketRecord {
             uid: ClaimUid::new(format!("of-{claim:?}")),

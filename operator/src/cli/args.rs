@@ -117,7 +117,7 @@ impl PublishingArgs {
     /// Returns the configuration, and the certificates.
     ///
     /// # Errors
-    /// If the file can't be read, or contains no certificates.
+    /// Returns an error if the file can't be read, or contains no certificates.
     pub(super) fn read(self) -> Result<(Publishing, Option<Arc<str>>), String> {
         let ca = self.gateway_ca_file.as_deref().map(ca).transpose()?;
         let publishing =

@@ -103,7 +103,7 @@ impl Cli {
     /// Executes the command.
     ///
     /// # Errors
-    /// A one-sentence message about what failed.
+    /// Returns a one-sentence message about what failed.
     pub fn execute(self) -> Result<ExitCode, String> {
         let runtime = || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -147,7 +147,7 @@ impl Cli {
 /// Returns the CRDs as one YAML stream, with the same content as `crds/`.
 ///
 /// # Errors
-/// If they can't be written as YAML, which would be a bug.
+/// Returns an error if they can't be written as YAML, which would be a bug.
 pub fn crds_yaml() -> Result<String, String> {
     let documents: Result<Vec<String>, _> = api::crds().iter().map(serde_saphyr::to_string).collect();
     let documents = documents.map_err(|error| format!("can't write the CRDs as YAML: {error}"))?;

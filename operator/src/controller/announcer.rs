@@ -86,7 +86,7 @@ impl Announcer {
     /// Publishes an Event about an object, in its namespace.
     ///
     /// # Errors
-    /// If the request fails.
+    /// Returns an error if the request fails.
     pub(super) async fn publish(&self, announced: &Announced<'_>, about: ObjectReference) -> kube::Result<()> {
         let now = self.clock.now();
         let kind = (about.uid.clone().unwrap_or_default(), announced.reason.to_owned());

@@ -320,7 +320,7 @@ impl Backends {
 /// Maps an error of creating a client to the state of the backend.
 ///
 /// # Errors
-/// If the error says nothing about the backend.
+/// Returns the message of an error that says nothing about the backend: a Secret could not be read.
 pub(crate) fn unconnected(error: &AccessError) -> Result<Connected, String> {
     match error {
         AccessError::Unreadable(..) => Err(error.to_string()),

@@ -89,7 +89,8 @@ async fn unless<T>(shutdown: &future::Shared<BoxFuture<'static, ()>>, work: impl
 /// Everything that it starts ends when the future is dropped.
 ///
 /// # Errors
-/// If the installation's identity can't be read, or the configuration contradicts itself.
+/// Returns an error if the installation's identity can't be read, or the configuration contradicts
+/// itself.
 pub async fn run(
     config: Config,
     parts: Parts,

@@ -231,8 +231,8 @@ impl Sweeper {
     }
 }
 
-/// True if a Secret's labels name an owner in a namespace that is not served. A sweep would end
-/// without doing anything then.
+/// Returns true if a Secret's labels name an owner in a namespace that is not served. A sweep would
+/// end without doing anything then.
 fn names_another(reach: &Reach, secret: &Stored) -> bool {
     let claim = secret.claim().map(|claim| claim.namespace);
     let access = secret.access().map(|access| access.namespace);
@@ -247,7 +247,8 @@ struct Live {
 }
 
 impl Live {
-    /// True if the owner is cached. Accesses count as existing while their cache is not filled.
+    /// Returns true if the owner is cached. Accesses count as existing while their cache is not
+    /// filled.
     fn has(&self, gone: &Gone) -> bool {
         match gone {
             Gone::Claim(uid) => self.claims.contains(uid.as_str()),
@@ -312,7 +313,7 @@ impl Hands<'_> {
 /// Answers a read-only step of a sweep.
 ///
 /// # Errors
-/// If the request fails, or the step is not read-only.
+/// Returns an error if the request fails, or the step is not read-only.
 pub(crate) async fn look<K: Asked>(
     observer: &Observer,
     sweep: &Sweep<K>,
@@ -343,7 +344,7 @@ async fn uid_of<K: Asked>(observer: &Observer, owner: &K::At) -> Result<Option<K
     }
 }
 
-/// True if a namespace that is served by its name is deleted.
+/// Returns true if a namespace that is served by its name is deleted.
 ///
 /// A cluster-wide operator returns false: its rights don't depend on a namespace.
 async fn is_gone(observer: &Observer, namespace: &str) -> bool {

@@ -1,7 +1,7 @@
-//! The controller of every kind: an object is woken, waits for a slot, and is reconciled.
+//! The controller of every kind: waits for a slot for each woken object, then reconciles it.
 //!
-//! The file of each kind has only what is specific to it. kube's controller never runs two passes
-//! over one object at once, and wakes the object again when its [`Action`] is due.
+//! The file of a kind has only what is specific to it. kube's controller never runs two passes over
+//! one object at once, and wakes an object again when its [`Action`] is due.
 
 use std::convert::Infallible;
 use std::fmt::{Debug, Display};
@@ -25,7 +25,7 @@ use super::jitter::jittered;
 use super::shared::Shared;
 use super::slots::{Slot, Slots};
 
-/// An object as its watch delivers it: decoded, or with the decoding error.
+/// An object as its watch delivers it: decoded, or the decoding error.
 pub(super) type Watched<K> = DeserializeGuard<<K as Kind>::Object>;
 
 /// A kind of objects and its reconciler.
@@ -38,7 +38,7 @@ pub(super) trait Kind: Sized + Send + Sync + 'static {
     /// Name of the controller in metrics.
     const CONTROLLER: &'static str;
 
-    /// State shared by all controllers.
+    /// Returns the state shared by all controllers.
     fn shared(&self) -> &Shared;
 
     /// Maximum number of concurrent passes, not counting those that wait for a store.
@@ -49,7 +49,7 @@ pub(super) trait Kind: Sized + Send + Sync + 'static {
     /// Returns the watched object or this process's last write of it, if that is newer.
     fn latest(&self, seen: &Self::Object) -> Arc<Self::Object>;
 
-    /// Logs that an object can't be decoded and is left alone.
+    /// Logs that an object can't be decoded and is not reconciled.
     fn log_undecodable(&self, name: &str, error: &dyn Display);
 
     /// Returns the time until the next pass may begin; `None` if it may begin now. A pass that is
@@ -61,13 +61,13 @@ pub(super) trait Kind: Sized + Send + Sync + 'static {
     /// Returns the tracing span of a pass.
     fn span(&self, object: &Self::Object) -> Span;
 
-    /// Reconciles an object. The slot is freed on drop.
+    /// Reconciles an object. Dropping the slot frees it.
     fn reconcile(&self, object: &Self::Object, slot: Slot<'_>) -> impl Future<Output = Self::End> + Send;
 
     /// Schedules the next pass.
     fn requeue(&self, uid: &str, end: Self::End) -> (PassResult, Action);
 
-    /// Runs after every pass. Drops state that the pass stored for an object deleted meanwhile.
+    /// Runs after every pass, to drop state that it stored for an object deleted meanwhile.
     fn after(&self, _object: &Watched<Self>, _latest: &Self::Object, _store: &Store<Watched<Self>>) {}
 
     /// Runs when a woken object does not exist.
@@ -93,14 +93,14 @@ pub(super) async fn run_controller<K: Kind>(
     let metrics = kind.shared().metrics.controller(K::CONTROLLER, most);
     let context = Arc::new(Context { kind, store: store.clone(), slots, metrics });
     Controller::for_stream(stream::pending(), store)
-        // No limit here: passes wait for a slot instead, see `slots`.
+        // Concurrency is not limited here, as passes wait for a slot instead.
         .with_config(controller::Config::default().concurrency(0))
         .reconcile_on(receiver_stream(wakes))
         .graceful_shutdown_on(shutdown)
         .run(reconcile::<K>, |_, error: &Infallible, _| match *error {}, context.clone())
         .for_each(|done| {
-            // Failures are in the log and in the status. A woken object that doesn't exist is no
-            // error.
+            // Failures are in the log and in the status. A woken object that doesn't exist any more
+            // is normal.
             if let Err(controller::Error::ObjectNotFound(_)) = done {
                 context.kind.not_found(&context.store);
             }
@@ -130,7 +130,7 @@ async fn reconcile<K: Kind>(object: Arc<Watched<K>>, context: Arc<Context<K>>) -
     if let Some(wait) = kind.hold_off(&latest) {
         return Ok(Action::requeue(wait));
     }
-    // Boxed, so that passes waiting for a slot stay small.
+    // Boxed, so that the future of a pass that waits for its slot stays small.
     let end = Box::pin(kind.reconcile(&latest, slot)).instrument(kind.span(&latest)).await;
     let (result, action) = kind.requeue(&latest.uid().unwrap_or_default(), end);
     measured.end(result);
@@ -138,8 +138,9 @@ async fn reconcile<K: Kind>(object: Arc<Watched<K>>, context: Arc<Context<K>>) -
     Ok(action)
 }
 
-/// Schedules the next pass over a claim, an access or an ObjectBucketClaim. A pass without errors
-/// is repeated when it is `due`, and on the slow resync at the latest.
+/// Schedules the next pass over a claim, an access or an ObjectBucketClaim. It begins on the slow
+/// resync at the latest, unless the pass holds off or failed. `due` is an earlier time for a pass
+/// that awaits a change.
 pub(super) fn requeue(shared: &Shared, uid: &str, then: Then, due: Option<Duration>) -> (PassResult, Action) {
     let backoff = &shared.memory.backoff;
     match then {

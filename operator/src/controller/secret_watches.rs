@@ -108,7 +108,7 @@ struct Version {
 }
 
 impl Version {
-    /// True once anything was seen.
+    /// Returns true once anything was seen.
     fn is_known(&self) -> bool {
         self.known.is_some()
     }

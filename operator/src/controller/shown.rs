@@ -1,17 +1,18 @@
-//! Delays wakes during a paged list until the store has the whole list.
+//! The [`Shown`] type: delays reconciliations until the store has a complete list.
 
 use std::sync::Arc;
 
 use kube::runtime::reflector::{Lookup, ObjectRef, Store};
 use kube::runtime::watcher::Event;
 
-/// Objects of a running list that are to be woken once the store has it.
+/// Objects of a list that is still being received, which are to be reconciled once it is complete.
 ///
 /// A list comes in pages, and the store replaces its content only after the last one. A pass before
-/// that would run on old data, or on none.
+/// that would see outdated data, or none.
 ///
-/// An object that the store already has in the same version is not woken. If a watch keeps failing,
-/// it relists twice a minute, and each pass over a claim that waits for its user calls a store.
+/// An object that the store already has in the same version is left out. A watch that keeps failing
+/// relists twice a minute, and a pass over a claim that waits for its user calls an S3 store each
+/// time.
 pub(super) struct Shown<K: Lookup<DynamicType = ()>>(Vec<ObjectRef<K>>);
 
 impl<K: Lookup<DynamicType = ()>> Default for Shown<K> {
@@ -21,7 +22,7 @@ impl<K: Lookup<DynamicType = ()>> Default for Shown<K> {
 }
 
 impl<K: Lookup<DynamicType = ()> + Clone> Shown<K> {
-    /// Applies an event after the store has. Returns the objects to wake, as the store has them.
+    /// Handles an event that was already applied to `store`. Returns the objects to reconcile now.
     pub(super) fn take(&mut self, event: &Event<K>, store: &Store<K>) -> Vec<Arc<K>> {
         match event {
             Event::Init => self.0.clear(),
@@ -39,7 +40,7 @@ impl<K: Lookup<DynamicType = ()> + Clone> Shown<K> {
     }
 }
 
-/// True if both are the same version of one object.
+/// Returns true if both are the same version of the same object.
 fn is_same<K: Lookup>(before: &K, now: &K) -> bool {
     let versions = (before.resource_version(), now.resource_version());
     before.uid() == now.uid() && versions.0.is_some() && versions.0 == versions.1

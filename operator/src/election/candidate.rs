@@ -21,7 +21,7 @@ use std::time::Duration;
 /// The durations of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Time for which a successful write of the Lease confirms a leader.
+    /// Time after which a leader is no longer confirmed by its last successful write of the Lease.
     pub confirmed: Duration,
     /// Maximum duration of a call to the API server or to a store.
     pub call: Duration,
@@ -196,7 +196,8 @@ impl Candidate {
         self.ends().and(self.lease()).map(Term::of)
     }
 
-    /// True if another candidate may have led since this term, as far as the Lease was seen.
+    /// Returns true if another candidate may have led since this term, as far as the Lease was
+    /// seen.
     ///
     /// While this candidate leads, no other has: it creates a deleted Lease again. A candidate that
     /// stands by because it couldn't write resumes its term if the Lease still has its name.

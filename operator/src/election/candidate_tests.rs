@@ -17,7 +17,7 @@ fn candidate() -> Candidate {
     Candidate::new("a".to_owned(), TERMS)
 }
 
-/// The Lease in its `version`th version.
+/// Returns the Lease in its `version`th version.
 fn lease(version: u32, holder: &str) -> Record {
     Record {
         uid: "u".to_owned(),
@@ -28,7 +28,7 @@ fn lease(version: u32, holder: &str) -> Record {
     }
 }
 
-/// A candidate that has led since it wrote version 1 at this moment.
+/// Returns a candidate that has led since it wrote version 1 at this moment.
 fn leader(since: u64) -> Candidate {
     let mut candidate = candidate();
     candidate.looks(None, at(since));

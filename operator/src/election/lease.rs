@@ -47,7 +47,7 @@ impl Leases {
     /// Reads the Lease.
     ///
     /// # Errors
-    /// If the request fails.
+    /// Returns an error if the request fails.
     pub(super) async fn look(&self) -> Result<Option<Record>, Error> {
         match self.api.get(NAME).await {
             Ok(lease) => Ok(Some(Record::read(&lease, &self.terms))),
@@ -59,7 +59,8 @@ impl Leases {
     /// Creates the Lease, at this time of day.
     ///
     /// # Errors
-    /// If the creation is not confirmed: a Lease may exist already, or the answer is lost.
+    /// Returns an error if the creation is not confirmed: a Lease may exist already, or the answer
+    /// is lost.
     pub(super) async fn create(&self, now: Timestamp) -> Result<Record, Error> {
         let spec = LeaseSpec {
             holder_identity: Some(self.id.clone()),
@@ -78,7 +79,8 @@ impl Leases {
     /// Acquires or renews this version of the Lease, at this time of day.
     ///
     /// # Errors
-    /// If the write is not confirmed: the Lease has changed, or the answer is lost.
+    /// Returns an error if the write is not confirmed: the Lease has changed, or the answer is
+    /// lost.
     pub(super) async fn take(&self, record: &Record, now: Timestamp) -> Result<Record, Error> {
         let mut spec = json!({
             "holderIdentity": self.id,
@@ -95,7 +97,7 @@ impl Leases {
     /// Releases this version of the Lease, so that other candidates need not wait.
     ///
     /// # Errors
-    /// If the write is not confirmed.
+    /// Returns an error if the write is not confirmed.
     pub(super) async fn release(&self, record: &Record, now: Timestamp) -> Result<Record, Error> {
         self.write(record, &json!({"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": MicroTime(now)})).await
     }

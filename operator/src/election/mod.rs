@@ -74,7 +74,7 @@ pub(crate) struct Surroundings {
 /// `shutdown` resolves while the process stands by.
 ///
 /// # Errors
-/// The error of the run that ended.
+/// Returns the error of the run that ended.
 pub(crate) async fn run<E: 'static>(
     election: Election,
     surroundings: Surroundings,

@@ -135,8 +135,8 @@ impl Observer {
         }
     }
 
-    /// True if a Secret is a credential for this bucket: by its recorded endpoint, or because that
-    /// endpoint's store has moved to this one.
+    /// Returns true if a Secret is a credential for this bucket: by its recorded endpoint, or
+    /// because that endpoint's store has moved to this one.
     ///
     /// If it has no recorded endpoint and its backend is deleted, its endpoint is unknown. It
     /// counts then, because a false conflict is less harmful than a missed one.

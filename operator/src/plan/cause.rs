@@ -109,13 +109,13 @@ pub(super) enum NotTaken {
 /// Way in which the bucket of a bound claim is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The operator created it, and it no longer exists.
+    /// The operator created the bucket, which no longer exists.
     Gone,
-    /// It was adopted, and it no longer exists.
+    /// The operator adopted the bucket, which no longer exists.
     AdoptedGone,
-    /// It is not visible through the new backend of the same endpoint.
+    /// The bucket is not visible through the new backend of the same endpoint.
     NotThroughNewBackend,
-    /// It is not at the current endpoint of this backend.
+    /// The bucket is not at the current endpoint of this backend.
     NotAt { backend: String, endpoint: Endpoint },
 }
 
@@ -201,14 +201,14 @@ pub(super) enum StepCause {
 }
 
 impl StepCause {
-    /// The store does not support the operation of this step.
+    /// Returns the cause for a store that does not support the operation of this step.
     pub(super) fn unsupported(step: &Step) -> Self {
         Self::Unsupported { step: step.to_string() }
     }
 }
 
 impl Cause {
-    /// Reason of `Ready=False` (spec §1).
+    /// Returns the reason of `Ready=False` (spec §1).
     pub(super) fn reason(&self) -> Reason {
         match self {
             Self::Claim(cause) => match cause {

@@ -1,13 +1,13 @@
-//! Result types of a walk through the steps of a claim.
+//! The types of [`walk`] for claims, and conversions into them, so that `?` ends a walk.
 
 use super::step::{Act, Look, Step};
 use super::stop::Stop;
 use super::walk;
 
-/// End of a complete walk.
+/// End of a complete walk over a claim.
 pub(super) type Outcome = walk::Outcome<Stop>;
 
-/// Reason that a walk halts, including the next step.
+/// Reason that a walk over a claim halts: usually the next step.
 pub(super) type Halt = walk::Halt<Step, Stop>;
 
 impl From<Look> for Halt {

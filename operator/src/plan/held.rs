@@ -1,4 +1,4 @@
-//! Amount of data in a bucket, as measured by a gateway.
+//! The [`Held`] type.
 
 use k8s_openapi::jiff::Timestamp;
 

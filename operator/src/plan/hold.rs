@@ -59,8 +59,8 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     Ok(Act::CreateRecord(Box::new(record)))
 }
 
-/// True if the bucket of a recreated record carries our tags, at the current endpoint of its
-/// backend.
+/// Returns true if the bucket of a recreated record carries our tags, at the current endpoint of
+/// its backend.
 ///
 /// That endpoint may belong to another store than the one noted in the key. A bucket of the same
 /// name there proves nothing, unless it is the claim's: then the store has moved, and the record
@@ -89,8 +89,8 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     Err(Act::CreateRecord(Box::new(record)).into())
 }
 
-/// Notes in each existing record of the claim that there may be another one, before another one is
-/// created. A reader of one record then knows that it is not complete.
+/// Marks each record of the claim before the claim gets a further one. A reader of one record then
+/// knows that there may be another.
 pub(super) fn note_another(view: &View) -> Result<(), Halt> {
     match view.records().find(|(record, _)| !record.another) {
         Some((record, stored)) => {

@@ -38,8 +38,8 @@ pub(super) fn exists(record: &BucketRecord, why: NotTaken) -> Stop {
     Stop::new(BucketCause::Exists { bucket: record.bucket.clone(), why })
 }
 
-/// True if the tags that this pass has read carry the UID of the claim. Used when a record is
-/// recreated.
+/// Returns true if the tags that this pass has read carry the UID of the claim. Used when a record
+/// is recreated.
 pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     match view.look_at(&Target::of(record))? {
         BucketSeen::Present(Some(tags)) => Ok(names_claim_uid(tags, record)),

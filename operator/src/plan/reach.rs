@@ -26,7 +26,8 @@ impl Reach {
     /// Creates the reach from the configured namespaces. An empty list means the cluster.
     ///
     /// # Errors
-    /// If a namespace is named twice, because one of the two may be a typo. Contains its name.
+    /// Returns an error if a namespace is named twice, because one of the two may be a typo.
+    /// Contains its name.
     pub fn of(namespaces: Vec<String>) -> Result<Self, String> {
         if namespaces.is_empty() {
             return Ok(Self::Cluster);
@@ -40,7 +41,7 @@ impl Reach {
         Ok(Self::Namespaces(named))
     }
 
-    /// True if this operator serves objects in this namespace.
+    /// Returns true if this operator serves objects in this namespace.
     pub fn has(&self, namespace: &str) -> bool {
         match self {
             Self::Cluster => true,
@@ -48,7 +49,8 @@ impl Reach {
         }
     }
 
-    /// True if all namespaces can be queried. Only then does a missing answer prove absence.
+    /// Returns true if all namespaces can be queried. Only then does a missing answer prove
+    /// absence.
     pub fn is_whole(&self) -> bool {
         self.names().is_none()
     }
@@ -71,7 +73,7 @@ impl Reach {
 }
 
 impl Part {
-    /// True if the watch covers this namespace.
+    /// Returns true if the watch covers this namespace.
     pub fn covers(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,

@@ -194,19 +194,19 @@ pub enum Then {
 }
 
 impl Rest {
-    /// An end without events.
+    /// Returns an end without events.
     pub(super) fn silent(then: Then) -> Self {
         Self { then, events: Vec::new(), waits_for: None }
     }
 }
 
 impl Then {
-    /// Retry after a backoff, with the reason.
+    /// Returns a retry after a backoff, with the reason.
     pub(super) fn retry(why: &str) -> Self {
         Self::Retry(why.to_owned())
     }
 
-    /// Retry of a pass that reached the bound on its steps.
+    /// Returns a retry of a pass that reached the bound on its steps.
     pub(super) fn cut_short() -> Self {
         Self::retry("the pass does not come to an end")
     }

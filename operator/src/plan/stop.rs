@@ -43,12 +43,12 @@ impl Stop {
         Self { waits_for: Some(record), ..self }
     }
 
-    /// Reason of `Ready=False`.
+    /// Returns the reason of `Ready=False`.
     pub(super) fn reason(&self) -> Reason {
         self.cause.reason()
     }
 
-    /// Message of the condition. Stable: without request ids or times.
+    /// Returns the message of the condition. Stable: without request ids or times.
     pub(super) fn message(&self) -> String {
         self.cause.to_string()
     }
@@ -104,7 +104,7 @@ fn concern(cause: &Cause) -> Concern {
     }
 }
 
-/// Time of the next pass over a claim that stops for this cause.
+/// Returns the time of the next pass over a claim that stops for this cause.
 fn then(cause: &Cause) -> Then {
     match cause {
         Cause::Bucket(BucketCause::Contradictory { .. })

@@ -13,9 +13,9 @@ use super::step::Then;
 
 /// End of a complete walk: the object is as it should be, or nothing more can be done now.
 pub(super) struct Outcome<Stop> {
-    /// Reason that the object is not Ready all the same.
+    /// Reason that the object is not Ready even though the walk is complete.
     pub(super) impaired: Option<Stop>,
-    /// Time at which something becomes due without any change.
+    /// Time at which something becomes due even if nothing changes.
     pub(super) wake: Option<Timestamp>,
 }
 
@@ -53,7 +53,7 @@ impl<Step, Stop> Halt<Step, Stop> {
     }
 }
 
-/// Continues past a stop: returns it as `Ok(Some(_))`, and any other halt as an error.
+/// Continues after a stop: returns it as `Ok(Some(_))`, and any other halt as an error.
 pub(super) fn tolerate<Step, Stop>(outcome: Result<(), Halt<Step, Stop>>) -> Result<Option<Stop>, Halt<Step, Stop>> {
     match outcome {
         Ok(()) => Ok(None),
@@ -72,8 +72,8 @@ pub(super) enum Trouble<Step> {
 }
 
 impl<Step> Trouble<Step> {
-    /// Decides how the pass ends: without a status write, or with what `after_failure` reports
-    /// about a failed step.
+    /// Decides how the pass ends: without a status write, or with the stop that `after_failure`
+    /// makes of a failed step.
     pub(super) fn end<Stop>(
         &self,
         after_failure: impl FnOnce(&Step, &Failure) -> Result<Then, Box<Stop>>,
@@ -95,7 +95,7 @@ pub(super) fn after_failure<Stop>(
     tell: impl FnOnce() -> Option<Stop>,
 ) -> Result<Then, Box<Stop>> {
     let then = match failure {
-        // The log has the step that was not carried out.
+        // The log already has the step that was not carried out.
         Failure::ReadOnly => return Ok(Then::AwaitChange),
         Failure::Paced(wait) => return Ok(Then::Wait(*wait)),
         Failure::Conflict => return Ok(Then::retry("what was read is old")),
@@ -112,7 +112,7 @@ pub(super) fn after_failure<Stop>(
     tell().map_or(Ok(then), |stop| Err(Box::new(stop)))
 }
 
-/// Conclusion about a pass from what is known.
+/// Conclusion about a pass from what it knows.
 pub(super) enum Judgement<Step, Stop> {
     /// A step must be carried out before the status can be reported.
     Step(Box<Step>),
@@ -124,8 +124,8 @@ pub(super) enum Judgement<Step, Stop> {
 }
 
 impl<Step, Stop> Judgement<Step, Stop> {
-    /// Returns the judgement that follows from a walk. `look_again` gives the time at which a stop
-    /// is reconciled again without a change.
+    /// Returns the judgement that follows from a walk. `look_again` returns the time at which an
+    /// object with this stop is reconciled even if nothing changes.
     pub(super) fn of(
         walk: Result<Outcome<Stop>, Halt<Step, Stop>>,
         look_again: impl FnOnce(&Stop) -> Option<Timestamp>,
@@ -170,7 +170,7 @@ impl<Step, Stop: Stops> Judgement<Step, Stop> {
     }
 }
 
-/// Returns when an object is reconciled again after its pass ended with this stop.
+/// Returns the time of the next pass over an object whose pass ended with this stop.
 pub(super) fn then<Stop: Stops>(stop: Option<&Stop>, wake: Option<Timestamp>, now: Timestamp) -> Then {
     match (stop.map_or(Then::AwaitChange, |stop| stop.then().clone()), wake) {
         (Then::AwaitChange, Some(wake)) => Then::After(until(now, wake)),
@@ -178,7 +178,8 @@ pub(super) fn then<Stop: Stops>(stop: Option<&Stop>, wake: Option<Timestamp>, no
     }
 }
 
-/// Time until `wake`: at least a second, so that no object is reconciled in a busy loop.
+/// Returns the time until `wake`: at least a second, so that no object is reconciled in a busy
+/// loop.
 fn until(now: Timestamp, wake: Timestamp) -> Duration {
     Duration::try_from(wake.duration_since(now)).unwrap_or_default().max(Duration::from_secs(1))
 }

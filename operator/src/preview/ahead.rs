@@ -8,14 +8,14 @@ use crate::plan::access::{AccessAct, AccessLook, AccessStep, AccessView};
 use crate::plan::obc::{ObcAct, ObcLook, ObcStep, ObcView};
 use crate::plan::{Arrival, Bound, Reconciliation};
 
-/// A pass whose steps are looks and effects.
+/// A pass each of whose steps either reads or changes something.
 pub(super) trait Pass: Reconciliation {
-    /// A look.
+    /// A step that only reads.
     type Look: Clone + Send;
-    /// An effect.
+    /// A step that changes something.
     type Act;
 
-    /// Splits a step into look or effect.
+    /// Returns the step as one that reads or one that changes something.
     fn parted(step: Self::Step) -> Parted<Self::Look, Self::Act>;
 
     /// Wraps a look as a step.

@@ -1,4 +1,4 @@
-//! The next step of one object.
+//! Lines of a preview.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::api::{AccessRef, ClaimRef};
 use crate::plan::Act;
 
-/// The next step of one object.
+/// One line of a preview: an object and its next step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// The object.

@@ -47,7 +47,7 @@ impl Seen {
     /// Reads the state of the cluster.
     ///
     /// # Errors
-    /// A one-sentence message about what could not be read.
+    /// Returns a one-sentence message about what could not be read.
     pub(super) async fn read(setup: &Setup, means: Means, scope: &Scope) -> Result<Self, String> {
         if setup.obc.is_none() && !scope.obcs.is_empty() {
             return Err("the operator serves ObjectBucketClaims if it is told --obc: say so here, too".to_owned());

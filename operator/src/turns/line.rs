@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 /// The rank of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// It has had a turn before; the number is its place in the order of first turns.
+    /// The waiter has had a turn before. The number is its place in the order of first turns.
     Begun(u64),
-    /// It has had no turn yet, and waits for its namespace's turn. Within a namespace, lower places
-    /// go first.
+    /// The waiter has had no turn yet, and waits for its namespace's turn. Within a namespace, the
+    /// lowest place is first.
     New { namespace: String, place: u64 },
 }
 
@@ -111,7 +111,7 @@ mod tests {
         Rank::New { namespace: namespace.to_owned(), place: 0 }
     }
 
-    /// A queue of these waiters, whose tickets are their positions in the list.
+    /// Returns a queue of these waiters, whose tickets are their positions in the list.
     fn line(ranks: &[Rank]) -> Line<usize> {
         let mut line = Line::default();
         ranks.iter().enumerate().for_each(|(ticket, rank)| line.push(rank, ticket as u64, ticket));

@@ -80,7 +80,8 @@ async fn an_answer_that_is_too_long_says_nothing_of_the_bucket(#[case] status: u
     assert_eq!(store.upstream().look(&bucket()).await, Err(UpstreamError { operation: "GetBucketTagging", class }));
 }
 
-/// A version as Amazon S3 writes it, with a key of `length` characters that XML writes as six.
+/// Returns a version as Amazon S3 writes it, with a key of `length` characters that XML writes as
+/// six.
 fn version(length: usize) -> String {
     let (key, id) = ("&quot;".repeat(length), "3sL4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY+MTRCxf3vjVBH40Nr8X8gdRQBpUMLUo");
     let owner = "75aa57f09aa0c8caeab4f8c24e99d10f8e7faeebf76c078efc7c6caea54ba06a";

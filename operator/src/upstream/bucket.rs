@@ -25,8 +25,9 @@ impl Upstream {
     /// tags, and not that there is no bucket.
     ///
     /// # Errors
-    /// Any answer except that the bucket exists, doesn't exist, is forbidden (403) or is in another
-    /// region. A page that is not S3's, as a proxy may send it, is an error too, and never absence.
+    /// Returns any answer except that the bucket exists, doesn't exist, is forbidden (403) or is in
+    /// another region. A page that is not S3's, as a proxy may send it, is an error too, and never
+    /// absence.
     pub async fn look(&self, bucket: &BucketName) -> Result<BucketSeen, UpstreamError> {
         match self.call("GetBucketTagging", self.client.get_bucket_tagging().bucket(bucket.as_str()).send()).await {
             Ok(output) => {
@@ -86,7 +87,7 @@ impl Upstream {
     /// account.
     ///
     /// # Errors
-    /// If the store fails.
+    /// Returns an error if the store fails.
     pub async fn owner(&self, bucket: &BucketName) -> Result<OwnerSeen, UpstreamError> {
         let told = |owner: Option<Owner>| owner.and_then(|owner| owner.id).filter(|id| !id.is_empty());
         let call = self.client.get_bucket_acl().bucket(bucket.as_str()).send();
@@ -110,11 +111,11 @@ impl Upstream {
         })
     }
 
-    /// True if the bucket contains no version, no delete marker and no unfinished upload. An empty
-    /// page of a truncated list doesn't count as empty.
+    /// Returns true if the bucket contains no version, no delete marker and no unfinished upload.
+    /// An empty page of a truncated list doesn't count as empty.
     ///
     /// # Errors
-    /// If one of the two lists fails.
+    /// Returns an error if one of the two lists fails.
     pub async fn is_empty(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         Ok(self.has_no_versions(bucket).await? && self.has_no_uploads(bucket).await?)
     }
@@ -133,7 +134,7 @@ impl Upstream {
         }
     }
 
-    /// The check for stores that don't support versions.
+    /// Checks for objects at stores that don't support versions.
     async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
         let output = self.call("ListObjectsV2", call.send()).await.map_err(|refusal| refusal.error())?;
@@ -154,8 +155,8 @@ impl Upstream {
     /// CreateBucket, in the backend's region.
     ///
     /// # Errors
-    /// Any answer except success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that the
-    /// bucket is in another region.
+    /// Returns any answer except success, `BucketAlreadyOwnedByYou`, `BucketAlreadyExists` and that
+    /// the bucket is in another region.
     pub async fn create(&self, bucket: &BucketName) -> Result<CreateAnswer, UpstreamError> {
         // S3 requires that us-east-1 is not named.
         let place = (self.region != "us-east-1").then(|| {
@@ -175,7 +176,7 @@ impl Upstream {
     /// DeleteBucket.
     ///
     /// # Errors
-    /// Any answer except success, `NoSuchBucket` and `BucketNotEmpty`.
+    /// Returns any answer except success, `NoSuchBucket` and `BucketNotEmpty`.
     pub async fn delete(&self, bucket: &BucketName) -> Result<DeleteAnswer, UpstreamError> {
         match self.call("DeleteBucket", self.client.delete_bucket().bucket(bucket.as_str()).send()).await {
             Ok(_) => Ok(DeleteAnswer::Deleted),
@@ -188,7 +189,7 @@ impl Upstream {
     /// PutBucketTagging, which replaces the whole set.
     ///
     /// # Errors
-    /// If the store refuses or fails.
+    /// Returns an error if the store refuses or fails.
     pub async fn tag(&self, bucket: &BucketName, tags: &BTreeMap<String, String>) -> Result<(), UpstreamError> {
         let tag = |(key, value): (&String, &String)| {
             Tag::builder().key(key).value(value).build().expect("key and value are given")
@@ -203,7 +204,7 @@ impl Upstream {
     /// GetBucketVersioning.
     ///
     /// # Errors
-    /// If the store refuses or fails.
+    /// Returns an error if the store refuses or fails.
     pub async fn versioning(&self, bucket: &BucketName) -> Result<VersioningSeen, UpstreamError> {
         let call = self.client.get_bucket_versioning().bucket(bucket.as_str());
         let output = self.call("GetBucketVersioning", call.send()).await.map_err(Refusal::error)?;
@@ -217,7 +218,7 @@ impl Upstream {
     /// PutBucketVersioning.
     ///
     /// # Errors
-    /// If the store refuses or fails.
+    /// Returns an error if the store refuses or fails.
     pub async fn set_versioning(&self, bucket: &BucketName, versioning: Versioning) -> Result<(), UpstreamError> {
         let status = match versioning {
             Versioning::Enabled => BucketVersioningStatus::Enabled,
@@ -230,7 +231,7 @@ impl Upstream {
     }
 }
 
-/// True if a 403 with this code is about the bucket, false if it is about our credentials.
+/// Returns true if a 403 with this code is about the bucket, false if it is about our credentials.
 fn is_about_bucket(code: &str) -> bool {
     const ABOUT_US: [&str; 6] = [
         "InvalidAccessKeyId",

@@ -232,7 +232,7 @@ impl Upstream {
     /// it, one at a time.
     ///
     /// # Errors
-    /// If the call fails.
+    /// Returns an error if the call fails.
     pub async fn probe(&self) -> Result<(), UpstreamError> {
         let call = async {
             match self.client.list_buckets().max_buckets(1).send().await {
@@ -249,7 +249,7 @@ impl Upstream {
     }
 }
 
-/// True if an S3 operation changes nothing, by its name.
+/// Returns true if an S3 operation changes nothing, by its name.
 fn is_read(operation: &str) -> bool {
     ["Get", "Head", "List"].iter().any(|verb| operation.starts_with(verb))
 }

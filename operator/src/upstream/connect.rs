@@ -47,7 +47,7 @@ pub trait Connect: Send + Sync + 'static {
     /// Creates an HTTP client that verifies certificates as `trust` says.
     ///
     /// # Errors
-    /// If `trust` is unusable, for example a bundle that isn't PEM.
+    /// Returns an error if `trust` is unusable, for example a bundle that isn't PEM.
     fn connect(&self, trust: &Trust) -> Result<SharedHttpClient, ConnectError>;
 }
 
@@ -167,8 +167,9 @@ mod tests {
         assert_eq!(connect_timeout(deadline.map(Duration::from_secs)), Duration::from_secs(expected));
     }
 
-    /// An address that silently drops connections, like one without a machine, and the sockets that
-    /// keep it so. Linux drops connection requests to a listener whose backlog is full.
+    /// Returns an address that silently drops connections, like one without a machine, and the
+    /// sockets that keep it so. Linux drops connection requests to a listener whose backlog is
+    /// full.
     async fn dead_address() -> (SocketAddr, (TcpListener, Vec<TcpStream>)) {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(ANY_PORT).expect("a port");

@@ -89,7 +89,8 @@ impl Upstreams {
     /// version of the backend and no Secret has changed since.
     ///
     /// # Errors
-    /// If a Secret is missing, malformed, not trusted, not opted in, forbidden or unreadable.
+    /// Returns an error if a Secret is missing, malformed, not trusted, not opted in, forbidden or
+    /// unreadable.
     pub async fn get(&self, backend: &Backend) -> Result<Arc<Upstream>, AccessError> {
         let at_hand = self.clients.lock().of(&backend.name, &identity(backend));
         match at_hand {

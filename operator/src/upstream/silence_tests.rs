@@ -19,7 +19,7 @@ async fn failure(endpoint: &str) -> Class {
     failed.class
 }
 
-/// A server that runs `serve` on a connection once it has received something.
+/// Returns a server that runs `serve` on a connection once it has received something.
 fn server<T: Send + 'static>(serve: impl FnOnce(TcpStream) -> T + Send + 'static) -> (SocketAddr, JoinHandle<T>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

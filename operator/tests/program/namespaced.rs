@@ -83,7 +83,7 @@ impl Server {
         (200, one(&json!({"metadata": {"resourceVersion": "9"}, "items": items})))
     }
 
-    /// A watch that shows the late namespace once it exists.
+    /// Returns a watch that shows the late namespace once it exists.
     fn coming(&self) -> BoxStream<'static, Bytes> {
         let mut there = self.is_late_there.subscribe();
         let event = async move {
@@ -115,7 +115,7 @@ fn claim(namespace: &str) -> Value {
     json!({"metadata": metadata, "spec": {"backendRef": {"name": "main"}, "quota": {"hard": "1Gi"}}})
 }
 
-/// The record of a claim in the namespace that isn't served.
+/// Returns the record of a claim in the namespace that isn't served.
 fn record() -> Value {
     let record = BucketRecord {
         claim: ClaimRef { namespace: OTHER.to_owned(), name: "photos".to_owned() },

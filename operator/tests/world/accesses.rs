@@ -28,7 +28,7 @@ fn entry(world: &World, namespace: &str, at: usize) -> Value {
     access(world, namespace)["status"]["buckets"][at].clone()
 }
 
-/// An access called `reader` with these entries.
+/// Returns an access called `reader` with these entries.
 fn reader(namespace: &str, entries: &str) -> String {
     access_with(namespace, "reader", &format!("buckets: [{entries}], rotationPolicy: {{overlapSeconds: 60}}"))
 }
@@ -46,7 +46,7 @@ pub async fn open(stage: &Stage, spec: &str, namespace: &str, entries: &str) {
     stage.world.pass(Duration::from_secs(5)).await;
 }
 
-/// A client with the key in the Secret of the access.
+/// Returns a client with the key in the Secret of the access.
 pub fn client(world: &World, namespace: &str) -> aws_sdk_s3::Client {
     let held = data(world, namespace, "reader-key");
     world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])

@@ -24,7 +24,7 @@ use crate::troubles::{RESYNC, Trouble};
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// The configuration of the world's operator. `plan` is given only the namespace.
+/// Returns the configuration of the world's operator. `plan` is given only the namespace.
 pub(crate) fn setup() -> Setup {
     Setup {
         operator_namespace: OPERATOR_NAMESPACE.to_owned(),

@@ -19,7 +19,7 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
 const OWN: &str = "{claimRef: {name: photos}}";
 const THEIRS: &str = "{claimRef: {name: photos, namespace: team-a}}";
 
-/// An access called `reader` with these entries.
+/// Returns an access called `reader` with these entries.
 fn reader(namespace: &str, entries: &str) -> String {
     access_with(namespace, "reader", &format!("buckets: [{entries}], rotationPolicy: {{overlapSeconds: 600}}"))
 }

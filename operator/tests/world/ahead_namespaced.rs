@@ -9,7 +9,7 @@ use stowage_world::{Accesses, OPERATOR_NAMESPACE, Options, World};
 use crate::ahead::{MINUTE, line_of, means, plan_of, setup};
 use crate::support::{Stage, access_with, claim_with, condition, object};
 
-/// The same installation, serving only team-b.
+/// Returns the same installation, serving only team-b.
 fn of_one(world: &World) -> Setup {
     let installation = object(world, "namespaces", "", "kube-system")["metadata"]["uid"].as_str().map(str::to_owned);
     Setup { reach: Reach::Namespaces(["team-b".to_owned()].into()), installation, ..setup() }

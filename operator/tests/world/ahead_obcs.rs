@@ -15,7 +15,7 @@ fn run<T: Send>(test: impl AsyncFnOnce(Stage) -> T + Send) -> T {
     Stage::run_with(Options { accesses: Accesses::Served, foreign, ..Options::default() }, test)
 }
 
-/// The configuration of an operator with `--obc`.
+/// Returns the configuration of an operator with `--obc`.
 fn with_obcs() -> Setup {
     Setup { obc: Some(PROVISIONER.to_owned()), ..setup() }
 }

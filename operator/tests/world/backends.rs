@@ -1,4 +1,4 @@
-//! Backends (spec §1): their condition, and the objects that a change of them wakes.
+//! S3Backends (spec §1): their status, and the objects that are reconciled when a backend changes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn backend_ready(world: &World) -> String {
     condition(&backend(world), "Ready")
 }
 
-/// Sets the faults from now on; calls are counted from here.
+/// Replaces the plan of faults. Its call numbers count from this moment.
 fn plan(stage: &Stage, faults: &str) {
     stage.world.effects.set_plan(faults.parse().expect("the plan is well-formed"));
 }
@@ -146,7 +146,7 @@ fn one_failed_periodic_probe_is_tolerated_also_when_the_admin_secret_could_not_b
     });
 }
 
-/// Stops the operator and starts another one, with these faults for its calls.
+/// Stops the operator, waits a minute and starts another one, with these faults in its calls.
 async fn start_again(stage: &mut Stage, faults: &str) {
     stage.operator.stop();
     stage.world.pass(Duration::from_secs(60)).await;
@@ -202,7 +202,7 @@ fn an_allow_list_lets_in_by_name_or_label_and_a_change_of_labels_wakes_the_claim
         assert_eq!(object(&stage.world, "bucketclaims", "team-c", "photos")["status"]["phase"], "Failed");
         stage.patch("namespaces", "", "team-c", tier(json!("gold"))).await;
         stage.soon("the claim is bound", 10, |world| ready(world, "team-c", "photos") == "Bound").await;
-        // No longer allowed: nothing is withdrawn.
+        // Access granted before is not withdrawn.
         stage.patch("namespaces", "", "team-b", tier(Value::Null)).await;
         stage.soon("it is told", 10, |world| ready(world, "team-b", "photos") == "BackendNotAllowed").await;
         assert_eq!(object(&stage.world, "bucketclaims", "team-b", "photos")["status"]["phase"], "Bound");
@@ -242,8 +242,8 @@ fn buckets_are_counted_and_a_deleted_backend_takes_nothing_away() {
     });
 }
 
-/// Deletes the backend while a call to its store is running, and waits until that has ended.
-/// Returns the backend's metrics after that.
+/// Deletes the backend while a call to its store is under way, and waits until that call has ended.
+/// Returns the metric series that name the backend.
 async fn series_after_the_last_call(stage: &Stage) -> Vec<String> {
     stage.world.pass(Duration::from_secs(2)).await;
     stage.delete("s3backends", "", "main").await;
@@ -257,7 +257,7 @@ async fn series_after_the_last_call(stage: &Stage) -> Vec<String> {
 #[test]
 fn a_probe_that_outlives_its_backend_leaves_no_series_of_it() {
     Stage::run("s3:ListBuckets@2 slow(20000)", async |stage| {
-        // An edit is probed at once.
+        // An edit of the spec triggers a probe at once. That probe is the slow call.
         stage.patch("s3backends", "", "main", json!({"spec": {"adoptionPolicy": "Any"}})).await;
         assert_eq!(series_after_the_last_call(&stage).await, Vec::<String>::new());
     });

@@ -12,8 +12,8 @@ use crate::support::{Stage, claim, claim_with, data, internal_of, object, ready,
 /// Longer than the interval of drift checks and resyncs, including jitter.
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// A Secret as the operator writes it for a bound claim, in any namespace. Its finalizer keeps the
-/// garbage collector from deleting it.
+/// Returns a Secret as the operator writes it for a bound claim, in any namespace. Its finalizer
+/// keeps the garbage collector from deleting it.
 fn forged(claim: &Value, namespace: &str, name_of_secret: &str, bucket: &str) -> String {
     let (name, uid) = (&claim["metadata"]["name"], &claim["metadata"]["uid"]);
     let labels = json!({

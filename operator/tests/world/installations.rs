@@ -33,7 +33,7 @@ pub fn start(world: &World, config: Config) -> JoinHandle<()> {
     })
 }
 
-/// The configuration of an operator in another namespace.
+/// Returns the configuration of an operator in another namespace.
 pub fn other(world: &World) -> Config {
     Config {
         operator_namespace: OTHER.to_owned(),
@@ -150,13 +150,13 @@ pub fn reason(world: &World, plural: &str, name: &str) -> String {
     condition(&object(world, plural, "team-a", name), "Ready")
 }
 
-/// True if an Event with this reason is about an object of this name.
+/// Returns true if an Event with this reason is about an object of this name.
 fn is_told(world: &World, reason: &str, name: &str) -> bool {
     let facts = world.facts();
     facts.all("events").any(|(_, _, event)| event["reason"] == reason && event["regarding"]["name"] == name)
 }
 
-/// A client with the key in a consumer Secret of `team-a`.
+/// Returns a client with the key in a consumer Secret of `team-a`.
 pub fn key(world: &World, secret: &str) -> aws_sdk_s3::Client {
     let held = data(world, "team-a", secret);
     world.tenant(&held["AWS_ACCESS_KEY_ID"], &held["AWS_SECRET_ACCESS_KEY"], &held["AWS_REGION"])

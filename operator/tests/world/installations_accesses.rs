@@ -65,7 +65,7 @@ fn noted(manifest: &str, operator: &str) -> String {
     manifest.replace("metadata: {", &format!("metadata: {{annotations: {{{SERVED_BY}: {operator}}}, "))
 }
 
-/// An access of `team-b` whose annotation names no real operator.
+/// Returns an access of `team-b` whose annotation names no real operator.
 fn noted_access(entries: &str) -> String {
     noted(&access_with("team-b", "reader", &format!("buckets: [{entries}]")), "nobody/nothing")
 }

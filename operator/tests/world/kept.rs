@@ -15,7 +15,7 @@ use crate::support::{
 /// Longer than the interval of drift checks and resyncs, including jitter.
 const RESYNC: Duration = Duration::from_secs(700);
 
-/// A patch that sets another finalizer, like that of a backup tool, or removes it.
+/// Returns a patch that sets another finalizer, like that of a backup tool, or removes it.
 fn finalizer(on: bool) -> Value {
     json!({"metadata": {"finalizers": if on { json!(["example.com/backup"]) } else { Value::Null }}})
 }

@@ -21,7 +21,8 @@ const OVERLAP: u64 = 300;
 const RESYNC: Duration = Duration::from_secs(660);
 const SECOND: &str = "http://second.example:9000";
 
-/// Two more backends: another store with its own template, and a second backend of the first store.
+/// Returns two more backends: another store with its own template, and a second backend of the
+/// first store.
 fn more() -> String {
     let second = backend("second", SECOND, "bucketNameTemplate: 'second-{{ .Name }}'");
     format!("{second}\n---\n{}", backend("twin", STORE_ENDPOINT, ""))

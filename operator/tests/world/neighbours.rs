@@ -57,7 +57,8 @@ impl Trouble {
     }
 }
 
-/// Two stores, both Ready. The healthy one answers in a tenth of a second.
+/// Returns the options of a world with two stores, both Ready. The healthy one answers in a tenth
+/// of a second.
 fn options(plan: &str) -> Options {
     let ailing = BackendStore {
         name: "ailing".to_owned(),

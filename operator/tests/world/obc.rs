@@ -16,7 +16,8 @@ fn run_among<T: Send>(foreign: Foreign, test: impl AsyncFnOnce(Stage) -> T + Sen
     Stage::run_with(Options { foreign: Some(foreign), ..Options::default() }, test)
 }
 
-/// A storage class of ours with this policy, and these parameters in addition to its backend.
+/// Returns a storage class of ours with this policy, and these parameters in addition to its
+/// backend.
 pub(super) fn class(name: &str, policy: &str, parameters: &str) -> String {
     format!(
         "{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: {name}}}, \

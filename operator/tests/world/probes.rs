@@ -87,7 +87,8 @@ impl Connect for Noting {
     }
 }
 
-/// A client of the world's API server that may not read the admin Secret while `forbidden` is set.
+/// Returns a client of the world's API server that may not read the admin Secret while `forbidden`
+/// is set.
 fn without_the_right(world: &World, forbidden: &Arc<AtomicBool>) -> kube::Client {
     let (api, forbidden) = (world.cluster.service(), forbidden.clone());
     let service = service_fn(move |request: Request<kube::client::Body>| {
@@ -98,7 +99,7 @@ fn without_the_right(world: &World, forbidden: &Arc<AtomicBool>) -> kube::Client
     kube::Client::new(service, OPERATOR_NAMESPACE)
 }
 
-/// The API server's answer to a forbidden request.
+/// Returns the API server's answer to a forbidden request.
 fn refusal() -> Response<ApiBody> {
     let message = "secrets \"s3-admin\" is forbidden: User \"operator\" cannot get resource \"secrets\"";
     let status = json!({
@@ -110,7 +111,7 @@ fn refusal() -> Response<ApiBody> {
     answer
 }
 
-/// The dependencies of an operator in this world, with these clients.
+/// Returns the dependencies of an operator in this world, with these clients.
 fn parts(world: &World, client: kube::Client, connect: impl Connect) -> Parts {
     let now = world.clock.clock();
     let clock = Clock::new(move || now());

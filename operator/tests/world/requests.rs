@@ -35,7 +35,7 @@ impl Sent {
     }
 }
 
-/// A client of the world's API server that records requests.
+/// Returns a client of the world's API server that records requests.
 fn noting(world: &World, sent: &Arc<Mutex<Vec<Sent>>>) -> kube::Client {
     let (api, sent) = (world.cluster.service(), sent.clone());
     let service = service_fn(move |request: http::Request<Body>| {

@@ -234,7 +234,7 @@ fn a_bucket_that_was_taken_over_is_shown_as_such() {
     });
 }
 
-/// A status with another bucket, another life, and trouble that never occurred.
+/// Returns a status with another bucket, another life, and trouble that never occurred.
 fn stale() -> Value {
     let condition = |type_: &str, reason: &str| {
         json!({"type": type_, "status": "False", "reason": reason, "message": "old", "observedGeneration": 1,
@@ -248,7 +248,7 @@ fn stale() -> Value {
     })
 }
 
-/// An empty status, as after a restore without subresources.
+/// Returns an empty status, as after a restore without subresources.
 fn lost() -> Value {
     let fields = [
         "phase",

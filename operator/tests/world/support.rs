@@ -205,7 +205,7 @@ pub fn decoded(secret: &Value) -> BTreeMap<String, String> {
     fields.iter().map(|(key, value)| (key.clone(), decode(value))).collect()
 }
 
-/// A tenant that has only the consumer Secret: its client, and the bucket's name.
+/// Returns a tenant that has only the consumer Secret: its client, and the bucket's name.
 pub fn tenant(world: &World, namespace: &str, secret: &str) -> (aws_sdk_s3::Client, String) {
     let data = data(world, namespace, secret);
     let client = world.tenant(&data["AWS_ACCESS_KEY_ID"], &data["AWS_SECRET_ACCESS_KEY"], &data["AWS_REGION"]);
@@ -289,7 +289,7 @@ pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
     names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
 }
 
-/// True if a credential opens a bucket at the gateway.
+/// Returns true if a credential opens a bucket at the gateway.
 pub async fn works(client: &aws_sdk_s3::Client, bucket: &str) -> bool {
     client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }

@@ -257,7 +257,8 @@ fn alone() -> BTreeMap<String, Vec<Value>> {
     })
 }
 
-/// One relevant fault, and many slow calls, so that the two operators don't run in lockstep.
+/// Returns one relevant fault, and many slow calls, so that the two operators don't run in
+/// lockstep.
 fn plan(random: &mut fastrand::Rng) -> Plan {
     let faults = [
         format!("#{} crash(before)", random.u32(1..900)),

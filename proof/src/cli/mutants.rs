@@ -111,7 +111,7 @@ pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     trouble(&report, args.names.is_empty()).map_or(Ok(()), |why| Err(why.into()))
 }
 
-/// Keeps the line that killed a mutant, unless it is there already.
+/// Writes the schedule that killed a mutant into its patch, unless it is there already.
 fn record(outcome: &MutantOutcome, workspace: &Path) -> Result<(), String> {
     match outcome.kill() {
         Some(kill) if outcome.mutant.plan() != Some(kill.fault()) => outcome.mutant.record(workspace, kill.fault()),

@@ -127,7 +127,7 @@ impl Names {
     }
 }
 
-/// Key of an entry of `managedFields`: manager, operation and subresource.
+/// Returns the key of an entry of `managedFields`: manager, operation and subresource.
 fn entry_of(entry: &Value) -> String {
     let fields = ["manager", "operation", "subresource"].map(|field| entry[field].as_str().unwrap_or_default());
     fields.join(" ").trim_end().to_owned()

@@ -15,7 +15,7 @@ use stowage_world::scenes::{CLAIM, NAMESPACE};
 
 use super::scenario::{Scenario, ScenarioPhase};
 
-/// Longest time until the next drift check, jitter included.
+/// Maximum time until the next drift check, jitter included.
 const DRIFT: Duration = Duration::from_secs(700);
 
 /// Returns the reasons of `Ready` with which this claim may rest after a fault, besides the one

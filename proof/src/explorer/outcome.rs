@@ -1,4 +1,4 @@
-//! The outcome of a schedule.
+//! The [`Outcome`] of one run of a scenario with a plan of faults.
 
 use std::any::Any;
 use std::time::Duration;
@@ -9,14 +9,16 @@ use stowage_world::history::{Facts, History};
 
 use crate::oracles::{Promise, Violation};
 
-/// The outcome of a schedule.
+/// The outcome of a schedule: a scenario, a seed and a plan of faults.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Number of effects before faults could begin.
+    /// Number of calls when the plan began to apply. Earlier ones set up the world.
     pub before: u64,
-    /// Number of effects when the end was reached.
+    /// Number of calls when the run reached an end that its scenario allows. The plan does not
+    /// apply to later ones.
     pub until: u64,
-    /// Number of effects when it was at rest; later ones show that it is.
+    /// Number of calls when the run was at rest. Later ones are made while it is checked that it
+    /// stays so.
     pub rested: u64,
     /// All events of the run.
     pub history: History,
@@ -24,26 +26,26 @@ pub struct Outcome {
     pub end: Facts,
     /// Faults of the plan that met a call.
     pub faults: Vec<Fault>,
-    /// Calls of the gateways, in worlds where these are numbered.
+    /// Calls of the gateways. Empty in worlds that don't number them.
     pub gateway: GatewayCalls,
     /// Violations of promises.
     pub violations: Vec<Violation>,
-    /// Violations that are excused by a limit which the contract states (spec §3.2).
+    /// Violations that are excused by a documented limit of the contract (spec §3.2).
     pub limits: Vec<Violation>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
-    /// True if it reached what the user wanted, rather than an end that other actors' changes may
-    /// lead to.
+    /// True if the scenario's goal was reached, false if the run ended in another state that is
+    /// allowed after changes by other actors.
     pub reached: bool,
 }
 
 impl Outcome {
-    /// Returns true if the plan could have met a call of this number.
+    /// Returns true if the plan could have had a fault at the call of this number.
     pub fn could_meet(&self, number: u64) -> bool {
         number > self.before && number <= self.until
     }
 
-    /// Returns the calls as those of a fault-free run, to derive plans from.
+    /// Returns the calls to derive plans from. The run must have been one without faults.
     pub(super) fn undisturbed(&self) -> Undisturbed<'_, StowageFault> {
         Undisturbed { lines: self.history.trace.lines(), before: self.before, until: self.until }
     }
@@ -54,8 +56,7 @@ impl Outcome {
         lines.get(..usize::try_from(self.rested).unwrap_or(lines.len())).unwrap_or(lines)
     }
 
-    /// Returns the numbers and the calls that the plan could have met: from the first moment of
-    /// faults to the end.
+    /// Returns the calls that the plan could have had a fault at, with their numbers.
     pub fn calls(&self) -> impl Iterator<Item = (u64, &Call)> {
         let lines = self.history.trace.lines().iter();
         lines.filter(|line| self.could_meet(line.number)).map(|line| (line.number, &line.call))

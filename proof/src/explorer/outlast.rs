@@ -12,24 +12,25 @@ use crate::oracles::{Promise, Violation};
 
 /// Time that a lasting fault goes on after the user's actions. Only its second half is judged.
 const LASTING: Duration = Duration::from_secs(3600);
-/// Most calls, except lists, watches and leader election.
+/// Maximum number of calls, except lists, watches and leader election.
 ///
 /// Two claims have passes of seven calls each, four minutes apart on average because the longest
 /// backoff of five minutes is jittered; a backend has its probes. That makes 120 calls, and some
 /// more if the jitter is short.
 const MOST_CALLS: usize = 150;
-/// Most equal calls at a store: a claim's backoff grows up to five minutes.
+/// Maximum number of equal calls at a store: a claim's backoff grows up to five minutes.
 const MOST_ALIKE: usize = 20;
-/// Most equal lists, and most equal watches, of one life of the operator.
+/// Maximum numbers of equal lists and of equal watches of one life of the operator.
 ///
 /// The wait between two retries grows up to half a minute. Up to three watches look alike: those of
 /// Secrets in the operator's namespace.
 const MOST_TRIES: usize = 200;
-/// Most calls of one life of the operator about its Lease: it retries once a second at most.
+/// Maximum number of calls of one life of the operator about its Lease: it retries once a second at
+/// most.
 const MOST_RENEWALS: usize = 2000;
-/// Most status changes by one life of the operator: by then every status is up to date. Two
-/// operators that see different claims each write their count once more with each probe of a
-/// backend.
+/// Maximum number of status changes by one life of the operator: by then every status is up to
+/// date. Two operators that see different claims each write their count once more with each probe
+/// of a backend.
 const MOST_CHANGES: usize = 5;
 
 /// A position in a history.
@@ -93,7 +94,7 @@ fn is_list_or_watch(call: &Call) -> bool {
     matches!(call, Call::Kube(call) if matches!(call.verb, KubeVerb::List | KubeVerb::Watch))
 }
 
-/// Calls of leader election don't count as work.
+/// Returns true for calls of leader election, which don't count as work.
 fn is_of_election(call: &Call) -> bool {
     matches!(call, Call::Kube(call) if call.resource == "leases")
 }

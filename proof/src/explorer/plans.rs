@@ -1,4 +1,4 @@
-//! The plans to explore: every fault at every effect that it applies to, lasting faults, overtaken
+//! The plans to explore: every fault at every call that it applies to, lasting faults, overtaken
 //! calls, pairs and triples.
 
 pub use explore::plans::single;
@@ -11,19 +11,19 @@ use stowage_world::effects::{
 use super::outcome::Outcome;
 use stowage_world::scenes::CLAIM;
 
-/// Every single fault at every effect of a fault-free run.
+/// Every single fault at every call of a fault-free run.
 #[derive(Clone, Debug, Default)]
 pub struct Singles {
     /// The plans.
     pub plans: Vec<Plan>,
-    /// The number of crashes that must be among them: three for each effect.
+    /// The number of crashes that must be among them: three for each call.
     pub crashes_expected: usize,
-    /// Number of pairs of effect and fault that are left out because the contract can't promise
+    /// Number of pairs of call and fault that are left out because the contract can't promise
     /// anything for them (spec §3.2).
     pub limits: usize,
 }
 
-/// Returns every single fault at every effect that it applies to: effects after faults may begin,
+/// Returns every single fault at every call that it applies to: calls after faults may begin,
 /// and watches that are open by then.
 pub fn singles(undisturbed: &Outcome) -> Singles {
     let mut singles = Singles { crashes_expected: 3 * undisturbed.calls().count(), ..Singles::default() };
@@ -116,7 +116,7 @@ pub fn preemptions(undisturbed: &Outcome) -> Vec<Plan> {
     plans::preemptions(undisturbed.undisturbed())
 }
 
-/// Draws `count` plans of up to three faults at different effects, and drops those that reach a
+/// Draws `count` plans of up to three faults at different calls, and drops those that reach a
 /// limit together.
 pub fn triples(undisturbed: &Outcome, random: &mut fastrand::Rng, count: usize) -> Vec<Plan> {
     let singles: Vec<(u64, Fault)> = singles(undisturbed)

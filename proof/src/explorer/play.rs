@@ -28,8 +28,8 @@ const GATEWAY_LAG: Duration = Duration::from_secs(5);
 /// of a late watch.
 const TOLD_LATE: Duration = Duration::from_secs(40);
 
-/// Most calls in a run; an operator that makes more is assumed to loop. The longest regular run
-/// makes some thousands.
+/// Maximum number of calls in a run; an operator that makes more is assumed to loop. The longest
+/// regular run makes some thousands.
 const MOST_CALLS: u64 = 20_000;
 
 /// Plays a schedule alone, without a comparison with other ends and without the long rest.

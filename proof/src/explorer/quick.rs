@@ -24,7 +24,7 @@ impl Quick {
     }
 
     /// Selects from a scenario's plans: one for every fault, or pair of faults, not yet tried in
-    /// this phase, at any effect; and a few more.
+    /// this phase, at any call; and a few more.
     pub(super) fn choose(&mut self, plans: Vec<Plan>, phase: ScenarioPhase) -> Vec<Plan> {
         let mut by_fault: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
         for plan in plans {

@@ -29,7 +29,7 @@ use super::stage::{PATIENCE, Stage};
 use super::timeline::Timeline;
 use crate::oracles::{Case, Judgement, Promise, Setting, Violation, judge};
 
-/// Most calls of the operator.
+/// Maximum number of calls of the operator.
 const MOST_CALLS: u64 = 2_000_000;
 /// Time in which later passes show a partial failure.
 const AFTERMATH: Duration = Duration::from_secs(100);
@@ -39,7 +39,7 @@ const SOON: Duration = Duration::from_secs(900);
 const GATHERED: Duration = Duration::from_millis(20);
 /// Length of a UID in characters.
 const UID: usize = 36;
-/// Longest single jump of the clock.
+/// Maximum length of a single jump of the clock.
 const LEAP: Duration = Duration::from_secs(24 * 3600);
 
 /// The result of a replay.

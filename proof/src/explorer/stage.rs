@@ -23,7 +23,7 @@ use crate::oracles::Promise;
 
 /// Interval of checking for a goal, in virtual time.
 const GLANCE: Duration = Duration::from_secs(5);
-/// Longest time for a scenario to reach a goal, in virtual time.
+/// Maximum time for a scenario to reach a goal, in virtual time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Fields of internal Secrets that can be derived from the claim.
@@ -48,7 +48,7 @@ pub(super) struct Stage {
     pub(super) most_operators: usize,
     /// True if operators elect a leader.
     pub(super) elects: bool,
-    /// Number of effects before faults could begin.
+    /// Number of calls before faults could begin.
     pub(super) before: u64,
     /// Number of calls of gateways before faults could begin.
     gateways_before: u64,

@@ -10,7 +10,7 @@ use stowage_world::gateway::Gateway;
 use stowage_world::history::facts::field;
 use stowage_world::history::{Chronicle, Used, What};
 
-/// Longest time between two uses, in seconds.
+/// Maximum time between two uses, in seconds.
 const PAUSE: u64 = 12;
 /// A tenant reads the Secret again at one of this many uses, on average.
 const USES: u32 = 4;

@@ -22,22 +22,22 @@ pub(super) const WANTED: AccessMode = AccessMode::ReadWrite;
 /// Seconds for which a replaced key of the access keeps working.
 pub(super) const OVERLAP: u32 = 300;
 
-/// UID of the access.
+/// Returns the UID of the access.
 pub(super) fn access_uid() -> AccessUid {
     AccessUid::new("a-0")
 }
 
-/// Namespace and name of the access.
+/// Returns the namespace and name of the access.
 pub(super) fn access_ref() -> AccessRef {
     AccessRef { namespace: "team".to_owned(), name: "reader".to_owned() }
 }
 
-/// Name of the access's consumer Secret.
+/// Returns the name of the access's consumer Secret.
 pub(super) fn access_consumer() -> String {
     "reader-s3".to_owned()
 }
 
-/// Namespace of the access. It is never created again.
+/// Returns the namespace of the access. It is never created again.
 pub(super) fn asker() -> Asker {
     Asker { namespace: access_ref().namespace, uid: NamespaceUid::new("n-0"), labels: BTreeMap::new() }
 }

@@ -18,7 +18,7 @@ use super::promise::Promise;
 use super::state::{State, Visit};
 use super::world::ModelWorld;
 
-/// Union of two modes.
+/// Returns the union of two modes.
 fn either(one: Option<AccessMode>, other: Option<AccessMode>) -> Option<AccessMode> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => Some(AccessMode::ReadWrite),
@@ -36,7 +36,7 @@ fn lets_in(record: &BucketRecord) -> Option<AccessMode> {
     record.accesses.get(&asker().uid).map(|consent| consent.max_mode)
 }
 
-/// Bucket number of a record.
+/// Returns the bucket number of a record.
 fn place(record: &BucketRecord) -> Option<usize> {
     bucket_number(record.endpoint.as_str(), record.bucket.as_str())
 }
@@ -49,21 +49,21 @@ pub(super) fn is_same_key(one: &SecretFacts, other: &SecretFacts) -> bool {
 }
 
 impl ModelWorld {
-    /// Every Secret that exists.
+    /// Returns every Secret that exists.
     pub(super) fn secrets<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a SecretFacts> {
         state.secrets.all().map(|number| self.talks.objects.secret_of(number))
     }
 
-    /// Mode that the claim's owner grants to the access now; `None` if the access does not request
-    /// it.
+    /// Returns the mode that the claim's owner grants to the access now; `None` if the access does
+    /// not request it.
     pub(super) fn consented(&self, state: &State, uid: Uid) -> Option<AccessMode> {
         let claim = state.claims[NAMED].map(|claim| self.talks.objects.claim_facts(claim));
         let claim = claim.filter(|claim| claim.uid == uid && !claim.deleting)?;
         claim.spec.shares.filter(|_| self.asks(state.access))
     }
 
-    /// Notes the consent after the owner edited it. It may be written into every record as long as
-    /// that record keeps its current version.
+    /// Records the consent after the owner edited it. It may be written into every record as long
+    /// as that record keeps its current version.
     pub(super) fn note_consent(&self, state: &mut State) {
         let records = self.secrets(state).filter_map(|secret| Some((place(secret.record.as_ref()?)?, secret.claim?)));
         let now: Vec<_> = records.map(|(bucket, uid)| (bucket, self.consented(state, uid))).collect();
@@ -103,7 +103,7 @@ impl ModelWorld {
         state.ghost.access.consented[bucket] = self.consented(state, uid);
     }
 
-    /// Notes that a claim has a key to a bucket.
+    /// Records that a claim has a key to a bucket.
     pub(super) fn remember_key(&self, state: &mut State, uid: Uid, key: &SecretFacts) {
         let to = key.bucket.as_ref().zip(key.stored.endpoint());
         let bucket = to.and_then(|(bucket, endpoint)| bucket_number(endpoint.as_str(), bucket.as_str()));
@@ -196,7 +196,7 @@ impl ModelWorld {
         }
     }
 
-    /// Notes a Secret of the access that is stored.
+    /// Records a Secret of the access that is stored.
     pub(super) fn remember_of_access(&self, state: &mut State, facts: &SecretFacts, before: Option<&SecretFacts>) {
         let Some(its) = &facts.access else { return };
         let bit = 1 << its.generation.min(15);

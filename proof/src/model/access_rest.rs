@@ -97,7 +97,7 @@ impl ModelWorld {
         }
     }
 
-    /// Newest key of a claim that has no expiry.
+    /// Returns the newest key of a claim that has no expiry.
     fn newest_key<'a>(&'a self, state: &'a State, uid: Uid) -> Option<&'a SecretFacts> {
         let keys = self.secrets(state).filter(|secret| secret.kind == Kind::Credential && secret.claim == Some(uid));
         keys.filter(|key| key.expires.is_none()).max_by_key(|key| key.generation)

@@ -22,7 +22,7 @@ use super::sweeps::Sweeps;
 /// The planner of accesses, or a replacement in a test.
 pub(super) type AccessPlanner = fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessStep>;
 
-/// The production planner.
+/// Calls the production planner.
 pub(super) fn next(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     view.next(now)
 }
@@ -67,7 +67,7 @@ impl AccessTalks {
         }
     }
 
-    /// Number of views that the planner was called with.
+    /// Returns the number of views that the planner was called with.
     pub(super) fn views(&self) -> usize {
         self.views.len()
     }
@@ -230,7 +230,8 @@ fn all(objects: &Objects, numbers: &[u32]) -> Vec<Stored> {
     numbers.iter().map(|number| objects.stored(*number)).collect()
 }
 
-/// Summary of the claim that the access names, built like the operator's `Observer` does it.
+/// Returns the summary of the claim that the access names, built like the operator's `Observer`
+/// does it.
 fn word(objects: &Objects, heard: &Heard) -> ClaimWord {
     let claim = heard.claim.map(|number| objects.claim_of(number));
     let asker = asker();

@@ -52,7 +52,8 @@ fn an_operator_that_starts_on_an_old_list_publishes_no_earlier_key() {
     assert!(report.complete && report.violations.is_empty(), "{}", text(&report));
 }
 
-/// A bound claim, an access to its bucket and one operator. Nothing happens but these events.
+/// Returns a world of a bound claim, an access to its bucket and one operator. Nothing happens but
+/// these events.
 fn open(shares: bool, events: &'static [Event]) -> Recipe {
     let spec = Spec { shares: shares.then_some(WANTED), deletion: Policy::Retain, ..Spec::PLAIN };
     let most_events = u8::try_from(events.len()).unwrap();

@@ -34,7 +34,7 @@ impl ModelWorld {
         operator.wrote.get(name).map_or_else(|| seen.live(name), Cell::live)
     }
 
-    /// Every Secret in the operator's caches.
+    /// Returns every Secret in the operator's caches.
     pub(super) fn all_cached<'a>(&'a self, state: &'a State, operator: usize) -> impl Iterator<Item = &'a SecretFacts> {
         let names = state.secrets.iter().map(|(name, _)| name);
         names
@@ -42,17 +42,17 @@ impl ModelWorld {
             .map(|number| self.talks.objects.secret_of(number))
     }
 
-    /// A backend in the cache.
+    /// Returns a backend in the cache.
     pub(super) fn cached_backend(&self, state: &State, operator: usize, number: u8) -> Option<BackendFacts> {
         self.cached_backends(state, operator)[number as usize]
     }
 
-    /// Every backend in the cache.
+    /// Returns every backend in the cache.
     pub(super) fn cached_backends(&self, state: &State, operator: usize) -> [Option<BackendFacts>; BACKENDS] {
         if self.lags(Lag::Backends) { state.operators[operator].seen.backends } else { state.backends }
     }
 
-    /// Notes what the operator itself read or wrote under a name.
+    /// Records what the operator itself read or wrote under a name.
     pub(super) fn note(&self, state: &mut State, operator: usize, name: u32, cell: Cell) {
         let lags = self.lags(if self.is_internal(name) { Lag::Internal } else { Lag::Consumers });
         // A Secret that the cache does not have needs no tombstone.

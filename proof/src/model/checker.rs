@@ -293,7 +293,7 @@ impl ModelWorld {
         actions.extend(self.garbage(state).map(Action::Collect));
     }
 
-    /// Kinds of objects whose latest changes the operator has not seen yet.
+    /// Returns the kinds of objects whose latest changes the operator has not seen yet.
     pub(super) fn behind<'a>(&'a self, state: &'a State, operator: usize) -> impl Iterator<Item = Lag> + 'a {
         let process = &state.operators[operator];
         let wrote = move |internal: bool| process.wrote.iter().any(|(name, _)| self.is_internal(name) == internal);
@@ -419,7 +419,7 @@ impl ModelWorld {
     }
 }
 
-/// Possible outcomes of a call of a pass, except that it is carried out late.
+/// Returns the possible outcomes of a call of a pass, except that it is carried out late.
 fn fates(state: &State, call: &Call) -> &'static [Fate] {
     match call {
         _ if state.left.losses == 0 || call.is_cached() || matches!(call, Call::Rest(_)) => &[Fate::Answered],
@@ -428,7 +428,7 @@ fn fates(state: &State, call: &Call) -> &'static [Fate] {
     }
 }
 
-/// Possible outcomes of a step of a sweep.
+/// Returns the possible outcomes of a step of a sweep.
 fn sweep_fates(state: &State, next: Stride) -> impl Iterator<Item = Fate> + use<> {
     let is_call = state.left.losses > 0 && !matches!(next, Stride::Over | Stride::Held | Stride::Retry);
     let lost = is_call.then_some(Fate::Lost);

@@ -4,41 +4,41 @@ use stowage_operator::api::{ClaimRef, Endpoint};
 
 use super::facts::{BACKENDS, NAMES};
 
-/// Namespace and name of a claim. With the default template both claims get the bucket name
-/// `a-b-c`.
+/// Returns the namespace and name of a claim. With the default template both claims get the bucket
+/// name `a-b-c`.
 pub(super) fn claim_ref(slot: usize) -> ClaimRef {
     let (namespace, name) = [("a-b", "c"), ("a", "b-c")][slot];
     ClaimRef { namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
-/// Name of a claim's consumer Secret.
+/// Returns the name of a claim's consumer Secret.
 pub(super) fn consumer_name(slot: usize, renamed: bool) -> String {
     if renamed { "connection".to_owned() } else { format!("{}-s3", claim_ref(slot).name) }
 }
 
-/// Name of a backend.
+/// Returns the name of a backend.
 pub(super) fn backend_name(number: u8) -> &'static str {
     ["main", "second"][number as usize]
 }
 
-/// Number of a backend.
+/// Returns the number of a backend.
 pub(super) fn backend_number(name: &str) -> Option<u8> {
     (0..BACKENDS as u8).find(|number| backend_name(*number) == name)
 }
 
-/// URL of a store.
+/// Returns the URL of a store.
 pub(super) fn endpoint(store: u8) -> Endpoint {
     parsed(Endpoint::parse(["http://one.example", "http://two.example"][store as usize]))
 }
 
-/// Number of a bucket, from its store and its name.
+/// Returns the number of a bucket, from its store and its name.
 pub(super) fn bucket_number(endpoint_text: &str, bucket: &str) -> Option<usize> {
     let store = (0..BACKENDS).find(|store| endpoint(*store as u8).as_str() == endpoint_text)?;
     let name = (0..NAMES).find(|name| bucket_name(*name) == bucket)?;
     Some(store * NAMES + name)
 }
 
-/// Name of a bucket.
+/// Returns the name of a bucket.
 pub(super) fn bucket_name(name: usize) -> &'static str {
     ["a-b-c", "x-a-b-c"][name]
 }

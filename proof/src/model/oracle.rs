@@ -69,7 +69,7 @@ impl ModelWorld {
         }
     }
 
-    /// Notes that a pass which read `Retain` deletes the record. From then on the bucket stays,
+    /// Records that a pass which read `Retain` deletes the record. From then on the bucket stays,
     /// even if the policy is edited later.
     fn note_retention(&self, state: &mut State, plan: u32, pass: Pass) {
         let retains = self.talks.view(pass.view).claim().deletion == Deletion::Retain;
@@ -210,7 +210,7 @@ impl ModelWorld {
         }
     }
 
-    /// Notes the keys, publications and records in a Secret that is stored.
+    /// Records the keys, publications and records in a Secret that is stored.
     pub(super) fn remember(&self, state: &mut State, secret: u32) {
         let facts = self.talks.objects.secret_of(secret);
         let before = state.secrets.live(facts.name).map(|before| self.talks.objects.secret_of(before));

@@ -111,7 +111,7 @@ impl ModelWorld {
         }
     }
 
-    /// Initial name of a claim's consumer Secret.
+    /// Returns the initial name of a claim's consumer Secret.
     fn consumer(&self, slot: usize) -> u32 {
         self.talks.objects.name(&claim_ref(slot).namespace, &consumer_name(slot, false))
     }
@@ -181,8 +181,8 @@ impl ModelWorld {
         state.secrets.put(name, Cell::Live(number));
     }
 
-    /// Secrets that the garbage collector may delete: their controller is gone, or their namespace
-    /// is terminating.
+    /// Returns the Secrets that the garbage collector may delete: their controller is gone, or
+    /// their namespace is terminating.
     pub(super) fn garbage<'a>(&'a self, state: &'a State) -> impl Iterator<Item = u32> + 'a {
         state.secrets.all().filter(move |number| {
             let facts = self.talks.objects.secret_of(*number);

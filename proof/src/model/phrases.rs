@@ -25,7 +25,7 @@ impl Place {
         Self { backend, store: (bucket / NAMES) as u8, bucket }
     }
 
-    /// Name of the bucket's record.
+    /// Returns the name of the bucket's record.
     pub(super) fn record(self) -> &'static str {
         static NAMES_OF_RECORDS: OnceLock<Vec<String>> = OnceLock::new();
         let names = NAMES_OF_RECORDS.get_or_init(|| {
@@ -35,7 +35,7 @@ impl Place {
         &names[self.bucket]
     }
 
-    /// Name of the bucket.
+    /// Returns the name of the bucket.
     pub(super) fn bucket_name(self) -> &'static str {
         bucket_name(self.bucket % NAMES)
     }

@@ -73,7 +73,7 @@ impl Talks {
         }
     }
 
-    /// Number of views that the planners were called with.
+    /// Returns the number of views that the planners were called with.
     pub(super) fn views(&self) -> usize {
         self.views.len() + self.access.views()
     }

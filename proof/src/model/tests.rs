@@ -103,7 +103,8 @@ fn each_promise_can_be_broken(#[case] promise: Promise, #[case] planner: Planner
     assert!(broken.contains(&promise), "{promise} stands, but {}", text(&report));
 }
 
-/// One claim, initially bound or not, and one operator. Nothing happens but these events.
+/// Returns a world of one claim, initially bound or not, and one operator. Nothing happens but
+/// these events.
 fn one(deletion: Policy, bound: bool, events: &'static [Event]) -> Recipe {
     let claims = [Some(Spec { deletion, ..Spec::PLAIN }), None];
     let most_events = u8::try_from(events.len()).unwrap();

@@ -14,7 +14,7 @@ use super::facts::{
 use super::state::{Bucket, Cells, Ghost, Left, Operator, Seen, State};
 use super::talks::{Planners, Talks};
 
-/// Longest duration of a call to a store in seconds.
+/// Maximum duration of a call to a store in seconds.
 pub(super) const DEADLINE: u32 = 30;
 /// Time at which a world begins.
 pub(super) const START: u32 = 1_000_000;
@@ -127,7 +127,7 @@ pub(super) struct Recipe {
     pub(super) most_events: u8,
 }
 
-/// A backend with its own store.
+/// Returns a backend with its own store.
 pub(super) const fn backend(number: u8, adoption: Adoption) -> BackendFacts {
     BackendFacts { number, store: number, template: 0, adoption, ready: true }
 }

@@ -1,5 +1,8 @@
-//! List of worlds. Each is small enough to be explored completely, or reports the bound that it was
-//! cut at.
+//! List of the worlds that the model checker explores: objects at first, events that may happen,
+//! and faults.
+//!
+//! Each is small enough to be explored completely; otherwise its report names the bound that ended
+//! the exploration.
 
 use super::access_worlds::ACCESS_WORLDS;
 use super::facts::{Adoption, BackendFacts, Policy, Spec};
@@ -13,12 +16,12 @@ const SECOND: BackendFacts = backend(1, Adoption::Owned);
 const BOUND: Recipe = Recipe { bound: true, ..Recipe::CALM };
 const ALL: &[Lag] = &[Lag::Claims, Lag::Internal, Lag::Consumers];
 
-/// Every world, in the order of exploration.
+/// Returns every world, in the order of exploration.
 pub(super) fn worlds() -> impl Iterator<Item = &'static Recipe> {
     WORLDS.iter().chain(ACCESS_WORLDS)
 }
 
-/// Worlds without an access.
+/// Worlds without a BucketAccess.
 pub(super) const WORLDS: &[Recipe] = &[
     Recipe {
         name: "one-claim-crashes",

@@ -11,10 +11,10 @@ use super::patch;
 
 /// Directory of the patches, relative to the workspace.
 pub const FOLDER: &str = "proof/mutants";
-/// Key of the header line with the schedule that killed a mutant last.
+/// Key of the header line with the schedule that killed the mutant last.
 const PLAN: &str = "Plan";
 
-/// A seeded bug.
+/// A bug that is seeded into the code to test whether the proof finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
     /// Name of the mutant and of its file.
@@ -28,16 +28,16 @@ pub struct Mutant {
     diff: String,
 }
 
-/// A finder of mutants.
+/// A finder of mutants: the exploration, or a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finder {
-    /// The exploration.
+    /// The exploration has to find a schedule that breaks one of the promises.
     Exploration {
-        /// The promises that the mutant is expected to break.
+        /// Promises that the mutant is expected to break.
         promises: Vec<Promise>,
         /// Scenarios that are explored first.
         scenarios: Vec<String>,
-        /// The line that killed it last. It is replayed before anything is explored.
+        /// The schedule that killed it last. It is replayed before anything is explored.
         plan: Option<String>,
     },
     /// A test, for bugs that no schedule can show: memory, the number of requests, hundreds of
@@ -46,8 +46,8 @@ pub enum Finder {
 }
 
 impl Mutant {
-    /// Parses a patch: lines of `Key: value`, an empty line, the diff. `name` is the name of its
-    /// file.
+    /// Parses a patch: header lines of the form `Key: value`, an empty line, then the diff. `name`
+    /// is the name of the patch file.
     ///
     /// # Errors
     /// Returns a description of the first problem.
@@ -111,7 +111,7 @@ impl Mutant {
         }
     }
 
-    /// The line that killed it last, as `stowage-proof replay` takes it.
+    /// Returns the schedule that killed it last, in the format of `stowage-proof replay`.
     pub fn plan(&self) -> Option<&str> {
         match &self.finder {
             Finder::Exploration { plan, .. } => plan.as_deref(),
@@ -119,10 +119,10 @@ impl Mutant {
         }
     }
 
-    /// Writes the line that killed it into its patch, in place of an earlier one.
+    /// Writes the schedule that killed it into its patch, and replaces an earlier one.
     ///
     /// # Errors
-    /// When the patch can't be read or written.
+    /// Returns an error if the patch can't be read or written.
     pub fn record(&self, workspace: &Path, line: &str) -> Result<(), String> {
         let path = workspace.join(FOLDER).join(format!("{}.patch", self.name));
         let unusable = |error| format!("can't keep the plan in {}: {error}", path.display());
@@ -141,7 +141,7 @@ impl Mutant {
     }
 }
 
-/// A patch whose header has this plan and no other.
+/// Returns the patch with this schedule as the only one in its header.
 fn with_plan(text: &str, line: &str) -> String {
     let (header, diff) = text.split_once("\n\n").unwrap_or((text, ""));
     let others = header.lines().filter(|line| !line.starts_with(&format!("{PLAN}: ")));

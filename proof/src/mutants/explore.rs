@@ -102,7 +102,7 @@ fn told<T: DeserializeOwned>(done: &Done, what: &str) -> Result<T, String> {
 /// Result of a replay: a part of the output of `replay -o json`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Replayed {
-    /// Faults of the line that met no call.
+    /// Faults of the schedule that met no call.
     pub(super) unmet: Vec<String>,
     /// Broken promises.
     pub(super) violations: Vec<Violated>,
@@ -113,7 +113,7 @@ pub(super) struct Replayed {
 pub(super) struct Violated {
     /// Its name.
     pub(super) promise: String,
-    /// The observation that broke it.
+    /// The violation, in one sentence.
     #[serde(default)]
     pub(super) message: String,
 }

@@ -90,8 +90,8 @@ pub fn text(report: &MutationReport) -> String {
     sentences.fold(text + "\n", |text, sentence| text + &sentence + "\n")
 }
 
-/// Returns the broken promises and the line that breaks them; for a test, a dash and the test;
-/// otherwise the reason why there is neither. The last value is true if the line or test can be
+/// Returns the broken promises and the schedule that breaks them; for a test, a dash and the test;
+/// otherwise the reason why there is neither. The last value is true if the schedule or test can be
 /// run.
 fn verdict(outcome: &MutantOutcome) -> (String, String, bool) {
     let none = || "-".to_owned();

@@ -15,13 +15,13 @@ use super::scratch::Scratch;
 /// Verdict on a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A promise was broken under a line under which the unmutated operator keeps all promises.
+    /// The mutant broke a promise, in a schedule in which the unmutated operator keeps them all.
     Killed(Kill),
-    /// The test in its header, which passes without the mutant, failed with this message.
+    /// The test in its header failed with this message. The test passes without the mutant.
     FailedTest(String),
     /// Every promise was kept, or the test passed.
     Survived,
-    /// It could not be tried, for this reason.
+    /// The mutant could not be tried, for this reason.
     Failed(String),
 }
 

@@ -21,7 +21,7 @@ use super::case::Case;
 use super::findings::Findings;
 use super::state::{Hand, HistoryStep, are_alone};
 
-/// Longest duration of a call of the operator.
+/// Maximum duration of a call of the operator.
 const A_CALL: SignedDuration = SignedDuration::from_mins(1);
 
 /// A key id and a bucket.

@@ -40,7 +40,7 @@ const KINDS: [(&str, &str); 4] = [
     ("objectbuckets", "ObjectBucket"),
 ];
 
-/// Most differences that are listed.
+/// Maximum number of differences that are listed.
 const MOST_TOLD: usize = 5;
 
 /// Random names, and their replacements.

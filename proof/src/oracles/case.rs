@@ -47,6 +47,7 @@ pub struct Setting {
     pub hidden: Vec<String>,
     /// True if no fault was planned, neither for the operator nor for a gateway.
     pub is_undisturbed: bool,
-    /// Most objects that the operator may remove from a bucket before it reads the claim again.
+    /// Maximum number of objects that the operator may remove from a bucket before it reads the
+    /// claim again.
     pub purge_slice: usize,
 }

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use stowage_world::effects::Actor;
 
-/// Greatest age of the clock reading behind an action of the operator: two deadlines of a call.
+/// Maximum age of the clock reading behind an action of the operator: two deadlines of a call.
 const OLDEST_READING: SignedDuration = SignedDuration::from_secs(60);
 
 /// Known differences of clocks from the true time.

@@ -17,7 +17,7 @@ use super::{Promise, revocation, views};
 /// (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
-/// Most live keys of a claim.
+/// Maximum number of live keys of a claim.
 const MOST_LIVE: usize = 2;
 
 /// The oracle's memory of keys, by id.

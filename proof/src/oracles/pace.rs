@@ -10,16 +10,17 @@ use super::case::Case;
 use super::findings::Findings;
 use super::state::HistoryStep;
 
-/// Most changes of one object by operators within an hour.
+/// Maximum number of changes of one object by operators within an hour.
 ///
 /// That is several times the need of the busiest scenario. Two operators that overwrite each
 /// other's changes exceed it within minutes.
 const MOST: usize = 240;
-/// Most changes of a Lease, which is renewed every five seconds.
+/// Maximum number of changes of a Lease, which is renewed every five seconds.
 const MOST_RENEWALS: usize = 1000;
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
-/// Most times within [`MOMENT`] that a backend's `bucketCount` returns to its previous value.
+/// Maximum number of times within [`MOMENT`] that a backend's `bucketCount` returns to its previous
+/// value.
 ///
 /// Two operators that see different claims count every other second. If they don't adopt each
 /// other's count, they write as fast as they can.

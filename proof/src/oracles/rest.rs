@@ -16,19 +16,19 @@ use super::state::{Edit, Hand, HistoryStep, Place, Seen, State};
 use super::views::{Claim, End, Key, Record, Secret};
 use super::{Promise, public};
 
-/// Least time between two checks at rest. A bucket is checked, and a backend is probed, once in ten
-/// minutes, plus or minus a tenth (spec §1, §5).
+/// Minimum time between two checks at rest. A bucket is checked, and a backend is probed, once in
+/// ten minutes, plus or minus a tenth (spec §1, §5).
 ///
 /// An operation that keeps a claim from its goal is also retried when someone touches the claim;
 /// but it changes nothing.
 const BETWEEN_LOOKS: SignedDuration = SignedDuration::from_secs(9 * 60);
 
-/// Least time between two watch requests: kube-runtime sets a timeout of 290 s.
+/// Minimum time between two watch requests: kube-runtime sets a timeout of 290 s.
 const BETWEEN_WATCHES: SignedDuration = SignedDuration::from_secs(4 * 60);
-/// Most backends with the same admin Secret, which each backend reads for its probe.
+/// Maximum number of backends with the same admin Secret, which each backend reads for its probe.
 const PROBES_ALIKE: usize = 2;
-/// Most watches of an operator that look alike: Secrets of its namespace, by label, and one for
-/// each of two backends.
+/// Maximum number of watches of an operator that look alike: Secrets of its namespace, by label,
+/// and one for each of two backends.
 const WATCHES_ALIKE: usize = 3;
 
 /// The oracle's memory of calls and objects.

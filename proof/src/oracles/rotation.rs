@@ -14,16 +14,16 @@ use super::state::{HistoryStep, Life, Seen, State};
 use super::views::{Key, Secret};
 use super::{Promise, revocation};
 
-/// Least time between the starts of two rotations (spec §3.3).
+/// Minimum time between the starts of two rotations (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
-/// Longest delay of a rotation that is due: time to wake up, and two calls that get no answer.
+/// Maximum delay of a rotation that is due: time to wake up, and two calls that get no answer.
 const BOUND: SignedDuration = SignedDuration::from_secs(60);
-/// Time for which a clock of the operator that was behind counts as an excuse.
+/// Time after which a clock of the operator that was behind no longer counts as an excuse.
 const RECENT: SignedDuration = SignedDuration::from_hours(1);
-/// Longest time for which a fault may delay the operator: longer than its backoff, than a silent
-/// watch, and than the resync interval, jitter included.
+/// Maximum time that a fault may delay the operator: longer than its backoff, than a silent watch,
+/// and than the resync interval, jitter included.
 const AFTERMATH: Duration = Duration::from_secs(900);
-/// Longest turn of a second operator, during which the first one is paused.
+/// Maximum length of the turn of a second operator, during which the first one is paused.
 const LONGEST_TURN: Duration = Duration::from_secs(130);
 
 /// The oracle's memory of rotations that are due.

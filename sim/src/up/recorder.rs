@@ -54,11 +54,11 @@ struct Sent {
 /// The relevance of a request for the record.
 #[derive(Clone, Debug, PartialEq)]
 enum Meaning {
-    /// It changes nothing.
+    /// A request that changes nothing.
     Question,
     /// A lease or an Event, which is not recorded.
     Routine,
-    /// Its format is not supported.
+    /// A request in a format that is not supported.
     Unread,
     /// A write.
     Write(Sent),
@@ -248,7 +248,7 @@ fn read(content_type: &str, body: &[u8]) -> Option<Value> {
     value.filter(|it| it.is_object() || it.is_array())
 }
 
-/// True if the body of a deletion requests a dry run.
+/// Returns true if the body of a deletion requests a dry run.
 fn is_dry(with: &Value) -> bool {
     with["kind"] == "DeleteOptions" && with["dryRun"].as_array().is_some_and(|it| !it.is_empty())
 }

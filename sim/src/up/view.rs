@@ -62,7 +62,7 @@ pub(super) struct Bucket {
     pub(super) objects: usize,
 }
 
-/// A claim.
+/// A BucketClaim as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Claim {
     namespace: String,
@@ -77,7 +77,7 @@ pub(super) struct Claim {
     keys: Vec<Key>,
 }
 
-/// An access.
+/// A BucketAccess as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Access {
     /// The id in the gateway's access log.
@@ -145,7 +145,7 @@ pub(super) struct Key {
     over: bool,
 }
 
-/// A backend.
+/// An S3Backend as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Backend {
     name: String,

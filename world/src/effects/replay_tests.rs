@@ -35,7 +35,7 @@ const PLAN: &str = "#40 crash(after-effect); kube:patch configmaps@12 crash(afte
     kube:patch configmaps@3 conflict; kube:patch configmaps@5 lost-answer; s3:CreateBucket@2 lost-answer; \
     s3:CreateBucket@6 slow(700); s3:PutBucketTagging slow-down";
 
-/// A Kubernetes API with ConfigMaps that count their patches.
+/// Answers like a Kubernetes API whose ConfigMaps count their patches.
 async fn kubernetes(patches: Patches, request: Request<Body>) -> Result<Response<Body>, BoxError> {
     let call = KubeCall::read(request.method(), request.uri());
     let object = |name: &str| -> Value { json!({"metadata": {"name": name, "namespace": "team-a"}}) };

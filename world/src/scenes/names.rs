@@ -17,15 +17,15 @@ pub const TEAM: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: team}
 /// A claim with the same bucket name by the template: `team` and `a-photos`, `team-a` and `photos`.
 pub const RIVAL: Target = Target { kind: TargetKind::Claim, namespace: "team", name: "a-photos" };
 
-/// Steps after which a bound claim already has the name of the scene's claim. Faults begin after
-/// them.
+/// Returns the steps after which a bound claim already has the name of the scene's claim. Faults
+/// begin after them.
 pub fn beside_a_rival<More>() -> Vec<Step<More>> {
     let bound = Goal::new("the other claim is bound", |facts| facts.is_bound(RIVAL.namespace, RIVAL.name));
     let rival = Step::Apply(claim_with(RIVAL.namespace, RIVAL.name, "deletionPolicy: Delete"));
     vec![rival, Step::Until(bound), within(30, bound), Step::Begin]
 }
 
-/// A bucket name that another claim has and then releases.
+/// Returns the scene of a bucket name that another claim has and then releases.
 pub const fn one_name<More: Clone>() -> Scene<More> {
     const WAITS: Goal = Goal::new("the claim is told that another holds the name, and has no Secret", |facts| {
         facts.ready(NAMESPACE, CLAIM) == "BucketNameConflict" && internal(facts).is_empty()
@@ -45,7 +45,7 @@ pub const fn one_name<More: Clone>() -> Scene<More> {
 pub const CONSUMER_TAKEN: &str =
     "{apiVersion: v1, kind: Secret, metadata: {name: photos-s3, namespace: team-a}, stringData: {stranger: x}}";
 
-/// Deletion of a claim beside a foreign Secret.
+/// Returns the scene in which a claim is deleted beside a foreign Secret.
 pub const fn secret_refused<More>() -> Scene<More> {
     const REFUSED: Goal = Goal::new("the claim is told that the Secret is somebody's, which is as it was", |facts| {
         facts.ready(NAMESPACE, CLAIM) == "SecretConflict" && is_untouched(facts)
@@ -90,7 +90,7 @@ fn is_untouched(facts: &Facts) -> bool {
         && writers.all(|writer| writer["manager"] == "kubectl")
 }
 
-/// Steps in which a claim is deleted and leaves its bucket with data in it.
+/// Returns the steps in which a claim is deleted and leaves its bucket with data in it.
 pub fn left_behind<More>() -> Vec<Step<More>> {
     const LEFT: Goal = Goal::new("the bucket is there with its data, and the consumer Secret gone", |facts| {
         consumers(facts).is_empty() && facts.bucket(BUCKET).is_some_and(|bucket| bucket.objects > 0)
@@ -109,7 +109,7 @@ pub fn left_behind<More>() -> Vec<Step<More>> {
 
 const NO_CLAIM: Goal = Goal::new("the claim is gone", |facts| facts.claim(NAMESPACE, CLAIM).is_null());
 
-/// A retained bucket that a new claim with the same name gets back.
+/// Returns the scene of a retained bucket that a new claim with the same name gets back.
 pub const fn taken_back<More: Clone>() -> Scene<More> {
     Scene {
         about: "a claim goes, is made again, gets its retained bucket back, and goes without emptying it",
@@ -134,7 +134,7 @@ pub fn check_untouched(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     }
 }
 
-/// A bucket that existed before its claim.
+/// Returns the scene of a bucket that existed before its claim.
 pub const fn taken_over<More>() -> Scene<More> {
     const MAIN: Target = Target { kind: TargetKind::Backend, namespace: "", name: "main" };
     const REFUSED: Goal =

@@ -72,7 +72,7 @@ pub fn check_gone(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     }
 }
 
-/// Deletion of a claim whose bucket is not empty.
+/// Returns the scene in which a claim is deleted whose bucket is not empty.
 pub const fn let_go<More: Clone>() -> Scene<More> {
     const KEPT: Goal = Goal::new("the claim is told that its bucket is not empty, and has no key", |facts| {
         let keys = facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM);

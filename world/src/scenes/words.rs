@@ -17,38 +17,38 @@ pub const PHOTOS: Target = Target { kind: TargetKind::Claim, namespace: NAMESPAC
 /// The claim is bound, and its status is about the current spec.
 pub const BOUND: Goal = Goal::new("the claim is bound", |facts| facts.is_bound(NAMESPACE, CLAIM));
 
-/// Step in which a user creates the claim, with these spec fields.
+/// Returns the step in which a user creates the claim, with these spec fields.
 pub fn give_claim<More>(spec: &str) -> Step<More> {
     Step::Apply(claim_with(NAMESPACE, CLAIM, spec))
 }
 
-/// Step that waits for some seconds.
+/// Returns the step that waits for these seconds.
 pub fn pass<More>(seconds: u64) -> Step<More> {
     Step::Pass(Duration::from_secs(seconds))
 }
 
-/// Step in which a user merges a patch into the claim.
+/// Returns the step in which a user merges a patch into the claim.
 pub fn patch<More>(patch: Value) -> Step<More> {
     Step::Patch(PHOTOS, patch)
 }
 
-/// Step that writes an object into the claim's bucket.
+/// Returns the step that writes an object into the claim's bucket.
 pub fn put<More>(key: &'static str) -> Step<More> {
     Step::Store(StoreStep::PutObject { bucket: BUCKET, key })
 }
 
-/// Step that requires a goal to be reached already.
+/// Returns the step that requires a goal to be reached already.
 pub fn holds<More>(goal: Goal) -> Step<More> {
     Step::Settle(Duration::ZERO, goal)
 }
 
-/// Step that requires a goal to be reached within these seconds.
+/// Returns the step that requires a goal to be reached within these seconds.
 pub fn within<More>(seconds: u64, goal: Goal) -> Step<More> {
     Step::Settle(Duration::from_secs(seconds), goal)
 }
 
-/// Steps after which the claim has been bound for two minutes, with data in its bucket and a tenant
-/// at work. Faults begin after them.
+/// Returns the steps after which the claim has been bound for two minutes, with data in its bucket
+/// and a tenant at work. Faults begin after them.
 pub fn bound<More>(spec: &str) -> Vec<Step<More>> {
     let tenant = Step::Tenant(NAMESPACE, CLAIM);
     vec![give_claim(spec), Step::Until(BOUND), tenant, put("data"), within(120, BOUND), Step::Begin]

@@ -384,7 +384,7 @@ async fn a_create_finds_a_bucket(#[case] fault: &str, #[case] answer: &str, #[ca
     assert_eq!((bucket.owner.as_str(), bucket.tags), (owner, None));
 }
 
-/// A store with two objects in the bucket `photos`.
+/// Returns a store with two objects in the bucket `photos`.
 async fn with_objects(plan: &str) -> Bench {
     let bench = Bench::new(plan).await;
     bench.world.store.put_bucket(ADMIN_ACCOUNT, "photos");

@@ -74,7 +74,7 @@ impl AccessRecord {
     /// Parses a record.
     ///
     /// # Errors
-    /// If a field is missing or damaged, or the name does not match the content.
+    /// Returns an error if a field is missing or damaged, or the name does not match the content.
     pub fn read(secret: &Secret) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
@@ -247,8 +247,8 @@ impl AccessCredential {
     /// Parses the credential of `uid` and `generation`.
     ///
     /// # Errors
-    /// If id, secret key or UID is missing or does not match, or the secret key does not have the
-    /// format of the operator's keys.
+    /// Returns an error if id, secret key or UID is missing or does not match, or the secret key
+    /// does not have the format of the operator's keys.
     pub fn read(secret: &Secret, uid: &AccessUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of_access(uid, generation);
@@ -283,7 +283,7 @@ impl AccessConsumer<'_> {
     /// in a claim's Secret.
     ///
     /// # Errors
-    /// If the content rendered from the template is too large.
+    /// Returns an error if the content rendered from the template is too large.
     pub fn content(&self) -> Result<SecretContent, TooLarge> {
         let Self { access, uid, credential, buckets, gateway, name, shaped } = self;
         let (id, secret) = (&credential.id, &credential.secret);

@@ -84,7 +84,8 @@ impl AdminKey {
     /// Reads the key that `reference` names from `secret`, for use at `endpoint` only.
     ///
     /// # Errors
-    /// If the Secret's owner does not allow this use, or the Secret does not contain the key.
+    /// Returns an error if the Secret's owner does not allow this use, or the Secret does not
+    /// contain the key.
     pub fn read(
         secret: &Secret,
         reference: &AdminCredentialsSecretRef,

@@ -1,4 +1,4 @@
-//! Anonymous bindings: public access to a bucket.
+//! Anonymous bindings: Secrets by which the operator grants public access to a bucket.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -10,7 +10,7 @@ use crate::identity::{ClaimRef, ClaimUid};
 use crate::names::{BucketName, Endpoint};
 use crate::wire::{self, Role};
 
-/// Public access to a bucket (spec §2).
+/// Public access to a bucket, as the gateway reads it from a Secret (spec §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnonymousBinding {
     /// Namespace and name of the claim.
@@ -19,9 +19,9 @@ pub struct AnonymousBinding {
     pub uid: ClaimUid,
     /// Name of the S3Backend.
     pub backend: String,
-    /// Endpoint of the bucket from its record. The S3Backend may have another endpoint by now.
+    /// Endpoint of the bucket, from its record. The S3Backend may have moved to another one since.
     pub endpoint: Endpoint,
-    /// The bucket.
+    /// Name of the bucket.
     pub bucket: BucketName,
     /// Requests per second allowed to one source address; 0 means the gateway's default.
     pub per_source_ip_rps: u32,
@@ -33,10 +33,11 @@ impl AnonymousBinding {
         format!("{}{uid}", wire::BINDING_PREFIX)
     }
 
-    /// Checks that a Secret is the binding of the claim. The name alone proves nothing (spec §2).
+    /// Checks that a Secret is the binding of this claim. Anybody could have created its name (spec
+    /// §2).
     ///
     /// # Errors
-    /// If the Secret does not contain the claim's UID.
+    /// Returns an error if the Secret does not contain the claim's UID.
     pub fn check(secret: &Secret, uid: &ClaimUid) -> Result<(), DamagedSecret> {
         Fields(secret).parse("claim_uid", |text| (text == uid.as_str()).then_some(()))
     }

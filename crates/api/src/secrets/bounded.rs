@@ -55,7 +55,7 @@ pub struct Limits {
 /// Reads the limits in a Secret.
 ///
 /// # Errors
-/// If one of them is invalid.
+/// Returns an error if one of the limits is invalid.
 pub(super) fn limits(secret: &Secret) -> Result<Limits, NotServed> {
     Bounded(secret).limits()
 }

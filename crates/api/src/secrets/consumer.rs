@@ -47,7 +47,7 @@ impl Shaped<'_> {
     /// Returns the desired content besides the default keys.
     ///
     /// # Errors
-    /// If it is too large.
+    /// Returns an error if the content is too large.
     pub fn extra(&self, values: SecretValues<'_>) -> Result<Extra, TooLarge> {
         let mut extra = self.shape.render(values)?;
         let gateway = values.gateway;
@@ -107,7 +107,7 @@ impl ConsumerContent<'_> {
     /// Returns the desired content of the Secret.
     ///
     /// # Errors
-    /// If the content rendered from the template is too large.
+    /// Returns an error if the content rendered from the template is too large.
     pub fn content(&self) -> Result<SecretContent, TooLarge> {
         let Self { facts, credential, gateway, name, shaped } = self;
         let (id, secret, buckets) = (&credential.id, &credential.secret, std::slice::from_ref(&facts.bucket));

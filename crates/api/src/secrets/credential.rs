@@ -114,8 +114,8 @@ impl Credential {
     /// Parses the credential of `uid` and `generation`, from which id and owner are derived.
     ///
     /// # Errors
-    /// If id, secret key or UID is missing or does not match, or the secret key does not have the
-    /// format of the operator's keys.
+    /// Returns an error if id, secret key or UID is missing or does not match, or the secret key
+    /// does not have the format of the operator's keys.
     pub fn read(secret: &Secret, uid: &ClaimUid, generation: u64) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let id = AccessKeyId::of(uid, generation);

@@ -214,7 +214,7 @@ impl BucketRecord {
     /// Parses a record.
     ///
     /// # Errors
-    /// If a field is missing or damaged, or the name does not match the content.
+    /// Returns an error if a field is missing or damaged, or the name does not match the content.
     pub fn read(secret: &Secret) -> Result<Self, DamagedSecret> {
         let fields = Fields(secret);
         let record = Self {

@@ -85,8 +85,8 @@ impl SecretShape {
     /// Parses a template.
     ///
     /// # Errors
-    /// If a key is invalid, reserved or not allowed, if a limit is exceeded, or if `{{ }}` contains
-    /// something other than a known field.
+    /// Returns an error if a key is invalid, reserved or not allowed, if a limit is exceeded, or if
+    /// `{{ }}` contains something other than a known field.
     pub fn parse(raw: Option<&SecretTemplate>) -> Result<Self, InvalidSpec> {
         let Some(raw) = raw else { return Ok(Self::default()) };
         let data = raw.data.iter().flatten().map(|(key, text)| {
@@ -137,7 +137,7 @@ impl SecretShape {
     /// Renders the template. The size is checked before anything is allocated.
     ///
     /// # Errors
-    /// If the rendered data is too large.
+    /// Returns an error if the rendered data is too large.
     pub(super) fn render(&self, values: SecretValues<'_>) -> Result<Extra, TooLarge> {
         let values = values.texts();
         let size = self.data.values().map(|template| template.texts(&values).map(str::len).sum::<usize>()).sum();

@@ -17,15 +17,15 @@ use crate::workers::at_once;
 pub struct ExplorationReport {
     /// The seed of all runs.
     pub seed: u64,
-    /// Number of effects of the fault-free run that faults could meet.
+    /// Number of calls of the fault-free run that faults could meet.
     pub effects: u64,
     /// Number of runs played.
     pub runs: usize,
-    /// Number of runs in which the process died at an effect.
+    /// Number of runs in which the process died at a call.
     pub crash_points: usize,
-    /// The value that `crash_points` must have: three for each effect.
+    /// The value that `crash_points` must have: three for each call.
     pub crash_points_expected: usize,
-    /// By name of the fault: the number of effects it was tried at, and how many of those runs
+    /// By name of the fault: the number of calls it was tried at, and how many of those runs
     /// broke a promise.
     pub faults: BTreeMap<&'static str, (usize, usize)>,
     /// Names of the faults that were left out.
@@ -58,7 +58,7 @@ impl Simulation {
     /// Plays the fault-free run, then each single fault at each call that it applies to, then
     /// random plans of up to three.
     ///
-    /// The single faults include crashes before each effect, after it and after its answer. A plan
+    /// The single faults include crashes before each call, after it and after its answer. A plan
     /// that breaks a promise is shrunk.
     ///
     /// # Panics

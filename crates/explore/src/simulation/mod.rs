@@ -23,13 +23,13 @@ pub use self::exploration::{ExplorationReport, Failure};
 
 /// Time that a process is down after it died.
 const DOWNTIME: Duration = Duration::from_secs(1);
-/// Longest time to wait for the end, in virtual time.
+/// Maximum time to wait for the end, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Interval of checking for the end.
 const GLANCE: Duration = Duration::from_millis(100);
 /// A process is idle when it has changed nothing for this long.
 const REST: Duration = Duration::from_secs(30);
-/// Most calls in a run; a process that makes more is assumed to loop.
+/// Maximum number of calls in a run; a process that makes more is assumed to loop.
 const MOST_CALLS: u64 = 20_000;
 
 /// Inputs of one life of the process: everything that its production code needs.

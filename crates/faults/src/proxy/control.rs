@@ -3,7 +3,7 @@
 //! | request | effect |
 //! |---|---|
 //! | `GET /effects` | `{"effects": [{number, life, call, fault, world, answer, began_ms}], "unfired": "…"}` |
-//! | `GET /effects/after/N` | the same for effects with a higher number |
+//! | `GET /effects/after/N` | the same for calls with a higher number |
 //! | `POST /begin` `{"plan": "…"}` | starts a new run with this plan; numbers count from 1 |
 //! | `PUT /plan` `{"plan": "…"}` | replaces the plan; numbers continue |
 //! | `POST /life` | the old process is dead, calls pass again: `{"life": 2}` |
@@ -30,7 +30,7 @@ use crate::{Call, CallOutcome, Line, Plan, Vocabulary};
 /// Maximum duration of a request for a crash.
 const LONG_POLL: Duration = Duration::from_secs(30);
 
-/// An effect as returned by the admin API.
+/// A call as returned by the admin API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectLine {
     /// Its number, counted from 1.
@@ -97,7 +97,7 @@ struct Planned {
     plan: String,
 }
 
-/// The admin API of a proxy.
+/// Returns the admin API of a proxy.
 pub fn router<V: Vocabulary>(proxy: Proxy<V>) -> Router {
     Router::new()
         .route("/effects", get(effects::<V>))

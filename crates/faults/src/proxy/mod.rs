@@ -106,7 +106,7 @@ pub struct Proxy<V = Nobody> {
 pub struct Crash {
     /// Number of the process, counted from 1.
     pub life: u32,
-    /// Number of the effect at which it had to crash; `None` if it was ended by a request.
+    /// Number of the call at which it had to crash; `None` if it was ended by a request.
     pub effect: Option<u64>,
 }
 
@@ -193,14 +193,14 @@ impl<V: Vocabulary> Proxy<V> {
         self.life.lock().kill();
     }
 
-    /// Returns the numbered effects of the current run: trace, counters, the remaining plan.
-    /// [`Proxy::begin`] starts a run with new effects.
+    /// Returns the numbered calls of the current run: trace, counters, the remaining plan.
+    /// [`Proxy::begin`] starts a run with new calls.
     pub fn effects(&self) -> Effects<V> {
         self.effects.lock().clone()
     }
 
     /// Completes when the current process of the controller has ended: by a planned crash at that
-    /// effect, or by [`Proxy::end_life`], [`Proxy::next_life`] or [`Proxy::begin`]. From then on
+    /// call, or by [`Proxy::end_life`], [`Proxy::next_life`] or [`Proxy::begin`]. From then on
     /// none of its calls is carried out, and the caller has to kill the process.
     pub async fn crash(&self) -> Crash {
         let life = self.life.lock().clone();
@@ -239,7 +239,7 @@ impl<V: Vocabulary> Proxy<V> {
     }
 }
 
-/// Creates the effects of a run between real servers.
+/// Creates the calls of a run between real servers.
 fn run<V: Vocabulary>(plan: Plan<V>) -> Result<Effects<V>, Unplayable<V>> {
     check(&plan)?;
     Ok(Effects::within(plan, Arc::new(OnTheWay)))

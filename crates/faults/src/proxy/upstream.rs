@@ -138,7 +138,7 @@ impl Service<Request<Body>> for Upstream {
         self.service.poll_ready(context)
     }
 
-    /// The prefix is added only here, because calls are parsed from the path without it.
+    /// Adds the prefix only here, because calls are parsed from the path without it.
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         if !self.base.prefix.is_empty() {
             let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);

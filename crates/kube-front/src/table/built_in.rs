@@ -11,7 +11,8 @@ use super::workloads;
 /// Name, type and priority of a column. Only wide tables show columns with a priority above 0.
 pub(super) type Title = (&'static str, &'static str, i64);
 
-/// True if the kind shows the creation time of its objects, as kinds without a special printer do.
+/// Returns true if the kind shows the creation time of its objects, as kinds without a special
+/// printer do.
 fn shows_creation(group: &str, plural: &str) -> bool {
     match group {
         "rbac.authorization.k8s.io" => matches!(plural, "roles" | "clusterroles"),

@@ -34,7 +34,7 @@ fn body(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     [b"k8s\0".to_vec(), bytes(1, &type_meta), bytes(2, raw), bytes(3, b""), bytes(4, b"")].concat()
 }
 
-/// A Secret with all fields that clients write even if they are empty.
+/// Returns a Secret with all fields that clients write even if they are empty.
 fn secret() -> Vec<u8> {
     let metadata = [bytes(1, b"s"), bytes(2, b""), bytes(3, b"ns"), bytes(8, b"")].concat();
     let entry = [bytes(1, b"key"), bytes(2, b"\x00value")].concat();
@@ -142,7 +142,7 @@ async fn a_bad_definition_changes_nothing() {
     assert_eq!(get(&front, &format!("{DEFINITIONS}/things.example.io")).await.code, 404);
 }
 
-/// The definition with a second version and with scale paths.
+/// Returns the definition with a second version and with scale paths.
 fn two_versions() -> Value {
     let mut both = definition();
     both["spec"]["versions"][0]["subresources"]["scale"] =

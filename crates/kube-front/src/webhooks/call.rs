@@ -1,4 +1,4 @@
-//! The call of a webhook. The implementation replaces the network, which this crate doesn't have.
+//! Calls of webhooks: the [`Webhooks`] trait, a call and its possible failures.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub trait Webhooks: Send + Sync {
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Bytes, NoAnswer>>;
 }
 
-/// The call of a webhook.
+/// One call of a webhook: its URL, body and timeout.
 #[derive(Clone)]
 pub struct Call {
     /// The URL: `https://…`, with the timeout in seconds in its query.

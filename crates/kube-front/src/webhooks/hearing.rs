@@ -82,12 +82,12 @@ impl Hearing {
         Self { random, until: Instant::now() + WHOLE, inner: Mutex::default() }
     }
 
-    /// True during the first attempt of the request.
+    /// Returns true during the first attempt of the request.
     pub(crate) fn is_first_try(&self) -> bool {
         self.inner.lock().tries == 0
     }
 
-    /// True if webhooks have to be called before the request can continue.
+    /// Returns true if webhooks have to be called before the request can continue.
     pub(crate) fn is_open(&self) -> bool {
         !self.inner.lock().open.is_empty()
     }

@@ -40,7 +40,7 @@ use self::hook::{Hook, OnFailure, Sort};
 use crate::asked::{Asked, GROUP};
 use crate::policies;
 
-/// True if webhooks may change the object of a write.
+/// Returns true if webhooks may change the object of a write.
 pub(crate) fn may_mutate(state: &Tables, kind: &Kind) -> bool {
     !is_exempt(kind) && hook::are_any(state, Sort::Mutating)
 }
@@ -118,8 +118,8 @@ pub(crate) fn validate(state: &Tables, asked: &Asked<'_>, hearing: &Hearing) -> 
     })
 }
 
-/// True for policies and webhook configurations: if they were reviewed, nobody could repair a
-/// broken one.
+/// Returns true for policies and webhook configurations: if they were reviewed, nobody could repair
+/// a broken one.
 fn is_exempt(kind: &Kind) -> bool {
     kind.group == GROUP
 }

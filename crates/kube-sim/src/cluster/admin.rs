@@ -77,12 +77,12 @@ impl Cluster {
     /// both the status and the rest change, these are two writes, as they are through the API.
     ///
     /// # Errors
-    /// The answer of the API server to a PUT or POST with `fieldValidation=Strict`. 400 for an
-    /// object that cannot be decoded, has unknown fields, or has another type, namespace or name.
-    /// 404 if its namespace does not exist or the resource is not served. 403 in a terminating
-    /// namespace. 405 for CustomResourceDefinitions, which [`Cluster::install_crd`] writes. 422
-    /// with every violated rule. If the object is rejected, nothing is written. If only its status
-    /// is rejected, everything else is.
+    /// Returns the answer of the API server to a PUT or POST with `fieldValidation=Strict`. 400 for
+    /// an object that cannot be decoded, has unknown fields, or has another type, namespace or
+    /// name. 404 if its namespace does not exist or the resource is not served. 403 in a
+    /// terminating namespace. 405 for CustomResourceDefinitions, which [`Cluster::install_crd`]
+    /// writes. 422 with every violated rule. If the object is rejected, nothing is written. If only
+    /// its status is rejected, everything else is.
     pub fn put(
         &self,
         resource: &GroupVersionResource,

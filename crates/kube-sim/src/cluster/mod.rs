@@ -69,7 +69,7 @@ impl Cluster {
     /// definition and leaves the objects unchanged.
     ///
     /// # Errors
-    /// The `422 Invalid` of an API server for the schema, with paths.
+    /// Returns the `422 Invalid` of an API server for the schema, with paths.
     pub fn install_crd(&self, definition: &CustomResourceDefinition) -> Result<(), Box<Status>> {
         self.serve(&ReadDefinition::new(definition)?)
     }
@@ -78,7 +78,7 @@ impl Cluster {
     /// was read before.
     ///
     /// # Errors
-    /// The rejection of the definition as an object, for instance because of its name.
+    /// Returns the rejection of the definition as an object, for instance because of its name.
     pub fn serve(&self, definition: &ReadDefinition) -> Result<(), Box<Status>> {
         let mut state = self.lock();
         state.serve(definition.kind.clone());
@@ -198,7 +198,7 @@ impl Cluster {
     /// Answers a complete request received through this entry point.
     ///
     /// # Errors
-    /// The status of a request that fails.
+    /// Returns the status of a request that fails.
     pub fn answer(&self, head: &Parts, body: &Bytes, way: Way) -> Result<Response<ApiBody>, Failure> {
         service::dispatch(&self.store, head, body, way)
     }
@@ -207,7 +207,7 @@ impl Cluster {
     /// status; in groups of definitions and in unknown groups it is a page.
     ///
     /// # Errors
-    /// That status.
+    /// Returns the status, for the server's own groups.
     pub fn nowhere(&self, route: &Route) -> Result<Response<ApiBody>, Failure> {
         service::nowhere(&self.lock(), route)
     }

@@ -17,7 +17,7 @@ use crate::validate;
 /// own schemas.
 ///
 /// # Errors
-/// All errors that a server reports for a schema, with paths below `path`.
+/// Returns all errors that a server reports for a schema, with paths below `path`.
 pub(crate) fn of_object(props: &JSONSchemaProps, metadata: Arc<Schema>, path: &str) -> Result<Schema, Vec<FieldError>> {
     let mut errors = Vec::new();
     let mut schema = Loader { errors: &mut errors }.node(props, path, Place::Structure);

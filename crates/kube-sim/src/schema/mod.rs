@@ -136,7 +136,7 @@ pub struct Junctors {
     pub any_of: Vec<Schema>,
     /// Exactly one of these must match.
     pub one_of: Vec<Schema>,
-    /// This one must not match.
+    /// Schema that must not match.
     pub not: Option<Box<Schema>>,
 }
 

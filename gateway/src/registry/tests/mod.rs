@@ -49,7 +49,7 @@ fn note(secret: &mut Secret, noted: Option<&str>) {
     }
 }
 
-/// A record of the bucket `photos`.
+/// Returns a record of the bucket `photos`.
 fn held(uid: &str, backend: &str, url: &str) -> BucketRecord {
     let (uid, backend) = (ClaimUid::new(uid), backend.to_owned());
     BucketRecord { uid, backend, endpoint: endpoint(url), public: true, ..BucketRecord::fixture() }
@@ -59,7 +59,7 @@ fn facts(uid: &str, generation: u64) -> CredentialFacts {
     held(uid, "main", HERE).key_fixture(generation)
 }
 
-/// A key of this claim to the bucket `photos` on `main`, with this endpoint, if any.
+/// Returns a key of this claim to the bucket `photos` on `main`, with this endpoint, if any.
 fn credential(uid: &str, generation: u64, noted: Option<&str>) -> Secret {
     let key = SecretKey::new("s3cr3t-of-a-test-0123456789-abcdefghijkl".to_owned());
     let mut secret = facts(uid, generation).content(NAMESPACE, Some(&key)).to_secret();
@@ -71,14 +71,14 @@ fn id(uid: &str, generation: u64) -> String {
     facts(uid, generation).access_key_id().to_string()
 }
 
-/// Public access to the bucket `photos`.
+/// Returns the binding that grants public access to the bucket `photos`.
 fn binding(uid: &str, backend: &str, noted: Option<&str>) -> Secret {
     let mut secret = held(uid, backend, HERE).binding_fixture(5).content(NAMESPACE).to_secret();
     note(&mut secret, noted);
     secret
 }
 
-/// The record of the bucket `photos`, created at this second.
+/// Returns the record of the bucket `photos`, created at this second.
 fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
     let mut secret = held(uid, backend, url).content(NAMESPACE).to_secret();
     let time = |second| jiff::Timestamp::from_second(second).expect("a time");
@@ -86,7 +86,7 @@ fn record(uid: &str, backend: &str, url: &str, second: Option<i64>) -> Secret {
     secret
 }
 
-/// A backend, with these additional fields in its spec.
+/// Returns a backend, with these additional fields in its spec.
 fn backend(name: &str, url: &str, more: Value) -> SeenBackend {
     let mut raw = json!({
         "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend", "metadata": {"name": name},
@@ -101,7 +101,7 @@ fn name(namespace: &str, name: &str) -> SecretName {
     SecretName { namespace: namespace.to_owned(), name: name.to_owned() }
 }
 
-/// A Secret with credentials, opted in for these endpoints.
+/// Returns a Secret with credentials, opted in for these endpoints.
 fn store_secret(at: &SecretName, key: &str, endpoints: &str) -> Secret {
     let metadata = json!({
         "name": at.name, "namespace": at.namespace, "resourceVersion": "7",
@@ -113,7 +113,7 @@ fn store_secret(at: &SecretName, key: &str, endpoints: &str) -> Secret {
     secret
 }
 
-/// The events of a list of these objects.
+/// Returns the events of a list of these objects.
 fn list<K>(objects: impl IntoIterator<Item = K>) -> impl Iterator<Item = Event<K>> {
     let objects: Vec<Event<K>> = objects.into_iter().map(Event::InitApply).collect();
     [Event::Init].into_iter().chain(objects).chain([Event::InitDone])
@@ -130,7 +130,7 @@ fn whole(secrets: impl IntoIterator<Item = Secret>, backends: impl IntoIterator<
     tables
 }
 
-/// An S3Backend with a value that this version doesn't know.
+/// Returns an S3Backend with a value that this version doesn't know.
 fn undecodable(name: &str) -> SeenBackend {
     let backend = backend(name, HERE, json!({"addressingStyle": "diagonal"}));
     assert!(matches!(backend, DeserializeGuard(Err(_))));

@@ -23,14 +23,14 @@ impl AccessView {
         keys
     }
 
-    /// True if the Secret of this name is a revoked key.
+    /// Returns true if the Secret of this name is a revoked key.
     pub(super) fn is_revoked_key(&self, name: &str) -> bool {
         self.keys().iter().any(|key| key.name() == name && self.is_revoked(key))
     }
 }
 
-/// True if a Secret is a key of the access. A foreign Secret with such a name but without role and
-/// UID is none: it opens nothing, and must not be written.
+/// Returns true if a Secret is a key of the access. A foreign Secret with such a name but without
+/// role and UID is none: it opens nothing, and must not be written.
 fn is_key(view: &AccessView, secret: &Stored) -> bool {
     let role = wire::Role::AccessCredential;
     wire::Role::of_internal(secret.name()) == Some(role)
@@ -131,7 +131,8 @@ impl KeyHolder for AccessView {
         if self.is_live { Ok(()) } else { Err(AccessLook::Access.into()) }
     }
 
-    /// An access has only one record, so no other record can have a higher generation.
+    /// Reads the record if it is not current. An access has only this one, so no other can have a
+    /// higher generation.
     fn require_highest(&self, record: &AccessRecord) -> Result<(), Halt> {
         self.require_settled(record)
     }

@@ -41,7 +41,7 @@ fn operator() -> ServedBy {
 }
 
 impl Bench {
-    /// A backend that was never looked at.
+    /// Returns a backend that was never looked at.
     fn new() -> Self {
         let backend = json!({
             "apiVersion": "broker.stowage.io/v1alpha1", "kind": "S3Backend",
@@ -66,7 +66,7 @@ impl Bench {
         }
     }
 
-    /// A Ready backend with counted claims.
+    /// Returns a Ready backend with counted claims.
     fn ready() -> Self {
         let mut bench = Self::new();
         bench.pass();

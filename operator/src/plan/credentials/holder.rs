@@ -1,4 +1,4 @@
-//! The [`KeyHolder`] trait: an object that has keys, as the key rules see it.
+//! The [`KeyHolder`] trait: a claim or an access, as the rules for its keys see it.
 
 use crate::api::{DamagedSecret, SecretContent};
 
@@ -8,10 +8,10 @@ use super::super::patch::SecretPatch;
 use super::super::secret::{SecretRef, Stored};
 use super::super::walk::Halt;
 
-/// Halt of a walk over this holder.
+/// Halt of a walk over a holder.
 pub(in super::super) type HaltOf<H> = Halt<<H as KeyHolder>::Step, <H as KeyHolder>::Stop>;
 
-/// Key-related fields of a record.
+/// Key-related fields of a holder's record.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Handled<'a> {
     /// The current generation.
@@ -24,7 +24,7 @@ pub(in super::super) struct Handled<'a> {
     pub(in super::super) revoke_request: Option<&'a String>,
 }
 
-/// A step of the key rules.
+/// A step that the key rules request.
 pub(in super::super) enum KeyStep {
     /// Read an internal Secret.
     Read(String),
@@ -38,56 +38,59 @@ pub(in super::super) enum KeyStep {
     Delete(SecretRef),
 }
 
-/// Reason that the key rules stop.
+/// Reason that the key rules can't continue.
 pub(in super::super) enum KeyStop {
-    /// A deleted Secret waits for these finalizers, which are not ours.
+    /// A deleted Secret is kept by these finalizers, which are not ours.
     Kept { secret: String, finalizers: String },
     /// The current key can't be parsed.
     Damaged(DamagedSecret),
     /// The `expires-at` annotation can't be parsed. It is never overwritten (spec §2), because the
     /// original may have been earlier.
     StampDamaged { secret: String },
-    /// A Secret that is not the holder's has the name of the consumer Secret.
+    /// The name of the consumer Secret is taken by a Secret that is not the holder's.
     Conflict { secret: String, why: Foreign },
 }
 
-/// Number of generations to search for a key whose generation label was edited. More keys exist at
-/// once only if somebody created them by hand.
+/// Maximum number of generations to try when a key's generation label was edited. More keys than
+/// that exist at once only if somebody created them by hand.
 const SEARCHED: usize = 1000;
 
-/// View of a pass over an object that has keys: a record with the current generation, an internal
-/// Secret for each key, and steps that read and write them.
+/// Interface between the key rules and what a pass knows about a claim or an access.
+///
+/// A holder has a record with the current generation, and an internal Secret for each key. A method
+/// `require_…` returns `Ok` if its condition is known to be met, and otherwise halts, usually with
+/// the read that would show it.
 pub(in super::super) trait KeyHolder {
-    /// A step of the pass.
+    /// A step of the pass over the holder.
     type Step: From<KeyStep>;
-    /// Reason that the pass stops.
+    /// Reason that the pass stops and the holder is not Ready.
     type Stop: From<KeyStop>;
-    /// Its record.
+    /// The holder's record.
     type Record: Clone;
     /// A successfully parsed key.
     type Key;
 
-    /// Data keys of the record that are removed if the wanted record lacks them.
+    /// Data keys to remove from the record's Secret if the desired content lacks them.
     const REMOVABLE: &'static [&'static str];
-    /// Data keys of a key's Secret that are removed if the wanted content lacks them.
+    /// Data keys to remove from a key's Secret if the desired content lacks them.
     const REMOVABLE_OF_KEYS: &'static [&'static str];
     /// True if a pending rotate request is reported as the trigger of a bump, even if something
     /// else caused it.
     const REQUEST_IS_TOLD: bool;
     /// True if the bump that replaces a lost key marks the rotate request as handled.
     const LOST_KEY_HANDLES_REQUEST: bool;
-    /// True if the first of several lower keys that can't be retired is reported, false if the last
-    /// is.
+    /// Selects the failure to report if several lower keys can't be retired: the first if true, the
+    /// last if false.
     const FIRST_IS_TOLD: bool;
 
     /// Returns the key-related fields of the record.
     fn handled(record: &Self::Record) -> Handled<'_>;
 
-    /// Returns the record with another current generation and this rotate request as handled.
+    /// Returns the record with this current generation, and with this rotate request as handled.
     fn bumped(&self, record: &Self::Record, generation: u64, handled_rotate_request: Option<String>) -> Self::Record;
 
-    /// Returns the record with the revoke request as handled. Keys up to `through` are revoked, and
-    /// keys below `lowest` no longer exist.
+    /// Returns the record with the pending revoke request as handled: keys up to `through` are
+    /// revoked, and keys below `lowest` no longer exist.
     fn revoked(&self, record: &Self::Record, through: u64, lowest: u64) -> Self::Record;
 
     /// Returns the Secret that stores a record.
@@ -105,13 +108,13 @@ pub(in super::super) trait KeyHolder {
     /// Returns the highest known generation that was ever current or used. 0 if none was.
     fn highest_generation(&self) -> u64;
 
-    /// Returns the generation that this pass has written to the record as current.
+    /// Returns the generation that this pass itself has made the current one, if it has.
     fn aimed_by_this_pass(&self) -> Option<u64>;
 
     /// Returns the internal Secrets.
     fn secrets(&self) -> &Secrets;
 
-    /// True if an answer took so long that another operator may have changed the keys.
+    /// Returns true if an answer took so long that another operator may have changed the keys.
     fn is_doubted(&self) -> bool;
 
     /// Returns the Secret name of the key of a generation.
@@ -120,23 +123,24 @@ pub(in super::super) trait KeyHolder {
     /// Returns the keys, possibly cached, in the order of processing.
     fn keys(&self) -> Vec<&Stored>;
 
-    /// Returns the generation of a key if it is certain.
+    /// Returns the generation of a key, or `None` if it is not certain because the label was
+    /// edited.
     fn generation(&self, key: &Stored) -> Option<u64>;
 
-    /// True if a key is revoked.
+    /// Returns true if a key is revoked.
     fn is_revoked(&self, key: &Stored) -> bool;
 
     /// Requires that this pass has read the object live. Checked before every write.
     fn require_live(&self) -> Result<(), HaltOf<Self>>;
 
-    /// Requires that no unknown record has a higher generation. Checked before a bump.
+    /// Requires that no record of the holder has a higher generation. Checked before a bump.
     fn require_highest(&self, record: &Self::Record) -> Result<(), HaltOf<Self>>;
 
-    /// Requires that the record was read or written after the last slow answer and has not changed.
+    /// Requires that the record is unchanged since the last slow answer, by a later read or write.
     fn require_settled(&self, record: &Self::Record) -> Result<(), HaltOf<Self>>;
 
-    /// Requires that each revoked key was looked up by name and is gone, or is known to be kept by
-    /// a finalizer. Checked before a key is created.
+    /// Requires that a read by name has found no revoked key, except those kept by a finalizer.
+    /// Checked before a key is created.
     fn require_revoked(&self, record: &Self::Record) -> Result<(), HaltOf<Self>>;
 
     /// Returns a generation above every known one that was ever current or used.
@@ -154,14 +158,14 @@ pub(in super::super) trait KeyHolder {
         key.labelled_generation(|generation| self.key_name(generation))
     }
 
-    /// Returns the generation of a key as proved by its name: the one from its label, or else one
-    /// found by search from `most` down.
+    /// Returns the generation that a key's name proves: by its label, or else by a search from
+    /// `most` down.
     fn proved_generation(&self, key: &Stored, most: u64) -> Option<u64> {
         let named = |generation: &u64| self.key_name(*generation) == key.name();
         self.labelled_generation(key).or_else(|| (1..=most).rev().take(SEARCHED).find(named))
     }
 
-    /// True if this pass wrote or live-read the internal Secret with this name.
+    /// Returns true if this pass has written this internal Secret or read it live.
     fn is_live(&self, name: &str) -> bool {
         self.secrets().is_live(name)
     }
@@ -172,8 +176,8 @@ pub(in super::super) trait KeyHolder {
         if self.is_doubted() { self.require_settled(record) } else { Ok(()) }
     }
 
-    /// Reads the Secret if a POST found the name in use, because that answer does not show the
-    /// existing Secret.
+    /// Requires a read of a Secret whose name a POST found in use: the answer does not show the
+    /// Secret.
     fn require_not_taken(&self, name: &str) -> Result<(), HaltOf<Self>> {
         self.read_unless(self.secrets().get(name) != Knowledge::Taken, name)
     }
@@ -183,8 +187,8 @@ pub(in super::super) trait KeyHolder {
         self.read_unless(self.secrets().is_absent(name), name)
     }
 
-    /// Requires two live reads that found no Secret, because a single read may be stale: an API
-    /// server may answer it from an outdated cache.
+    /// Requires two live reads that found no Secret with this name. A single one may be stale, as
+    /// an API server may answer it from an outdated cache.
     fn require_absent_twice(&self, name: &str) -> Result<(), HaltOf<Self>> {
         self.read_unless(self.secrets().is_absent_twice(name), name)
     }

@@ -14,7 +14,7 @@ use super::record::repair;
 
 /// A key holder that publishes its key in its own namespace.
 pub(in super::super) trait Publisher: KeyHolder {
-    /// UID of the object.
+    /// Returns the UID of the object.
     fn uid(&self) -> &str;
 
     /// Returns the known Secrets of its namespace.

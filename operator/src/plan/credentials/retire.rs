@@ -13,8 +13,8 @@ use super::super::walk::{Halt, Outcome};
 use super::holder::{HaltOf, KeyHolder, KeyStop};
 use super::record::{delete_secret, repair};
 
-/// Time for which the Secret of an expired key is kept, so that a clock that steps forward does not
-/// cut a key short. Also the minimum time between two rotations.
+/// Time after which the Secret of an expired key is deleted. It is kept until then, so that a clock
+/// that steps forward does not cut a key short. Also the minimum time between two rotations.
 pub(super) const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Retires every key except the current one. A failure on one key does not block the others.

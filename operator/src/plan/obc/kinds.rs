@@ -26,8 +26,8 @@ impl ShadowKind {
     /// Both kinds.
     pub(super) const ALL: [Self; 2] = [Self::Claim, Self::Access];
 
-    /// Key of the ObjectBucket that has the object's name. Each kind has its own key, so that an
-    /// earlier version, which knows only one kind, does not take one for the other.
+    /// Returns the key of the ObjectBucket that has the object's name. Each kind has its own key,
+    /// so that an earlier version, which knows only one kind, does not take one for the other.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Claim => "shadow",
@@ -35,7 +35,7 @@ impl ShadowKind {
         }
     }
 
-    /// Key of the ObjectBucket that has the object's UID, once the object exists.
+    /// Returns the key of the ObjectBucket that has the object's UID, once the object exists.
     pub(super) const fn uid_key(self) -> &'static str {
         match self {
             Self::Claim => "shadowUID",
@@ -43,7 +43,7 @@ impl ShadowKind {
         }
     }
 
-    /// Reason of the Event about an object that is being deleted.
+    /// Returns the reason of the Event about an object that is being deleted.
     pub(super) const fn leaving(self) -> &'static str {
         match self {
             Self::Claim => "BucketClaimLeaving",
@@ -51,7 +51,7 @@ impl ShadowKind {
         }
     }
 
-    /// Reason and message of the Event about an object that was deleted by hand.
+    /// Returns the reason and message of the Event about an object that was deleted by hand.
     pub(super) const fn remade(self) -> (&'static str, &'static str) {
         match self {
             Self::Claim => (
@@ -112,7 +112,7 @@ pub enum ShadowSpec {
 }
 
 impl ShadowSpec {
-    /// Returns the kind.
+    /// Returns the kind of the object.
     pub fn kind(&self) -> ShadowKind {
         match self {
             Self::Claim(_) => ShadowKind::Claim,
@@ -188,12 +188,12 @@ impl Shadow {
         }
     }
 
-    /// Returns the kind.
+    /// Returns the kind of the object.
     pub fn kind(&self) -> ShadowKind {
         self.spec.kind()
     }
 
-    /// True if the ObjectBucketClaim with this UID controls it.
+    /// Returns true if the ObjectBucketClaim with this UID controls it.
     pub(super) fn is_of(&self, uid: &str) -> bool {
         self.controller.as_ref().is_some_and(|(_, controller)| controller == uid)
     }

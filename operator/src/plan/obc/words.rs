@@ -156,7 +156,7 @@ impl Bucket {
         }
     }
 
-    /// True if it has our finalizer.
+    /// Returns true if it has our finalizer.
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == OBC_FINALIZER)
     }

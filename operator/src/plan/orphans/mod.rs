@@ -30,7 +30,7 @@ const SEARCHED: u64 = 1000;
 /// Maximum number of steps of a sweep, and of its reads by name.
 const MOST_STEPS: usize = 10_000;
 
-/// A step of a sweep.
+/// A step of a sweep: a query, or a change of a Secret.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepStep<K: Kind = OfClaim> {
     /// GET the claim or access of this name, for its UID.
@@ -174,7 +174,7 @@ impl<K: Kind> Sweep<K> {
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
 
-    /// True if a Secret names an owner in a namespace that this operator does not serve.
+    /// Returns true if a Secret names an owner in a namespace that this operator does not serve.
     fn is_elsewhere(&self) -> bool {
         self.owners.keys().any(|owner| !self.reach.has(K::parts(owner).0))
     }

@@ -102,7 +102,7 @@ impl KeyHolder for View {
         self.labelled_generation(key)
     }
 
-    /// True if one of the claim's records revokes the key.
+    /// Returns true if one of the claim's records revokes the key.
     fn is_revoked(&self, key: &Stored) -> bool {
         let through = self.records().map(|(record, _)| record.revoked_through).max().unwrap_or(0);
         through > 0 && self.proved_generation(key, through).is_some_and(|generation| generation <= through)
@@ -112,7 +112,7 @@ impl KeyHolder for View {
         if self.claim.freshness >= Freshness::Live { Ok(()) } else { Err(Look::Claim.into()) }
     }
 
-    /// A claim that moves has two records.
+    /// Requires that no other record is ahead: a claim that moves has two.
     fn require_highest(&self, record: &BucketRecord) -> Result<(), Halt> {
         self.require_wanted_record(&record.name())
     }
@@ -126,7 +126,8 @@ impl KeyHolder for View {
         if record.tells_all() { Ok(()) } else { self.require_list() }
     }
 
-    /// Keys that the view knows were deleted at the start of the walk.
+    /// Reads by name the keys that the view does not know. Those that it knows were deleted at the
+    /// start of the walk.
     fn require_revoked(&self, record: &BucketRecord) -> Result<(), Halt> {
         if record.revoked_through < record.lowest_generation() {
             return Ok(());
@@ -158,7 +159,7 @@ impl Publisher for View {
         key.id.as_str()
     }
 
-    /// A key with an expiry usually has a successor, so the record must be current for it.
+    /// Requires a current record for a key with an expiry, which usually has a successor.
     fn require_live_key(&self, record: &BucketRecord, key: &Credential) -> Result<(), Halt> {
         let name = key.id.secret_name();
         self.read_unless(self.is_live(&name), &name)?;

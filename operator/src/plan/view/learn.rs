@@ -380,8 +380,8 @@ impl View {
         self.internal.deleted(&secret.name, self.step);
     }
 
-    /// Notes a released record. If somebody recreated the record meanwhile, an earlier note that
-    /// the bucket is gone is kept.
+    /// Remembers a record that the claim released. If somebody recreated the record meanwhile, the
+    /// bucket is still remembered as gone.
     fn lets_go(&mut self, record: BucketRecord) {
         let mut gone = self.is_gone(&record);
         self.deeds.let_go.retain(|before| {

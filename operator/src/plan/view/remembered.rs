@@ -17,7 +17,7 @@ pub struct Remembered {
     pub setbacks: u32,
     /// Location at which the claim's bucket was missing when it was last looked at.
     pub missing_at: Option<Target>,
-    /// Time for which an unanswered request that changes a bucket may still take effect.
+    /// Time left until an unanswered request that changes a bucket can no longer take effect.
     pub unanswered: Option<Duration>,
     /// True if a drift check of the claim's bucket is due.
     pub look_due: bool,

@@ -295,8 +295,8 @@ fn with_policy(rng: &mut Rng, kind: Kind, name: &str) -> Call {
     }
 }
 
-/// Objects that own each other, and their deletion. After each write the sequence waits for the
-/// garbage collector.
+/// Returns a sequence of writes of objects that own each other, and of their deletions. After each
+/// write the sequence waits for the garbage collector.
 ///
 /// If finalizers block some of them, no object has several owners: the real collector's workers
 /// read one owner after another while other workers delete these owners or end their waiting, and a
@@ -347,8 +347,8 @@ fn reference(kind: Kind, name: &str) -> Value {
     json!({"apiVersion": kind.api_version(), "kind": kind.as_str(), "name": name, "uid": uid})
 }
 
-/// A namespace with objects in it, and its deletion. After each write the sequence waits for the
-/// namespace controller.
+/// Returns a sequence of writes in a namespace, and of its deletion. After each write the sequence
+/// waits for the namespace controller.
 pub(super) fn namespaces(rng: &mut Rng) -> Vec<Operation> {
     let name = bodies::name(Kind::Namespace, "x");
     let inside = |verb: Verb, kind: Kind, object: Option<&str>| {

@@ -26,7 +26,7 @@ pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Document of a set of tags.
+/// Returns the document of a set of tags.
 pub(super) fn tagging(tags: &[(String, String)]) -> String {
     let tag = |(key, value): &(String, String)| {
         format!("<Tag><Key>{}</Key><Value>{}</Value></Tag>", escaped(key), escaped(value))
@@ -54,12 +54,12 @@ pub(super) fn tags(rng: &mut Rng) -> Vec<(String, String)> {
     }
 }
 
-/// Document of a bucket's versioning state.
+/// Returns the document of a bucket's versioning state.
 pub(super) fn versioning(status: &str) -> String {
     format!("<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>")
 }
 
-/// Document of keys to delete, each with or without a version.
+/// Returns the document of keys to delete, each with or without a version.
 pub(super) fn delete(objects: &[(String, Option<String>)], quiet: bool) -> String {
     let object = |(key, version): &(String, Option<String>)| {
         let version = version.iter().map(|id| format!("<VersionId>{id}</VersionId>")).collect::<String>();
@@ -69,7 +69,7 @@ pub(super) fn delete(objects: &[(String, Option<String>)], quiet: bool) -> Strin
     format!("<Delete>{}{quiet}</Delete>", objects.iter().map(object).collect::<String>())
 }
 
-/// Document that completes an upload, with part numbers and entity tags.
+/// Returns the document that completes an upload, with part numbers and entity tags.
 pub(super) fn complete(parts: &[(u32, String)]) -> String {
     let part =
         |(number, tag): &(u32, String)| format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>");

@@ -388,7 +388,7 @@ fn one_of_each(plans: Vec<GatewayPlan>) -> Vec<GatewayPlan> {
     plans.into_iter().filter(|plan| seen.insert(fault(plan))).collect()
 }
 
-/// Returns true for a counted crash point: one crash at one effect.
+/// Returns true for a counted crash point: one crash at one call.
 fn is_crash(plan: &Plan) -> bool {
     is_one_numbered(plan)
         && plan.entries.iter().all(|entry| matches!(entry.fault, Fault::Process(ProcessFault::Crash(_))))

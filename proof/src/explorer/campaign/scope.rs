@@ -63,7 +63,7 @@ pub enum Order {
 pub enum Profile {
     /// Every fault once in every phase, in two minutes.
     Quick,
-    /// Every single fault and crash at every effect of every scenario.
+    /// Every single fault and crash at every call of every scenario.
     Singles,
     /// Like `singles`, with lasting faults, overtaken calls, and some random triples.
     Default,

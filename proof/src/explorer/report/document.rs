@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
     /// Returns the document as text.
     ///
     /// # Errors
-    /// Never: everything in it can be written as JSON.
+    /// Never fails: everything in it can be written as JSON.
     pub fn to_text(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }
@@ -73,7 +73,7 @@ impl<'a> Document<'a> {
 /// Reads a report back from its document.
 ///
 /// # Errors
-/// If the text is not such a document.
+/// Returns an error if the text is not such a document.
 pub fn read(text: &str) -> serde_json::Result<CampaignReport> {
     serde_json::from_str(text)
 }

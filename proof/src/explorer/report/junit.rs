@@ -17,7 +17,7 @@ const WHOLE: &str = "exploration";
 /// schedules.
 ///
 /// # Errors
-/// Never, unless memory runs out.
+/// Fails only for lack of memory.
 pub fn to_text(report: &CampaignReport) -> Result<String, SerializeError> {
     let mut tests = Tests::new("stowage-proof explore");
     tests.set_time(Duration::try_from_secs_f64(report.seconds).unwrap_or_default());

@@ -206,8 +206,8 @@ pub(super) mod tests {
         })
     }
 
-    /// A history of two keys: the first is replaced at 100 s, expires at 160 s and is deleted at
-    /// 220 s.
+    /// Returns a history of two keys: the first is replaced at 100 s, expires at 160 s and is
+    /// deleted at 220 s.
     pub(in super::super) fn rotation() -> History {
         let key = |id, expires| secret(Role::VirtualCredential, "access_key_id", id, expires);
         let consumer = |id| secret(Role::ConsumerSecret, "AWS_ACCESS_KEY_ID", id, None);

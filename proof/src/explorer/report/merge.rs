@@ -60,7 +60,7 @@ fn some(missing: &[usize], of: usize) -> String {
 /// The time is that of the slowest shard. The jobs and their time are the sums of all shards.
 ///
 /// # Errors
-/// If the reports are not all shards of one campaign, each once.
+/// Returns an error if the reports are not all shards of one campaign, each once.
 pub fn merge(reports: Vec<CampaignReport>) -> Result<CampaignReport, MergeError> {
     // A report that was cut short before its first schedule has no scenarios.
     let (unknowing, knowing): (Vec<_>, Vec<_>) = reports.into_iter().partition(|report| report.scenarios.is_empty());

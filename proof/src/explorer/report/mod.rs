@@ -91,13 +91,13 @@ pub struct ScenarioCoverage {
     pub hash: String,
     /// Number of schedules that ran.
     pub schedules: u64,
-    /// Number of effects that faults could meet.
+    /// Number of calls that faults could meet.
     pub effects: usize,
     /// Number of crashes that were tried and met their calls.
     pub crash_points: usize,
-    /// Number of possible crashes: three for each effect.
+    /// Number of possible crashes: three for each call.
     pub crash_points_expected: usize,
-    /// Number of pairs of effect and fault that were left out because the contract can't promise
+    /// Number of pairs of call and fault that were left out because the contract can't promise
     /// anything for them (spec §3.2).
     pub limits: usize,
     /// Number of single faults, each planned for one call, that met none: the call was not where it

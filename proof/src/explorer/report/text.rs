@@ -19,7 +19,7 @@ const BAD: Style = AnsiColor::Red.on_default();
 /// that replays it, with a comment; one more line for the smaller schedule.
 ///
 /// # Errors
-/// Those of the stream.
+/// Returns the errors of the stream.
 pub fn write(out: &mut impl Write, report: &CampaignReport) -> io::Result<()> {
     writeln!(
         out,

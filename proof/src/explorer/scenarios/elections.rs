@@ -12,15 +12,15 @@ use super::words::{BASE, ask_to_rotate, check_keys, claim_with, give_claim, no_o
 /// The Lease of the leader election.
 const LEASE: Target = Target { kind: TargetKind::Lease, namespace: OPERATOR_NAMESPACE, name: "stowage-operator" };
 
-/// A claim that is created during the change of leader.
+/// A claim that is created shortly before the leader is stopped.
 const SECOND: &str = "films";
 
 fn electing() -> Options {
     Options { elects: true, ..usual() }
 }
 
-/// One operator leads and another stands by. A tenant uses a claim from the moment that faults may
-/// begin.
+/// Returns the steps up to a leader, a second operator that stands by, and a claim that a tenant
+/// uses. Faults may begin with the creation of the claim.
 fn two_candidates() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),
@@ -34,7 +34,7 @@ fn two_candidates() -> Vec<ScenarioStep> {
     ]
 }
 
-/// Returns true if the last request for a new key is handled.
+/// Returns true if the claim is bound and its last rotate request is handled.
 fn has_handled(facts: &Facts) -> bool {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let asked: &Value = &claim["metadata"]["annotations"]["broker.stowage.io/rotate"];
@@ -54,7 +54,7 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
             pass(30),
             ask_to_rotate("one"),
             pass(90),
-            // If one of the leader's calls is slow, it is still working on this claim when it is
+            // If one of its calls is slow, the leader is still working on this claim when it is
             // stopped.
             ScenarioStep::Apply(claim_with(NAMESPACE, SECOND, "")),
             pass(1),
@@ -67,13 +67,13 @@ pub(in super::super) static ELECTED: Scenario = Scenario {
     goal: Goal::new("both claims are bound and the request for a new key handled", |facts| {
         has_handled(facts) && facts.is_bound(NAMESPACE, SECOND)
     }),
-    // A manual change may meet the second claim, too.
+    // The plan may have a manual change by somebody, which may hit the second claim as well.
     otherwise: any_may_rest,
     ends_alike: false,
     check: |facts, _| check_keys(facts),
 };
 
-/// Someone deletes the Lease during a reconciliation.
+/// The Lease is deleted twice, the second time during a rotation.
 pub(in super::super) static LEASE_DELETED: Scenario = Scenario {
     name: "lease-deleted",
     about: "two operators elect one of them, and somebody deletes their Lease",

@@ -15,7 +15,8 @@ const OTHER: (&str, &str) = ("team-b", "other");
 /// Its bucket.
 const OTHERS_BUCKET: &str = "team-b-other";
 
-/// The first operator serves all namespaces, and each later one only that of the claim.
+/// Returns the options of a world whose first operator serves all namespaces, and each later one
+/// only that of the claim.
 fn narrowing() -> Options {
     let served = Reach::Namespaces([NAMESPACE.to_owned()].into());
     Options { reaches: vec![Reach::Cluster, served], ..Options::default() }

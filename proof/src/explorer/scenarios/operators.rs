@@ -16,7 +16,7 @@ use super::words::{
     pass, usual, was_not_lost,
 };
 
-/// Two operators run on the base manifests before faults may begin.
+/// Returns the steps after which two operators run on the base manifests and faults may begin.
 fn two_at_work() -> Vec<ScenarioStep> {
     vec![
         ScenarioStep::Apply(BASE.to_owned()),

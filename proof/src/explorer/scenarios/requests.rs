@@ -30,7 +30,7 @@ fn world() -> Options {
     Options { gateway_plan: Some(GatewayPlan::default()), ..Options::default() }
 }
 
-/// Two tenants have an object each before faults may begin.
+/// Returns the steps after which two tenants have an object each and faults may begin.
 fn two_tenants(spec: &str) -> Vec<ScenarioStep> {
     let other = Goal::new("the other claim is bound", |facts| facts.is_bound(OTHER.0, OTHER.1));
     let bound = vec![

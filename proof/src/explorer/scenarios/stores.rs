@@ -270,14 +270,14 @@ fn on_second(name: &str) -> ScenarioStep {
     ScenarioStep::Apply(claim_on("second", "team-b", name, ""))
 }
 
-/// The base manifests and a second backend, with its own store and other bucket names, so that a
-/// key of one bucket doesn't open the other.
+/// Returns the base manifests and a second backend, with its own store and other bucket names, so
+/// that a key of one bucket doesn't open the other.
 fn with_second() -> String {
     let second = backend("second", SECOND_ENDPOINT, "bucketNameTemplate: 'second-{{ .Namespace }}-{{ .Name }}'");
     format!("{BASE}\n---\n{second}")
 }
 
-/// The usual world with a store for the second backend.
+/// Returns the options of the usual world, with a store for the second backend.
 fn two_stores() -> Options {
     let endpoint = Endpoint::parse(SECOND_ENDPOINT).expect("it is a URL");
     let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };

@@ -17,43 +17,43 @@ pub(super) use stowage_world::scenes::words::{
     BOUND, PHOTOS, check_bound, check_keys, consumers, give_claim, pass, patch,
 };
 
-/// The usual world.
+/// Returns the options of the usual world.
 pub(super) fn usual() -> Options {
     Options::default()
 }
 
-/// A user requests a rotation.
+/// Returns the step in which a user requests a rotation.
 pub(super) fn ask_to_rotate(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
-/// A user revokes every key.
+/// Returns the step in which a user revokes every key.
 pub(super) fn revoke(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/revoke": value}}}))
 }
 
-/// A user pauses the claim, or resumes it if `value` is null.
+/// Returns the step in which a user pauses the claim, or resumes it if `value` is null.
 pub(super) fn pause(value: Value) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
 }
 
-/// An operator starts, after these manifests were applied.
+/// Returns the steps in which these manifests are applied and an operator starts.
 pub(super) fn at_work(manifests: &str) -> Vec<ScenarioStep> {
     vec![ScenarioStep::Apply(manifests.to_owned()), WorldStep::StartOperator.into(), pass(5)]
 }
 
-/// No fault leads here to an end to which it doesn't lead in every scenario.
+/// Allows no other end than those that a fault may lead to in every scenario.
 pub(super) fn no_other(_: &Facts, _: &[Fault]) -> bool {
     false
 }
 
-/// No conditions beyond the goal and the general ones.
+/// Requires nothing beyond the goal and the general conditions.
 pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
     Ok(())
 }
 
-/// An operator runs on the base manifests, the claim has been bound for two minutes, its bucket has
-/// data and a tenant uses it.
+/// Returns the steps after which an operator runs on the base manifests, the claim has been bound
+/// for two minutes, its bucket has data and a tenant uses it.
 pub(super) fn bound(spec: &str) -> Vec<ScenarioStep> {
     bound_in(BASE, spec)
 }
@@ -63,7 +63,7 @@ pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<ScenarioStep> {
     [at_work(manifests), words::bound(spec)].concat()
 }
 
-/// The steps of a scene, with an operator on the base manifests.
+/// Returns the steps of a scene, with an operator on the base manifests.
 pub(super) fn played(scene: &Scene<WorldStep>) -> Vec<ScenarioStep> {
     [at_work(&format!("{BASE}\n---\n{}", scene.further)), (scene.script)()].concat()
 }

@@ -210,7 +210,7 @@ pub(in super::super) fn looks() -> Vec<Attempt> {
     ]
 }
 
-/// Requests that must be refused: none may reach a store or change anything.
+/// Returns requests that must be refused: none may reach a store or change anything.
 pub(in super::super) fn tricks() -> Vec<Attempt> {
     use Right::{Beyond, OtherBody, Over, Unsigned};
     let theirs = Meant { bucket: OTHERS_BUCKET.to_owned(), ..get("data") };
@@ -249,7 +249,7 @@ pub(in super::super) fn tricks() -> Vec<Attempt> {
     ]
 }
 
-/// Requests without a key, while the bucket is public or after it was.
+/// Returns requests without a key, while the bucket is public or after it was.
 pub(in super::super) fn public(is_open: bool) -> Vec<Attempt> {
     let right = if is_open { Right::Good } else { Right::Beyond };
     let nobody = |right, meant| Attempt { who: Holder::Nobody, ..one(How::Plain, right, meant) };

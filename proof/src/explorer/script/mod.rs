@@ -24,7 +24,7 @@ use stowage_world::history::{Answer, Exchange, Meant, Received, What};
 
 use self::sign::{Keys, Made};
 
-/// Longest time that a client waits for the end of an answer, in virtual time.
+/// Maximum time that a client waits for the end of an answer, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// Time between two requests.
 const PAUSE: Duration = Duration::from_millis(100);

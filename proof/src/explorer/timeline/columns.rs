@@ -2,7 +2,7 @@
 
 /// Number of spaces between columns.
 pub const GUTTER: usize = 2;
-/// Least width of a column that is not empty.
+/// Minimum width of a column that is not empty.
 const LEAST: usize = 8;
 
 /// Returns widths of columns that fit into `width` together if possible. The widest ones are

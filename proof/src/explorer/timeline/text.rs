@@ -29,7 +29,7 @@ pub struct Layout {
 /// Writes a timeline.
 ///
 /// # Errors
-/// Those of the stream.
+/// Returns the errors of the stream.
 pub fn write(out: &mut impl Write, timeline: &Timeline, layout: Layout) -> io::Result<()> {
     writeln!(out, "{HEADING}{}{HEADING:#}\n", timeline.line)?;
     let shown = fold(&timeline.events, layout.all);

@@ -8,7 +8,7 @@ use super::story::{By, Story, encode};
 
 const KEY: &str = "va-aksa1";
 
-/// An access whose status names its key.
+/// Returns an access whose status names its key.
 fn opened() -> Story {
     let mut story = Story::new();
     let access = json!({"metadata": {"uid": "a-1", "namespace": "team-b", "name": "reader"}, "spec": {"buckets": []}});

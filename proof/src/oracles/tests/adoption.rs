@@ -21,7 +21,8 @@ const ELSEWHERE: Tags = ["elsewhere", "team-a/photos", "before"];
 const ANOTHERS: Tags = ["here", "team-b/photos", "another"];
 const HALF: Tags = ["", "", "another"];
 
-/// A claim has found and read an existing bucket with these tags, at a backend with this policy.
+/// Returns the story of a claim that has found and read an existing bucket with these tags, at a
+/// backend with this policy.
 fn found(policy: &str, tags: Tags) -> Story {
     let mut story = Story::new();
     story.put(By::Other, "s3backends", "", "main", json!({"metadata": {}, "spec": {"adoptionPolicy": policy}}));

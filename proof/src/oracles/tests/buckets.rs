@@ -124,8 +124,8 @@ fn a_bucket_that_nobody_held_is_not_destroyed() {
     story.assert_broken(Promise::I12, "without a bucket record");
 }
 
-/// A deleted claim that was never bound: an untagged bucket is deleted if the record notes its
-/// absence.
+/// Returns a deleted claim that was never bound: an untagged bucket is deleted if the record notes
+/// its absence.
 fn unfinished(absence: bool) -> Story {
     let mut story = Story::new();
     story.make_claim("Delete");

@@ -6,7 +6,7 @@ use stowage_world::OPERATOR_NAMESPACE;
 use super::super::canonical;
 use super::story::{By, Story, encode, key, key_name};
 
-/// A bound claim with this UID, whose key has this number and was created at this time.
+/// Returns a bound claim with this UID, whose key has this number and was created at this time.
 fn end(number: u32, uid: &str, time: &str) -> Story {
     let mut story = Story::bound("Retain");
     for later in 2..=number {

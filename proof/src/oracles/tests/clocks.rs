@@ -9,7 +9,7 @@ use stowage_world::history::What;
 use super::super::Promise;
 use super::story::{By, Story, key_name};
 
-/// Key 1 was replaced a moment ago.
+/// Returns a story in which key 1 was replaced a moment ago.
 fn replaced() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);

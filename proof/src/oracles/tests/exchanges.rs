@@ -51,18 +51,18 @@ fn exchange(act: Act, method: &'static str, body: &str) -> Exchange {
     }
 }
 
-/// A correct write of an object.
+/// Returns a correct write of an object.
 fn written() -> Exchange {
     Exchange { after: holding(&[("a b", "new")]), ..exchange(Act::Write, "PUT", "new") }
 }
 
-/// A correct read of that object.
+/// Returns a correct read of that object.
 fn read() -> Exchange {
     let answer = Answer { status: 200, headers: Vec::new(), body: Ok(text("old")) };
     Exchange { answer, ..exchange(Act::Read(None), "GET", "") }
 }
 
-/// An invalid request that is refused without a request to a store.
+/// Returns an invalid request that is refused without a request to a store.
 fn refused(right: Right) -> Exchange {
     let answer = Answer { status: 403, headers: Vec::new(), body: Ok(text("<Error/>")) };
     let exchange = exchange(Act::Write, "PUT", "new");

@@ -8,7 +8,7 @@ use stowage_world::history::What;
 use super::super::Promise;
 use super::story::{By, Story, consumer, encode, key, key_name};
 
-/// A correct rotation from key 1 to key 2, up to the expiry of key 1.
+/// Returns a correct rotation from key 1 to key 2, up to the expiry of key 1.
 fn rotated() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);

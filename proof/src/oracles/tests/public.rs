@@ -27,7 +27,7 @@ fn change(story: &mut Story, by: By, change: impl FnOnce(&mut Value)) {
     story.change(by, "secrets", OPERATOR_NAMESPACE, BINDING, change);
 }
 
-/// A bound claim that requests public access, and has it.
+/// Returns a bound claim that requests public access, and has it.
 fn open() -> Story {
     let mut story = Story::bound("Retain");
     story.change_claim(By::Other, |claim| {

@@ -79,7 +79,7 @@ fn each_of_two_operators_tells_once_what_a_bucket_holds() {
     alone.assert_broken(Promise::E1, "PATCH bucketclaims team-a/photos");
 }
 
-/// A bound claim at rest; the operator sends these reads, each this many seconds later.
+/// Returns a bound claim at rest; the operator sends these reads, each this many seconds later.
 fn reads_at_rest(verb: KubeVerb, seconds: &[u64]) -> Story {
     let mut story = at_rest();
     for second in seconds {
@@ -239,7 +239,7 @@ fn two_operators_do_not_count_against_each_other() {
     story.assert_broken(Promise::E2, "bucketCount of backend main goes to and fro");
 }
 
-/// A claim whose key was created just now.
+/// Returns a claim whose key was created just now.
 fn with_a_new_key() -> Story {
     let mut story = Story::bound("Retain");
     let now = story.now.to_string();

@@ -7,7 +7,7 @@ use stowage_world::history::What;
 use super::super::Promise;
 use super::story::{By, Story, encode, key_name};
 
-/// A bound claim whose key has leaked and whose user requests a revocation.
+/// Returns a bound claim whose key has leaked and whose user requests a revocation.
 fn asked() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);

@@ -150,7 +150,7 @@ fn a_secret_stays_its_claims() {
     story.assert_broken(Promise::I13, "is given to another claim");
 }
 
-/// A bound claim at rest, after this change.
+/// Returns a bound claim at rest, after this change.
 fn at_rest(change: impl FnOnce(&mut Story)) -> Story {
     let mut story = Story::bound("Retain");
     story.wait(60);

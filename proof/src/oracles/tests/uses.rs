@@ -9,7 +9,7 @@ use stowage_world::history::{Tried, What};
 use super::super::Promise;
 use super::story::{BUCKET, By, Story, encode, key, key_id, key_name};
 
-/// Key 1 ends in two minutes.
+/// Returns a story in which key 1 ends in two minutes.
 fn ending() -> Story {
     let mut story = Story::bound("Retain");
     story.wait(600);

@@ -30,7 +30,7 @@ struct Run {
     judgement: Judgement,
     end: Canonical,
     history: History,
-    /// Shortest duration of the judgement.
+    /// Minimum duration of the judgement.
     took: Duration,
 }
 

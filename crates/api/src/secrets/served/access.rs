@@ -40,8 +40,8 @@ impl ServedAccess {
     /// Parses a key of an access. An invalid scope opens nothing, and does not affect the others.
     ///
     /// # Errors
-    /// If id, secret key, access or list of scopes is missing, damaged or too long, if the name
-    /// does not match the id, or if the Secret is being deleted.
+    /// Returns an error if id, secret key, access or list of scopes is missing, damaged or too
+    /// long, if the name does not match the id, or if the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;
@@ -76,8 +76,8 @@ impl ServedAccessRecord {
     /// Parses the record of an access.
     ///
     /// # Errors
-    /// If it is damaged or too long, if the name does not match the content, or if the Secret is
-    /// being deleted.
+    /// Returns an error if it is damaged or too long, if the name does not match the content, or if
+    /// the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         for key in ["access_namespace", "access_name", "access_uid", "namespace_uid"] {

@@ -90,8 +90,8 @@ impl ServedCredential {
     /// Parses a credential.
     ///
     /// # Errors
-    /// If anything except the quota is missing, damaged or too long, if the name does not match the
-    /// id, or if the Secret is being deleted.
+    /// Returns an error if anything except the quota is missing, damaged or too long, if the name
+    /// does not match the id, or if the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         let id = data.text("access_key_id", LONGEST_ID)?;
@@ -163,8 +163,8 @@ impl ServedBinding {
     /// Parses a binding.
     ///
     /// # Errors
-    /// If anything is missing, damaged or too long, if it allows more than reading, if the name
-    /// does not match the claim, or if the Secret is being deleted.
+    /// Returns an error if anything is missing, damaged or too long, if it allows more than
+    /// reading, if the name does not match the claim, or if the Secret is being deleted.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded::of_live(secret)?;
         let uid = data.uid()?;
@@ -222,7 +222,7 @@ impl ServedRecord {
     /// Parses a record. A record that is being deleted holds its bucket until it is gone.
     ///
     /// # Errors
-    /// If it is damaged or too long, or the name does not match the content.
+    /// Returns an error if it is damaged or too long, or the name does not match the content.
     pub fn read(secret: &Secret) -> Result<Self, NotServed> {
         let data = Bounded(secret);
         for (key, longest) in [

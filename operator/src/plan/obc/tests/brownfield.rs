@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, class};
 use crate::plan::Then;
 
-/// The objects around a claim whose class names a bucket.
+/// Returns the objects around a claim whose class names a bucket.
 fn of(policy: &str, parameters: Value, spec: Value) -> Cluster {
     let mut cluster = Cluster::new(spec);
     cluster.class = class(policy, parameters);

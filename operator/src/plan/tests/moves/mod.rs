@@ -54,7 +54,7 @@ impl Given {
         self.put_consumer(consumer_secret(&facts_at(place, generation)));
     }
 
-    /// Notes that the claim left the old bucket.
+    /// Records that the claim left the old bucket.
     fn leave_old(&mut self) {
         self.put(record_secret(&BucketRecord { adopted: true, ..record_at(OLD, 1) }));
     }
