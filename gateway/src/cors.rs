@@ -23,7 +23,7 @@ const MOST_HEADERS: usize = 64;
 pub struct Rule {
     origins: Vec<Pattern>,
     methods: Vec<CorsMethod>,
-    /// In lower case.
+    /// Allowed headers, in lower case.
     headers: Vec<Pattern>,
     exposed: Option<HeaderValue>,
     max_age: Option<HeaderValue>,

@@ -33,7 +33,7 @@ pub fn operator_instance(name: &str) -> Option<u32> {
 /// Environment of an operator. It is the same for all its processes.
 #[derive(Clone)]
 pub struct Circumstances {
-    /// Its configuration, except the election.
+    /// Configuration of the operator, except the election.
     pub config: Config,
     /// Time after which each process ends by itself, if it does.
     pub ends_after: Option<Duration>,
@@ -45,9 +45,9 @@ pub struct Circumstances {
     pub stores: Stores,
     /// Numbering and faults of its calls.
     pub effects: Effects,
-    /// Its wall clock.
+    /// Wall clock of the operator.
     pub clock: WallClock,
-    /// Its monotonic clock.
+    /// Monotonic clock of the operator.
     pub uptime: Uptime,
 }
 

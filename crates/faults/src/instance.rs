@@ -195,7 +195,7 @@ async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
 pub enum LifeEnd<T> {
     /// The operator's future completed.
     Finished(T),
-    /// It was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
+    /// The process was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
     Crashed {
         /// Number of the effect at which the plan crashed it.
         effect: Option<u64>,

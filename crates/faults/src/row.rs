@@ -31,9 +31,9 @@ pub trait Vocabulary: Copy + Eq + fmt::Debug + Send + Sync + 'static {
 /// All properties of a fault except its answer.
 #[derive(Clone, Debug)]
 pub struct Row<F> {
-    /// Its name in a plan.
+    /// Name of the fault in a plan.
     pub word: &'static str,
-    /// Its name for counting, if another fault has the same name in a plan.
+    /// Name of the fault in counts, if another fault has the same name in a plan.
     pub kind: &'static str,
     /// Parameter in brackets after the name.
     pub parameter: Parameter<F>,

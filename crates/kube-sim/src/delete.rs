@@ -16,9 +16,9 @@ use super::write;
 pub(crate) enum Propagation {
     /// The garbage collector removes them later.
     Background,
-    /// They are removed first.
+    /// The dependants are removed first.
     Foreground,
-    /// They are kept, without their owner reference.
+    /// The dependants are kept, without the reference to their owner.
     Orphan,
 }
 

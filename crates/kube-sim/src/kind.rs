@@ -7,9 +7,9 @@ use super::schema::Schema;
 /// Scope of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Its objects are in namespaces.
+    /// Objects are in namespaces.
     Namespaced,
-    /// Its objects are not in namespaces.
+    /// Objects are not in namespaces.
     Cluster,
 }
 

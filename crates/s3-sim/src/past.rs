@@ -6,10 +6,10 @@ use super::state::State;
 /// The state before the last write.
 #[derive(Default)]
 pub(super) enum Past {
-    /// It is not kept.
+    /// The state is not kept.
     #[default]
     NotKept,
-    /// It is kept, from the next write on.
+    /// The state is kept, from the next write on.
     Kept(Option<Box<State>>),
 }
 

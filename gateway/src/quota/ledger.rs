@@ -52,9 +52,10 @@ const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 /// The result of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// It is counted, and may be stored now.
+    /// The write is counted, and may be stored now.
     Now,
-    /// It is counted, and may be stored once it was published, if it is within the limit then.
+    /// The write is counted. It may be stored once this is published, if it is within the limit
+    /// then.
     OnceTold,
 }
 

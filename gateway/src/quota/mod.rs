@@ -237,9 +237,9 @@ fn slow_down() -> Refusal {
 pub enum Fate {
     /// Nothing was sent that could be stored.
     Unsent,
-    /// It is stored.
+    /// The store has confirmed the write.
     Stored,
-    /// It may be stored.
+    /// The store may have carried out the write.
     Unknown,
 }
 

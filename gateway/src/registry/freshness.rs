@@ -21,10 +21,10 @@ pub enum Watch {
 /// A sign of life of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// It begins to list. Until the list is complete, its data ages, even if it hears from the API
-    /// server.
+    /// The watch begins to list. Until the list is complete, the data ages, even if the watch hears
+    /// from the API server.
     Listing,
-    /// Its list is complete.
+    /// The list is complete.
     Listed,
     /// The API server has answered, or has sent something: an event, a bookmark.
     Heard,

@@ -18,7 +18,7 @@ pub(super) const SIGNATURE_PARAMETER: &[u8] = b"X-Amz-Signature";
 
 /// The signed parts of a request.
 pub(super) struct Canonical<'a> {
-    /// As it was sent.
+    /// HTTP method as it was sent.
     pub method: &'a str,
     /// Decoded.
     pub path: &'a [u8],

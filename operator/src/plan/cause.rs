@@ -111,11 +111,11 @@ pub(super) enum NotTaken {
 pub(super) enum Missing {
     /// The operator created it, and it no longer exists.
     Gone,
-    /// It was adopted, and it no longer exists.
+    /// The bucket was adopted, and it no longer exists.
     AdoptedGone,
-    /// It is not visible through the new backend of the same endpoint.
+    /// The bucket is not visible through the new backend of the same endpoint.
     NotThroughNewBackend,
-    /// It is not at the current endpoint of this backend.
+    /// The bucket is not at the current endpoint of this backend.
     NotAt { backend: String, endpoint: Endpoint },
 }
 
@@ -150,7 +150,7 @@ pub(super) enum Foreign {
     NotControlled,
     /// `immutable: true`.
     Immutable,
-    /// Its type is not `Opaque`.
+    /// The type of the Secret is not `Opaque`.
     OtherType,
 }
 

@@ -16,14 +16,15 @@ use super::view::View;
 /// Verdict about the annotation of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// It names no other operator.
+    /// The annotation names no other operator.
     Ours,
-    /// It names this other operator and is overruled. The object is served, and its status says so.
+    /// The annotation names this other operator and is overruled. The object is served, and its
+    /// status says so.
     Overruled(ServedBy),
     /// Another operator took over the object and its S3Backends. This operator still revokes its
     /// keys on request; the other operator writes everything else, including the status.
     HandedOver,
-    /// It names this other operator, and this operator has no Secret of the object.
+    /// The annotation names this other operator, and this operator has no Secret of the object.
     Anothers(ServedBy),
 }
 

@@ -71,13 +71,13 @@ pub struct Means {
 pub struct Scope {
     /// All objects in this namespace.
     pub namespace: Option<String>,
-    /// These claims.
+    /// Claims to preview.
     pub claims: BTreeSet<ClaimRef>,
-    /// These accesses.
+    /// Accesses to preview.
     pub accesses: BTreeSet<AccessRef>,
-    /// These ObjectBucketClaims.
+    /// ObjectBucketClaims to preview.
     pub obcs: BTreeSet<ClaimRef>,
-    /// These backends.
+    /// Backends to preview.
     pub backends: BTreeSet<String>,
 }
 

@@ -20,7 +20,7 @@ pub(super) const GOES_ON: &str =
 pub struct Why {
     /// The claim.
     pub claim: ClaimRef,
-    /// Its status.
+    /// Status of the claim.
     pub status: BucketClaimStatus,
     /// Time of its deletion, if it is being deleted.
     pub deleted: Option<Timestamp>,
@@ -43,11 +43,11 @@ pub struct Why {
 /// State of a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendWord {
-    /// Its name.
+    /// Name of the backend.
     pub name: String,
-    /// Its endpoint, if the backend exists and its spec is valid.
+    /// Endpoint of the backend, if the backend exists and its spec is valid.
     pub endpoint: Option<String>,
-    /// Its condition `Ready`.
+    /// Condition `Ready` of the backend.
     pub ready: Option<Condition>,
 }
 

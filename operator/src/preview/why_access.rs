@@ -17,7 +17,7 @@ use super::why::{GOES_ON, condition};
 pub struct WhyAccess {
     /// The access.
     pub access: AccessRef,
-    /// Its status.
+    /// Status of the access.
     pub status: BucketAccessStatus,
     /// Time of its deletion, if it is being deleted.
     pub deleted: Option<Timestamp>,
@@ -28,7 +28,8 @@ pub struct WhyAccess {
     /// Events that would change its state, besides those that open its entries; each completes "it
     /// goes on when …".
     pub changes: Vec<String>,
-    /// Its entries and their current state; empty if another operator serves it, or it is deleted.
+    /// Entries of the access and their current state; empty if another operator serves the access,
+    /// or it is deleted.
     pub entries: Vec<EntryOutlook>,
     /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,

@@ -19,13 +19,13 @@ use super::why_access::{self, WhyAccess};
 pub struct WhyObc {
     /// The ObjectBucketClaim.
     pub obc: ClaimRef,
-    /// Its phase.
+    /// Phase of the claim.
     pub phase: Option<String>,
     /// Time of its creation. It has no time of the last phase change.
     pub made: Option<Timestamp>,
     /// Time of its deletion, if it is being deleted.
     pub deleted: Option<Timestamp>,
-    /// Its storage class.
+    /// Storage class of the claim.
     pub class: Option<String>,
     /// The next step.
     pub next: Next,

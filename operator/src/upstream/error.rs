@@ -80,11 +80,11 @@ impl fmt::Display for Class {
 /// The reason why an answer is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It is longer than any answer to the operation, and was not read to its end.
+    /// The answer is longer than any to this operation, and was not read to its end.
     TooLong,
-    /// It reports success and breaks off.
+    /// The answer reports success and breaks off.
     Cut,
-    /// It reports success and is not an S3 answer.
+    /// The answer reports success and is not an S3 answer.
     Unreadable,
 }
 

@@ -44,11 +44,11 @@ pub enum Silence {
 pub enum Doubt {
     /// No trusted authority has signed it.
     Issuer,
-    /// It is for other names.
+    /// The certificate is for other names.
     Name,
-    /// It is an authority's own certificate and not in the CA bundle.
+    /// The certificate is an authority's own and not in the CA bundle.
     Authority,
-    /// It has expired, or is not valid yet.
+    /// The certificate has expired, or is not valid yet.
     Time,
     /// Any other reason.
     Other,

@@ -18,7 +18,7 @@ fn notes(world: &World, reason: &str) -> Vec<String> {
     events.filter_map(|it| Some(it.object["note"].as_str()?.to_owned())).collect()
 }
 
-/// This is the worst moment to report success, or to report nothing.
+/// A failed revocation is the worst moment to report success, or to report nothing.
 // covers: 8.status.server, 8.key.earlier
 #[rstest]
 #[case::refused("kube:delete secrets forbidden")]

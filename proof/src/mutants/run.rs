@@ -21,7 +21,7 @@ pub enum Verdict {
     FailedTest(String),
     /// Every promise was kept, or the test passed.
     Survived,
-    /// It could not be tried, for this reason.
+    /// The mutant could not be tried, for this reason.
     Failed(String),
 }
 

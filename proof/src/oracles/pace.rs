@@ -12,8 +12,8 @@ use super::state::HistoryStep;
 
 /// Most changes of one object by operators within an hour.
 ///
-/// That is several times the need of the busiest scenario. Two operators that overwrite each
-/// other's changes exceed it within minutes.
+/// The busiest scenario needs a fraction of this. Two operators that overwrite each other's changes
+/// exceed it within minutes.
 const MOST: usize = 240;
 /// Most changes of a Lease, which is renewed every five seconds.
 const MOST_RENEWALS: usize = 1000;

@@ -134,7 +134,7 @@ impl Life<'_> {
 /// Changes of a claim and its Secrets by other actors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meddling {
-    /// Its finalizer was removed, or the claim was.
+    /// True if the claim, or only its finalizer, was removed.
     pub(super) finalizer: bool,
     /// One of its records was changed or deleted.
     pub(super) record: bool,

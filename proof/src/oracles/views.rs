@@ -222,7 +222,7 @@ pub(super) struct Key<'a> {
 pub(super) enum End {
     /// No expiry.
     Open,
-    /// It is refused from this time on.
+    /// The key is refused from this time on.
     At(Timestamp),
     /// The expiry can't be parsed: the gateway refuses the key.
     Damaged,

@@ -14,7 +14,7 @@ use super::stores;
 
 /// The initial content of a simulator.
 pub(super) struct Beginning {
-    /// Its own objects, applied once.
+    /// The simulator's own objects, applied once.
     own: Vec<Document>,
     /// The user's manifests, applied at each start.
     given: Vec<Document>,

@@ -54,11 +54,11 @@ struct Sent {
 /// The relevance of a request for the record.
 #[derive(Clone, Debug, PartialEq)]
 enum Meaning {
-    /// It changes nothing.
+    /// The request changes nothing.
     Question,
     /// A lease or an Event, which is not recorded.
     Routine,
-    /// Its format is not supported.
+    /// The format of the request is not supported.
     Unread,
     /// A write.
     Write(Sent),

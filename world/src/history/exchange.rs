@@ -89,7 +89,7 @@ pub enum Right {
     /// The bucket is not the tenant's or not public any more, or the operation is not permitted to
     /// tenants.
     Beyond,
-    /// Its key has expired, or never existed.
+    /// The key has expired, or never existed.
     Over,
     /// Would exceed the bucket's hard quota.
     TooMuch,

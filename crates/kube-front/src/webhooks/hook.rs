@@ -63,8 +63,8 @@ pub(super) enum ReviewVersion {
 /// One webhook.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
-    /// Its name, that of its configuration, and its whole configuration. An answer is valid only
-    /// while this doesn't change.
+    /// Name of the webhook, and its whole configuration with the name of that. An answer is valid
+    /// only while this value doesn't change.
     pub(super) identity: String,
     pub(super) sort: Sort,
     pub(super) name: String,

@@ -62,7 +62,7 @@ pub(in super::super) trait KeyHolder {
     type Step: From<KeyStep>;
     /// Reason that the pass stops.
     type Stop: From<KeyStop>;
-    /// Its record.
+    /// Record of the object.
     type Record: Clone;
     /// A successfully parsed key.
     type Key;

@@ -134,7 +134,7 @@ impl ShadowSpec {
 pub struct NewShadow {
     /// Name, namespace, labels, annotations and owner.
     pub metadata: ObjectMeta,
-    /// Its spec.
+    /// Spec of the object.
     pub spec: ShadowSpec,
 }
 
@@ -147,7 +147,7 @@ pub struct Shadow {
     pub controller: Option<(String, String)>,
     /// True if it has a deletion timestamp.
     pub deleting: bool,
-    /// Its spec, which determines its kind.
+    /// Spec of the object, which determines its kind.
     pub spec: ShadowSpec,
     /// Status, reason and message of `Ready`, if the status is for the current generation.
     pub ready: Option<(bool, String, String)>,

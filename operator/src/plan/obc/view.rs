@@ -86,7 +86,7 @@ impl<T> Seen<T> {
 /// Cached objects around an ObjectBucketClaim.
 #[derive(Clone, Debug, Default)]
 pub struct ObcCached {
-    /// Its storage class.
+    /// Storage class of the claim.
     pub class: Option<BucketClass>,
     /// The ObjectBuckets of the names that the claim's ObjectBucket may have.
     pub buckets: Vec<Bucket>,

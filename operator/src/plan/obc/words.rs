@@ -113,7 +113,7 @@ pub(super) fn mode(word: &str) -> Option<AccessMode> {
 pub struct Bucket {
     /// UID and resourceVersion.
     pub id: ObjectId,
-    /// Its name.
+    /// Name of the ObjectBucket.
     pub name: String,
     /// True if it has a deletion timestamp.
     pub deleting: bool,
@@ -129,7 +129,7 @@ pub struct Bucket {
     pub pins: Option<Pins>,
     /// UID of the BucketClaim or BucketAccess, once that exists.
     pub shadow_uid: Option<String>,
-    /// Its phase.
+    /// Phase of the ObjectBucket.
     pub phase: Option<String>,
     /// True if it has a status.
     pub has_status: bool,

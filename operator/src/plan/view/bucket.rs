@@ -26,7 +26,7 @@ pub(super) struct BucketFacts {
     pub(super) created: Option<CreateAnswer>,
     /// True if the ownership tags are set, or the store does not support tagging.
     pub(super) tagged: bool,
-    /// Its versioning, as this pass read or set it.
+    /// Versioning of the bucket, as this pass read or set it.
     pub(super) versioning: Option<VersioningSeen>,
     /// End of the last slice of emptying.
     pub(super) purge: Option<PurgeEnd>,

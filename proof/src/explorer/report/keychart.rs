@@ -56,7 +56,7 @@ pub struct Published {
 pub struct Tenant {
     /// Namespace and consumer Secret.
     pub name: String,
-    /// Its uses of keys.
+    /// Uses of keys by the tenant.
     pub uses: Vec<Use>,
 }
 

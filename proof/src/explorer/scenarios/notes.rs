@@ -25,7 +25,7 @@ fn noted() -> Value {
 
 /// Returns true if the operator finds no Secret of the claim, so that the annotation counts.
 ///
-/// That is so for a claim that was recreated, and for one whose Secrets lost their labels. The
+/// No Secret is found for a claim that was recreated, or whose Secrets lost their labels. The
 /// gateway doesn't serve those keys either.
 fn has_no_secret_here(fault: &Fault) -> bool {
     let unlabelled = StowageFault::Tamper(Tampering::RelabelInternal);

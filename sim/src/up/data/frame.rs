@@ -34,11 +34,11 @@ pub(super) fn frame(content: &[u8]) -> Vec<u8> {
 /// A defect of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// It is not a file of a simulator.
+    /// The file is not one of a simulator.
     Foreign,
-    /// It has another version.
+    /// The file has another version.
     Other(u32),
-    /// It is damaged at this byte.
+    /// The file is damaged at this byte.
     Broken(usize),
 }
 

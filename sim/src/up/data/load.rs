@@ -24,7 +24,7 @@ pub(in crate::up) struct Stored {
     pub(in crate::up) objects: Vec<Kept>,
     /// The version of the last change, including changes of deleted objects.
     pub(in crate::up) version: u64,
-    /// By name.
+    /// Stores by name.
     pub(in crate::up) stores: BTreeMap<String, StoredStore>,
     /// The issued tokens.
     pub(in crate::up) tokens: Vec<Issued>,
