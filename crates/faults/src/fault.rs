@@ -153,7 +153,7 @@ impl<V: Vocabulary> Fault<V> {
         found.ok_or(if takes_none { Misspelt::Name } else { Misspelt::Parameter })
     }
 
-    /// Returns this fault with another parameter, if it can have it.
+    /// Returns the fault with another parameter, or `None` if the parameter is not valid for it.
     fn with(self, parameter: Option<&str>) -> Option<Self> {
         fn with<F: Vocabulary>(fault: F, parameter: Option<&str>) -> Option<F> {
             match (fault.row().parameter, parameter) {

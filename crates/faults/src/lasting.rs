@@ -1,5 +1,4 @@
-//! Lasting faults. They meet every call that they affect, from the call for which they are planned
-//! on.
+//! Lasting faults, which apply from the planned call on to every call that they affect.
 
 use tokio::time::Instant;
 

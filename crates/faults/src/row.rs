@@ -39,7 +39,7 @@ pub struct Row<F> {
     pub parameter: Parameter<F>,
     /// Calls for which it may be planned.
     pub calls: Calls,
-    /// Calls that it affects, among these and later ones.
+    /// Calls that the fault affects, from the planned call on.
     pub meets: Calls,
     /// Duration of the fault.
     pub lasts: Lasts,

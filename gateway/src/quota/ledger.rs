@@ -54,8 +54,8 @@ const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 pub enum Reserved {
     /// The write is counted, and may be stored now.
     Now,
-    /// The write is counted. It may be stored once this is published, if it is within the limit
-    /// then.
+    /// The write is counted. It may be stored once that count is published, if it is then within
+    /// the limit.
     OnceTold,
 }
 
@@ -68,7 +68,7 @@ pub struct Full {
     pub hard: u64,
 }
 
-/// The bytes that this replica has written, and those that it may write.
+/// Bytes that this replica has written, and bytes that it may write.
 #[derive(Debug)]
 pub struct Ledger {
     me: String,

@@ -25,8 +25,8 @@ pub struct WhyAccess {
     pub is_edited: bool,
     /// The next step.
     pub next: Next,
-    /// Events that would change its state, besides those that open its entries; each completes "it
-    /// goes on when …".
+    /// Events that would change the state of the access, besides those that open its entries; each
+    /// completes "it goes on when …".
     pub changes: Vec<String>,
     /// Entries of the access and their current state; empty if another operator serves the access,
     /// or it is deleted.

@@ -119,7 +119,7 @@ impl Mutant {
         }
     }
 
-    /// Writes the line that killed it into its patch, in place of an earlier one.
+    /// Writes the schedule that killed the mutant into its patch, in place of an earlier one.
     ///
     /// # Errors
     /// When the patch can't be read or written.

@@ -21,8 +21,8 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Most times within [`MOMENT`] that a backend's `bucketCount` returns to its previous value.
 ///
-/// Two operators that see different claims count every other second. If they don't adopt each
-/// other's count, they write as fast as they can.
+/// Two operators that see different claims count them every other second. Unless each adopts the
+/// count of the other, they write as fast as they can.
 const MOST_RETURNS: usize = 8;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 

@@ -42,7 +42,7 @@ pub(super) struct Quiescence<'a> {
     made: BTreeSet<Place<'a>>,
     /// Time of the last reported measurement of each claim's bucket.
     usage: BTreeMap<(&'a str, &'a str), Timestamp>,
-    /// Lives of operators with the measurements that they reported after another one had.
+    /// Lives of operators, with the time of measurements that they reported after another life had.
     late: BTreeSet<(u32, Timestamp)>,
     /// Number of keys that each claim was given, by UID.
     keys: BTreeMap<String, usize>,

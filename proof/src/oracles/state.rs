@@ -102,8 +102,8 @@ pub(super) struct Life<'a> {
     pub(super) deleting: Option<Edit>,
     /// The last change of its consumer Secret's name.
     pub(super) renamed: Option<Edit>,
-    /// The last key that its status named, unless another actor removed that field. The operator
-    /// never forgets the key's generation.
+    /// The last key that the claim's status named, unless another actor removed that field. The
+    /// operator never forgets the key's generation.
     told_key: Option<&'a str>,
 }
 

@@ -202,7 +202,7 @@ pub(super) struct Key<'a> {
     pub(super) secret: &'a str,
     pub(super) bucket: String,
     pub(super) backend: String,
-    /// Host and port of the store that it names, if it names one.
+    /// Host and port of the store that the key names, if any.
     pub(super) host: Option<String>,
     /// True if its scope is its own bucket only.
     pub(super) scoped: bool,
@@ -229,7 +229,7 @@ pub(super) enum End {
 }
 
 impl Key<'_> {
-    /// Returns true if the gateway accepts it, once it has seen this version of it.
+    /// Returns true if the gateway accepts the key, once it has seen this version of the Secret.
     pub(super) fn works(&self, now: Timestamp) -> bool {
         self.counts && !self.is_over(now)
     }
@@ -257,7 +257,7 @@ pub(super) struct Binding {
 pub(super) struct Access {
     pub(super) bucket: String,
     pub(super) backend: String,
-    /// Host and port of the store that it names, if it names one.
+    /// Host and port of the store that the access names, if any.
     pub(super) host: Option<String>,
     pub(super) mode: String,
     /// Requests per second of one source address.

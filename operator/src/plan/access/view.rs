@@ -24,7 +24,8 @@ use super::words::{ClaimWord, EntrySeen, Lead};
 pub struct AccessCached {
     /// Internal Secrets of the access.
     pub internal: Vec<Stored>,
-    /// Secrets in its namespace that it controls, or that have the name of its own.
+    /// Secrets that the access controls, or that have the name of its consumer Secret, in its
+    /// namespace.
     pub consumers: Vec<Stored>,
     /// Namespace of the access.
     pub namespace: Option<Asker>,

@@ -26,8 +26,8 @@ impl ShadowKind {
     /// Both kinds.
     pub(super) const ALL: [Self; 2] = [Self::Claim, Self::Access];
 
-    /// Key of the ObjectBucket that has the object's name. Each kind has its own key, so that an
-    /// earlier version, which knows only one kind, does not take one for the other.
+    /// Key of the ObjectBucket that has the object's name. Each kind has its own key: an earlier
+    /// version, which knows only one kind, must not mistake the other for it.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Claim => "shadow",

@@ -40,8 +40,7 @@ struct Pending {
     ended: bool,
 }
 
-/// Holds back writes while it exists, so that changes in the meantime are written in one
-/// transaction.
+/// Holds back writes until it is dropped, so that they are in one transaction.
 pub(in crate::up) struct Together(Changes);
 
 impl Drop for Together {

@@ -254,7 +254,7 @@ impl Reading {
         store.read(documents, kept.unwrap_or(Sources::Loose(&self.frozen)))
     }
 
-    /// Hands these blobs over to a store, so that dropping this doesn't remove them.
+    /// Hands these blobs over to a store. Dropping the reader does not remove them any more.
     pub(in crate::up) fn hand_over(&mut self, taken: &BTreeSet<u64>) {
         self.renamed.retain(|_, (id, _)| !taken.contains(id));
     }
