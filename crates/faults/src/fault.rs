@@ -84,13 +84,13 @@ impl<V: Vocabulary> Fault<V> {
         call.chain(process).chain(clock).chain(kube).chain(project).chain(s3).collect()
     }
 
-    /// Returns its name without the brackets.
+    /// Returns the name of the fault without the brackets.
     pub fn name(self) -> &'static str {
         of_family!(self, it => it.row().word)
     }
 
-    /// Returns its unique name for counting. Two families have a fault with the same name in plans:
-    /// a name that is taken, of an object and of a bucket.
+    /// Returns the unique name of the fault for counting. Two families have a fault with the same
+    /// name in plans: a name that is taken, of an object and of a bucket.
     pub fn kind(self) -> &'static str {
         of_family!(self, it => it.row().kind)
     }
@@ -111,24 +111,24 @@ impl<V: Vocabulary> Fault<V> {
         of_family!(self, it => it.row().meets).contain(call.kind())
     }
 
-    /// Returns how long it lasts.
+    /// Returns the duration of the fault.
     pub fn lasts(self) -> Lasts {
         of_family!(self, it => it.row().lasts)
     }
 
-    /// Returns true if it applies to the whole run, regardless of its effect pattern.
+    /// Returns true if the fault applies to the whole run, regardless of its effect pattern.
     pub fn is_of_run(self) -> bool {
         self.lasts() == Lasts::WholeRun
     }
 
-    /// Returns true if it can continue or leave something behind after its call is answered: a
-    /// clock that is off, a watch that hides something, a feature or operation that the store
+    /// Returns true if the fault can continue or leave something behind after its call is answered:
+    /// a clock that is off, a watch that hides something, a feature or operation that the store
     /// lacks, an object that cannot be deleted.
     pub fn outlasts_its_call(self) -> bool {
         self.lasts() != Lasts::ItsCall
     }
 
-    /// Returns how it is applied.
+    /// Returns the way in which the fault is applied.
     pub fn applied(self) -> Application {
         of_family!(self, it => it.row().applied)
     }

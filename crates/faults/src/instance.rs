@@ -28,7 +28,8 @@ pub struct Instance {
     id: u32,
     life: Arc<watch::Sender<Life>>,
     standstill: Standstill,
-    /// True if it runs while another one is suspended. No third instance runs in that time.
+    /// True if the instance runs while another one is suspended. No third instance runs in that
+    /// time.
     is_twin: bool,
 }
 
@@ -55,7 +56,7 @@ impl Instance {
         self.id
     }
 
-    /// Returns true if it has died.
+    /// Returns true if the instance has died.
     pub fn is_dead(&self) -> bool {
         matches!(*self.life.borrow(), Life::Dead { .. })
     }

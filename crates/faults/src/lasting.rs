@@ -10,7 +10,7 @@ use super::row::{Lasts, Vocabulary};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lasting<V> {
     fault: Fault<V>,
-    /// Time of its end; `None` for the end of the run.
+    /// Time at which the fault ends; `None` for the end of the run.
     until: Option<Instant>,
 }
 

@@ -21,7 +21,7 @@ pub struct Plan<V = Nobody> {
 /// One fault at one effect, or at each effect of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<V = Nobody> {
-    /// Effects that it meets.
+    /// Effects that the fault meets.
     pub effect: EffectPattern,
     /// Fault to inject.
     pub fault: Fault<V>,

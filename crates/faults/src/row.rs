@@ -37,7 +37,7 @@ pub struct Row<F> {
     pub kind: &'static str,
     /// Parameter in brackets after the name.
     pub parameter: Parameter<F>,
-    /// Calls for which it may be planned.
+    /// Calls for which the fault may be planned.
     pub calls: Calls,
     /// Calls that the fault affects, from the planned call on.
     pub meets: Calls,

@@ -72,7 +72,7 @@ pub enum Slow {
 }
 
 impl Slow {
-    /// Returns S3's refusal of it.
+    /// Returns S3's refusal of a slow request.
     #[must_use]
     pub fn refusal(self) -> Refusal {
         let message = "Your socket connection to the server was not read from or written to within the timeout period.";

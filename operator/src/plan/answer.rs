@@ -26,7 +26,7 @@ pub enum BackendSeen {
         backend: Arc<Backend>,
         /// True if the allow-list includes the claim's namespace.
         allowed: bool,
-        /// Spellings of its endpoint in other backends.
+        /// Spellings of the endpoint in other backends.
         spellings: Vec<Endpoint>,
         /// Buckets that this backend, or another backend of its store, reserves for accesses.
         shared: BTreeSet<BucketName>,

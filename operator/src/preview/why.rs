@@ -22,7 +22,7 @@ pub struct Why {
     pub claim: ClaimRef,
     /// Status of the claim.
     pub status: BucketClaimStatus,
-    /// Time of its deletion, if it is being deleted.
+    /// Time of the deletion, if the claim is being deleted.
     pub deleted: Option<Timestamp>,
     /// True if the spec was edited after the status was written.
     pub is_edited: bool,
@@ -30,11 +30,11 @@ pub struct Why {
     pub next: Next,
     /// A fact that could not be found out here.
     pub doubt: Option<String>,
-    /// Events that would change its state; each completes "it goes on when …".
+    /// Events that would change the state of the claim; each completes "it goes on when …".
     pub changes: Vec<String>,
     /// The backend in the spec, if the spec can be read.
     pub backend: Option<BackendWord>,
-    /// Answers of its store to this command's calls.
+    /// Answers of the claim's store to this command's calls.
     pub heard: Vec<String>,
     /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,

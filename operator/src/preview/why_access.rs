@@ -19,7 +19,7 @@ pub struct WhyAccess {
     pub access: AccessRef,
     /// Status of the access.
     pub status: BucketAccessStatus,
-    /// Time of its deletion, if it is being deleted.
+    /// Time of the deletion, if the access is being deleted.
     pub deleted: Option<Timestamp>,
     /// True if the spec was edited after the status was written.
     pub is_edited: bool,

@@ -21,15 +21,15 @@ pub struct WhyObc {
     pub obc: ClaimRef,
     /// Phase of the claim.
     pub phase: Option<String>,
-    /// Time of its creation. It has no time of the last phase change.
+    /// Creation time of the claim. It has no time of the last phase change.
     pub made: Option<Timestamp>,
-    /// Time of its deletion, if it is being deleted.
+    /// Time of the deletion, if the claim is being deleted.
     pub deleted: Option<Timestamp>,
     /// Storage class of the claim.
     pub class: Option<String>,
     /// The next step.
     pub next: Next,
-    /// Events that would change its state; each completes "it goes on when …".
+    /// Events that would change the state of the claim; each completes "it goes on when …".
     pub changes: Vec<String>,
     /// The object that does its work, if it exists.
     pub worker: Option<Worker>,

@@ -16,7 +16,7 @@ pub struct Outcome {
     pub before: u64,
     /// Number of effects when the end was reached.
     pub until: u64,
-    /// Number of effects when it was at rest; later ones show that it is.
+    /// Number of effects when the run was at rest; later ones show that it is.
     pub rested: u64,
     /// All events of the run.
     pub history: History,
@@ -32,8 +32,8 @@ pub struct Outcome {
     pub limits: Vec<Violation>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
-    /// True if it reached what the user wanted, rather than an end that other actors' changes may
-    /// lead to.
+    /// True if the run reached what the user wanted, rather than an end that other actors' changes
+    /// may lead to.
     pub reached: bool,
 }
 

@@ -35,9 +35,9 @@ const MOST_CHANGES: usize = 5;
 /// A position in a history.
 #[derive(Clone, Copy, Debug)]
 struct Since {
-    /// Number of calls before it.
+    /// Number of calls before this position.
     calls: u64,
-    /// Number of events before it.
+    /// Number of events before this position.
     events: usize,
 }
 

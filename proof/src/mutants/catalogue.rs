@@ -23,7 +23,7 @@ pub struct Mutant {
     pub bug: String,
     /// Origin of the bug: another operator, the contract's own history, or this project.
     pub origin: String,
-    /// Finder that has to detect it.
+    /// Finder that has to detect the bug.
     pub finder: Finder,
     diff: String,
 }

@@ -38,11 +38,11 @@ struct Past<'a> {
     meddled: bool,
     /// The actor that created its Secret last.
     made: Option<Hand>,
-    /// Name of its Secret.
+    /// Name of the key's Secret.
     name: &'a str,
-    /// True if it ever was in a consumer Secret.
+    /// True if the key ever was in a consumer Secret.
     published: bool,
-    /// Time at which it was replaced in the last consumer Secret that had it.
+    /// Time at which the key was replaced in the last consumer Secret that had it.
     replaced: Option<Timestamp>,
 }
 

@@ -182,7 +182,7 @@ pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findin
 /// A usage report in a claim's status.
 struct Usage {
     measured_at: Timestamp,
-    /// True if it reaches the hard quota, or falls below it again.
+    /// True if the usage reaches the hard quota, or falls below it again.
     is_crossing: bool,
     /// True if another operator has reported it already: both learn of a measurement at once, and
     /// the API server refuses the second write, which would change nothing.

@@ -85,9 +85,9 @@ pub(super) struct Life<'a> {
     pub(super) requests: Requests,
     /// All values of its revoke annotation.
     pub(super) revokes: Vec<&'a str>,
-    /// Highest revoked generation, from its records.
+    /// Highest revoked generation, from the claim's records.
     pub(super) revoked_through: u64,
-    /// Changes of it and its Secrets by other actors.
+    /// Changes of the claim and its Secrets by other actors.
     pub(super) meddling: Meddling,
     /// The edit that changed its policy to `Retain`, if it is `Retain` now.
     pub(super) retained: Option<Edit>,
@@ -157,7 +157,7 @@ impl Meddling {
 pub(super) struct Requests {
     /// Number of new values of the rotate and revoke annotations, and of moves to another backend.
     pub(super) asked: usize,
-    /// True if it ever was to be rotated by time.
+    /// True if the claim's key ever was to be rotated by time.
     pub(super) timed: bool,
 }
 

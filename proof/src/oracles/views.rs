@@ -204,14 +204,14 @@ pub(super) struct Key<'a> {
     pub(super) backend: String,
     /// Host and port of the store that the key names, if any.
     pub(super) host: Option<String>,
-    /// True if its scope is its own bucket only.
+    /// True if the key's scope is its own bucket only.
     pub(super) scoped: bool,
     pub(super) end: End,
-    /// Creation time of its Secret.
+    /// Creation time of the key's Secret.
     pub(super) made: Option<Timestamp>,
     /// True if the gateway accepts it, regardless of its expiry.
     pub(super) counts: bool,
-    /// True if it is being deleted, and a finalizer keeps it: the gateway refuses it.
+    /// True if the key is being deleted, and a finalizer keeps it: the gateway refuses it.
     pub(super) deleted: bool,
     /// True if no list by its labels shows it.
     pub(super) hidden: bool,
@@ -234,7 +234,7 @@ impl Key<'_> {
         self.counts && !self.is_over(now)
     }
 
-    /// Returns true if it has expired.
+    /// Returns true if the key has expired.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         matches!(self.end, End::At(end) if end <= now)
     }
@@ -248,7 +248,7 @@ pub(super) struct Binding {
     pub(super) access: Option<Access>,
     /// True if the gateway finds it.
     pub(super) counts: bool,
-    /// True if it is being deleted, and a finalizer keeps it.
+    /// True if the binding is being deleted, and a finalizer keeps it.
     pub(super) kept: bool,
 }
 

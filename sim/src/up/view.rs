@@ -18,7 +18,7 @@ const MOST: usize = 100;
 pub(super) struct View {
     /// The simulator's time.
     pub(super) now: Timestamp,
-    /// Seconds that it is ahead of the machine's time.
+    /// Seconds that the simulator's time is ahead of the machine's.
     pub(super) ahead_seconds: i64,
     /// Faults that have not met a call yet.
     pub(super) armed: String,

@@ -77,7 +77,7 @@ pub(super) struct Hook {
     pub(super) timeout: Duration,
     /// True if a dry run may call it.
     pub(super) is_harmless: bool,
-    /// `None` if it accepts no known version.
+    /// `None` if the webhook accepts no known version.
     pub(super) review_version: Option<ReviewVersion>,
     pub(super) client: WebhookClientConfig,
 }

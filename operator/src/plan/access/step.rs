@@ -24,7 +24,7 @@ pub enum AccessStep {
 pub enum AccessLook {
     /// GET the access.
     Access,
-    /// GET its namespace.
+    /// GET the namespace of the access.
     Namespace,
     /// LIST the internal Secrets with the access's UID.
     Own,
@@ -43,7 +43,7 @@ pub enum AccessAct {
     AddFinalizer(ObjectId),
     /// PATCH the access: remove our finalizer.
     RemoveFinalizer(ObjectId),
-    /// POST its record.
+    /// POST the record of the access.
     CreateRecord(AccessRecord),
     /// POST an internal Secret with a new secret key.
     Mint(AccessCredentialFacts),

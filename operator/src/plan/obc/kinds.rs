@@ -145,13 +145,13 @@ pub struct Shadow {
     pub id: ObjectId,
     /// Name and UID of the ObjectBucketClaim that controls it.
     pub controller: Option<(String, String)>,
-    /// True if it has a deletion timestamp.
+    /// True if the object has a deletion timestamp.
     pub deleting: bool,
     /// Spec of the object, which determines its kind.
     pub spec: ShadowSpec,
     /// Status, reason and message of `Ready`, if the status is for the current generation.
     pub ready: Option<(bool, String, String)>,
-    /// True if it waits for somebody to change something.
+    /// True if the object waits for somebody to change something.
     pub stalled: bool,
     /// Name of the Secret with the connection.
     pub secret: Option<String>,

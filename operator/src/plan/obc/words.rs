@@ -115,13 +115,13 @@ pub struct Bucket {
     pub id: ObjectId,
     /// Name of the ObjectBucket.
     pub name: String,
-    /// True if it has a deletion timestamp.
+    /// True if the ObjectBucket has a deletion timestamp.
     pub deleting: bool,
     /// All finalizers, in order.
     pub finalizers: Vec<String>,
-    /// Reference to its ObjectBucketClaim.
+    /// Reference to the ObjectBucketClaim of the ObjectBucket.
     pub claim: ObjectBucketClaimRef,
-    /// Provisioner that it names as its creator.
+    /// Provisioner that the ObjectBucket names as its creator.
     pub provisioner: Option<String>,
     /// Location of the bucket.
     pub endpoint: ObjectBucketEndpoint,
@@ -131,7 +131,7 @@ pub struct Bucket {
     pub shadow_uid: Option<String>,
     /// Phase of the ObjectBucket.
     pub phase: Option<String>,
-    /// True if it has a status.
+    /// True if the ObjectBucket has a status.
     pub has_status: bool,
 }
 
@@ -156,7 +156,7 @@ impl Bucket {
         }
     }
 
-    /// True if it has our finalizer.
+    /// True if the ObjectBucket has our finalizer.
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == OBC_FINALIZER)
     }

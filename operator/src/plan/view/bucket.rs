@@ -18,9 +18,9 @@ pub(super) struct BucketFacts {
     pub(super) at: Option<Target>,
     /// Result of the last look at it.
     pub(super) seen: Option<BucketSeen>,
-    /// Account that owns it.
+    /// Account that owns the bucket.
     pub(super) owner: Option<OwnerSeen>,
-    /// True if it is empty.
+    /// True if the bucket is empty.
     pub(super) empty: Option<bool>,
     /// Answer to CreateBucket.
     pub(super) created: Option<CreateAnswer>,
@@ -76,7 +76,7 @@ impl View {
         self.bucket.created
     }
 
-    /// True if its tags are set, or the store does not support tagging.
+    /// True if the tags of the bucket are set, or the store does not support tagging.
     pub(in super::super) fn bucket_tagged(&self) -> bool {
         self.bucket.tagged
     }
