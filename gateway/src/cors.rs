@@ -66,7 +66,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads them from the head of a request.
+    /// Reads these parts from the head of a request.
     #[must_use]
     pub fn of(parts: &Parts) -> Self {
         Self { method: parts.method.clone(), origin: parts.headers.get(ORIGIN).cloned() }

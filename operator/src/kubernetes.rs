@@ -119,7 +119,7 @@ async fn answer(
     Ok(http::Response::from_parts(head, body))
 }
 
-/// True if the request is a watch.
+/// Returns true if the request is a watch.
 fn is_watch(uri: &http::Uri) -> bool {
     uri.query().unwrap_or_default().split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
@@ -189,7 +189,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
     }
 }
 
-/// True if the error says that no object of this name exists.
+/// Returns true if the error says that no object of this name exists.
 ///
 /// A 404 for any other reason doesn't say that: the whole kind may be unknown for a moment.
 pub(crate) fn is_absence_of(error: &Error, name: &str) -> bool {
@@ -216,13 +216,13 @@ fn is_failed_test(status: &Status) -> bool {
     status.code == 422 && causes == 0
 }
 
-/// True if a creation was refused because the namespace is terminating (spec §3.4).
+/// Returns true if a creation was refused because the namespace is terminating (spec §3.4).
 fn is_namespace_terminating(status: &Status) -> bool {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     status.is_forbidden() && causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// True if a creation failed because the namespace doesn't exist.
+/// Returns true if a creation failed because the namespace doesn't exist.
 fn is_namespace_missing(status: &Status) -> bool {
     status.is_not_found() && status.details.as_ref().is_some_and(|details| details.kind == "namespaces")
 }

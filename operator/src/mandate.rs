@@ -87,7 +87,7 @@ impl Tenure {
         *self.0.until.lock() = moment;
     }
 
-    /// True if every change that was begun is over.
+    /// Returns true if every change that was begun is over.
     pub fn is_settled(&self) -> bool {
         self.0.begun.load(Ordering::Relaxed) == self.0.over.load(Ordering::Relaxed)
     }

@@ -21,7 +21,7 @@ use crate::manifests;
 #[derive(Clone)]
 pub(super) struct Beginning {
     pub(super) cluster: Cluster,
-    /// Actions of users in it.
+    /// Actions of users that led to this state.
     pub(super) events: Vec<Event>,
 }
 

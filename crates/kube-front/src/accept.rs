@@ -46,7 +46,7 @@ impl<'a> Media<'a> {
         self.parameters.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value)
     }
 
-    /// True if JSON satisfies this media type.
+    /// Returns true if JSON satisfies this media type.
     fn is_json(&self) -> bool {
         matches!(self.name, "application/json" | "application/*" | "*/*")
     }

@@ -125,7 +125,7 @@ fn has_scale(kind: &Kind) -> bool {
     )
 }
 
-/// The events of the core group: a second view of the events of `events.k8s.io`.
+/// Returns the Events of the core group: a second view of the Events of `events.k8s.io`.
 fn core_events(kind: &SharedKind) -> Resource {
     Resource {
         group: String::new(),
@@ -182,7 +182,7 @@ fn scale_paths(scale: &Value) -> Option<ScalePaths> {
     })
 }
 
-/// The printer columns of a version. Without any, an API server shows the age.
+/// Returns the printer columns of a version. Without any, an API server shows the age.
 fn columns(asked: &Value) -> Vec<Column> {
     let of = |column: &Value| {
         let text = |name: &str| column[name].as_str().unwrap_or_default().to_owned();

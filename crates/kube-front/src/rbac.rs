@@ -105,7 +105,7 @@ fn everybody(caller: &Identity) -> Vec<Value> {
     rules
 }
 
-/// True if a rule covers the request.
+/// Returns true if a rule covers the request.
 fn covers(rule: &Value, wanted: &Attributes) -> bool {
     let has = |field: &str, matches: &dyn Fn(&str) -> bool| {
         let texts = rule[field].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -164,7 +164,7 @@ fn bound(state: &Tables, caller: &Identity, namespace: &str) -> Vec<(String, Val
     found
 }
 
-/// True if a subject of a binding is the caller.
+/// Returns true if a subject of a binding is the caller.
 fn is_caller(subject: &Value, caller: &Identity, namespace: &str) -> bool {
     let text = |name: &str| subject[name].as_str().unwrap_or_default();
     match text("kind") {

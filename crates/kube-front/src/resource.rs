@@ -97,7 +97,7 @@ pub(super) enum Content {
 }
 
 impl Resource {
-    /// True if the resource comes from a definition.
+    /// Returns true if the resource comes from a definition.
     pub(super) fn is_custom(&self) -> bool {
         matches!(&self.backing, Backing::Stored(kind, _) if kind.is_custom())
     }

@@ -71,7 +71,7 @@ pub(super) fn answer(
     answer.map(|answer| if streams { shown.stream(answer) } else { shown.whole(answer) })
 }
 
-/// True if the path names an object; such paths have no watches.
+/// Returns true if the path names an object; such paths have no watches.
 fn named(head: &Parts, resource: &Resource) -> bool {
     head.uri.path().trim_end_matches('/').rsplit('/').next() != Some(resource.plural.as_str())
 }

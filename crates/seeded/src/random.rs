@@ -19,7 +19,7 @@ pub(crate) fn seed(seed: u64) {
     fastrand::seed(seed);
 }
 
-/// True if this thread has a seed.
+/// Returns true if this thread has a seed.
 pub(crate) fn is_seeded() -> bool {
     SEEDED.get().is_some()
 }

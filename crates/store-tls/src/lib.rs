@@ -104,8 +104,8 @@ fn signed_by(roots: RootCertStore, provider: Arc<CryptoProvider>) -> Result<Arc<
     verifier.map_err(|error| ConnectError::Tls(error.to_string()))
 }
 
-/// True if a certificate was refused because it is a CA certificate used as a server certificate. A
-/// self-signed one of that kind would be trusted if the bundle contained it.
+/// Returns true if a certificate was refused because it is a CA certificate used as a server
+/// certificate. A self-signed one of that kind would be trusted if the bundle contained it.
 pub fn is_authority(why: &CertificateError) -> bool {
     let CertificateError::Other(why) = why else { return false };
     why.0.downcast_ref::<webpki::Error>() == Some(&webpki::Error::CaUsedAsEndEntity)

@@ -57,7 +57,7 @@ struct State {
     peers: Peers,
     /// The buckets with limits. `None`: not known yet.
     limited: Option<Arc<BTreeMap<RecordName, Limited>>>,
-    /// True once it was ready.
+    /// True once the quotas were ready.
     was_ready: bool,
     /// The versions of this replica's counters, by shard, from the last responses.
     versions: BTreeMap<u16, String>,

@@ -40,7 +40,7 @@ pub struct Config {
     /// Time for which new connections are still accepted after the shutdown signal, so that load
     /// balancers notice it.
     pub drain: Duration,
-    /// Time that requests in progress then get, before their connections are cut.
+    /// Time that requests in progress get after `drain`, before their connections are cut.
     pub grace: Duration,
 }
 

@@ -78,7 +78,7 @@ impl AccessCache {
         self.0.lock().is_filled
     }
 
-    /// True if the access of this name is cached with this UID.
+    /// Returns true if the access of this name is cached with this UID.
     pub(crate) fn has(&self, at: &AccessRef, uid: &AccessUid) -> bool {
         self.0.lock().all.get(at).is_some_and(|known| known.id.uid == uid.as_str())
     }

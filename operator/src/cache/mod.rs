@@ -26,7 +26,7 @@ pub(crate) use written::Written;
 
 use kube::ResourceExt;
 
-/// True if `one` is a later version than `other`.
+/// Returns true if `one` is a later version than `other`.
 ///
 /// resourceVersions of one kind are comparable as numbers on every API server that this operator
 /// supports (KEP-5504). A resourceVersion that isn't a number counts as later, so that the watch

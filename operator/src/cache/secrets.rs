@@ -79,7 +79,7 @@ impl SecretCache {
         }
     }
 
-    /// True if we deleted one of these Secrets before, so that the answer which shows it is
+    /// Returns true if we deleted one of these Secrets before, so that the answer which shows it is
     /// outdated. A Secret that is being deleted doesn't count: another finalizer may keep it.
     pub(crate) fn has_deleted<'a>(&self, shown: impl IntoIterator<Item = &'a Secret>) -> bool {
         let secrets = self.known.lock();
@@ -151,8 +151,8 @@ impl SecretCache {
         self.known.lock().missed_of(uid).map(|(key, _)| key.clone()).collect()
     }
 
-    /// True if a cached Secret of this claim is later than this version of the server, so that the
-    /// server's answer is outdated.
+    /// Returns true if a cached Secret of this claim is later than this version of the server, so
+    /// that the server's answer is outdated.
     pub(crate) fn is_ahead_of(&self, uid: &ClaimUid, version: Option<&str>) -> bool {
         let secrets = self.known.lock();
         is_any_later(secrets.shown_of(uid), version)
@@ -169,7 +169,8 @@ impl SecretCache {
     }
 }
 
-/// True if one of these is later than this version. False if there is no version to compare with.
+/// Returns true if one of these is later than this version. False if there is no version to compare
+/// with.
 fn is_any_later<'a>(mut known: impl Iterator<Item = &'a Arc<Secret>>, version: Option<&str>) -> bool {
     let asked = version.and_then(|version| version.parse::<u128>().ok());
     asked.is_some_and(|asked| known.any(|known| number(known.as_ref()).is_some_and(|known| known > asked)))

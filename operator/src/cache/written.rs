@@ -42,7 +42,8 @@ impl<K: ResourceExt + Clone> Written<K> {
         }
     }
 
-    /// True if the watched object is our own write, or older. Must be called once for each event.
+    /// Returns true if the watched object is our own write, or older. Must be called once for each
+    /// event.
     pub(crate) fn is_echo(&self, seen: &K) -> bool {
         let mut written = self.0.lock();
         let key = key(seen);

@@ -171,7 +171,7 @@ fn secrets_changed(shared: &Shared, cache: &SecretCache, part: &Part, event: Eve
     }
 }
 
-/// True if a Secret may belong to a claim or access of this namespace.
+/// Returns true if a Secret may belong to a claim or access of this namespace.
 ///
 /// It has to be internal or in that namespace: anybody can write the labels.
 fn is_at(shared: &Shared, secret: &Secret, place: &str) -> bool {
@@ -203,7 +203,7 @@ fn feed_namespaces(of: &Arc<Shared>, feeds: &mut Feeds) {
     }
 }
 
-/// True if the API server doesn't know the kind or denies access to it.
+/// Returns true if the API server doesn't know the kind or denies access to it.
 ///
 /// During an upgrade the operator may start before the new CRDs and the new RBAC rules are applied.
 pub(super) fn is_unknown_kind(error: &watcher::Error) -> bool {

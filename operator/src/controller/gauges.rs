@@ -223,7 +223,7 @@ fn without_endpoint(shared: &Shared) -> BTreeMap<String, i64> {
     counts
 }
 
-/// True if, by its labels, a Secret belongs to a claim that this operator serves.
+/// Returns true if, by its labels, a Secret belongs to a claim that this operator serves.
 fn is_served(shared: &Shared, secret: &Stored) -> bool {
     secret.claim().is_none_or(|claim| shared.config.reach.has(&claim.namespace))
 }

@@ -158,7 +158,8 @@ fn tells_of_a_missing_bucket(view: &View) -> bool {
     view.claim().status.conditions.iter().any(|c| c.type_ == "BucketCreated" && c.reason == missing)
 }
 
-/// True if an earlier process may have died during a call that creates or deletes the bucket.
+/// Returns true if an earlier process may have died during a call that creates or deletes the
+/// bucket.
 ///
 /// It had begun with the claim, as the finalizer shows, and the claim was never bound, was moving,
 /// or was being deleted. The deletion policy doesn't matter: it may have been edited since.

@@ -51,12 +51,12 @@ impl Memory {
         self.counted.lock().insert(claim.uid()?, backend.clone()).filter(|before| *before != backend)
     }
 
-    /// True if a pass over the claim is running. The claim may already be deleted.
+    /// Returns true if a pass over the claim is running. The claim may already be deleted.
     pub(super) fn is_under_way(&self, uid: &str) -> bool {
         self.under_way.lock().contains(uid)
     }
 
-    /// True if the claim's last pass patched a Secret and got no answer.
+    /// Returns true if the claim's last pass patched a Secret and got no answer.
     ///
     /// The next change of its Secrets is most likely that patch, and the claim is retried after its
     /// backoff anyway. If it were woken, it would loop with a server that does everything and

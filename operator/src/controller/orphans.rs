@@ -82,7 +82,7 @@ struct Sweeper {
 
 struct Suspect {
     due: Instant,
-    /// Names of its Secrets.
+    /// Names of the Secrets of the claim.
     names: BTreeSet<String>,
     /// Time since which the claim is known to be deleted with no pass over it running.
     alone_since: Option<Instant>,
@@ -231,8 +231,8 @@ impl Sweeper {
     }
 }
 
-/// True if a Secret's labels name an owner in a namespace that is not served. A sweep would end
-/// without doing anything then.
+/// Returns true if a Secret's labels name an owner in a namespace that is not served. A sweep would
+/// end without doing anything then.
 fn names_another(reach: &Reach, secret: &Stored) -> bool {
     let claim = secret.claim().map(|claim| claim.namespace);
     let access = secret.access().map(|access| access.namespace);
@@ -247,7 +247,8 @@ struct Live {
 }
 
 impl Live {
-    /// True if the owner is cached. Accesses count as existing while their cache is not filled.
+    /// Returns true if the owner is cached. Accesses count as existing while their cache is not
+    /// filled.
     fn has(&self, gone: &Gone) -> bool {
         match gone {
             Gone::Claim(uid) => self.claims.contains(uid.as_str()),
@@ -343,7 +344,7 @@ async fn uid_of<K: Asked>(observer: &Observer, owner: &K::At) -> Result<Option<K
     }
 }
 
-/// True if a namespace that is served by its name is deleted.
+/// Returns true if a namespace that is served by its name is deleted.
 ///
 /// A cluster-wide operator returns false: its rights don't depend on a namespace.
 async fn is_gone(observer: &Observer, namespace: &str) -> bool {

@@ -156,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// True if this is the operator's own namespace.
+    /// Returns true if this is the operator's own namespace.
     pub(super) fn is_internal(&self, namespace: &str) -> bool {
         namespace == self.config.operator_namespace
     }

@@ -196,7 +196,8 @@ impl Candidate {
         self.ends().and(self.lease()).map(Term::of)
     }
 
-    /// True if another candidate may have led since this term, as far as the Lease was seen.
+    /// Returns true if another candidate may have led since this term, as far as the Lease was
+    /// seen.
     ///
     /// While this candidate leads, no other has: it creates a deleted Lease again. A candidate that
     /// stands by because it couldn't write resumes its term if the Lease still has its name.

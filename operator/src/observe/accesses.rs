@@ -42,7 +42,7 @@ impl Observer {
         Ok(ConsentSeen { record, own, askers, unasked, backend, claim })
     }
 
-    /// True if a live read shows an access that names the claim and is not being deleted.
+    /// Returns true if a live read shows an access that names the claim and is not being deleted.
     async fn asks(&self, access: &AccessRef, claim: &ClaimRef) -> Result<bool, Failure> {
         let api: Api<DeserializeGuard<BucketAccess>> = Api::namespaced(self.client.clone(), &access.namespace);
         let found = api.get_opt(&access.name).await.map_err(|error| kubernetes::failure(&error))?;
@@ -132,8 +132,8 @@ impl Observer {
         AccessView::new(self.setting.clone(), access, AccessCached { internal, consumers, namespace, entries, lead })
     }
 
-    /// True if this operator serves the claim or the S3Backend of an entry; `None` if no operator
-    /// is noted on it. The note on a claim counts as in a pass over that claim.
+    /// Returns true if this operator serves the claim or the S3Backend of an entry; `None` if no
+    /// operator is noted on it. The note on a claim counts as in a pass over that claim.
     fn serves(&self, entry: &Entry) -> Option<bool> {
         let named = match entry.of.as_ref().ok()? {
             EntryOf::Bucket(backend, _) => return self.serves_backend(backend),
@@ -257,8 +257,8 @@ impl Observer {
         uids.next().filter(|_| uids.next().is_none())
     }
 
-    /// True if the endpoint is a current or former one of the backend. Then the gateway finds the
-    /// bucket.
+    /// Returns true if the endpoint is a current or former one of the backend. Then the gateway
+    /// finds the bucket.
     fn is_there(&self, backend: &str, endpoint: &Endpoint) -> bool {
         let backend = self.backends.get(backend).and_then(Result::ok);
         backend.is_some_and(|it| it.endpoint == *endpoint || it.former_endpoints.contains(endpoint))

@@ -135,8 +135,8 @@ impl Observer {
         }
     }
 
-    /// True if a Secret is a credential for this bucket: its recorded endpoint is that of the
-    /// bucket, or an earlier one of the same store.
+    /// Returns true if a Secret is a credential for this bucket: its recorded endpoint is that of
+    /// the bucket, or an earlier one of the same store.
     ///
     /// Without a recorded endpoint, and if its backend is deleted, the Secret's endpoint is
     /// unknown. The Secret counts then, because a false conflict is less harmful than a missed one.

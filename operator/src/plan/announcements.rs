@@ -83,7 +83,7 @@ fn revocation(view: &View) -> Vec<Announcement> {
     if view.claim().deleting && view.revoked() > 0 && delete::are_revoked(view) { vec![event] } else { Vec::new() }
 }
 
-/// True if the end of a pass reports that the credentials are revoked.
+/// Returns true if the end of a pass reports that the credentials are revoked.
 pub(crate) fn tells_of_revocation(rest: &Rest) -> bool {
     rest.events.iter().any(|event| event.reason == REVOKED)
 }

@@ -78,7 +78,8 @@ pub(super) fn check(view: &View, record: &BucketRecord, at: Target) -> Result<()
     Ok(())
 }
 
-/// True if the operator created or adopted the bucket, although the claim was never bound to it.
+/// Returns true if the operator created or adopted the bucket, although the claim was never bound
+/// to it.
 pub(super) fn is_made(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if record.adopted {
         return Ok(true);
@@ -141,7 +142,7 @@ fn create(view: &View, record: &BucketRecord, stored: &Stored) -> Result<(), Hal
     Err(Act::CreateBucket(Target::of(record)).into())
 }
 
-/// True if the record was found, as opposed to created or bumped by this pass.
+/// Returns true if the record was found, as opposed to created or bumped by this pass.
 fn is_found(view: &View, record: &BucketRecord) -> bool {
     view.aimed_by_this_pass() != Some(record.generation)
 }

@@ -201,7 +201,7 @@ pub(super) enum StepCause {
 }
 
 impl StepCause {
-    /// The store does not support the operation of this step.
+    /// Returns the cause for a store that does not support the operation of this step.
     pub(super) fn unsupported(step: &Step) -> Self {
         Self::Unsupported { step: step.to_string() }
     }

@@ -172,8 +172,8 @@ fn unasked(
     }
 }
 
-/// True if the claim's newest key that is not being retired opens the bucket of this record and is
-/// not revoked.
+/// Returns true if the claim's newest key that is not being retired opens the bucket of this record
+/// and is not revoked.
 fn is_opened(record: &BucketRecord, seen: &ConsentSeen) -> bool {
     newest_key(&record.uid, &seen.own)
         .is_some_and(|(generation, key)| key.opens(record) && generation > record.revoked_through)

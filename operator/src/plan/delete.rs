@@ -198,8 +198,8 @@ fn revoke_credentials(view: &View) -> Result<(), Halt> {
     kept.map_or(Ok(()), |kept| Err(kept.into()))
 }
 
-/// True if no credential of the claim is left according to live reads of this pass, or of an
-/// earlier pass while this one saw nothing else.
+/// Returns true if no credential of the claim is left according to live reads of this pass, or of
+/// an earlier pass while this one saw nothing else.
 pub(super) fn are_revoked(view: &View) -> bool {
     let was_revoked =
         || view.status_before().conditions.iter().any(|condition| condition.reason == Reason::Revoked.to_string());

@@ -59,8 +59,8 @@ pub(super) fn recall(view: &View, desired: &Desired, latest: Option<&Stored>) ->
     Ok(Act::CreateRecord(Box::new(record)))
 }
 
-/// True if the bucket of a recreated record carries our tags, at the current endpoint of its
-/// backend.
+/// Returns true if the bucket of a recreated record carries our tags, at the current endpoint of
+/// its backend.
 ///
 /// That endpoint may belong to another store than the one noted in the key. A bucket of the same
 /// name there proves nothing, unless it is the claim's: then the store has moved, and the record

@@ -64,8 +64,8 @@ fn ensure_credential(
     Ok(credential)
 }
 
-/// True if every consumer Secret of the claim was observed with the current key. The pass that
-/// wrote it does not count: a later pass has to observe it, and the overlap starts there.
+/// Returns true if every consumer Secret of the claim was observed with the current key. The pass
+/// that wrote it does not count: a later pass has to observe it, and the overlap starts there.
 fn is_published(view: &View, record: &BucketRecord) -> bool {
     let id = AccessKeyId::of(&record.uid, record.generation);
     !view.is_consumer_written() && view.own_consumers().all(|secret| secret.published_key() == Some(id.as_str()))

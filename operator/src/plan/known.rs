@@ -93,33 +93,34 @@ impl Secrets {
         self.facts.iter().filter(|(_, fact)| matches!(fact.state, State::Taken)).map(|(name, _)| name.as_str())
     }
 
-    /// True if a cache shows the Secret, and no answer of this pass does.
+    /// Returns true if a cache shows the Secret, and no answer of this pass does.
     pub(super) fn is_cached(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since == 0)
     }
 
-    /// True if the Secret exists and this pass wrote it or read it live.
+    /// Returns true if the Secret exists and this pass wrote it or read it live.
     pub(super) fn is_live(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.since > self.aged && fact.present().is_some())
     }
 
-    /// True if this pass read live that the Secret does not exist, or deleted it.
+    /// Returns true if this pass read live that the Secret does not exist, or deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
         self.facts.get(name).is_some_and(|fact| fact.is_absent() && fact.since > self.aged)
     }
 
-    /// True if a live read after this step found no Secret.
+    /// Returns true if a live read after this step found no Secret.
     pub(super) fn is_absent_since(&self, name: &str, step: u32) -> bool {
         self.is_absent(name) && self.facts.get(name).is_some_and(|fact| fact.since > step)
     }
 
-    /// True if two live reads of this pass found no Secret, or this pass deleted it.
+    /// Returns true if two live reads of this pass found no Secret, or this pass deleted it.
     pub(super) fn is_absent_twice(&self, name: &str) -> bool {
         let is_twice = |fact: &Fact| matches!(fact.state, State::AbsentTwice | State::Deleted);
         self.is_absent(name) && self.facts.get(name).is_some_and(is_twice)
     }
 
-    /// True if this pass wrote the Secret or read it live after the last slow or late answer.
+    /// Returns true if this pass wrote the Secret or read it live after the last slow or late
+    /// answer.
     pub(super) fn is_current(&self, name: &str) -> bool {
         let since = self.aged.max(self.doubted);
         self.facts.get(name).is_some_and(|fact| fact.since > since && fact.present().is_some())

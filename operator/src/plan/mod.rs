@@ -229,7 +229,7 @@ fn failure_cause(view: &View, step: &Step, failure: &Failure) -> Option<Cause> {
     })
 }
 
-/// True if the status reports that the API server failed this step.
+/// Returns true if the status reports that the API server failed this step.
 ///
 /// No status is written if the API server does not answer reads either, or if the status write
 /// itself failed.
@@ -255,7 +255,7 @@ fn concern(view: &View, step: &Step) -> Concern {
     }
 }
 
-/// True if the step writes to the operator's namespace instead of the claim's.
+/// Returns true if the step writes to the operator's namespace instead of the claim's.
 fn is_internal(view: &View, step: &Step) -> bool {
     match step {
         Step::Act(Act::CreateRecord(_) | Act::Mint(_) | Act::CreateBinding(_)) => true,

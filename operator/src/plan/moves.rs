@@ -111,8 +111,8 @@ fn mint(view: &View, desired: &Desired, from: &BucketRecord, to: &BucketRecord, 
     Err(raise(view, from, to, stored))
 }
 
-/// True if a rotation has meanwhile reached the generation of the new bucket's record, or has
-/// handled a request that it does not know.
+/// Returns true if a rotation has meanwhile reached the generation of the new bucket's record, or
+/// has handled a request that it does not know.
 fn is_overtaken(from: &BucketRecord, to: &BucketRecord) -> bool {
     to.generation <= from.generation || handing_on(from, to.clone()) != *to
 }
@@ -133,7 +133,7 @@ fn raise(view: &View, from: &BucketRecord, to: &BucketRecord, stored: &Stored) -
     rewrite(view, &raised, stored, Change::RaiseGeneration(Trigger::Move))
 }
 
-/// True if a key besides the current one exists. At most two may exist at once.
+/// Returns true if a key besides the current one exists. At most two may exist at once.
 fn has_other_key(view: &View, current: &BucketRecord) -> bool {
     let current = AccessKeyId::of(&current.uid, current.generation).secret_name();
     view.credentials().any(|secret| secret.name() != current)
@@ -211,7 +211,7 @@ pub(super) fn mark_left(view: &View, current: &BucketRecord) -> Result<(), Halt>
     }
 }
 
-/// True if the claim has left the bucket of this record and a key to it still exists.
+/// Returns true if the claim has left the bucket of this record and a key to it still exists.
 pub(super) fn is_left(view: &View, record: &BucketRecord, current: &BucketRecord) -> bool {
     let is_other = !record.is_of_bucket_of(current) && !is_followed(record, current);
     is_other && view.keys_to(record).next().is_some()
@@ -222,8 +222,8 @@ fn others<'a>(view: &'a View, current: &BucketRecord) -> impl Iterator<Item = &'
     view.records().filter(|(record, _)| !record.is_of_bucket_of(current))
 }
 
-/// True if the record is for an earlier endpoint of the same backend, whose keys are those of the
-/// current record.
+/// Returns true if the record is for an earlier endpoint of the same backend, whose keys are those
+/// of the current record.
 fn is_followed(record: &BucketRecord, current: &BucketRecord) -> bool {
     record.backend == current.backend && record.bucket == current.bucket
 }

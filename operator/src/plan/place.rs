@@ -45,8 +45,8 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// True if the record's bucket carries the claim's tags, as seen by this pass. `None` if this pass
-/// has not seen the bucket and can't now.
+/// Returns true if the record's bucket carries the claim's tags, as seen by this pass. `None` if
+/// this pass has not seen the bucket and can't now.
 fn is_ours(view: &View, record: &BucketRecord) -> Result<Option<bool>, Halt> {
     let at = Target::of(record);
     if let Some(seen) = view.bucket_seen(&at) {
@@ -94,7 +94,7 @@ pub(super) fn complete(view: &View, now: Timestamp) -> Result<Option<Timestamp>,
     Ok(None)
 }
 
-/// True if a Secret of the claim still has to be completed.
+/// Returns true if a Secret of the claim still has to be completed.
 pub(crate) fn is_incomplete(view: &View) -> bool {
     incomplete(view).next().is_some()
 }

@@ -40,7 +40,7 @@ impl Reach {
         Ok(Self::Namespaces(named))
     }
 
-    /// True if this operator serves objects in this namespace.
+    /// Returns true if this operator serves objects in this namespace.
     pub fn has(&self, namespace: &str) -> bool {
         match self {
             Self::Cluster => true,
@@ -48,7 +48,8 @@ impl Reach {
         }
     }
 
-    /// True if all namespaces can be queried. Only then does a missing answer prove absence.
+    /// Returns true if all namespaces can be queried. Only then does a missing answer prove
+    /// absence.
     pub fn is_whole(&self) -> bool {
         self.names().is_none()
     }
@@ -71,7 +72,7 @@ impl Reach {
 }
 
 impl Part {
-    /// True if the watch covers this namespace.
+    /// Returns true if the watch covers this namespace.
     pub fn covers(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,

@@ -19,8 +19,8 @@ pub(super) fn walk(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     Ok(Outcome { impaired, wake })
 }
 
-/// True if no revoked key is accepted any more, as far as this pass knows: each is deleted, or kept
-/// by a finalizer and expired.
+/// Returns true if no revoked key is accepted any more, as far as this pass knows: each is deleted,
+/// or kept by a finalizer and expired.
 ///
 /// A deletion that failed may have taken effect. Until a pass has observed that, the key counts as
 /// working.
@@ -54,8 +54,8 @@ fn start(view: &View, now: Timestamp) -> Result<Option<Timestamp>, Halt> {
     Err(revoke(view, record, stored, now))
 }
 
-/// True if a key may exist that is not revoked yet, or if a foreign Secret has the name of the next
-/// key, which then takes the next generation. Absence is read live, by name.
+/// Returns true if a key may exist that is not revoked yet, or if a foreign Secret has the name of
+/// the next key, which then takes the next generation. Absence is read live, by name.
 fn may_have_key(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     if view.credentials().any(|secret| !view.is_revoked(secret)) || !record.tells_all() {
         return Ok(true);

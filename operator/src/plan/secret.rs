@@ -84,13 +84,13 @@ impl Stored {
         self.text("AWS_ACCESS_KEY_ID").or_else(of_template)
     }
 
-    /// True if the cache left out large values written by a template. A live read has them.
+    /// Returns true if the cache left out large values written by a template. A live read has them.
     pub(super) fn is_kept_in_part(&self) -> bool {
         self.annotation(kept::TEMPLATE_LEFT_OUT).is_some()
     }
 
-    /// True if the controller owner reference has this UID, which makes a consumer Secret ours
-    /// (spec §2).
+    /// Returns true if the controller owner reference has this UID, which makes a consumer Secret
+    /// ours (spec §2).
     pub fn is_controlled_by(&self, uid: &ClaimUid) -> bool {
         self.is_controlled_by_uid(uid.as_str())
     }
@@ -107,14 +107,14 @@ impl Stored {
         Endpoint::parse(self.text(wire::ENDPOINT)?).ok()
     }
 
-    /// True if this credential or binding is for the record's bucket, at any endpoint.
+    /// Returns true if this credential or binding is for the record's bucket, at any endpoint.
     pub(super) fn names_bucket_of(&self, record: &BucketRecord) -> bool {
         self.text("backend") == Some(record.backend.as_str())
             && self.text("bucket_name") == Some(record.bucket.as_str())
     }
 
-    /// True if this credential or binding is for the record's bucket at the record's endpoint.
-    /// Without an endpoint of its own, the name of the backend decides.
+    /// Returns true if this credential or binding is for the record's bucket at the record's
+    /// endpoint. Without an endpoint of its own, the name of the backend decides.
     pub(super) fn opens(&self, record: &BucketRecord) -> bool {
         self.names_bucket_of(record) && self.endpoint().is_none_or(|endpoint| endpoint == record.endpoint)
     }
@@ -143,12 +143,12 @@ pub(crate) fn opened_record(uid: &ClaimUid, own: &[Stored]) -> Option<BucketReco
     own.find(|record| key.opens(record))
 }
 
-/// True if this is the name of a credential.
+/// Returns true if this is the name of a credential.
 pub(super) fn is_credential(name: &str) -> bool {
     Role::of_internal(name) == Some(Role::VirtualCredential)
 }
 
-/// True if this is the name of a bucket record.
+/// Returns true if this is the name of a bucket record.
 pub(super) fn is_record(name: &str) -> bool {
     Role::of_internal(name) == Some(Role::BucketRecord)
 }

@@ -194,7 +194,7 @@ pub enum Then {
 }
 
 impl Rest {
-    /// An end without events.
+    /// Ends the pass without Events.
     pub(super) fn silent(then: Then) -> Self {
         Self { then, events: Vec::new(), waits_for: None }
     }

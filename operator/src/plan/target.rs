@@ -24,7 +24,7 @@ impl Target {
         RecordName::of(&self.endpoint, &self.bucket)
     }
 
-    /// True if this is the record's bucket, at any endpoint.
+    /// Returns true if this is the record's bucket, at any endpoint.
     pub(super) fn is_of(&self, record: &BucketRecord) -> bool {
         self.backend == record.backend && self.bucket == record.bucket
     }

@@ -97,19 +97,19 @@ impl Scope {
         Self { obcs: BTreeSet::from([obc]), ..Self::default() }
     }
 
-    /// True if the scope is the whole cluster.
+    /// Returns true if the scope is the whole cluster.
     pub(super) fn is_whole(&self) -> bool {
         let named = [self.claims.len(), self.accesses.len(), self.obcs.len(), self.backends.len()];
         self.namespace.is_none() && named.iter().all(|count| *count == 0)
     }
 
-    /// True if all claims have to be read: a backend's status counts them, and the remaining
-    /// Secrets of deleted claims are found by comparing with them.
+    /// Returns true if all claims have to be read: a backend's status counts them, and the
+    /// remaining Secrets of deleted claims are found by comparing with them.
     pub(super) fn needs_all_claims(&self) -> bool {
         self.is_whole() || !self.backends.is_empty()
     }
 
-    /// True if the scope may contain ObjectBucketClaims.
+    /// Returns true if the scope may contain ObjectBucketClaims.
     pub(super) fn may_have_obcs(&self) -> bool {
         self.is_whole() || self.namespace.is_some() || !self.obcs.is_empty()
     }
@@ -124,17 +124,17 @@ impl Scope {
         Some(named.chain(accesses).chain(self.namespace.as_deref()).collect())
     }
 
-    /// True if the scope contains a claim.
+    /// Returns true if the scope contains a claim.
     pub(super) fn has_claim(&self, claim: &ClaimRef) -> bool {
         self.is_whole() || self.namespace.as_deref() == Some(&claim.namespace) || self.claims.contains(claim)
     }
 
-    /// True if the scope contains an access.
+    /// Returns true if the scope contains an access.
     pub(super) fn has_access(&self, access: &AccessRef) -> bool {
         self.is_whole() || self.namespace.as_deref() == Some(&access.namespace) || self.accesses.contains(access)
     }
 
-    /// True if the scope contains a backend.
+    /// Returns true if the scope contains a backend.
     pub(super) fn has_backend(&self, name: &str) -> bool {
         self.is_whole() || self.backends.contains(name)
     }

@@ -61,13 +61,13 @@ struct TooLong {
     root: Option<String>,
 }
 
-/// True if a call failed because its answer is too long.
+/// Returns true if a call failed because its answer is too long.
 pub(super) fn is_too_long(error: &(dyn Error + 'static)) -> bool {
     too_long(error).is_some()
 }
 
-/// True if a call was answered with success and a document with this root element, and failed only
-/// because that is too long.
+/// Returns true if a call was answered with success and a document with this root element, and
+/// failed only because that is too long.
 pub(super) fn is_too_much_of<E: Error + 'static>(error: &SdkError<E, HttpResponse>, root: &str) -> bool {
     let success = error.raw_response().is_some_and(|response| response.status().is_success());
     success && too_long(error).is_some_and(|too_long| too_long.root.as_deref() == Some(root))

@@ -110,8 +110,8 @@ impl Upstream {
         })
     }
 
-    /// True if the bucket contains no version, no delete marker and no unfinished upload. An empty
-    /// page of a truncated list doesn't count as empty.
+    /// Returns true if the bucket contains no version, no delete marker and no unfinished upload.
+    /// An empty page of a truncated list doesn't count as empty.
     ///
     /// # Errors
     /// If one of the two lists fails.
@@ -133,7 +133,7 @@ impl Upstream {
         }
     }
 
-    /// The check for stores that don't support versions.
+    /// Checks for objects in stores that don't support versions.
     async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
         let output = self.call("ListObjectsV2", call.send()).await.map_err(|refusal| refusal.error())?;
@@ -230,7 +230,7 @@ impl Upstream {
     }
 }
 
-/// True if a 403 with this code is about the bucket, false if it is about our credentials.
+/// Returns true if a 403 with this code is about the bucket, false if it is about our credentials.
 fn is_about_bucket(code: &str) -> bool {
     const ABOUT_US: [&str; 6] = [
         "InvalidAccessKeyId",

@@ -31,9 +31,9 @@ impl Caller {
         &self.claim
     }
 
-    /// Returns its rank in a backend's queue.
-    ///
-    /// It counts as new at each backend and for each share. Otherwise thousands of passes that had
+    /// Returns the rank of the pass in a backend's queue.
+    /// The pass counts as new at each backend and for each share. Otherwise thousands of passes
+    /// that had a turn elsewhere, or for another share, would go ahead of other namespaces here.
     /// a turn elsewhere, or for another share, would go ahead of other namespaces here.
     pub(super) fn rank(&self, backend: &str, share: Share) -> Rank {
         let begun = self.called.lock().contains(&(backend.to_owned(), share));

@@ -249,7 +249,7 @@ impl Upstream {
     }
 }
 
-/// True if an S3 operation changes nothing, by its name.
+/// Returns true if an S3 operation changes nothing, by its name.
 fn is_read(operation: &str) -> bool {
     ["Get", "Head", "List"].iter().any(|verb| operation.starts_with(verb))
 }

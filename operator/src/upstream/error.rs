@@ -164,7 +164,7 @@ impl Refusal {
         }
     }
 
-    /// A call that was not made because the circuit is open.
+    /// Returns the error of a call that was not made because the circuit is open.
     pub(super) fn not_asked(operation: &'static str) -> Self {
         Self {
             operation,
@@ -180,17 +180,17 @@ impl Refusal {
         }
     }
 
-    /// A call that was not made because it would have changed something.
+    /// Returns the error of a call that was not made because it would have changed something.
     pub(super) fn forbidden(operation: &'static str, why: NoMandate) -> Self {
         Self { forbidden: Some(why), failing: None, ..Self::not_asked(operation) }
     }
 
-    /// True if S3's code is this one.
+    /// Returns true if S3's code is this one.
     pub(super) fn is(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
     }
 
-    /// True if the store reports that the bucket is in another region.
+    /// Returns true if the store reports that the bucket is in another region.
     ///
     /// Amazon S3 does so before it checks the bucket's owner, with 301 `PermanentRedirect` or 400
     /// `AuthorizationHeaderMalformed`.
@@ -200,8 +200,8 @@ impl Refusal {
             && self.region.as_deref().is_some_and(|theirs| theirs != region)
     }
 
-    /// True if the store could not take the call at all. A plain 500 doesn't count, as it may be
-    /// about this request.
+    /// Returns true if the store could not take the call at all. A plain 500 doesn't count, as it
+    /// may be about this request.
     pub(super) fn is_outage(&self) -> bool {
         matches!(self.status, None | Some(429 | 502..=504)) || self.class() == Class::Throttled
     }
@@ -254,8 +254,8 @@ pub(super) fn code(told: &str) -> Option<&str> {
     ((1..=LONGEST_CODE).contains(&told.len()) && told.bytes().all(fits)).then_some(told)
 }
 
-/// True if a code asks to slow down. MinIO uses `SlowDownRead` and `SlowDownWrite` if it lacks a
-/// quorum.
+/// Returns true if a code asks to slow down. MinIO uses `SlowDownRead` and `SlowDownWrite` if it
+/// lacks a quorum.
 pub(super) fn is_throttle(code: &str) -> bool {
     code.starts_with("SlowDown") || matches!(code, "Throttling" | "ThrottlingException" | "TooManyRequests")
 }

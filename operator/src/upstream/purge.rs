@@ -169,8 +169,8 @@ impl Upstream {
     }
 }
 
-/// True if the body of a DeleteObjects can contain this key. XML 1.0 can't represent most control
-/// characters, and a store refuses the whole request for one
+/// Returns true if the body of a DeleteObjects can contain this key. XML 1.0 can't represent most
+/// control characters, and a store refuses the whole request for one
 /// (<https://www.w3.org/TR/xml/#charsets>). A URL can represent them.
 fn fits_xml(key: &str) -> bool {
     !key.chars().any(|c| matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}'))

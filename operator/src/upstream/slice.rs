@@ -38,7 +38,7 @@ impl Slice {
         };
     }
 
-    /// The result of a failed request. If the bucket doesn't exist, its content is deleted.
+    /// Returns the result of a failed request. If the bucket doesn't exist, its content is deleted.
     pub(super) fn broken(error: UpstreamError) -> Self {
         match &error.class {
             Class::Failed { code } if code == "NoSuchBucket" => Self { complete: true, ..Self::default() },

@@ -24,7 +24,7 @@ use super::silence::causes;
 #[error("it is not what S3 answers")]
 struct NotS3;
 
-/// True if a call failed because its success is not an S3 answer.
+/// Returns true if a call failed because its success is not an S3 answer.
 pub(super) fn is_not_s3(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| cause.is::<NotS3>())
 }
@@ -55,7 +55,7 @@ impl Intercept for Whole {
     }
 }
 
-/// True if the body of a success is one that S3 may send: a document, or nothing.
+/// Returns true if the body of a success is one that S3 may send: a document, or nothing.
 ///
 /// The SDK checks the root element's name only where it expects a document. Some stores send one
 /// where S3 doesn't.
@@ -66,7 +66,7 @@ fn is_s3(body: &str) -> bool {
     }
 }
 
-/// True if a document has the end of its root element. Anything but XML counts as whole.
+/// Returns true if a document has the end of its root element. Anything but XML counts as whole.
 fn is_whole(document: &str) -> bool {
     let document = document.trim();
     let Some(root) = root(document) else { return !document.starts_with('<') };

@@ -188,7 +188,7 @@ impl Asked {
         all
     }
 
-    /// True if the owner allows sending the Secret's values to that endpoint.
+    /// Returns true if the owner allows sending the Secret's values to that endpoint.
     fn is_let(self, unlabelled: Unlabelled) -> bool {
         let named = self.list.is_some_and(|list| list.split(' ').any(|endpoint| endpoint == self.endpoint));
         let says_nothing = self.label.is_none() && self.list.is_none();

@@ -150,7 +150,7 @@ pub fn reason(world: &World, plural: &str, name: &str) -> String {
     condition(&object(world, plural, "team-a", name), "Ready")
 }
 
-/// True if an Event with this reason is about an object of this name.
+/// Returns true if an Event with this reason is about an object of this name.
 fn is_told(world: &World, reason: &str, name: &str) -> bool {
     let facts = world.facts();
     facts.all("events").any(|(_, _, event)| event["reason"] == reason && event["regarding"]["name"] == name)

@@ -42,8 +42,8 @@ fn within(namespaces: &[&str]) -> Reach {
     Reach::Namespaces(namespaces.iter().map(|it| (*it).to_owned()).collect())
 }
 
-/// True if an operator with this reach may send such a request, in a cluster with these namespaces.
-/// A missing namespace has no RoleBinding either.
+/// Returns true if an operator with this reach may send such a request, in a cluster with these
+/// namespaces. A missing namespace has no RoleBinding either.
 fn may(reach: &Reach, there: impl Fn(&str) -> bool, request: &Request<Body>) -> bool {
     let call = KubeCall::read(request.method(), request.uri());
     let resource = call.resource.as_str();
@@ -169,7 +169,7 @@ async fn bound_by_another(world: &World, spec: &str) {
 const HOUR: Duration = Duration::from_secs(3600);
 const SHARED: &str = "sharing: [{namespaces: {names: [team-b]}, maxMode: ReadOnly}]";
 
-/// True if no operator has worked on an object: its status is the API server's default.
+/// Returns true if no operator has worked on an object: its status is the API server's default.
 fn is_untouched(object: &Value) -> bool {
     object["status"] == json!({"observedGeneration": -1}) && object["metadata"]["finalizers"].is_null()
 }

@@ -41,7 +41,7 @@ pub fn bucket_exists(stage: &Stage) -> bool {
     stage.world.store.bucket(BUCKET).is_some()
 }
 
-/// True if the claim has an event with this reason, of either type.
+/// Returns true if the claim has an event with this reason, of either type.
 pub fn told(stage: &Stage, reason: &str) -> bool {
     events(&stage.world, "photos").iter().any(|(_, told)| told == reason)
 }

@@ -289,7 +289,7 @@ pub fn keys(world: &World) -> BTreeMap<String, Option<Timestamp>> {
     names.iter().map(|name| (data(world, OPERATOR_NAMESPACE, name)["access_key_id"].clone(), stamp(name))).collect()
 }
 
-/// True if a credential opens a bucket at the gateway.
+/// Returns true if a credential opens a bucket at the gateway.
 pub async fn works(client: &aws_sdk_s3::Client, bucket: &str) -> bool {
     client.list_objects_v2().bucket(bucket).send().await.is_ok()
 }

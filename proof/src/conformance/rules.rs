@@ -15,7 +15,7 @@ pub struct Sorted {
     pub rest: Vec<Leaf>,
 }
 
-/// Every known difference.
+/// Returns every known difference.
 fn all() -> impl Iterator<Item = &'static Rule> {
     kubernetes::rules::RULES.iter().chain(s3::rules::all())
 }

@@ -49,7 +49,7 @@ pub(super) fn is_same_key(one: &SecretFacts, other: &SecretFacts) -> bool {
 }
 
 impl ModelWorld {
-    /// Every Secret that exists.
+    /// Returns every Secret that exists.
     pub(super) fn secrets<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a SecretFacts> {
         state.secrets.all().map(|number| self.talks.objects.secret_of(number))
     }

@@ -22,7 +22,7 @@ use super::sweeps::Sweeps;
 /// The planner of accesses, or a replacement in a test.
 pub(super) type AccessPlanner = fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessStep>;
 
-/// The production planner.
+/// Calls the production planner.
 pub(super) fn next(view: &AccessView, now: Timestamp) -> ControlFlow<Rest, AccessStep> {
     view.next(now)
 }

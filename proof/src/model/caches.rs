@@ -34,7 +34,7 @@ impl ModelWorld {
         operator.wrote.get(name).map_or_else(|| seen.live(name), Cell::live)
     }
 
-    /// Every Secret in the operator's caches.
+    /// Returns every Secret in the operator's caches.
     pub(super) fn all_cached<'a>(&'a self, state: &'a State, operator: usize) -> impl Iterator<Item = &'a SecretFacts> {
         let names = state.secrets.iter().map(|(name, _)| name);
         names
@@ -42,12 +42,12 @@ impl ModelWorld {
             .map(|number| self.talks.objects.secret_of(number))
     }
 
-    /// A backend in the cache.
+    /// Returns a backend in the cache.
     pub(super) fn cached_backend(&self, state: &State, operator: usize, number: u8) -> Option<BackendFacts> {
         self.cached_backends(state, operator)[number as usize]
     }
 
-    /// Every backend in the cache.
+    /// Returns every backend in the cache.
     pub(super) fn cached_backends(&self, state: &State, operator: usize) -> [Option<BackendFacts>; BACKENDS] {
         if self.lags(Lag::Backends) { state.operators[operator].seen.backends } else { state.backends }
     }

@@ -13,7 +13,7 @@ const SECOND: BackendFacts = backend(1, Adoption::Owned);
 const BOUND: Recipe = Recipe { bound: true, ..Recipe::CALM };
 const ALL: &[Lag] = &[Lag::Claims, Lag::Internal, Lag::Consumers];
 
-/// Every world, in the order of exploration.
+/// Returns every world, in the order of exploration.
 pub(super) fn worlds() -> impl Iterator<Item = &'static Recipe> {
     WORLDS.iter().chain(ACCESS_WORLDS)
 }

@@ -103,7 +103,7 @@ impl Mutant {
         }
     }
 
-    /// Returns the test that finds it; `None` if the exploration does.
+    /// Returns the test that finds the bug; `None` if the exploration does.
     pub fn test(&self) -> Option<&NamedTest> {
         match &self.finder {
             Finder::Exploration { .. } => None,
@@ -111,7 +111,7 @@ impl Mutant {
         }
     }
 
-    /// The line that killed it last, as `stowage-proof replay` takes it.
+    /// Returns the schedule that killed the mutant last, as an argument of `stowage-proof replay`.
     pub fn plan(&self) -> Option<&str> {
         match &self.finder {
             Finder::Exploration { plan, .. } => plan.as_deref(),
@@ -122,7 +122,7 @@ impl Mutant {
     /// Writes the schedule that killed the mutant into its patch, in place of an earlier one.
     ///
     /// # Errors
-    /// When the patch can't be read or written.
+    /// Returns an error if the patch can't be read or written.
     pub fn record(&self, workspace: &Path, line: &str) -> Result<(), String> {
         let path = workspace.join(FOLDER).join(format!("{}.patch", self.name));
         let unusable = |error| format!("can't keep the plan in {}: {error}", path.display());
@@ -141,7 +141,7 @@ impl Mutant {
     }
 }
 
-/// A patch whose header has this plan and no other.
+/// Returns the patch with this plan in the header, in place of an earlier one.
 fn with_plan(text: &str, line: &str) -> String {
     let (header, diff) = text.split_once("\n\n").unwrap_or((text, ""));
     let others = header.lines().filter(|line| !line.starts_with(&format!("{PLAN}: ")));

@@ -277,8 +277,8 @@ impl<'a> State<'a> {
         matches!(hand, Hand::Operator(number) if self.line(number).is_some_and(is_standstill))
     }
 
-    /// Returns true if it was paused at that call or at an earlier one, back to the first that
-    /// matches.
+    /// Returns true if the operator was paused before that call, or before an earlier one that is
+    /// later than the last call that matches `first`.
     pub(super) fn stood_still_since(&self, hand: Hand, first: impl Fn(&Line) -> bool) -> bool {
         let Hand::Operator(number) = hand else { return false };
         self.stood_still(hand) || self.before(number).take_while(|line| !first(line)).any(is_standstill)

@@ -113,7 +113,7 @@ pub(super) async fn administration_refused<S: FnMut(&DemoStep)>(tour: &mut Tour<
     all_denied(&format!("the key of {} on its own bucket and a new one", tenant.claim), &answers)
 }
 
-/// True if an answer is `AccessDenied`.
+/// Returns true if an answer is `AccessDenied`.
 pub(super) fn denied<T>(answer: &TenantResult<T>) -> bool {
     matches!(answer, Err(Refused { code, .. }) if code == "AccessDenied")
 }
@@ -124,7 +124,7 @@ fn all_denied(what: &str, answers: &[(&str, TenantResult<()>)]) -> Finding {
     if answers.iter().all(|(_, answer)| denied(answer)) { Ok(told) } else { Err(told) }
 }
 
-/// True if an answer is `InvalidAccessKeyId`: the gateway doesn't know the key.
+/// Returns true if an answer is `InvalidAccessKeyId`: the gateway doesn't know the key.
 pub(super) fn key_is_unknown<T>(answer: &TenantResult<T>) -> bool {
     matches!(answer, Err(Refused { code, .. }) if code == "InvalidAccessKeyId")
 }

@@ -31,7 +31,7 @@ impl Conflict {
     }
 }
 
-/// True if another claim holds the bucket that this claim wants.
+/// Returns true if another claim holds the bucket that this claim wants.
 pub(super) fn lost_its_name(claim: &BucketClaim) -> bool {
     views::ready(claim).is_some_and(|ready| ready.reason == "BucketNameConflict")
 }

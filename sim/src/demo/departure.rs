@@ -105,7 +105,7 @@ pub(super) fn loser_woken<S>(tour: &Tour<S>, conflict: &Conflict) -> Finding {
     }
 }
 
-/// True if a claim that is created again under the same name may adopt its old bucket.
+/// Returns true if a claim that is created again under the same name may adopt its old bucket.
 pub(super) fn may_return<S>(tour: &Tour<S>, leaving: &Leaving) -> bool {
     let backends = views::backends(&tour.world);
     let backend = backends.iter().find(|backend| backend.name_any() == leaving.backend);

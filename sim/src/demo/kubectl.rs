@@ -81,12 +81,12 @@ fn claims_in(world: &World, namespace: &str) -> Api<BucketClaim> {
     Api::namespaced(world.kube(), namespace)
 }
 
-/// True if a document is a claim.
+/// Returns true if a document is a claim.
 pub(super) fn is_claim(document: &Document) -> bool {
     document.object.types.as_ref().is_some_and(|types| types.kind == "BucketClaim")
 }
 
-/// True if a document is this claim.
+/// Returns true if a document is this claim.
 pub(super) fn is_this_claim(document: &Document, claim: &ClaimRef) -> bool {
     let namespace = document.object.namespace();
     is_claim(document)

@@ -61,7 +61,7 @@ pub(super) fn phase(claim: &BucketClaim) -> Option<Phase> {
     claim.status.as_ref()?.phase
 }
 
-/// True if the claim's phase is `Bound`: its bucket and its credentials exist.
+/// Returns true if the claim's phase is `Bound`: its bucket and its credentials exist.
 pub(super) fn is_bound(claim: &BucketClaim) -> bool {
     phase(claim) == Some(Phase::Bound)
 }

@@ -116,8 +116,8 @@ fn foreign(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
         .then_some("a request that changes something says content-type: application/json")
 }
 
-/// True if a host, with or without a port, is an IP address or `localhost`. No DNS lookup is
-/// involved for those, which rules out DNS rebinding.
+/// Returns true if a host, with or without a port, is an IP address or `localhost`. No DNS lookup
+/// is involved for those, which rules out DNS rebinding.
 fn names_this_machine(host: &str) -> bool {
     let Some(authority) = host.parse::<Uri>().ok().and_then(|uri| uri.into_parts().authority) else { return false };
     let name = authority.host();

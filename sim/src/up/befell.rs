@@ -102,7 +102,7 @@ impl Befell {
         }
     }
 
-    /// True if a call meets this fault because an earlier call started it.
+    /// Returns true if a call meets this fault because an earlier call started it.
     fn lasts(&self, fault: Fault, now_ms: u64) -> bool {
         self.lasting.iter().any(|(it, until)| *it == fault && until.is_none_or(|until| now_ms < until))
     }

@@ -60,15 +60,15 @@ impl Lasting {
         Ok(Self { authority: certificate.pem(), key: key.serialize_pem(), token: token()? })
     }
 
-    /// Serializes it for a file.
+    /// Serializes the identity for a file.
     pub(super) fn text(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts are JSON")
     }
 
-    /// Reads it from a file.
+    /// Reads the identity from a file.
     ///
     /// # Errors
-    /// Returns one sentence if it can't be parsed.
+    /// Returns one sentence if the text can't be parsed.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| format!("the identity of the data can't be read: {error}"))
     }

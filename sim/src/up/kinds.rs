@@ -49,7 +49,7 @@ impl Kinds {
     }
 }
 
-/// True if a document is of this kind.
+/// Returns true if a document is of this kind.
 pub(super) fn is_a(document: &Document, kind: &str) -> bool {
     document.object.types.as_ref().is_some_and(|types| types.kind == kind)
 }

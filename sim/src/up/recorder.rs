@@ -248,7 +248,7 @@ fn read(content_type: &str, body: &[u8]) -> Option<Value> {
     value.filter(|it| it.is_object() || it.is_array())
 }
 
-/// True if the body of a deletion requests a dry run.
+/// Returns true if the body of a deletion requests a dry run.
 fn is_dry(with: &Value) -> bool {
     with["kind"] == "DeleteOptions" && with["dryRun"].as_array().is_some_and(|it| !it.is_empty())
 }

@@ -13,7 +13,7 @@ pub const KUBECONFIG: &str = ".stowage/kubeconfig";
 /// The default URL of the admin API.
 pub const ADMIN_URL: &str = "http://127.0.0.1:9002";
 
-/// True if an address can only be reached from this machine.
+/// Returns true if an address can only be reached from this machine.
 pub fn is_private(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }

@@ -97,7 +97,7 @@ struct Planned {
     plan: String,
 }
 
-/// The admin API of a proxy.
+/// Returns the admin API of a proxy.
 pub fn router<V: Vocabulary>(proxy: Proxy<V>) -> Router {
     Router::new()
         .route("/effects", get(effects::<V>))

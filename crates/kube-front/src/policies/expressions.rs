@@ -66,7 +66,7 @@ impl Evaluation {
         spec.validations.iter().flatten().filter_map(|validation| self.judge(validation)).collect()
     }
 
-    /// True if all conditions are true. A false one takes precedence over one that can't be
+    /// Returns true if all conditions are true. A false one takes precedence over one that can't be
     /// evaluated.
     pub(super) fn conditions(&self, conditions: &[MatchCondition]) -> Result<bool, String> {
         let results: Vec<_> = conditions.iter().map(|condition| self.holds(&condition.expression)).collect();

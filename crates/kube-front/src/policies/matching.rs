@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::asked::{Asked, name_of};
 
-/// True if a request matches. Without constraints every request does.
+/// Returns true if a request matches. Without constraints every request does.
 pub(super) fn matches(resources: Option<&MatchResources>, asked: &Asked<'_>, namespace: Option<&Value>) -> bool {
     let Some(resources) = resources else { return true };
     let any = |rules: &Option<Vec<NamedRuleWithOperations>>| {
@@ -21,13 +21,13 @@ pub(super) fn matches(resources: Option<&MatchResources>, asked: &Asked<'_>, nam
         && (!has_rules || any(&resources.resource_rules))
 }
 
-/// True if a namespace is selected. Selectors don't exclude cluster-scoped objects.
+/// Returns true if a namespace is selected. Selectors don't exclude cluster-scoped objects.
 pub(crate) fn in_selected(selector: Option<&LabelSelector>, namespace: Option<&Value>) -> bool {
     namespace.is_none() || selects(selector, namespace)
 }
 
-/// True if an object is selected by its labels. An absent object is selected only by an empty
-/// selector.
+/// Returns true if an object is selected by its labels. An absent object is selected only by an
+/// empty selector.
 pub(crate) fn selects(selector: Option<&LabelSelector>, object: Option<&Value>) -> bool {
     let Some(selector) = selector else { return true };
     let selector = serde_json::to_value(selector).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(crate) fn selects(selector: Option<&LabelSelector>, object: Option<&Value>) 
     is_empty || labels.is_some_and(|labels| selector::selects(&selector, labels).unwrap_or(false))
 }
 
-/// True if a rule matches a request, taken as one at this version.
+/// Returns true if a rule matches a request, taken as one at this version.
 pub(crate) fn names(rule: &NamedRuleWithOperations, asked: &Asked<'_>, version: &str) -> bool {
     let kind = asked.kind;
     let scope = match rule.scope.as_deref() {
@@ -55,8 +55,8 @@ pub(crate) fn names(rule: &NamedRuleWithOperations, asked: &Asked<'_>, version: 
         && rule.resources.iter().flatten().any(|resource| is_resource(resource, asked))
 }
 
-/// True if a rule's resource matches: `pods`, `pods/status`, `pods/*`, `*/status`, `*` for all
-/// resources without subresources, `*/*` for everything.
+/// Returns true if a rule's resource matches: `pods`, `pods/status`, `pods/*`, `*/status`, `*` for
+/// all resources without subresources, `*/*` for everything.
 fn is_resource(rule: &str, asked: &Asked<'_>) -> bool {
     let (resource, part) = rule.split_once('/').unwrap_or((rule, ""));
     let is_part = part == "*" || part == asked.subresource;

@@ -123,7 +123,7 @@ fn verdicts<'a>(
     verdicts
 }
 
-/// True if all of these conditions are true for a request.
+/// Returns true if all of these conditions are true for a request.
 ///
 /// # Errors
 /// Returns the message of a condition that can't be evaluated, unless another one is false.

@@ -222,7 +222,7 @@ fn text(bytes: &[u8], name: &str) -> Result<String, String> {
     std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| format!("the field {name:?} is not text"))
 }
 
-/// True if the JSON encoding would leave a value out.
+/// Returns true if the JSON encoding would leave a value out.
 fn is_empty(value: Type, found: &Value) -> bool {
     match value {
         Type::Text | Type::Bytes => found == "",

@@ -11,7 +11,8 @@ use super::workloads;
 /// Name, type and priority of a column. Only wide tables show columns with a priority above 0.
 pub(super) type Title = (&'static str, &'static str, i64);
 
-/// True if the kind shows the creation time of its objects, as kinds without a special printer do.
+/// Returns true if the kind shows the creation time of its objects, as kinds without a special
+/// printer do.
 fn shows_creation(group: &str, plural: &str) -> bool {
     match group {
         "rbac.authorization.k8s.io" => matches!(plural, "roles" | "clusterroles"),
@@ -33,7 +34,7 @@ fn whole(name: &'static str) -> Title {
     (name, "integer", 0)
 }
 
-/// Returns name and age with columns between them and after them.
+/// Returns the columns name and age, with `own` between them and `after` behind them.
 fn with_age(own: &[Title], after: &[Title]) -> Vec<Title> {
     [&[plain("Name")], own, &[plain("Age")], after].concat()
 }

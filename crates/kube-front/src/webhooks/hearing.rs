@@ -87,7 +87,7 @@ impl Hearing {
         self.inner.lock().tries == 0
     }
 
-    /// True if webhooks have to be called before the request can continue.
+    /// Returns true if webhooks have to be called before the request can continue.
     pub(crate) fn is_open(&self) -> bool {
         !self.inner.lock().open.is_empty()
     }

@@ -107,7 +107,7 @@ fn with_path(url: &str) -> String {
     if after_scheme.contains('/') { url.to_owned() } else { format!("{url}/") }
 }
 
-/// True if any webhook of this type is configured.
+/// Returns true if any webhook of this type is configured.
 pub(super) fn are_any(state: &Tables, sort: Sort) -> bool {
     let kind = state.kind(GROUP, VERSION, sort.plural());
     kind.is_some_and(|kind| state.objects(&kind).next().is_some())

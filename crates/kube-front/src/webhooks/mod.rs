@@ -40,7 +40,7 @@ use self::hook::{Hook, OnFailure, Sort};
 use crate::asked::{Asked, GROUP};
 use crate::policies;
 
-/// True if webhooks may change the object of a write.
+/// Returns true if webhooks may change the object of a write.
 pub(crate) fn may_mutate(state: &Tables, kind: &Kind) -> bool {
     !is_exempt(kind) && hook::are_any(state, Sort::Mutating)
 }

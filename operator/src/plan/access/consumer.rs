@@ -51,8 +51,8 @@ fn own(view: &AccessView) -> impl Iterator<Item = &Stored> {
     })
 }
 
-/// True if every consumer Secret of the access was observed with this key, by a pass that wrote
-/// none of them.
+/// Returns true if every consumer Secret of the access was observed with this key, by a pass that
+/// wrote none of them.
 pub(super) fn is_published(view: &AccessView, credential: &AccessCredential) -> bool {
     let mut ours = own(view).peekable();
     ours.peek().is_some() && ours.all(|secret| secret.published_key() == Some(credential.id.as_str()))

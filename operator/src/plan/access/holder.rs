@@ -23,14 +23,14 @@ impl AccessView {
         keys
     }
 
-    /// True if the Secret of this name is a revoked key.
+    /// Returns true if the Secret of this name is a revoked key.
     pub(super) fn is_revoked_key(&self, name: &str) -> bool {
         self.keys().iter().any(|key| key.name() == name && self.is_revoked(key))
     }
 }
 
-/// True if a Secret is a key of the access. A foreign Secret with such a name but without role and
-/// UID is none: it opens nothing, and must not be written.
+/// Returns true if a Secret is a key of the access. A foreign Secret with such a name but without
+/// role and UID is none: it opens nothing, and must not be written.
 fn is_key(view: &AccessView, secret: &Stored) -> bool {
     let role = wire::Role::AccessCredential;
     wire::Role::of_internal(secret.name()) == Some(role)

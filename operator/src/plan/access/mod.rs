@@ -126,8 +126,8 @@ fn walk_overruled(view: &AccessView, operator: &ServedBy, now: Timestamp) -> Res
     Ok(Outcome { impaired: Some(outcome.impaired.unwrap_or_else(told)), ..outcome })
 }
 
-/// True if this operator took over the buckets and backends that the access names, but not the
-/// access.
+/// Returns true if this operator took over the buckets and backends that the access names, but not
+/// the access.
 ///
 /// If another operator still serves the access, the status is not Ready, because that operator no
 /// longer has the buckets. Such a status is left as it is.
@@ -172,7 +172,8 @@ fn told_of_failure(view: &AccessView, step: &AccessStep, failure: &Failure) -> R
     })
 }
 
-/// True if the status reports that the API server failed this step. Follows the rules for a claim.
+/// Returns true if the status reports that the API server failed this step. Follows the rules for a
+/// claim.
 fn is_told_of(view: &AccessView, step: &AccessStep) -> bool {
     let is_write = matches!(step, AccessStep::Act(act) if !matches!(act, AccessAct::WriteStatus(..)));
     is_write && (view.access.deleting || view.setbacks >= TOLD_AFTER)

@@ -144,7 +144,7 @@ fn deleted(view: &AccessView, secret: &SecretRef) -> String {
     }
 }
 
-/// True if the record is for an earlier namespace of this name.
+/// Returns true if the record is for an earlier namespace of this name.
 fn is_of_another_namespace(view: &AccessView) -> bool {
     let namespace = view.namespace().map(|namespace| &namespace.uid);
     view.record().zip(namespace).is_some_and(|((record, _), uid)| record.namespace_uid != *uid)

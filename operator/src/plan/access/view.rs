@@ -167,12 +167,12 @@ impl AccessView {
         self.held_off.filter(|_| !self.revocation_started)
     }
 
-    /// True if the writes of this pass count towards the write limit of the access.
+    /// Returns true if the writes of this pass count towards the write limit of the access.
     pub fn is_paced(&self) -> bool {
         !self.access.deleting && self.held_off.is_none()
     }
 
-    /// The access.
+    /// Returns the access.
     pub fn access(&self) -> &Access {
         &self.access
     }

@@ -154,8 +154,8 @@ pub enum EntrySeen {
 }
 
 impl EntrySeen {
-    /// True if the claim or bucket belongs to the access's namespace or is shared with it. For any
-    /// other, the access must not learn whether it exists.
+    /// Returns true if the claim or bucket belongs to the access's namespace or is shared with it.
+    /// For any other, the access must not learn whether it exists.
     fn is_shared(&self) -> bool {
         match self {
             Self::Invalid(_) => false,

@@ -26,7 +26,7 @@ impl BucketCount {
         Self { claims, due: None, is_told }
     }
 
-    /// True if this number equals the previous count, and that was reported.
+    /// Returns true if this number equals the previous count, and that was reported.
     pub(super) fn is_told(&self, claims: i64) -> bool {
         self.is_told && self.claims == claims
     }
@@ -49,7 +49,7 @@ impl BucketCount {
     }
 }
 
-/// True if a claim with this status counts as a bucket on the backend.
+/// Returns true if a claim with this status counts as a bucket on the backend.
 pub fn is_bound_on(status: &BucketClaimStatus, backend: &str) -> bool {
     status.phase == Some(Phase::Bound) && status.backend.as_ref().is_some_and(|on| on.name == backend)
 }

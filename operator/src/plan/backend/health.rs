@@ -46,7 +46,7 @@ impl Verdict {
         Self { reason, message: message.to_owned() }
     }
 
-    /// True if the backend can be used.
+    /// Returns true if the backend can be used.
     pub(super) fn is_ready(&self) -> bool {
         self.reason == BackendReason::EndpointReachable
     }

@@ -125,7 +125,7 @@ impl BackendPass {
         }
     }
 
-    /// True if the change of a Secret was not handled by this pass.
+    /// Returns true if the change of a Secret was not handled by this pass.
     pub fn leaves_change(&self) -> bool {
         self.secrets_changed && matches!(self.failed, Some((BackendStep::Connect(_), _)))
     }
@@ -182,8 +182,8 @@ impl BackendPass {
         }
     }
 
-    /// True if a look at the backend is due. A change of a Secret that leaves the client unchanged
-    /// does not count.
+    /// Returns true if a look at the backend is due. A change of a Secret that leaves the client
+    /// unchanged does not count.
     fn is_due(&self) -> bool {
         self.periodic || self.is_edited() || (self.secrets_changed && self.connected != Some(Connected::Same))
     }
@@ -192,8 +192,8 @@ impl BackendPass {
         self.known().is_none_or(|health| health.generation != self.generation)
     }
 
-    /// True if a single failed probe is tolerated. A missing Secret is tolerated as well: it may be
-    /// about to be recreated, and reporting it would make every claim report it, too.
+    /// Returns true if a single failed probe is tolerated. A missing Secret is tolerated as well:
+    /// it may be about to be recreated, and reporting it would make every claim report it, too.
     fn is_forgiving(&self) -> bool {
         let missing = matches!(self.connected, Some(Connected::Missing(_)));
         (missing || (self.periodic && !self.secrets_changed)) && !self.is_edited()
@@ -218,15 +218,15 @@ impl BackendPass {
         }
     }
 
-    /// True if the status shows this verdict for the backend's current generation.
+    /// Returns true if the status shows this verdict for the backend's current generation.
     fn shows(&self, verdict: &Verdict) -> bool {
         let claims = self.status.bucket_count.unwrap_or_default();
         status::status(&self.status, self.generation, verdict, claims, Timestamp::UNIX_EPOCH) == self.status
     }
 
-    /// True if the status has conditions that this operator can't replace by those of a newer
-    /// probe. This operator has reported its last probe, so the conditions are a later result of
-    /// another operator.
+    /// Returns true if the status has conditions that this operator can't replace by those of a
+    /// newer probe. This operator has reported its last probe, so the conditions are a later result
+    /// of another operator.
     ///
     /// Without this rule, two operators of which only one reaches the store would overwrite each
     /// other's status.
@@ -254,7 +254,7 @@ impl BackendPass {
         self.memory.as_ref()?.count.as_ref()
     }
 
-    /// True if a count equals what this operator has reported before.
+    /// Returns true if a count equals what this operator has reported before.
     ///
     /// If the status shows another number nevertheless, another operator counts differently. This
     /// operator then writes again only when its own number changes. Because the two numbers can't

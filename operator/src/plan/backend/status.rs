@@ -36,7 +36,7 @@ pub(super) fn status(
     }
 }
 
-/// True if a status describes the backend in this generation.
+/// Returns true if a status describes the backend in this generation.
 pub(super) fn is_of(status: &S3BackendStatus, generation: i64) -> bool {
     let is_ready = |condition: &&Condition| condition.type_ == ConditionType::Ready.as_str();
     let ready = status.conditions.iter().find(is_ready);

@@ -111,7 +111,7 @@ pub(in super::super) trait KeyHolder {
     /// Returns the internal Secrets.
     fn secrets(&self) -> &Secrets;
 
-    /// True if an answer took so long that another operator may have changed the keys.
+    /// Returns true if an answer took so long that another operator may have changed the keys.
     fn is_doubted(&self) -> bool;
 
     /// Returns the Secret name of the key of a generation.
@@ -123,7 +123,7 @@ pub(in super::super) trait KeyHolder {
     /// Returns the generation of a key if it is certain.
     fn generation(&self, key: &Stored) -> Option<u64>;
 
-    /// True if a key is revoked.
+    /// Returns true if a key is revoked.
     fn is_revoked(&self, key: &Stored) -> bool;
 
     /// Requires that this pass has read the object live. Checked before every write.
@@ -161,7 +161,7 @@ pub(in super::super) trait KeyHolder {
         self.labelled_generation(key).or_else(|| (1..=most).rev().take(SEARCHED).find(named))
     }
 
-    /// True if this pass wrote or live-read the internal Secret with this name.
+    /// Returns true if this pass wrote or live-read the internal Secret with this name.
     fn is_live(&self, name: &str) -> bool {
         self.secrets().is_live(name)
     }

@@ -18,7 +18,7 @@ use super::record::{delete_secret, repair};
 use super::retire::{GRACE, plus};
 use super::rotate::{aim_higher, made};
 
-/// True if the revoke annotation has a value that is not handled yet.
+/// Returns true if the revoke annotation has a value that is not handled yet.
 pub(in super::super) fn is_revocation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
     let request = holder.revoke_request();
     request.is_some() && request != H::handled(record).revoke_request
@@ -58,7 +58,7 @@ fn end<H: KeyHolder>(holder: &H, key: &Stored) -> Result<(), HaltOf<H>> {
     Err(delete_secret(holder, key))
 }
 
-/// True if the key has expired by every clock.
+/// Returns true if the key has expired by every clock.
 pub(in super::super) fn is_over(key: &Stored) -> bool {
     key.annotation(wire::EXPIRES_AT).is_some_and(|at| {
         // The gateway refuses a key whose expiry can't be parsed.

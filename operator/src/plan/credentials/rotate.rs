@@ -120,7 +120,7 @@ pub(in super::super) fn rotation_due<H: KeyHolder>(
     Ok(Due::Now(made))
 }
 
-/// True if the rotate annotation has a value that is not handled yet.
+/// Returns true if the rotate annotation has a value that is not handled yet.
 pub(in super::super) fn is_rotation_requested<H: KeyHolder>(holder: &H, record: &H::Record) -> bool {
     let request = holder.rotate_request();
     request.is_some() && request != H::handled(record).rotate_request

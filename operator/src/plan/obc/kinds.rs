@@ -193,7 +193,7 @@ impl Shadow {
         self.spec.kind()
     }
 
-    /// True if the ObjectBucketClaim with this UID controls it.
+    /// Returns true if the ObjectBucketClaim with this UID controls it.
     pub(super) fn is_of(&self, uid: &str) -> bool {
         self.controller.as_ref().is_some_and(|(_, controller)| controller == uid)
     }

@@ -124,8 +124,8 @@ pub(super) fn obstacle(view: &ObcView, pins: &Pins, shadow: &Shadow) -> Option<S
     }
 }
 
-/// True if the claim was Bound. A claim that has lost the consent to its bucket is no longer Bound
-/// until the bucket is opened again.
+/// Returns true if the claim was Bound. A claim that has lost the consent to its bucket is no
+/// longer Bound until the bucket is opened again.
 fn was_bound(view: &ObcView, work: Work) -> bool {
     let once = view.bucket.present().is_some_and(|bucket| bucket.phase.as_deref() == Some("Bound"));
     match work {

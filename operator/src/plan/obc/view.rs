@@ -188,27 +188,27 @@ impl ObcView {
         }
     }
 
-    /// True if a BucketClaim or BucketAccess that this claim controls exists.
+    /// Returns true if a BucketClaim or BucketAccess that this claim controls exists.
     fn has_shadow(&self) -> bool {
         ShadowKind::ALL.into_iter().any(|kind| self.shadow(kind).present().is_some_and(|it| it.is_of(self.obc.uid())))
     }
 
-    /// True if an ObjectBucket belongs to this claim and to this provisioner.
+    /// Returns true if an ObjectBucket belongs to this claim and to this provisioner.
     fn is_own(&self, bucket: &Bucket) -> bool {
         bucket.claim.uid == self.obc.uid() && bucket.provisioner.as_deref() == Some(&self.setting.provisioner)
     }
 
-    /// True if this pass has read or written the claim.
+    /// Returns true if this pass has read or written the claim.
     pub(super) fn is_live(&self) -> bool {
         self.is_live
     }
 
-    /// True if the claim has the finalizer or this provisioner's label.
+    /// Returns true if the claim has the finalizer or this provisioner's label.
     fn is_marked(&self) -> bool {
         self.obc.has_finalizer() || self.obc.label.as_ref() == Some(&self.setting.label())
     }
 
-    /// True if nothing was ever created for the claim.
+    /// Returns true if nothing was ever created for the claim.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
@@ -307,7 +307,8 @@ impl ObcView {
         }
     }
 
-    /// True if an update that conflicted was based on a cache. The cached state is dropped then.
+    /// Returns true if an update that conflicted was based on a cache. The cached state is dropped
+    /// then.
     fn went_by_cache(&mut self, act: &ObcAct) -> bool {
         match act {
             ObcAct::PatchBucket(..) | ObcAct::WriteBucketPhase(..) => {

@@ -43,7 +43,7 @@ pub struct Pins {
     pub days: Option<i32>,
     /// Name of the BucketClaim or BucketAccess.
     pub shadow: String,
-    /// Kind of that object, with its main option.
+    /// Kind of the BucketClaim or BucketAccess, with its main option.
     pub work: Work,
 }
 
@@ -156,7 +156,7 @@ impl Bucket {
         }
     }
 
-    /// True if the ObjectBucket has our finalizer.
+    /// Returns true if the ObjectBucket has our finalizer.
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == OBC_FINALIZER)
     }

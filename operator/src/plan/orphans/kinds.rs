@@ -55,7 +55,8 @@ pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'stat
     /// Returns the patch of a record that comes before any deletion, if one is needed.
     fn end(record: &Stored) -> Option<SecretPatch>;
 
-    /// True if a request that creates or empties the bucket of this record may have been in flight.
+    /// Returns true if a request that creates or empties the bucket of this record may have been in
+    /// flight.
     fn may_land(record: &Stored) -> bool;
 }
 
@@ -212,7 +213,8 @@ fn is_record(name: &str) -> bool {
     name.strip_prefix(wire::RECORD_PREFIX).is_some_and(hash)
 }
 
-/// True if the text has the format of the API server's UIDs. Nothing else is put into a request.
+/// Returns true if the text has the format of the API server's UIDs. Nothing else is put into a
+/// request.
 fn is_uid(text: &str) -> bool {
     (1..=63).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }

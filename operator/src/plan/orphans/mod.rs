@@ -174,7 +174,7 @@ impl<K: Kind> Sweep<K> {
         self.ask(2).map_or_else(|| self.remove(), ControlFlow::Continue)
     }
 
-    /// True if a Secret names an owner in a namespace that this operator does not serve.
+    /// Returns true if a Secret names an owner in a namespace that this operator does not serve.
     fn is_elsewhere(&self) -> bool {
         self.owners.keys().any(|owner| !self.reach.has(K::parts(owner).0))
     }

@@ -36,8 +36,8 @@ fn asking(name: Option<&str>) -> Asking {
     Asking { unasked, ..Asking::default() }
 }
 
-/// True if a pass that has read the claim live removes consent from its record, or queries whether
-/// to.
+/// Returns true if a pass that has read the claim live removes consent from its record, or queries
+/// whether to.
 fn narrows(given: &Given, asking: Asking) -> bool {
     let mut view = given.asked(asking);
     view.learn(live(&given.claim));

@@ -66,7 +66,7 @@ impl View {
         Err(Stop::new(cause).into())
     }
 
-    /// True if another operator serves a backend, according to its annotation.
+    /// Returns true if another operator serves a backend, according to its annotation.
     pub(in super::super) fn is_served_by_another(&self, backend: &Backend) -> bool {
         self.setting().is_anothers(backend.served_by.as_ref())
     }
@@ -111,7 +111,7 @@ impl View {
         known.map(|(_, rival)| rival.as_ref()).ok_or_else(|| Look::PublicRival(at.clone()).into())
     }
 
-    /// True if a live list shows credentials of other claims for this bucket.
+    /// Returns true if a live list shows credentials of other claims for this bucket.
     pub(in super::super) fn has_others_credentials(&self, at: &Target) -> Result<bool, Halt> {
         let listed = self.others_credentials.as_ref().filter(|(listed, _)| listed == at);
         listed.map(|(_, secrets)| !secrets.is_empty()).ok_or_else(|| Look::CredentialsFor(at.clone()).into())
@@ -127,7 +127,7 @@ impl View {
         self.bucket_owner().ok_or_else(|| Look::Owner(at.clone()).into())
     }
 
-    /// True if the bucket that was looked at last is empty.
+    /// Returns true if the bucket that was looked at last is empty.
     pub(in super::super) fn is_empty(&self, at: &Target) -> Result<bool, Halt> {
         self.bucket_empty().ok_or_else(|| Look::Contents(at.clone()).into())
     }

@@ -45,7 +45,7 @@ pub(super) struct Drift {
     pub(super) missing_at: Option<Target>,
 }
 
-/// True if the tags contain the UID of the record's claim.
+/// Returns true if the tags contain the UID of the record's claim.
 pub(in super::super) fn names_claim_uid(tags: &BTreeMap<String, String>, record: &BucketRecord) -> bool {
     tags.get(wire::TAG_CLAIM_UID).map(String::as_str) == Some(record.uid.as_str())
 }
@@ -76,7 +76,7 @@ impl View {
         self.bucket.created
     }
 
-    /// True if the tags of the bucket are set, or the store does not support tagging.
+    /// Returns true if the tags of the bucket are set, or the store does not support tagging.
     pub(in super::super) fn bucket_tagged(&self) -> bool {
         self.bucket.tagged
     }
@@ -101,7 +101,7 @@ impl View {
         self.drift.checked
     }
 
-    /// True if a drift check of the claim's bucket is due.
+    /// Returns true if a drift check of the claim's bucket is due.
     pub(in super::super) fn is_look_due(&self) -> bool {
         self.drift.due
     }
@@ -117,12 +117,13 @@ impl View {
         self.unanswered
     }
 
-    /// True if the facts are about this bucket, or there are none yet.
+    /// Returns true if the facts are about this bucket, or there are none yet.
     pub(in super::super) fn asked_about(&self, at: &Target) -> bool {
         self.bucket.at.as_ref().is_none_or(|asked| asked == at)
     }
 
-    /// True if the facts are about the record's bucket, at any endpoint, or there are none yet.
+    /// Returns true if the facts are about the record's bucket, at any endpoint, or there are none
+    /// yet.
     fn asked_about_bucket_of(&self, record: &BucketRecord) -> bool {
         self.bucket.at.as_ref().is_none_or(|asked| asked.is_of(record))
     }
@@ -136,9 +137,9 @@ impl View {
         }
     }
 
-    /// True if the bucket of a bound claim is missing, as seen by this pass or, without a look, by
-    /// an earlier one. A bucket that reappears, or that is at another endpoint, counts as the
-    /// claim's only if its tags prove it.
+    /// Returns true if the bucket of a bound claim is missing, as seen by this pass or, without a
+    /// look, by an earlier one. A bucket that reappears, or that is at another endpoint, counts as
+    /// the claim's only if its tags prove it.
     pub(in super::super) fn is_missing(&self, record: &BucketRecord) -> bool {
         let points_to = match self.backends.get(&record.backend) {
             Some(BackendSeen::Present { backend, .. }) => Some(&backend.endpoint),
@@ -169,13 +170,13 @@ impl View {
         asked.or(self.drift.missing_at.as_ref()).cloned().or_else(|| Some(Target::of(record)))
     }
 
-    /// True if this pass saw that the bucket does not exist, or deleted it.
+    /// Returns true if this pass saw that the bucket does not exist, or deleted it.
     pub(super) fn is_gone(&self, record: &BucketRecord) -> bool {
         let seen_absent = self.bucket.seen == Some(BucketSeen::Absent) && self.bucket.at == Some(Target::of(record));
         seen_absent || self.is_removed(record)
     }
 
-    /// True if DeleteBucket reported in this pass that the record's bucket is gone.
+    /// Returns true if DeleteBucket reported in this pass that the record's bucket is gone.
     pub(in super::super) fn is_removed(&self, record: &BucketRecord) -> bool {
         matches!(self.bucket.removed, Some(DeleteAnswer::Deleted | DeleteAnswer::Absent))
             && self.asked_about_bucket_of(record)

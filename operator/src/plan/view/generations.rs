@@ -12,8 +12,9 @@ use super::View;
 /// number there.
 const AHEAD: u64 = 16;
 
-/// True if an internal Secret with this claim's label belongs to another claim: its data has
-/// another UID, and its name is not derived from this claim's UID. Labels prove nothing (spec §2).
+/// Returns true if an internal Secret with this claim's label belongs to another claim: its data
+/// has another UID, and its name is not derived from this claim's UID. Labels prove nothing (spec
+/// §2).
 pub(super) fn is_anothers(uid: &ClaimUid, secret: &Stored) -> bool {
     let is_numbered = secret.labelled_generation(|it| AccessKeyId::of(uid, it).secret_name()).is_some();
     let follows = is_numbered || secret.name() == AnonymousBinding::name(uid);

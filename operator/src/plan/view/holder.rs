@@ -102,7 +102,7 @@ impl KeyHolder for View {
         self.labelled_generation(key)
     }
 
-    /// True if one of the claim's records revokes the key.
+    /// Returns true if one of the claim's records revokes the key.
     fn is_revoked(&self, key: &Stored) -> bool {
         let through = self.records().map(|(record, _)| record.revoked_through).max().unwrap_or(0);
         through > 0 && self.proved_generation(key, through).is_some_and(|generation| generation <= through)

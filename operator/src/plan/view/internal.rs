@@ -86,12 +86,13 @@ impl Internal {
         self.lists.count
     }
 
-    /// True if no Secret was deleted since the last list.
+    /// Returns true if no Secret was deleted since the last list.
     pub(super) fn is_list_current(&self) -> bool {
         self.lists.last > self.lists.deletion
     }
 
-    /// True if a live read after the last deletion of a record found no Secret of this name.
+    /// Returns true if a live read after the last deletion of a record found no Secret of this
+    /// name.
     pub(super) fn is_absent_to_the_last(&self, name: &str) -> bool {
         self.secrets.is_absent_since(name, self.let_go)
     }
@@ -101,7 +102,7 @@ impl Internal {
         self.held = step;
     }
 
-    /// True if a live read after this pass created a record found no Secret of this name.
+    /// Returns true if a live read after this pass created a record found no Secret of this name.
     pub(super) fn is_absent_since_held(&self, name: &str) -> bool {
         self.secrets.is_absent_since(name, self.held)
     }
@@ -124,7 +125,8 @@ impl Internal {
         self.lists.doubted = true;
     }
 
-    /// True if an answer took so long that another operator may have changed the claim's keys.
+    /// Returns true if an answer took so long that another operator may have changed the claim's
+    /// keys.
     pub(super) fn is_doubted(&self) -> bool {
         self.lists.doubted
     }

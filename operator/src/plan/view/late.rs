@@ -48,7 +48,7 @@ impl View {
         }
     }
 
-    /// True if a write of a deletion failed because of an outdated cache. The deletion then
+    /// Returns true if a write of a deletion failed because of an outdated cache. The deletion then
     /// continues with a read.
     pub(super) fn is_cache_refuted(&self, step: &Step, failure: &Failure) -> bool {
         let secret = match step {
@@ -61,7 +61,7 @@ impl View {
         self.claim().deleting && *failure == Failure::Conflict && known.is_cached(&secret.name)
     }
 
-    /// True if the pass ends after this answer, apart from its status.
+    /// Returns true if the pass ends after this answer, apart from its status.
     fn ends_with(&self, answer: &Answer) -> bool {
         let failed = matches!(answer, Answer::Failed(step, failure) if !self.is_cache_refuted(step, failure))
             || matches!(answer, Answer::BucketPurged(_, _, Purged { end: PurgeEnd::Failed(_), .. }));
@@ -74,7 +74,7 @@ impl View {
         matches!(self.trouble, Some(Trouble::Failed(..)))
     }
 
-    /// True if the facts about a bucket are about the one that the claim is bound to.
+    /// Returns true if the facts about a bucket are about the one that the claim is bound to.
     fn has_asked_about_its_own(&self) -> bool {
         self.bucket.at.as_ref().is_some_and(|at| self.is_bound_to(at))
     }

@@ -199,7 +199,7 @@ impl View {
         &self.setting
     }
 
-    /// The claim.
+    /// Returns the claim.
     pub fn claim(&self) -> &Claim {
         &self.claim.claim
     }
@@ -232,7 +232,7 @@ impl View {
         self.held_off.filter(|_| !self.deeds.revocation_started)
     }
 
-    /// True if the writes of this pass count towards the claim's write limit.
+    /// Returns true if the writes of this pass count towards the claim's write limit.
     pub fn is_paced(&self) -> bool {
         !self.claim().deleting && self.held_off.is_none()
     }
@@ -253,12 +253,12 @@ impl View {
         self.consent.as_deref()
     }
 
-    /// True if the data for consent was read in this pass.
+    /// Returns true if the data for consent was read in this pass.
     pub(super) fn is_consent_settled(&self) -> bool {
         self.deeds.consent_settled
     }
 
-    /// True if this pass removed the finalizer.
+    /// Returns true if this pass removed the finalizer.
     pub fn is_finalizer_removed(&self) -> bool {
         self.deeds.finalizer_removed
     }
@@ -268,8 +268,8 @@ impl View {
         &self.claim.status_before
     }
 
-    /// True if this pass added the finalizer. Before that, the claim can't have had a record or a
-    /// credential.
+    /// Returns true if this pass added the finalizer. Before that, the claim can't have had a
+    /// record or a credential.
     pub(super) fn is_newborn(&self) -> bool {
         self.claim.newborn
     }
@@ -279,7 +279,8 @@ impl View {
         self.others.get(name.as_str())
     }
 
-    /// True if a live read after this pass created a record found no internal Secret of this name.
+    /// Returns true if a live read after this pass created a record found no internal Secret of
+    /// this name.
     pub(super) fn is_absent_since_held(&self, name: &str) -> bool {
         self.internal.is_absent_since_held(name)
     }
@@ -294,14 +295,14 @@ impl View {
         self.internal.known().all()
     }
 
-    /// True if no internal Secret of this claim has this name: a live read found none or another's,
-    /// or this pass deleted it.
+    /// Returns true if no internal Secret of this claim has this name: a live read found none or
+    /// another's, or this pass deleted it.
     pub(super) fn is_absent(&self, name: &str) -> bool {
         self.internal.known().is_absent(name)
     }
 
-    /// True if a live read after the last deletion of a record found no internal Secret of this
-    /// name.
+    /// Returns true if a live read after the last deletion of a record found no internal Secret of
+    /// this name.
     pub(super) fn is_absent_to_the_last(&self, name: &str) -> bool {
         self.internal.is_absent_to_the_last(name)
     }
@@ -331,17 +332,18 @@ impl View {
         self.consumers.all().filter(|secret| secret.is_controlled_by(&self.claim().uid))
     }
 
-    /// True if this pass wrote or live-read the Secret of this name in the claim's namespace.
+    /// Returns true if this pass wrote or live-read the Secret of this name in the claim's
+    /// namespace.
     pub(super) fn is_consumer_live(&self, name: &str) -> bool {
         self.consumers.is_live(name)
     }
 
-    /// True if this pass wrote a consumer Secret.
+    /// Returns true if this pass wrote a consumer Secret.
     pub(super) fn is_consumer_written(&self) -> bool {
         self.deeds.consumer_written
     }
 
-    /// True if the record was recreated after somebody deleted it.
+    /// Returns true if the record was recreated after somebody deleted it.
     pub(super) fn is_record_remade(&self) -> bool {
         self.deeds.record_remade
     }

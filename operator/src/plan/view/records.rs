@@ -39,7 +39,7 @@ impl View {
         self.record().map(|(record, _)| Target::of(record))
     }
 
-    /// True if a key to the record's bucket exists or existed.
+    /// Returns true if a key to the record's bucket exists or existed.
     ///
     /// The existence of any key is not enough: if the first record of a move is lost, the keys are
     /// for the bucket that was left. Objects outside the operator namespace do not count either,
@@ -63,13 +63,13 @@ impl View {
             || shown(&self.claim().status)
     }
 
-    /// True if the claim was bound to this bucket.
+    /// Returns true if the claim was bound to this bucket.
     pub(super) fn is_bound_to(&self, at: &Target) -> bool {
         self.record().is_some_and(|(record, _)| self.is_bound_by(record) && at.is_of(record))
     }
 
-    /// True if the claim was ever bound: a credential with this UID is known, possibly cached, or a
-    /// record says `settled` (spec §2).
+    /// Returns true if the claim was ever bound: a credential with this UID is known, possibly
+    /// cached, or a record says `settled` (spec §2).
     pub fn was_bound(&self) -> bool {
         self.credentials().next().is_some() || self.records().any(|(record, _)| record.settled)
     }

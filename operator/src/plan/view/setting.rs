@@ -32,12 +32,12 @@ impl Setting {
         ServedBy::operator(&self.operator_namespace, &self.installation)
     }
 
-    /// True if the annotation names another operator.
+    /// Returns true if the annotation names another operator.
     pub fn is_anothers(&self, served_by: Option<&ServedBy>) -> bool {
         served_by.is_some_and(|by| *by != self.operator())
     }
 
-    /// True if a namespace may contain admin and CA Secrets (spec §1).
+    /// Returns true if a namespace may contain admin and CA Secrets (spec §1).
     pub fn trusts(&self, namespace: &str) -> bool {
         namespace == self.operator_namespace || self.trusted_namespaces.contains(namespace)
     }

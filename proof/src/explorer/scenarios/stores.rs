@@ -277,7 +277,7 @@ fn with_second() -> String {
     format!("{BASE}\n---\n{second}")
 }
 
-/// The usual world with a store for the second backend.
+/// Returns the usual world with a store for the second backend.
 fn two_stores() -> Options {
     let endpoint = Endpoint::parse(SECOND_ENDPOINT).expect("it is a URL");
     let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };

@@ -17,37 +17,37 @@ pub(super) use stowage_world::scenes::words::{
     BOUND, PHOTOS, check_bound, check_keys, consumers, give_claim, pass, patch,
 };
 
-/// The usual world.
+/// Returns the usual world.
 pub(super) fn usual() -> Options {
     Options::default()
 }
 
-/// A user requests a rotation.
+/// Returns a step in which a user requests a rotation.
 pub(super) fn ask_to_rotate(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
-/// A user revokes every key.
+/// Returns a step in which a user revokes every key.
 pub(super) fn revoke(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/revoke": value}}}))
 }
 
-/// A user pauses the claim, or resumes it if `value` is null.
+/// Returns a step in which a user pauses the claim, or resumes it if `value` is null.
 pub(super) fn pause(value: Value) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
 }
 
-/// An operator starts, after these manifests were applied.
+/// Returns the steps that apply these manifests and start an operator.
 pub(super) fn at_work(manifests: &str) -> Vec<ScenarioStep> {
     vec![ScenarioStep::Apply(manifests.to_owned()), WorldStep::StartOperator.into(), pass(5)]
 }
 
-/// No fault leads here to an end to which it doesn't lead in every scenario.
+/// Accepts no other end of a scenario than those that a fault may cause in every scenario.
 pub(super) fn no_other(_: &Facts, _: &[Fault]) -> bool {
     false
 }
 
-/// No conditions beyond the goal and the general ones.
+/// Checks nothing beyond the goal and the general conditions.
 pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
     Ok(())
 }
@@ -63,7 +63,7 @@ pub(super) fn bound_in(manifests: &str, spec: &str) -> Vec<ScenarioStep> {
     [at_work(manifests), words::bound(spec)].concat()
 }
 
-/// The steps of a scene, with an operator on the base manifests.
+/// Returns the steps of a scene, with an operator on the base manifests.
 pub(super) fn played(scene: &Scene<WorldStep>) -> Vec<ScenarioStep> {
     [at_work(&format!("{BASE}\n---\n{}", scene.further)), (scene.script)()].concat()
 }

@@ -126,7 +126,7 @@ impl Changes {
         }
     }
 
-    /// True if all changes so far are durable.
+    /// Returns true if all changes so far are durable.
     pub(super) fn is_settled(&self) -> bool {
         *self.0.safe.borrow() >= self.0.pending.lock().count
     }
