@@ -31,7 +31,7 @@ pub struct Unhappy {
     pub status: StatusCode,
     /// S3's code.
     pub code: String,
-    /// A sentence.
+    /// Message for the client.
     pub message: String,
     /// Further elements.
     pub details: Vec<(&'static str, String)>,

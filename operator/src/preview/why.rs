@@ -54,7 +54,7 @@ pub struct BackendWord {
 /// Explains one claim, with its backend and its bucket.
 ///
 /// # Errors
-/// A one-sentence message: the claim doesn't exist, or something could not be read.
+/// An error message: the claim doesn't exist, or something could not be read.
 pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, String> {
     let seen = Seen::read(setup, means, &Scope::of(at.clone())).await?;
     of_claim(&seen, at).await

@@ -38,7 +38,7 @@ pub struct WhyAccess {
 /// Explains one access, with the claims and buckets that it names.
 ///
 /// # Errors
-/// A one-sentence message: the access doesn't exist, or something could not be read.
+/// An error message: the access doesn't exist, or something could not be read.
 pub async fn why_access(setup: &Setup, means: Means, at: &AccessRef) -> Result<WhyAccess, String> {
     let seen = Seen::read(setup, means, &Scope::of_access(at.clone())).await?;
     of_access(&seen, at).await

@@ -66,8 +66,8 @@ impl Worker {
 /// Explains one ObjectBucketClaim, and the object that does its work.
 ///
 /// # Errors
-/// A one-sentence message: the ObjectBucketClaim doesn't exist, none are served, or something could
-/// not be read.
+/// An error message: the ObjectBucketClaim doesn't exist, none are served, or something could not
+/// be read.
 pub async fn why_obc(setup: &Setup, means: Means, at: &ClaimRef) -> Result<WhyObc, String> {
     let seen = Seen::read(setup, means, &Scope::of_obc(at.clone())).await?;
     let none = || format!("there is no ObjectBucketClaim {at}");

@@ -32,9 +32,9 @@ impl Caller {
     }
 
     /// Returns the rank of the pass in a backend's queue.
+    ///
     /// The pass counts as new at each backend and for each share. Otherwise thousands of passes
     /// that had a turn elsewhere, or for another share, would go ahead of other namespaces here.
-    /// a turn elsewhere, or for another share, would go ahead of other namespaces here.
     pub(super) fn rank(&self, backend: &str, share: Share) -> Rank {
         let begun = self.called.lock().contains(&(backend.to_owned(), share));
         if begun { Rank::Begun(self.place) } else { Rank::New { namespace: self.namespace.clone(), place: self.place } }

@@ -355,7 +355,6 @@ fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
 
 /// The store applies a CreateBucket early and answers late. Meanwhile another process, which tags
 /// new buckets, may have tagged the bucket.
-/// have tagged this one.
 // covers: 3.2.tags.merged
 #[test]
 fn tags_that_somebody_put_while_the_create_took_long_are_kept() {

@@ -125,7 +125,7 @@ impl Simulator {
     /// state ends with the process.
     ///
     /// # Errors
-    /// Returns one sentence: a directory that can't be used, or a thread that can't be started.
+    /// Returns an error message: a directory that can't be used, or a thread that can't be started.
     pub(super) fn new(
         gateway_endpoint: Endpoint,
         store_endpoint: &Endpoint,

@@ -128,7 +128,7 @@ impl Simulation {
         }
     }
 
-    /// Adds definitions that the cluster serves.
+    /// Sets the definitions that the cluster serves. A second call replaces them.
     #[must_use]
     pub fn crds(self, crds: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
         Self { crds: Arc::new(crds.into_iter().collect()), ..self }

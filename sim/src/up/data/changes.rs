@@ -131,7 +131,7 @@ impl Changes {
         *self.0.safe.borrow() >= self.0.pending.lock().count
     }
 
-    /// Waits until nothing can be written any more. Returns one sentence with the reason.
+    /// Waits until nothing can be written any more. Returns an error message with the reason.
     pub(super) async fn failure(&self) -> String {
         let mut failed = self.0.failed.subscribe();
         match failed.wait_for(Option::is_some).await.map(|why| why.clone()) {
